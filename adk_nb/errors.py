@@ -1,0 +1,147 @@
+"""Every error this package raises on purpose.
+
+    AdkNbError
+      UserError                    mend it in a cell; printed as one line, no traceback into this package
+        ConfigurationError         an agent, tool or run was put together wrongly
+        InputError                 unknown option, empty body, a name or an argument that cannot be
+        MissingExtraError          an optional package is not installed
+        MissingKeyError            a model needs a key and none is set
+        StateKeyError              an instruction names a state key that is not there
+        PendingError               an approval is open and has to be answered first
+        NotFoundError              a name or id that nothing answers to
+          SessionNotFoundError
+          AgentNotFoundError
+          ToolNotFoundError
+        RecordingMismatchError     a replayed model was asked what was never recorded
+      AlreadyExistsError           a session with this id is there
+      ModelError                   the model's service failed, or answered what cannot be used
+        ModelHTTPError
+        ModelTimeoutError
+        UnexpectedModelAnswer
+      LlmCallsLimitExceededError   one invocation asked the model too often
+
+One rule for messages: what happened, the names and values involved, what to do next.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class AdkNbError(Exception):
+    """The root: `except AdkNbError` catches everything this package means to raise."""
+
+    @property
+    def code(self) -> str:
+        """What an error event of this error carries as `error_code`."""
+        return type(self).__name__
+
+
+class UserError(AdkNbError):
+    """Something the notebook's author can mend in a cell."""
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython calls this instead of printing a traceback into this package's own files."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+class ConfigurationError(UserError, ValueError):
+    """An agent, a tool or a run was put together wrongly. Also a ValueError, as in ADK."""
+
+
+class InputError(UserError, ValueError):
+    """What was typed or passed in cannot be used."""
+
+
+class MissingExtraError(UserError, ImportError):
+    """An optional package is not installed; the message is the command that installs it."""
+
+
+class MissingKeyError(UserError):
+    """A model needs a key and none is set."""
+
+
+class StateKeyError(UserError, KeyError):
+    """An instruction names a state key or an artifact that is not there."""
+
+    __str__ = Exception.__str__  # KeyError would print the message in quotes
+
+    @property
+    def code(self) -> str:
+        """`KeyError`: ADK's code for the same mistake."""
+        return "KeyError"
+
+
+class PendingError(UserError):
+    """An approval is open, and this needs it answered first."""
+
+
+class NotFoundError(UserError):
+    """A name or id that nothing answers to."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, hint: str = "") -> None:
+        """`hint`: what to do next, put at the end of the sentence."""
+        self.kind = kind
+        self.name = name
+        self.known = sorted(known)
+        super().__init__(self._message() + (f"; {hint}" if hint else ""))
+
+    def _message(self) -> str:
+        said = f"no {self.kind} named {self.name!r}"
+        if close := closest(self.name, self.known):
+            return f"{said}; did you mean {close!r}?"
+        if self.known:
+            return f"{said}; there is: {', '.join(self.known)}"
+        return f"{said}; there is none yet"
+
+
+class SessionNotFoundError(NotFoundError):
+    """The session service has no such session."""
+
+
+class AgentNotFoundError(NotFoundError):
+    """No agent goes by that name."""
+
+
+class ToolNotFoundError(NotFoundError):
+    """No tool goes by that name."""
+
+
+class RecordingMismatchError(UserError):
+    """A replayed model was asked something that was never recorded."""
+
+
+class AlreadyExistsError(AdkNbError):
+    """A session with this id is there already."""
+
+
+class ModelError(AdkNbError):
+    """The model's service failed, or answered what cannot be used."""
+
+
+class ModelHTTPError(ModelError):
+    """The service refused the request."""
+
+    def __init__(self, status: int, body: str, model: str) -> None:
+        self.status = status
+        self.body = body
+        self.model = model
+        super().__init__(f"the service of model {model!r} answered HTTP {status}: {body[:500]}")
+
+
+class ModelTimeoutError(ModelError):
+    """The service did not answer in time."""
+
+
+class UnexpectedModelAnswer(ModelError):
+    """The model answered something the loop cannot use."""
+
+
+class LlmCallsLimitExceededError(AdkNbError):
+    """One invocation asked the model more often than `RunConfig.max_llm_calls` allows."""
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like `name`, if one is like it."""
+    folded = {one.lower(): one for one in known}
+    found = get_close_matches(name.lower(), folded, n=1)
+    return folded[found[0]] if found else None

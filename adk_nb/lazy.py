@@ -1,0 +1,34 @@
+"""Import late: optional packages with a way to install them, and names of a package that load on first use."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from adk_nb.errors import MissingExtraError
+
+
+def require(module: str, *, extra: str) -> ModuleType:
+    """Import an optional package, or raise MissingExtraError with the command that installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(f"{module!r} is not installed; type: %pip install 'adk-nb[{extra}]'") from error
+
+
+def face(package: str, table: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package whose names load on first use (PEP 562).
+
+    Args:
+        package: The package's own `__name__`.
+        table: Public name -> the module that defines it. `name -> module` with an empty attribute path; a name that
+            equals the module's last part and is not defined in it is the module itself.
+    """
+
+    def load(name: str) -> Any:
+        if name not in table:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = importlib.import_module(table[name])
+        return getattr(module, name) if hasattr(module, name) else module
+
+    return load, lambda: sorted(table)

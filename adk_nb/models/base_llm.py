@@ -1,0 +1,70 @@
+"""The one thing every model can do."""
+
+from abc import abstractmethod
+from collections.abc import AsyncGenerator
+
+from pydantic import BaseModel, ConfigDict
+
+from adk_nb import types
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+
+
+class LlmCapabilities(BaseModel):
+    """What a model can do beyond answering."""
+
+    output_schema_and_tools: bool = False
+    """It takes an output schema and tools in one request."""
+
+
+class BaseLlm(BaseModel):
+    """A model behind one method. Subclass it to bring your own."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    model: str
+    """The name its service knows it by."""
+
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        """Regular expressions; a model name that one of them matches whole is answered by this class."""
+        return []
+
+    @property
+    def capabilities(self) -> LlmCapabilities:
+        """What this model can do beyond answering."""
+        return LlmCapabilities()
+
+    @property
+    def notice(self) -> str | None:
+        """One sentence that every view shows beside this model's words, for a stand-in that is not what it seems."""
+        return None
+
+    @abstractmethod
+    def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """Answer `llm_request`.
+
+        Args:
+            llm_request: Read, never changed: a retry sends the same object again.
+            stream: Yield pieces as they come, then the whole answer.
+
+        Yields:
+            Zero or more pieces (`partial=True`), then exactly one whole answer that repeats their text.
+
+        Raises:
+            ModelHTTPError: The service refused. A refusal by the model is an answer, not an error.
+            ModelTimeoutError: The service did not answer in time.
+        """
+
+    def with_a_user_turn(self, llm_request: LlmRequest) -> list[types.Content]:
+        """The request's contents, ending in a user turn, which most services insist on."""
+        contents = llm_request.contents
+        if not contents:
+            text = "Do what your system instruction says."
+        elif contents[-1].role != "user":
+            text = "Go on, or sum up what you have found if there is nothing left to do."
+        else:
+            return contents
+        return [*contents, types.Content(role="user", parts=[types.Part(text=text)])]

@@ -1,0 +1,61 @@
+"""What we ask a model: neutral between vendors. An adapter turns it into one vendor's wire format."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pydantic import ConfigDict, Field
+
+from adk_nb import types
+from adk_nb.wire import WireModel
+
+logger = logging.getLogger(__name__)
+
+
+class Declared(Protocol):
+    """What a request needs of a tool. Stated here, by its user, so that models import no tools."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def declaration(self) -> types.FunctionDeclaration | None: ...
+
+
+class LlmRequest(WireModel):
+    """One question to a model: history, instruction, settings, and the tools it may call."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    model: str | None = None
+    contents: list[types.Content] = Field(default_factory=list[types.Content])
+    """Oldest first. The list is this request's own; the contents in it are the session's and are not to be changed."""
+    config: types.GenerateContentConfig = Field(default_factory=types.GenerateContentConfig)
+    tools_dict: dict[str, Any] = Field(default_factory=dict[str, Any], exclude=True)
+    """Name -> the tool that answers to it."""
+
+    def append_instructions(self, instructions: Sequence[str]) -> None:
+        """Join `instructions` onto the system instruction, each after a blank line."""
+        present = self.config.system_instruction
+        if present and not isinstance(present, str):
+            logger.warning("the system instruction is not text, so %d instructions were not added", len(instructions))
+            return
+        self.config.system_instruction = "\n\n".join([present, *instructions] if present else instructions)
+
+    def append_tools(self, tools: Sequence[Declared]) -> None:
+        """Offer `tools` to the model. One without a declaration is skipped; of one name the later tool wins."""
+        declarations: dict[str, types.FunctionDeclaration] = {}
+        for tool in tools:
+            if not (declared := tool.declaration):
+                continue
+            if tool.name in self.tools_dict:
+                logger.warning("two tools are named %r; the later one is used", tool.name)
+            self.tools_dict[tool.name] = tool
+            declarations[tool.name] = declared
+        if not declarations:
+            return
+        before = [*(self.config.tools or [])]
+        shared = next((one for one in before if isinstance(one, types.Tool) and one.function_declarations), None)
+        kept = [one for one in (shared.function_declarations or [] if shared else []) if one.name not in declarations]
+        together = types.Tool(function_declarations=[*kept, *declarations.values()])
+        self.config.tools = [*(one for one in before if one is not shared), together]
