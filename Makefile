@@ -1,0 +1,78 @@
+# Two commands do all the set-up on a machine that has Python >= 3.11 with venv, make, git and apt:
+#   make demo    the first tutorial, run here and now
+#   make test    everything that says whether a change is ready
+
+SHELL := /bin/sh
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+PIP := -m pip --disable-pip-version-check
+NOTEBOOK ?= notebooks/01_first_agent.ipynb
+BENCH ?=
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo lab test style browser browser-all peers bench clean chromium
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv/lab.stamp ## Run the first tutorial with no key and no network; print the conversation
+	@.venv/bin/python notebooks/demo.py $(NOTEBOOK) --out build/demo
+
+lab: .venv/lab.stamp ## Open JupyterLab on the first tutorial
+	@.venv/bin/jupyter lab $(NOTEBOOK)
+
+test: style chromium ## Everything: style, unit, contract, notebooks, kernel, browser
+	@.venv/bin/python -m pytest --ignore=tests/test_style.py $(ARGS)
+
+style: .venv/dev.stamp ## ruff format, ruff check, pyright strict, import-linter
+	@.venv/bin/python -m pytest -q tests/test_style.py
+
+browser: .venv/dev.stamp chromium ## The short browser cases alone
+	@.venv/bin/python -m pytest -m "browser and not browser_all" $(ARGS)
+
+browser-all: .venv/dev.stamp chromium ## Every browser case
+	@.venv/bin/python -m pytest -m "browser or browser_all" $(ARGS)
+
+peers: .venv/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Against google-adk, and on ipykernel 6
+	@.venv/bin/python -m pytest -m peers $(ARGS)
+	@.venv-kernel6/bin/python -m pytest -m kernel $(ARGS)
+
+bench: .venv/dev.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; BENCH="w1 w2" selects
+	@.venv/bin/python -m benchmarks.run $(BENCH)
+
+clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
+	@rm -rf build dist .ruff_cache .import_linter_cache .hypothesis .pytest_cache
+	@find adk_nb tests benchmarks notebooks -name __pycache__ -prune -exec rm -rf {} +
+
+# Environments. A stamp is renewed when pyproject.toml changes; the package itself is installed editable.
+
+.venv/bin/python .venv-adk/bin/python .venv-kernel6/bin/python:
+	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; install one, or say make PYTHON=/path/to/python"; exit 1; }
+	$(PYTHON) -m venv $(@D:/bin=)
+
+.venv/lab.stamp: pyproject.toml | .venv/bin/python
+	.venv/bin/python $(PIP) install -q -e '.[lab]'
+	@touch $@
+
+.venv/dev.stamp: pyproject.toml | .venv/bin/python
+	.venv/bin/python $(PIP) install -q -e '.[dev]'
+	@touch $@ .venv/lab.stamp
+
+.venv-adk/bench.stamp: Makefile | .venv-adk/bin/python
+	.venv-adk/bin/python $(PIP) install -q 'google-adk[db]==2.13.0'
+	@touch $@
+
+.venv-kernel6/dev.stamp: pyproject.toml | .venv-kernel6/bin/python
+	.venv-kernel6/bin/python $(PIP) install -q -e '.[dev]' 'ipykernel==6.29.*'
+	@touch $@
+
+chromium:
+	@for p in chromium chromedriver; do command -v $$p >/dev/null || missing=1; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then run=; elif command -v sudo >/dev/null; then run=sudo; else \
+		echo "the browser tests need Debian's chromium and chromium-driver; ask an administrator to install them, then say make test again"; exit 1; fi; \
+	command -v apt-get >/dev/null || { \
+		echo "the browser tests need chromium and chromedriver on PATH; there is no apt-get here, so install them by hand, then say make test again"; exit 1; }; \
+	echo "installing chromium and chromium-driver"; \
+	$$run apt-get update -qq && $$run env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium chromium-driver

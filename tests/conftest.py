@@ -1,0 +1,62 @@
+"""What every test shares: no connection leaves the machine, and time and ids stand still when asked."""
+
+import ipaddress
+import itertools
+import os
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from adk_nb import clock
+
+for key in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB_REPLAY"):
+    os.environ.pop(key, None)
+
+
+def _stays_here(address: Any) -> bool:
+    if not isinstance(address, tuple):  # a path: a Unix socket
+        return True
+    host = str(address[0]).split("%")[0]
+    try:
+        return host in ("localhost", "") or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection off loopback, or the look-up of a name, fails at once instead of costing money."""
+
+    def guard(name: str, *, where: int) -> None:
+        real = getattr(socket.socket, name)
+
+        def guarded(self: socket.socket, *said: Any) -> Any:
+            if not _stays_here(said[where]):
+                raise RuntimeError(f"a test tried to reach {said[where]!r}; give the agent a ScriptedLlm")
+            return real(self, *said)
+
+        monkeypatch.setattr(socket.socket, name, guarded)
+
+    guard("connect", where=0)
+    guard("connect_ex", where=0)
+    guard("sendto", where=-1)
+    look_up = socket.getaddrinfo
+
+    def guarded_look_up(host: Any, *said: Any, **named: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name is not None and not _stays_here((name,)):
+            raise RuntimeError(f"a test tried to look up {name!r}; give the agent a ScriptedLlm")
+        return look_up(host, *said, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", guarded_look_up)
+
+
+@pytest.fixture
+def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids count from `id-1` and the clock stands at 1000 s, so whole events can be compared."""
+    numbers = itertools.count(1)
+    # clock's own doors, not its functions: defaults such as Field(default_factory=clock.now) hold the functions.
+    monkeypatch.setattr(clock, "time", SimpleNamespace(time=lambda: 1000.0))
+    monkeypatch.setattr(clock, "uuid", SimpleNamespace(uuid4=lambda: f"id-{next(numbers)}"))
