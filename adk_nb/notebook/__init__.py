@@ -1,0 +1,1 @@
+"""The notebook floor: the only one that knows IPython and widgets."""

@@ -1,0 +1,644 @@
+// The live view of a run: ops in, rows on the page, answers out. Only row.html is markup; all else goes in as text.
+
+const MAX_ROWS = 1000;
+const STATUS = {
+  idle: ["○", "idle"],
+  running: ["●", "running"],
+  pending: ["⚠", "waiting for you"],
+  done: ["✓", "done"],
+  error: ["✗", "error"],
+  cancelled: ["■", "stopped"],
+};
+const ANSWERED = {
+  approved: ["✓", "approved"],
+  edited: ["✎", "approved with changes"],
+  rejected: ["✗", "rejected"],
+  superseded: ["–", "no longer asked"],
+};
+const MARKS = { "+": "added", "~": "changed", "-": "removed" };
+
+// Elements and attributes that the renderer of answers makes; anything else loses its tag, keeping its words.
+const TAGS = new Set(
+  ("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP " +
+    "TABLE TBODY TD TH THEAD TR UL").split(" "),
+);
+const DROPPED = new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" "));
+const LINK = /^(https?:|mailto:|#)/i;
+
+let ids = 0;
+
+function el(tag, name, ...children) {
+  const node = document.createElement(tag);
+  if (name) node.className = name.split(" ").map((part) => `adknb-${part}`).join(" ");
+  node.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return node;
+}
+
+function button(label, name, onClick) {
+  const node = el("button", `button ${name}`, label);
+  node.type = "button";
+  node.addEventListener("click", onClick);
+  return node;
+}
+
+function put(node, ...children) {
+  node.replaceChildren(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return node;
+}
+
+function safeMarkup(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  for (const node of [...template.content.querySelectorAll("*")]) {
+    const tag = node.tagName.toUpperCase();
+    if (DROPPED.has(tag)) {
+      node.remove();
+      continue;
+    }
+    const href = tag === "A" ? node.getAttribute("href") : null;
+    for (const { name } of [...node.attributes]) {
+      if (name !== "start" && name !== "title" && name !== "align") node.removeAttribute(name);
+    }
+    if (href && LINK.test(href.trim())) {
+      node.setAttribute("href", href.trim());
+      node.setAttribute("target", "_blank");
+      node.setAttribute("rel", "noopener noreferrer nofollow");
+    }
+    if (!TAGS.has(tag)) node.replaceWith(...node.childNodes);
+  }
+  return template.content;
+}
+
+function duration(ms) {
+  if (ms === null || ms === undefined) return "";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  return seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+function shown(value) {
+  return value === null || value === undefined ? "nothing" : JSON.stringify(value);
+}
+
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+// ---- what is known: the twin of ViewState in Python --------------------------------------------------------------
+
+class Store {
+  constructor(model) {
+    this.model = model;
+    this.views = new Set();
+    this.sent = new Map(); // card id -> decision, from the click until Python says what became of it
+    this.ahead = new Map(); // batches that came before the one they follow
+    this.load(model.get("snapshot"));
+    model.on("change:snapshot", () => this.adopt(model.get("snapshot")));
+    model.on("msg:custom", (message) => this.receive(message));
+  }
+
+  load(snapshot) {
+    const { rows, cards, ...rest } = snapshot;
+    Object.assign(this, rest);
+    this.rows = new Map(rows.map((row) => [row.id, { ...row }]));
+    this.cards = new Map(cards.map((card) => [card.id, card]));
+  }
+
+  adopt(snapshot) {
+    if (snapshot.seq <= this.seq) return;
+    this.load(snapshot);
+    this.catchUp();
+    for (const view of this.views) view.reset();
+  }
+
+  receive(message) {
+    if (message.kind === "ping") this.model.send({ kind: "pong" });
+    if (message.kind !== "ops" || message.seq <= this.seq) return;
+    this.ahead.set(message.seq, message.ops);
+    this.catchUp();
+    if (this.ahead.size) this.model.send({ kind: "resync" });
+  }
+
+  catchUp() {
+    for (const seq of this.ahead.keys()) if (seq <= this.seq) this.ahead.delete(seq);
+    while (this.ahead.has(this.seq + 1)) {
+      this.seq += 1;
+      for (const op of this.ahead.get(this.seq)) this.apply(op);
+      this.ahead.delete(this.seq);
+    }
+  }
+
+  apply(op) {
+    const row = this.rows.get(op.id ?? op.event);
+    if (op.op === "append") {
+      this.rows.set(op.row.id, { ...op.row });
+      while (this.rows.size > MAX_ROWS) {
+        this.rows.delete(this.rows.keys().next().value);
+        this.earlier += 1;
+      }
+    } else if (op.op === "text" && row) {
+      row.text += op.s;
+      row.streaming = true;
+    } else if (op.op === "patch" && row) {
+      const { op: _, ...fields } = op;
+      Object.assign(row, { streaming: false }, fields);
+    } else if (op.op === "state") {
+      this.state = op.state;
+      if (row) row.changes = op.changes;
+    } else if (op.op === "card") {
+      this.cards.set(op.card.id, op.card);
+    } else if (op.op === "status") {
+      this.status = { status: op.status, text: op.text ?? "" };
+      if (op.status !== "running") for (const each of this.rows.values()) each.streaming = false;
+    } else if (op.op === "usage") {
+      this.usage = { text: op.text };
+    } else if (op.op === "notice") {
+      this.notice = op.text;
+    }
+    for (const view of this.views) view.touch(op);
+  }
+
+  answer(card, decision, more) {
+    if (this.sent.has(card.id) || card.state !== "asked") return;
+    this.sent.set(card.id, decision);
+    this.model.send({ kind: "answer", id: card.id, decision, args: null, reason: null, ...more });
+    for (const view of this.views) view.touch({ op: "card", card });
+  }
+}
+
+// ---- the edit form: one control per parameter of the JSON schema ----------------------------------------------------
+
+function typeOf(schema, value) {
+  if (Array.isArray(schema.enum)) return "enum";
+  const named = typeof schema.type === "string" ? schema.type.toLowerCase() : "";
+  if (["string", "integer", "number", "boolean"].includes(named)) return named;
+  if (named || schema.anyOf || schema.$ref) return "json";
+  const guess = typeof value;
+  return ["string", "number", "boolean"].includes(guess) ? guess : "json";
+}
+
+function numberFrom(text, type, schema) {
+  const pattern = type === "integer" ? /^[+-]?\d+$/ : /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+  if (!pattern.test(text)) return { error: type === "integer" ? "a whole number is needed" : "a number is needed" };
+  const value = Number(text);
+  if (type === "integer" && !Number.isSafeInteger(value)) return { error: "too large to be sent exactly" };
+  if (schema.minimum !== undefined && value < schema.minimum) return { error: `at least ${schema.minimum}` };
+  if (schema.maximum !== undefined && value > schema.maximum) return { error: `at most ${schema.maximum}` };
+  return { value };
+}
+
+function jsonFrom(text) {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { error: `not JSON: ${error.message}` };
+  }
+}
+
+function control(type, schema, value, given) {
+  if (type === "enum") {
+    const node = el("select", "input", ...schema.enum.map((each) => el("option", "", String(each))));
+    node.selectedIndex = schema.enum.findIndex((each) => same(each, value));
+    return [node, () => (node.selectedIndex < 0 ? { skip: true } : { value: schema.enum[node.selectedIndex] })];
+  }
+  if (type === "boolean") {
+    const node = el("input", "check");
+    node.type = "checkbox";
+    node.checked = value === true;
+    return [node, () => (!given && !node.checked ? { skip: true } : { value: node.checked })];
+  }
+  if (type === "json") {
+    const node = el("textarea", "input");
+    node.value = given ? JSON.stringify(value, null, 2) : "";
+    node.rows = Math.min(8, node.value.split("\n").length + 1);
+    return [node, () => (!given && !node.value.trim() ? { skip: true } : jsonFrom(node.value))];
+  }
+  const long = type === "string" && typeof value === "string" && (value.includes("\n") || value.length > 60);
+  const node = el(long ? "textarea" : "input", "input");
+  if (type !== "string") node.inputMode = type === "integer" ? "numeric" : "decimal";
+  node.value = value === null || value === undefined ? "" : String(value);
+  if (type === "string") return [node, () => (!given && !node.value ? { skip: true } : { value: node.value })];
+  return [node, () => (!given && !node.value.trim() ? { skip: true } : numberFrom(node.value.trim(), type, schema))];
+}
+
+function field(name, schema, args) {
+  const given = Object.hasOwn(args, name);
+  const type = typeOf(schema, args[name]);
+  const [node, read] = control(type, schema, args[name], given);
+  const before = node.type === "checkbox" ? node.checked : node.value; // what was not touched is not sent
+  node.id = `adknb-${++ids}`;
+  const label = el("label", "field-name", name, el("span", "dim", ` ${type === "json" ? "JSON" : type}`));
+  label.htmlFor = node.id;
+  const problem = el("div", "problem");
+  problem.id = `${node.id}-problem`;
+  problem.setAttribute("role", "alert");
+  node.setAttribute("aria-describedby", problem.id);
+  const box = el("div", "field", label, node, schema.description ? el("div", "dim", schema.description) : null, problem);
+  const check = () => {
+    const touched = (node.type === "checkbox" ? node.checked : node.value) !== before;
+    const result = touched ? read() : { skip: true };
+    problem.textContent = result.error ? `${name}: ${result.error}` : "";
+    node.setAttribute("aria-invalid", String(Boolean(result.error)));
+    return result;
+  };
+  return { name, box, node, check };
+}
+
+function editForm(card, approve, leave) {
+  const known = card.schema?.properties ?? {};
+  const names = [...new Set([...Object.keys(known), ...Object.keys(card.args)])];
+  const fields = names.map((name) => field(name, known[name] ?? {}, card.args));
+  const difference = el("div", "difference");
+  difference.setAttribute("aria-live", "polite");
+  const read = () => {
+    const edited = {};
+    let wrong = null;
+    for (const each of fields) {
+      const result = each.check();
+      if (result.error) wrong ??= each.node;
+      else if (!result.skip && !same(result.value, card.args[each.name])) edited[each.name] = result.value;
+    }
+    const lines = Object.entries(edited).map(([name, value]) =>
+      el("div", "", el("b", "", name), ` ${shown(card.args[name])} → ${shown(value)}`),
+    );
+    put(difference, ...lines);
+    send.textContent = lines.length ? "Approve with these changes" : "Approve unchanged";
+    send.disabled = Boolean(wrong);
+    return { edited, wrong };
+  };
+  const send = button("Approve unchanged", "go", () => {
+    const { edited, wrong } = read();
+    if (wrong) wrong.focus();
+    else approve(Object.keys(edited).length ? edited : null);
+  });
+  const form = el("div", "form", ...fields.map((each) => each.box), difference);
+  form.append(el("div", "buttons", send, button("Back", "back", leave)));
+  form.addEventListener("input", read);
+  return { form, first: fields[0]?.node };
+}
+
+// ---- what is shown -----------------------------------------------------------------------------------------------
+
+class View {
+  constructor(store, host) {
+    this.store = store;
+    this.nodes = new Map(); // row id -> {node, text, length}
+    this.cards = new Map(); // card id -> {node, drawn}
+    this.open = new Set();
+    this.dirty = new Set();
+    this.selected = null;
+    this.frame = 0;
+    this.build(host);
+    this.reset();
+  }
+
+  build(host) {
+    this.title = el("span", "title");
+    this.status = el("span", "status");
+    this.stop = button("Stop", "stop", () => {
+      this.stopping = true;
+      this.store.model.send({ kind: "stop" });
+      this.schedule();
+    });
+    this.notice = el("div", "notice");
+    this.notice.setAttribute("role", "note");
+    this.earlier = el("div", "earlier");
+    this.log = el("div", "log", this.earlier);
+    this.log.setAttribute("role", "log");
+    this.log.setAttribute("aria-live", "polite");
+    this.log.setAttribute("aria-label", "Events");
+    this.log.addEventListener("keydown", (event) => this.onKey(event));
+    this.log.addEventListener("click", (event) => this.onClick(event));
+    this.state = el("div", "state");
+    this.state.setAttribute("role", "region");
+    this.state.setAttribute("aria-label", "State");
+    this.state.tabIndex = 0;
+    this.asks = el("div", "cards");
+    this.foot = el("div", "foot");
+    this.said = el("div", "hidden");
+    this.said.setAttribute("role", "status");
+    const head = el("div", "head", this.title, this.status, this.stop);
+    this.root = el("div", "view", head, this.notice, el("div", "panes", this.log, this.state), this.asks, this.foot);
+    this.root.append(this.said);
+    this.box = el("div", "root", this.root);
+    host.append(this.box);
+  }
+
+  reset() {
+    for (const id of this.store.rows.keys()) this.mark(id);
+    this.stale = true;
+    this.schedule();
+  }
+
+  touch(op) {
+    if (op.op === "append") this.dirty.add(op.row.id);
+    else if (op.op === "text") this.dirty.add(op.id);
+    else if (op.op === "patch" || op.op === "state") this.mark(op.id ?? op.event);
+    if (op.op === "status") {
+      this.stopping = false;
+      for (const id of this.nodes.keys()) if (this.nodes.get(id).text) this.mark(id);
+    }
+    if (op.op !== "append" && op.op !== "text") this.stale = true;
+    this.schedule();
+  }
+
+  mark(id) {
+    const drawn = this.nodes.get(id);
+    if (drawn) drawn.text = null; // redraw the whole row, not its tail alone
+    this.dirty.add(id);
+  }
+
+  schedule() {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.paint();
+    });
+  }
+
+  paint() {
+    const { log, store } = this;
+    const follows = log.scrollHeight - log.scrollTop - log.clientHeight < 24;
+    for (const id of this.dirty) this.paintRow(store.rows.get(id), id);
+    this.dirty.clear();
+    this.forget();
+    this.earlier.textContent = store.earlier ? `${store.earlier} earlier rows` : "";
+    if (this.stale) this.paintFrame();
+    this.stale = false;
+    if (!this.nodes.has(this.selected)) this.select(this.nodes.keys().next().value ?? null, false);
+    if (follows) log.scrollTop = log.scrollHeight;
+  }
+
+  paintFrame() {
+    const { store } = this;
+    const [icon, word] = STATUS[store.status.status] ?? ["", store.status.status];
+    const running = store.status.status === "running";
+    this.title.textContent = store.title;
+    this.root.dataset.status = store.status.status;
+    put(this.status, el("span", "icon", icon), ` ${store.status.text || word}`);
+    this.stop.hidden = !running;
+    this.stop.disabled = Boolean(this.stopping);
+    this.stop.textContent = this.stopping ? "Stopping…" : "Stop";
+    this.notice.textContent = store.notice;
+    this.notice.hidden = !store.notice;
+    this.foot.textContent = store.usage.text;
+    this.foot.hidden = !store.usage.text;
+    this.paintState();
+    this.paintCards();
+  }
+
+  forget() {
+    if (this.nodes.size === this.store.rows.size) return;
+    for (const [id, { node }] of this.nodes) {
+      if (this.store.rows.has(id)) continue;
+      node.remove();
+      this.nodes.delete(id);
+      this.open.delete(id);
+    }
+  }
+
+  // -- rows
+
+  paintRow(row, id) {
+    if (!row) return;
+    const drawn = this.nodes.get(id);
+    if (drawn?.text && row.streaming) {
+      drawn.text.appendData(row.text.slice(drawn.length));
+      drawn.length = row.text.length;
+      return;
+    }
+    const node = drawn?.node ?? el("div", "row");
+    node.dataset.id = id;
+    node.dataset.kind = row.kind;
+    node.tabIndex = id === this.selected ? 0 : -1;
+    node.setAttribute("aria-busy", String(Boolean(row.streaming)));
+    const what = el("div", "what");
+    const text = this.fill(what, row);
+    const more = row.detail || row.changes?.length ? this.disclosure(row) : el("span", "more");
+    const author = el("span", "author", row.kind === "user" && row.author === "user" ? "you" : row.author);
+    put(node, more, author, what, el("span", "ms", duration(row.ms)), this.detail(row));
+    if (!drawn) this.log.append(node);
+    this.nodes.set(id, { node, text: row.streaming ? text : null, length: row.text.length });
+  }
+
+  fill(what, row) {
+    if (row.kind === "call") {
+      this.fillCall(what, row);
+      return null;
+    }
+    if (row.kind === "error") what.append(el("span", "label bad", "✗ Error "));
+    if (row.kind === "thought") what.append(el("span", "label dim", "thought "));
+    if (row.html !== null && row.html !== undefined) {
+      what.append(el("div", "html", safeMarkup(row.html)));
+      return null;
+    }
+    const text = document.createTextNode(row.text);
+    what.append(el("span", "text", text));
+    if (row.streaming) what.append(el("span", "caret", "▌"));
+    return text;
+  }
+
+  fillCall(what, row) {
+    what.append(el("span", "icon", "⚙"), " ", el("span", "call", row.tool, "(", el("span", "args", row.args), ")"));
+    if (row.text) what.append(" ", el("span", "text", row.text));
+    if (row.result === null && row.ok === null) {
+      if (this.store.status.status === "running") what.append(" ", el("span", "dim", "…"));
+      return;
+    }
+    const sign = row.ok === false ? el("span", "bad", "✗ failed") : el("span", "good", "✓");
+    what.append(" ", sign, " ", el("span", "result", row.result));
+  }
+
+  disclosure(row) {
+    const open = this.open.has(row.id);
+    const node = el("button", "more", open ? "▾" : "▸");
+    node.type = "button";
+    node.tabIndex = -1;
+    node.setAttribute("aria-expanded", String(open));
+    node.setAttribute("aria-label", "details");
+    return node;
+  }
+
+  detail(row) {
+    if (!this.open.has(row.id)) return null;
+    const changes = (row.changes ?? []).map((change) => this.change(change.key, change.kind, change.old, change.new));
+    return el(
+      "div",
+      "detail",
+      changes.length ? el("div", "changes", el("div", "dim", "state changed by this event"), ...changes) : null,
+      row.detail ? el("pre", "json", row.detail) : null,
+    );
+  }
+
+  change(key, kind, old, now) {
+    const value = kind === "~" ? `${old ?? ""} → ${now ?? ""}` : (kind === "-" ? old : now) ?? "";
+    const mark = el("span", "mark", kind || " ");
+    const node = el("div", "entry", mark, el("span", "key", key), el("span", "value", value));
+    node.dataset.mark = kind || "";
+    if (MARKS[kind]) mark.append(el("span", "hidden", ` ${MARKS[kind]}`));
+    return node;
+  }
+
+  toggle(id, open = !this.open.has(id)) {
+    const row = this.store.rows.get(id);
+    if (!row || (!row.detail && !row.changes?.length)) return;
+    if (open) this.open.add(id);
+    else this.open.delete(id);
+    this.mark(id);
+    this.schedule();
+  }
+
+  select(id, focus = true) {
+    const before = this.nodes.get(this.selected)?.node;
+    if (before) before.tabIndex = -1;
+    this.selected = id;
+    const node = this.nodes.get(id)?.node;
+    if (!node) return;
+    node.tabIndex = 0;
+    if (focus) node.focus();
+  }
+
+  onClick(event) {
+    const node = event.target.closest(".adknb-row");
+    if (!node || event.target.closest("a")) return;
+    this.select(node.dataset.id, Boolean(event.target.closest("button")));
+    const reading = String(getSelection()) || event.target.closest(".adknb-detail");
+    if (event.target.closest("button") || !reading) this.toggle(node.dataset.id);
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    const all = [...this.nodes.keys()];
+    const at = all.indexOf(this.selected);
+    const moves = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: all.length - 1 };
+    if (event.key in moves) this.select(all[Math.min(all.length - 1, Math.max(0, moves[event.key]))] ?? null);
+    else if (event.key === "Enter" && event.target.closest("a")) return;
+    else if (event.key === "Enter") this.toggle(this.selected);
+    else if (event.key === "ArrowRight") this.toggle(this.selected, true);
+    else if (event.key === "ArrowLeft") this.toggle(this.selected, false);
+    else if (event.key === "Escape") this.leave();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  leave() {
+    const cell = this.box.closest(".jp-Cell");
+    document.activeElement?.blur();
+    cell?.focus({ preventScroll: true });
+  }
+
+  // -- state
+
+  paintState() {
+    const { state } = this.store;
+    this.state.hidden = !state.length;
+    if (!state.length) return;
+    const head = el("div", "pane-head", "State");
+    if (state.some((entry) => entry.kind)) head.append(el("span", "dim", " + ~ - against the start"));
+    put(this.state, head, ...state.map((entry) => this.change(entry.key, entry.kind, entry.old, entry.value)));
+  }
+
+  // -- cards
+
+  paintCards() {
+    for (const [id, { node }] of this.cards) {
+      if (this.store.cards.has(id)) continue;
+      node.remove();
+      this.cards.delete(id);
+    }
+    for (const card of this.store.cards.values()) {
+      const drawn = JSON.stringify([card, this.store.sent.get(card.id)]);
+      const known = this.cards.get(card.id);
+      if (known?.drawn === drawn) continue;
+      const node = this.card(card);
+      const focused = known?.node.contains(document.activeElement);
+      if (known) known.node.replaceWith(node);
+      else this.asks.append(node);
+      if (focused) node.focus();
+      this.cards.set(card.id, { node, drawn });
+    }
+  }
+
+  card(card) {
+    const open = card.state === "asked" && !this.store.sent.has(card.id);
+    const head = el("div", "ask", el("span", "icon", open ? "⚠" : ""), ` ${card.agent} asks to call `, el("b", "", card.tool));
+    const args = Object.entries(card.args).map(([name, value]) =>
+      el("span", "arg", el("span", "dim", `${name} `), el("code", "", shown(value))),
+    );
+    const node = el("div", "card", head, el("div", "arguments", ...args), card.hint ? el("div", "hint", card.hint) : null);
+    head.id = `adknb-${++ids}`;
+    node.dataset.state = card.state;
+    node.dataset.card = card.id;
+    node.tabIndex = -1;
+    node.setAttribute("aria-labelledby", head.id);
+    node.setAttribute("role", open ? "alertdialog" : "group");
+    node.addEventListener("keydown", (event) => this.onCardKey(event));
+    if (open) {
+      this.offer(node, card);
+      this.said.textContent = head.textContent;
+    } else {
+      node.append(this.outcome(card));
+      this.said.textContent = "";
+    }
+    return node;
+  }
+
+  outcome(card) {
+    const [icon, word] = ANSWERED[card.state] ?? ["…", "sent; the kernel answers when it is free"];
+    return el("div", "outcome", el("b", "", `${icon} ${word}`), card.note ? `: ${card.note}` : "");
+  }
+
+  offer(node, card) {
+    const place = el("div", "place");
+    const command = el("span", "twin", "or type: ", el("code", "", "%confirm --yes"));
+    const buttons = () => {
+      const edit = button("Edit…", "edit", () => {
+        const approve = (args) => this.store.answer(card, "approve", { args });
+        const { form, first } = editForm(card, approve, () => buttons().edit.focus());
+        put(place, form);
+        first?.focus();
+      });
+      const reject = button("Reject…", "reject", () => this.askReason(place, card, () => buttons().reject.focus()));
+      const approve = button("Approve", "go", () => this.store.answer(card, "approve"));
+      put(place, el("div", "buttons", approve, edit, reject, command));
+      return { edit, reject };
+    };
+    buttons();
+    node.append(place);
+  }
+
+  askReason(place, card, leave) {
+    const reason = el("input", "input");
+    reason.id = `adknb-${++ids}`;
+    const label = el("label", "field-name", "reason (optional; the model is told)");
+    label.htmlFor = reason.id;
+    const send = () => this.store.answer(card, "reject", { reason: reason.value.trim() || null });
+    const buttons = el("div", "buttons", button("Reject", "reject", send), button("Back", "back", leave));
+    put(place, el("div", "form", el("div", "field", label, reason), buttons));
+    reason.focus();
+  }
+
+  onCardKey(event) {
+    if (event.key === "Escape") this.leave();
+    event.stopPropagation();
+  }
+
+  remove() {
+    cancelAnimationFrame(this.frame);
+    this.store.views.delete(this);
+    this.box.remove();
+  }
+}
+
+export default () => {
+  let store;
+  return {
+    initialize({ model }) {
+      store = new Store(model);
+    },
+    render({ model, el: host }) {
+      const view = new View(store, host);
+      store.views.add(view);
+      model.send({ kind: "resync" });
+      return () => view.remove();
+    },
+  };
+};

@@ -1,0 +1,165 @@
+"""What a live view shows, as plain JSON, and how one op changes it: no widget, no kernel."""
+
+from collections.abc import Callable
+from typing import Any
+
+Json = dict[str, Any]
+
+MAX_ROWS = 1000
+"""Rows a view keeps; older ones are only counted."""
+
+_ROW: Json = {
+    "author": "",
+    "kind": "text",
+    "text": "",
+    "html": None,
+    "tool": None,
+    "args": None,
+    "result": None,
+    "ok": None,
+    "ms": None,
+    "detail": None,
+    "changes": None,
+    "streaming": False,
+}
+_CARD: Json = {"agent": "", "tool": "", "hint": "", "args": {}, "schema": None, "state": "asked", "note": ""}
+
+
+class ViewState:
+    """The rows, state, cards and lines of one view, built up op by op.
+
+    The front end holds a twin of it, fed by the same ops; `snapshot` brings a twin that missed some up to date.
+    """
+
+    def __init__(self, title: str = "") -> None:
+        self.title = title
+        self.status: Json = {"status": "idle", "text": ""}
+        self.notice = ""
+        self.usage: Json = {"text": ""}
+        self.earlier = 0
+        self.state: list[Json] = []
+        self.rows: dict[str, Json] = {}
+        self.cards: dict[str, Json] = {}
+
+    def apply(self, op: Json) -> Json:
+        """Change the state by one op, and return that op as the front end is to hear it.
+
+        Raises:
+            KeyError: No such op, or one without a field it needs.
+        """
+        return _OPS[op["op"]](self, op)
+
+    def snapshot(self, seq: int) -> Json:
+        """The whole state after batch number `seq`, as JSON values. The caller's copy: later ops do not reach it."""
+        return {
+            "seq": seq,
+            "title": self.title,
+            "status": self.status,
+            "notice": self.notice,
+            "usage": self.usage,
+            "earlier": self.earlier,
+            "state": self.state,
+            "rows": [dict(row) for row in self.rows.values()],
+            "cards": [dict(card) for card in self.cards.values()],
+        }
+
+
+def card_is_open(card: Json) -> bool:
+    """Whether a card still waits for an answer."""
+    return card["state"] == "asked"
+
+
+def is_op(name: str) -> bool:
+    """Whether `name` is the name of an op."""
+    return name in _OPS
+
+
+def _append(view: ViewState, op: Json) -> Json:
+    row = {**_ROW, **op["row"]}
+    view.rows[row["id"]] = row
+    while len(view.rows) > MAX_ROWS:
+        del view.rows[next(iter(view.rows))]
+        view.earlier += 1
+    return {**op, "row": dict(row)}
+
+
+def _text(view: ViewState, op: Json) -> Json:
+    row = view.rows.get(op["id"])
+    if row is not None:
+        row["text"] += op["s"]
+        row["streaming"] = True
+    return op
+
+
+def _patch(view: ViewState, op: Json) -> Json:
+    row = view.rows.get(op["id"])
+    if row is not None:
+        row["streaming"] = False
+        row.update({field: value for field, value in op.items() if field not in ("op", "id")})
+    return op
+
+
+def _state(view: ViewState, op: Json) -> Json:
+    row = view.rows.get(op["event"])
+    if row is not None:
+        row["changes"] = op["changes"]
+    view.state = _marked(view.state, op["changes"], op["state"])
+    return {**op, "state": view.state}
+
+
+def _marked(before: list[Json], changes: list[Json], now: list[Json]) -> list[Json]:
+    """The state `now`, each key marked with what became of it since the view began; removed keys come last."""
+    marks = {entry["key"]: (entry["kind"], entry["old"]) for entry in before if entry["kind"]}
+    for change in changes:
+        key, kind = change["key"], change["kind"]
+        first_kind, first_old = marks.get(key, (kind, change.get("old")))
+        if first_kind == "+":
+            kind = "" if kind == "-" else "+"
+        elif kind == "+":
+            kind = "~"
+        marks[key] = (kind, first_old)
+    entries = [
+        {**entry, "kind": marks.get(entry["key"], ("", None))[0], "old": marks.get(entry["key"], ("", None))[1]}
+        for entry in now
+    ]
+    gone = {key: old for key, (kind, old) in marks.items() if kind == "-"}
+    return entries + [{"key": key, "value": None, "kind": "-", "old": old} for key, old in gone.items()]
+
+
+def _card(view: ViewState, op: Json) -> Json:
+    known = view.cards.get(op["card"]["id"])
+    card = {**(known or _CARD), **op["card"]}
+    if known is not None and not card_is_open(known) and card_is_open(card):
+        card = known  # an answer is never taken back
+    view.cards[card["id"]] = card
+    return {**op, "card": dict(card)}
+
+
+def _status(view: ViewState, op: Json) -> Json:
+    view.status = {"status": op["status"], "text": op.get("text", "")}
+    if op["status"] != "running":
+        for row in view.rows.values():
+            row["streaming"] = False
+    return op
+
+
+def _usage(view: ViewState, op: Json) -> Json:
+    view.usage = {"text": op["text"]}
+    return op
+
+
+def _notice(view: ViewState, op: Json) -> Json:
+    view.notice = op["text"]
+    return op
+
+
+_OPS: dict[str, Callable[[ViewState, Json], Json]] = {
+    "append": _append,
+    "text": _text,
+    "patch": _patch,
+    "state": _state,
+    "card": _card,
+    "status": _status,
+    "usage": _usage,
+    "notice": _notice,
+}

@@ -1,0 +1,254 @@
+"""The live view: one widget that shows a run as rows come in, and hands on what its reader clicks."""
+# pyright: reportUnknownMemberType=false
+# ipywidgets has no annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import anywidget
+import traitlets
+
+from adk_nb.notebook.view_state import Json, ViewState, card_is_open, is_op
+
+logger = logging.getLogger(__name__)
+
+BATCH_SECONDS = 0.04
+SNAPSHOT_SECONDS = 1.0
+VIEW_MIME = "application/vnd.jupyter.widget-view+json"
+STUB = {
+    "text/plain": "[adk_nb: live view of a run]",
+    "text/html": "<small>adk_nb: live view of a run</small>",
+}
+"""What stands for the view where widgets cannot: constant, so that a saved notebook compares equal on every run."""
+
+_STATIC = Path(__file__).parent / "static"
+
+
+class LiveView(anywidget.AnyWidget):
+    """One view of one run, fed with ops from any thread.
+
+    Ops are plain JSON (see `push`). They leave in batches, at most one message every 40 ms, so that a stream of
+    tokens never meets the server's limit of messages; the whole state follows about once a second as `snapshot`,
+    for pages that were reloaded or missed a batch.
+    """
+
+    _esm = _STATIC / "live.js"
+    _css = _STATIC / "live.css"
+    snapshot = traitlets.Dict().tag(sync=True)
+    """`ViewState.snapshot` as it was last written; `seq` is the number of the last batch it includes."""
+
+    def __init__(self, title: str = "") -> None:
+        self._state = ViewState(title)
+        self._seq = 0
+        self._pending: list[Json] = []
+        self._pending_text: dict[str, Json] = {}
+        self._ticker: threading.Thread | None = None
+        self._lock = threading.Lock()  # guards what waits to be sent
+        self._sending = threading.RLock()  # guards the order of what is sent, and the state it adds up to
+        self._snapshot_due = 0.0
+        self._mounted = threading.Event()
+        self._pong = threading.Event()
+        self._listeners: list[Callable[[Json], None]] = []
+        super().__init__(snapshot=self._state.snapshot(0))
+        _answer_on_the_front_ends_subshell(self.comm)
+        self.on_msg(self._receive)
+
+    def push(self, op: Json) -> None:
+        """Show one more op soon; safe and cheap from any thread, in the order of the calls.
+
+        Args:
+            op: Plain JSON values, copied one level deep. One of
+                `{"op": "append", "row": {"id", "author", "kind", ...}}` (kind: user, text, thought, call, error,
+                marker), `{"op": "text", "id", "s"}` (a streamed piece of that row's text), `{"op": "patch", "id",
+                **fields}`, `{"op": "state", "event", "changes", "state"}`, `{"op": "card", "card": {"id", ...}}`,
+                `{"op": "status", "status", "text"}`, `{"op": "usage", "text"}`, `{"op": "notice", "text"}`.
+
+        Raises:
+            ValueError: There is no such op.
+        """
+        if not is_op(op["op"]):
+            raise ValueError(f"a live view knows no op {op['op']!r}")
+        with self._lock:
+            self._queue(op)
+            if self._ticker is None:
+                self._ticker = threading.Thread(target=self._tick, name="adk-nb-view", daemon=True)
+                self._ticker.start()
+
+    def flush(self) -> None:
+        """Send what waits now, instead of within 40 ms."""
+        with self._sending:
+            with self._lock:
+                batch, self._pending, self._pending_text = self._pending, [], {}
+            if not batch:
+                return
+            told = [op for op in map(self._apply, batch) if op]
+            self._seq += 1
+            self.send({"kind": "ops", "seq": self._seq, "ops": told})
+
+    def close_run(self) -> None:
+        """Send what waits and the whole state: call it when a run ends or pauses. The view can be pushed to again."""
+        self.flush()
+        self._write_snapshot()
+
+    def probe(self, timeout: float = 1.0) -> bool:
+        """Ask the page for a sign of life, waiting at most `timeout` seconds.
+
+        Returns:
+            Whether a click would reach Python while the calling thread blocks as it does now.
+        """
+        self._pong.clear()
+        self.send({"kind": "ping"})
+        return self._pong.wait(timeout)
+
+    @property
+    def mounted(self) -> bool:
+        """Whether a page has shown this view at least once."""
+        return self._mounted.is_set()
+
+    def on_answer(self, listener: Callable[[Json], None]) -> None:
+        """Call `listener` with each thing the reader does.
+
+        Args:
+            listener: Is called on whatever thread the message comes in, so it must only hand on: what it prints or
+                displays is lost. It gets `{"kind": "answer", "id", "decision": "approve" | "reject", "args",
+                "reason"}`, once per card however often it is clicked (`args`: all arguments as edited, or None when
+                unchanged; `reason`: text or None), or `{"kind": "stop"}`.
+        """
+        self._listeners.append(listener)
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[Json, Json]:
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
+        return {**STUB, VIEW_MIME: view}, {}
+
+    def _queue(self, op: Json) -> None:
+        if op["op"] != "text":
+            self._pending.append(op)
+            self._pending_text.pop(op.get("id", ""), None)
+            return
+        piece = self._pending_text.get(op["id"])
+        if piece is not None:
+            piece["s"] += op["s"]
+            return
+        piece = dict(op)
+        self._pending.append(piece)
+        self._pending_text[op["id"]] = piece
+
+    def _apply(self, op: Json) -> Json | None:
+        try:
+            return self._state.apply(op)
+        except (KeyError, TypeError, AttributeError):  # one malformed op must not blind the view to the next
+            logger.exception("a live view cannot show the op %r", op["op"])
+            return None
+
+    def _tick(self) -> None:
+        """Send what waits every 40 ms, until nothing waits and the snapshot is up to date."""
+        try:
+            while True:
+                time.sleep(BATCH_SECONDS)
+                self.flush()
+                if time.monotonic() >= self._snapshot_due:
+                    self._write_snapshot()
+                with self._sending, self._lock:
+                    if not self._pending and self.snapshot["seq"] == self._seq:
+                        self._ticker = None
+                        return
+        except Exception:  # the run goes on without its view; the next op tries again
+            logger.exception("a live view could not be sent")
+            self._ticker = None
+
+    def _write_snapshot(self, *, force: bool = False) -> None:
+        with self._sending:
+            if self.snapshot["seq"] != self._seq:
+                self.snapshot = self._state.snapshot(self._seq)
+            elif force:
+                self.send_state("snapshot")
+            self._snapshot_due = time.monotonic() + SNAPSHOT_SECONDS
+
+    def _receive(self, _: Any, message: Any, __: Any) -> None:
+        message = cast(Json, message)
+        kind = message.get("kind")
+        if kind == "pong":
+            self._pong.set()
+        elif kind == "resync":
+            self._mounted.set()
+            self.flush()
+            self._write_snapshot(force=True)
+        elif kind == "stop":
+            self._tell({"kind": "stop"})
+        elif kind == "answer":
+            self._answer(message)
+
+    def _answer(self, message: Json) -> None:
+        with self._sending:
+            self.flush()
+            card = self._state.cards.get(message["id"])
+            if card is None or not card_is_open(card) or message["decision"] not in ("approve", "reject"):
+                return
+            answer = _answer_to(card, message)
+            state = _STATES[answer["decision"], answer["args"] is not None]
+            self.push({"op": "card", "card": {"id": card["id"], "state": state, "note": _note(card, answer)}})
+            self.flush()
+        self._tell(answer)
+
+    def _tell(self, said: Json) -> None:
+        for listener in list(self._listeners):
+            try:
+                listener(said)
+            except Exception as error:
+                logger.exception("a listener of a live view raised")
+                self.push({"op": "notice", "text": f"this click could not be handed on: {error}"})
+
+
+_STATES = {
+    ("approve", False): "approved",
+    ("approve", True): "edited",
+    ("reject", False): "rejected",
+}
+
+
+def _answer_to(card: Json, message: Json) -> Json:
+    """The reader's answer, its changed arguments laid over those that were asked about."""
+    approved = message["decision"] == "approve"
+    edited: Json = (message.get("args") or {}) if approved else {}
+    args = {**card["args"], **edited}
+    return {
+        "kind": "answer",
+        "id": card["id"],
+        "decision": message["decision"],
+        "args": args if args != card["args"] else None,
+        "reason": None if approved else message.get("reason") or None,
+    }
+
+
+def _note(card: Json, answer: Json) -> str:
+    args: Json = answer["args"] or {}
+    changed = [
+        f"{name} {_short(card['args'].get(name))} → {_short(value)}"
+        for name, value in args.items()
+        if name not in card["args"] or card["args"][name] != value
+    ]
+    return answer["reason"] or ", ".join(changed)
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _answer_on_the_front_ends_subshell(comm: Any) -> None:
+    """Undo ipykernel 7.4's routing of clicks to the shell that sent last: that shell may be the one that blocks.
+
+    Source: ipykernel 7.4 `BaseComm._reply_subshell_for`, called by `Kernel.shell_channel_thread_main` with the message
+    and the subshell the front end chose. Other versions have no such attribute.
+    """
+
+    def as_asked(_: Any, asked: str | None) -> str | None:
+        return asked
+
+    if hasattr(comm, "_reply_subshell_for"):
+        comm._reply_subshell_for = as_asked
