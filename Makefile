@@ -38,7 +38,7 @@ peers: .venv/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Against 
 	@.venv/bin/python -m pytest -m peers $(ARGS)
 	@.venv-kernel6/bin/python -m pytest -m kernel $(ARGS)
 
-bench: .venv/dev.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; BENCH="w1 w2" selects
+bench: .venv/lab.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; BENCH="w1 w2" selects
 	@.venv/bin/python -m benchmarks.run $(BENCH)
 
 clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)

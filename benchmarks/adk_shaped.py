@@ -1,0 +1,83 @@
+"""google-adk, and whatever else has its import paths: the runtime is named by its package."""
+# pyright: basic
+# The package is imported by name, so nothing of it is known to the type checker.
+
+from collections.abc import AsyncGenerator
+from importlib import import_module
+from typing import Any
+
+from benchmarks.script import Script
+
+WHERE = {"app_name": "bench", "user_id": "u"}
+
+
+class AdkShaped:
+    """A Runner, an LlmAgent and a BaseLlm of `package`, over its InMemorySessionService."""
+
+    def __init__(self, package: str, script: Script):
+        def get(module: str, name: str) -> Any:
+            return getattr(import_module(f"{package}.{module}"), name)
+
+        self.types: Any = import_module("google.genai.types" if package == "google.adk" else f"{package}.types")
+        self.event = get("events", "Event")
+        agent = get("agents", "LlmAgent")(
+            name="a",
+            model=_scripted(self.types, get("models", "BaseLlm"), get("models", "LlmResponse"), script),
+            instruction="Be brief.",
+            tools=script.tools,
+        )
+        mode = get("agents.run_config", "StreamingMode")
+        self.config = get("agents.run_config", "RunConfig")(streaming_mode=mode.SSE if script.chunks else mode.NONE)
+        self.service = get("sessions", "InMemorySessionService")()
+        self.runner = get("runners", "Runner")(agent=agent, app_name="bench", session_service=self.service)
+
+    async def chat(self, turns: int = 0) -> "_Chat":
+        session = await self.service.create_session(**WHERE)
+        for turn in range(turns):
+            for author, role, text in (("user", "user", "hello there"), ("a", "model", "done.")):
+                event = self.event(author=author, invocation_id=f"e-{turn}", content=self.content(role, text))
+                await self.service.append_event(session, event)
+        return _Chat(self, session.id)
+
+    def content(self, role: str, text: str) -> Any:
+        return self.types.Content(role=role, parts=[self.types.Part(text=text)])
+
+
+class _Chat:
+    def __init__(self, peer: AdkShaped, session_id: str):
+        self.peer, self.session_id = peer, session_id
+
+    async def turn(self, text: str) -> tuple[int, str]:
+        pieces, event = 0, None
+        async for event in self.peer.runner.run_async(
+            user_id="u",
+            session_id=self.session_id,
+            new_message=self.peer.content("user", text),
+            run_config=self.peer.config,
+        ):
+            pieces += bool(event.partial)
+        assert event is not None
+        return pieces, event.content.parts[0].text
+
+
+def _scripted(types: Any, base_llm: Any, llm_response: Any, script: Script) -> Any:
+    """A model of the runtime's own kind that follows `script`."""
+
+    def whole(parts: list[Any], **more: Any) -> Any:
+        return llm_response(content=types.Content(role="model", parts=parts), **more)
+
+    class Scripted(base_llm):
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[Any, None]:
+            for _ in range(script.chunks):
+                yield whole([types.Part(text="word ")], partial=True)
+            if script.chunks:
+                yield whole([types.Part(text="word " * script.chunks)])
+                return
+            last = llm_request.contents[-1].parts
+            said = script.next(answers_a_tool=any(part.function_response for part in last))
+            if isinstance(said, str):
+                yield whole([types.Part(text=said)])
+            else:
+                yield whole([types.Part(function_call=types.FunctionCall(name=n, args=a)) for n, a in said])
+
+    return Scripted(model="scripted")

@@ -1,0 +1,52 @@
+"""Python calls per turn, tool round and streamed piece, by cProfile: figures that do not move with the machine's load.
+
+python -m benchmarks.calls [adk_nb]
+"""
+
+import asyncio
+import cProfile
+import gc
+import logging
+import sys
+
+from benchmarks.script import Script
+from benchmarks.workloads import PEERS
+
+CASES = [("w2", 10), ("w2", 1000), ("w3", 10), ("w3", 50), ("w5", 1000)]
+
+
+def calls(peer: str, work: str, n: int) -> float:
+    """Calls, of Python and of C functions, per turn at n turns (w2), per round of n (w3), per piece of n (w5)."""
+    with asyncio.Runner() as runner:
+        profile, operations = runner.run(_profile(peer, work, n))
+    return sum(entry.callcount for entry in profile.getstats()) / operations
+
+
+async def _profile(peer: str, work: str, n: int) -> tuple[cProfile.Profile, int]:
+    script = {"w2": Script(), "w3": Script(tool="add", rounds=n), "w5": Script(chunks=n)}[work]
+    agent, turns = PEERS[peer](script), 10 if work == "w2" else 1
+    warm, chat = await agent.chat(), await agent.chat(n if work == "w2" else 0)
+    for each in (warm, chat) if work == "w2" else (warm,):
+        await each.turn("hello there")
+    profile = cProfile.Profile()
+    gc.collect()
+    gc.disable()  # a collection would run finalizers, which count as calls
+    try:
+        profile.enable()
+        for _ in range(turns):
+            await chat.turn("hello there")
+    finally:
+        profile.disable()
+        gc.enable()
+    return profile, turns if work == "w2" else n
+
+
+def main() -> None:
+    logging.disable(logging.WARNING)
+    peer = (sys.argv[1:] or ["adk_nb"])[0]
+    for work, n in CASES:
+        print(f"{peer:12}{work:4}{n:6}{calls(peer, work, n):12,.0f} calls", flush=True)
+
+
+if __name__ == "__main__":
+    main()

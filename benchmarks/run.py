@@ -1,0 +1,216 @@
+"""Run the workloads for every peer and print the ratios beside the targets.
+
+make bench                      everything
+make bench BENCH="w1 w2"        some workloads
+make bench BENCH="w2 --rounds 5"
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import cold
+
+ROOT = Path(__file__).parent.parent
+PYTHONS = {
+    "floor": ROOT / ".venv/bin/python",
+    "google-adk": ROOT / ".venv-adk/bin/python",
+    "adk_nb": ROOT / ".venv/bin/python",
+}
+SIZES = {
+    "w2": [10, 1000, 3000],
+    "w3": [10, 50],
+    "w4": [100],
+    "w4s": [100],
+    "w5": [1000, 10000],
+    "w6": [1000],
+    "w9": [4000],
+}
+KEPT = ROOT / "build/bench/results.jsonl"
+
+Figures = dict[str, float]
+Results = dict[tuple[str, int, str], list[Figures | None]]
+"""(workload, size, peer) -> one entry a round; None where the peer failed."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table. A target is a ratio to google-adk (`times`), or a bound on adk_nb's own figure."""
+
+    title: str
+    work: str
+    n: int
+    figure: str
+    unit: str
+    times: float | None = None
+    at_most: float | None = None
+    to: int | None = None
+    """The bound is on adk_nb's figure divided by its own at this size."""
+
+
+ROWS = [
+    Row("W2 turn, 10 turns before it", "w2", 10, "cpu_us", "CPU us", times=10),
+    Row("W2 turn, 1,000 turns before it", "w2", 1000, "cpu_us", "CPU us", times=100),
+    Row("W2 turn, 3,000 turns before it", "w2", 3000, "cpu_us", "CPU us", times=200),
+    Row("W2 turn at 1,000 / turn at 10", "w2", 1000, "cpu_us", "ratio", at_most=2, to=10),
+    Row("W3 tool round, 10 rounds", "w3", 10, "cpu_us", "CPU us", times=10),
+    Row("W3 tool round, 50 rounds", "w3", 50, "cpu_us", "CPU us", times=20),
+    Row("W3 round of 50 / round of 10", "w3", 50, "cpu_us", "ratio", at_most=1.25, to=10),
+    Row("W4 100 async tools of 20 ms", "w4", 100, "wall_ms", "wall ms", at_most=40),
+    Row("W4 100 async tools of 20 ms", "w4", 100, "cpu_us", "CPU us", times=4),
+    Row("W4 100 blocking tools of 20 ms", "w4s", 100, "wall_ms", "wall ms", times=20),
+    Row("W5 piece of a stream of 1,000", "w5", 1000, "cpu_us", "CPU us", times=10),
+    Row("W5 piece of a stream of 10,000", "w5", 10000, "cpu_us", "CPU us", times=10),
+    Row("W5 piece of 10,000 / piece of 1,000", "w5", 10000, "cpu_us", "ratio", at_most=1.25, to=1000),
+    Row("W5 peak memory growth, 10,000 pieces", "w5", 10000, "grown_mb", "MB", at_most=1),
+    Row("W6 turn, 1,000 sessions at once", "w6", 1000, "cpu_us", "CPU us", times=15),
+    Row("W6 memory of a running session", "w6", 1000, "kb_per_session", "kB", at_most=40),
+    Row("W9 memory of an event", "w9", 4000, "bytes", "bytes", at_most=3500),
+    Row("W9 peak in the next turn / at rest", "w9", 4000, "peak_of_resident", "ratio", at_most=1.2),
+]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", metavar="w1 ... w9", help="default: all")
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    chosen = asked.workloads or ["w1", *SIZES]
+    for unknown in set(chosen) - {"w1", *SIZES}:
+        parser.error(f"no workload {unknown!r}; there are {', '.join(['w1', *SIZES])}")
+    KEPT.parent.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    results = measure(chosen, asked.rounds)
+    print(f"{asked.rounds} rounds in {time.monotonic() - started:.0f} s, load {os.getloadavg()[0]:.1f}; {KEPT}\n")
+    if "w1" in chosen:
+        tell_cold(results)
+    tell(results)
+    return int(any(figures is None for rounds in results.values() for figures in rounds))
+
+
+def measure(chosen: list[str], rounds: int) -> Results:
+    """Peers side by side within a cell and rounds outermost, so that what else the machine does falls on all alike."""
+    results: Results = defaultdict(list)
+    with KEPT.open("w") as kept:
+        if "w1" in chosen:
+            for name, case in cold.CASES.items():  # once for nothing: the first run compiles the modules
+                _cold(name, case)
+        for turn in range(rounds):
+            for work, n, peer, figures in _cells(chosen):
+                results[work, n, peer].append(figures)
+                kept.write(json.dumps({"round": turn, "work": work, "n": n, "peer": peer, "figures": figures}) + "\n")
+    return results
+
+
+def _cells(chosen: list[str]) -> Iterator[tuple[str, int, str, Figures | None]]:
+    if "w1" in chosen:
+        for name, case in cold.CASES.items():
+            yield "w1", 1, name, _cold(name, case)
+    for work, sizes in SIZES.items():
+        if work in chosen:
+            for n in sizes:
+                for peer in PYTHONS:
+                    yield work, n, peer, _cell(peer, work, n)
+
+
+def _cold(name: str, case: cold.Cold) -> Figures | None:
+    try:
+        return cold.run(str(PYTHONS[case.peer]), case.code)
+    except RuntimeError as error:
+        print(f"w1 {name}: {error}", file=sys.stderr)
+        return None
+
+
+def _cell(peer: str, work: str, n: int) -> Figures | None:
+    command = [PYTHONS[peer], "-m", "benchmarks.cell", peer, work, str(n)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        print(f"{work} {n} {peer}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}", file=sys.stderr)
+        return None
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def median(results: Results, work: str, n: int, peer: str, figure: str) -> float | None:
+    values = [figures[figure] for figures in results[work, n, peer] if figures]
+    return statistics.median(values) if values else None
+
+
+def ratio(results: Results, figure: str, above: tuple[str, int, str], below: tuple[str, int, str]) -> float | None:
+    """The median over the rounds of the ratios within a round."""
+    pairs = zip(results[above], results[below], strict=True)
+    values = [a[figure] / b[figure] for a, b in pairs if a and b and b[figure]]
+    return statistics.median(values) if values else None
+
+
+def tell(results: Results) -> None:
+    rows = [row for row in ROWS if (row.work, row.n, "adk_nb") in results]
+    if not rows:
+        return
+    _line("workload", "unit", "floor", "google-adk", "adk_nb", "adk/adk_nb", "target", "")
+    for row in rows:
+        ours = (row.work, row.n, "adk_nb")
+        if row.to:
+            shares = {p: ratio(results, row.figure, (row.work, row.n, p), (row.work, row.to, p)) for p in PYTHONS}
+            times = None
+        else:
+            shares = {p: median(results, row.work, row.n, p, row.figure) for p in PYTHONS}
+            times = ratio(results, row.figure, (row.work, row.n, "google-adk"), ours)
+        target = f">= {row.times:g}x" if row.times else f"<= {row.at_most:g}"
+        met = _met(times, at_least=row.times) if row.times else _met(shares["adk_nb"], at_most=row.at_most)
+        _line(row.title, row.unit, *map(_number, shares.values()), _number(times, "x"), target, met)
+
+
+def tell_cold(results: Results) -> None:
+    _line("W1 a fresh process", "", "CPU s", "RSS MB", "", "ratio", "target", "")
+    for name, case in cold.CASES.items():
+        key, share, target, met = ("w1", 1, name), None, "", ""
+        cpu = median(results, *key, "cpu_s")
+        if name == "adk_nb":
+            share, target = ratio(results, "cpu_s", key, ("w1", 1, "types")), "<= 1.15x"
+            met = _met(share, at_most=1.15)
+        if name == "google-adk":
+            share = ratio(results, "cpu_s", key, ("w1", 1, "types"))
+        if case.above and cpu is not None:
+            cpu -= median(results, "w1", 1, case.above, "cpu_s") or 0
+            target, met = "<= 0.25", _met(cpu, at_most=0.25)
+        said = f"{name} (above {case.above})" if case.above else name
+        _line(
+            f"   {said}",
+            "",
+            _number(cpu),
+            _number(median(results, *key, "rss_mb")),
+            "",
+            _number(share, "x"),
+            target,
+            met,
+        )
+    print()
+
+
+def _met(value: float | None, *, at_least: float | None = None, at_most: float | None = None) -> str:
+    if value is None:
+        return "not measured"
+    kept = (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
+    return "met" if kept else "MISSED"
+
+
+def _number(value: float | None, unit: str = "") -> str:
+    if value is None:
+        return "-"
+    return (f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}") + unit
+
+
+def _line(title: str, unit: str, *rest: str) -> None:
+    print(f"{title:38} {unit:8}" + "".join(f"{word:>12}" for word in rest))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
