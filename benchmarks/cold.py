@@ -11,7 +11,13 @@ def add(x: int) -> str:
     return str(x + 1)
 LlmAgent(name='a', model='gemini-2.5-flash', instruction='Be brief.', tools=[add])
 """
-SHELL = "from IPython.core.interactiveshell import InteractiveShell as S; import ipywidgets; s = S.instance()"
+SHELL = "from IPython.core.interactiveshell import InteractiveShell; shell = InteractiveShell.instance()"
+LOAD_EXT = """
+import sys
+shell.run_line_magic('load_ext', 'adk_nb')
+assert 'chat' in shell.magics_manager.magics['line'], 'no %chat'
+assert 'google.genai' not in sys.modules, 'google.genai was imported'
+"""
 
 
 @dataclass(frozen=True)
@@ -28,11 +34,7 @@ CASES = {
     "google-adk": Cold("google-adk", AGENT.format(package="google.adk")),
     "adk_nb": Cold("adk_nb", AGENT.format(package="adk_nb")),
     "shell": Cold("adk_nb", SHELL),
-    "load_ext": Cold(
-        "adk_nb",
-        SHELL + "; s.run_line_magic('load_ext', 'adk_nb'); import sys; assert 'google.genai' not in sys.modules",
-        above="shell",
-    ),
+    "load_ext": Cold("adk_nb", SHELL + LOAD_EXT, above="shell"),
 }
 
 

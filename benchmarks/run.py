@@ -209,7 +209,7 @@ def _number(value: float | None, unit: str = "") -> str:
 
 
 def _line(title: str, unit: str, *rest: str) -> None:
-    print(f"{title:38} {unit:8}" + "".join(f"{word:>12}" for word in rest))
+    print(f"{title:38} {unit:8}" + "".join(f"{word:>13}" for word in rest))
 
 
 if __name__ == "__main__":
