@@ -12,6 +12,7 @@
           SessionNotFoundError
           AgentNotFoundError
           ToolNotFoundError
+          ModelNotFoundError
         RecordingMismatchError     a replayed model was asked what was never recorded
       AlreadyExistsError           a session with this id is there
       ModelError                   the model's service failed, or answered what cannot be used
@@ -104,6 +105,10 @@ class AgentNotFoundError(NotFoundError):
 
 class ToolNotFoundError(NotFoundError):
     """No tool goes by that name."""
+
+
+class ModelNotFoundError(NotFoundError, ValueError):
+    """No class of models answers to that name. Also a ValueError, as in ADK."""
 
 
 class RecordingMismatchError(UserError):

@@ -1,0 +1,33 @@
+"""Build, run and watch LLM agents cell by cell."""
+
+from typing import Any
+
+from adk_nb.lazy import face
+
+__version__ = "0.1.0"
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "Agent": "adk_nb.agents.llm_agent",
+        "Chat": "adk_nb.notebook.chat",
+        "Context": "adk_nb.runtime.context",
+        "Event": "adk_nb.events.event",
+        "InMemoryRunner": "adk_nb.runners",
+        "LlmAgent": "adk_nb.agents.llm_agent",
+        "Reply": "adk_nb.notebook.reply",
+        "RunConfig": "adk_nb.runtime.run_config",
+        "Runner": "adk_nb.runners",
+        "StreamingMode": "adk_nb.runtime.run_config",
+        "run": "adk_nb.sync",
+        "tool": "adk_nb.tools.function_tool",
+        "types": "adk_nb.types",
+    },
+)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext adk_nb` calls this."""
+    from adk_nb.notebook.magics import load_ipython_extension as load  # noqa: PLC0415  # the one door to IPython
+
+    load(shell)

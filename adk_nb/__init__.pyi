@@ -1,0 +1,19 @@
+from typing import Any
+
+from adk_nb.agents.llm_agent import Agent as Agent
+from adk_nb.agents.llm_agent import LlmAgent as LlmAgent
+from adk_nb.events.event import Event as Event
+from adk_nb.notebook.chat import Chat as Chat
+from adk_nb.notebook.reply import Reply as Reply
+from adk_nb.runners import InMemoryRunner as InMemoryRunner
+from adk_nb.runners import Runner as Runner
+from adk_nb.runtime.context import Context as Context
+from adk_nb.runtime.run_config import RunConfig as RunConfig
+from adk_nb.runtime.run_config import StreamingMode as StreamingMode
+from adk_nb.sync import run as run
+from adk_nb.tools.function_tool import tool as tool
+from adk_nb import types as types
+
+__version__: str
+
+def load_ipython_extension(shell: Any) -> None: ...

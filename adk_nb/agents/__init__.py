@@ -1,0 +1,17 @@
+"""Agents, under ADK's import paths."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "Agent": "adk_nb.agents.llm_agent",
+        "BaseAgent": "adk_nb.agents.base_agent",
+        "CallbackContext": "adk_nb.runtime.context",
+        "Context": "adk_nb.runtime.context",
+        "InvocationContext": "adk_nb.runtime.invocation_context",
+        "LlmAgent": "adk_nb.agents.llm_agent",
+        "RunConfig": "adk_nb.runtime.run_config",
+        "StreamingMode": "adk_nb.runtime.run_config",
+    },
+)

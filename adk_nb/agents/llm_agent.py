@@ -1,0 +1,150 @@
+"""An agent that thinks with a model and acts with tools."""
+
+import inspect
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any, Literal, cast
+
+from pydantic import Field, PrivateAttr
+
+from adk_nb import types
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.errors import ConfigurationError
+from adk_nb.events.event import Event
+from adk_nb.flow.instructions import fill_in
+from adk_nb.flow.loop import run_llm
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.registry import LLMRegistry, default_model
+from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.runtime.hooks import Hooks
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.function_tool import FunctionTool
+
+ToolUnion = BaseTool | Callable[..., Any]
+InstructionProvider = Callable[[ReadonlyContext], Any]
+"""`(context) -> str`, sync or async; what it returns is not templated."""
+
+_ELSEWHERE = {
+    "tools": "pass them as LlmAgent(tools=[...])",
+    "system_instruction": "pass it as LlmAgent(instruction=...)",
+}
+
+
+class LlmAgent(BaseAgent):
+    """A name, a model, an instruction, and tools. Plain functions become tools.
+
+    Raises:
+        ConfigurationError: A field is unknown or wrong; the message names it and the right place.
+    """
+
+    model: str | BaseLlm = ""
+    """A model, or the name of one. Empty: the default (see `models.registry.default_model`)."""
+    instruction: str | InstructionProvider = ""
+    """What it is told. `{key}` is replaced by the state's value at each turn; a callable's text is taken as it is."""
+    template: bool = True
+    """False: braces in the instruction mean nothing."""
+    tools: list[Any] = Field(default_factory=list[Any])
+    """Functions, or tools."""
+    generate_content_config: types.GenerateContentConfig | None = None
+    """Temperature, limits, safety and the like; tools and instruction have fields of their own."""
+    output_key: str | None = None
+    """Where in the state the text of its final answer is kept."""
+    max_iterations: int | None = Field(default=16, gt=0)
+    """Model calls in one turn; the next ends it with a MAX_ITERATIONS event. None: no limit."""
+    tool_errors: Literal["return", "raise"] = "return"
+    """What a raising tool does: its error goes to the model, or ends the run."""
+    before_model_callback: Hooks = None
+    """`(callback_context, llm_request) -> LlmResponse | None`: a response is taken instead of asking the model."""
+    after_model_callback: Hooks = None
+    """`(callback_context, llm_response) -> LlmResponse | None`: a response takes the place of the model's."""
+    on_model_error_callback: Hooks = None
+    """`(callback_context, llm_request, error) -> LlmResponse | None`: a response is taken as the model's."""
+    before_tool_callback: Hooks = None
+    """`(tool, args, tool_context) -> dict | None`: a dict is the result, and the tool does not run."""
+    after_tool_callback: Hooks = None
+    """`(tool, args, tool_context, tool_response) -> dict | None`: a dict takes the place of the result."""
+    on_tool_error_callback: Hooks = None
+    """`(tool, args, tool_context, error) -> dict | None`: a dict is the result."""
+
+    _canonical: tuple[list[Any], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], list[BaseTool]()))
+    _model: tuple[str, BaseLlm] | None = PrivateAttr(default=None)
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        self._check_settings()
+        self._tools_now()
+
+    @property
+    def canonical_model(self) -> BaseLlm:
+        """The model that answers for this agent, made once.
+
+        Raises:
+            ConfigurationError: No model goes by that name.
+        """
+        if isinstance(self.model, BaseLlm):
+            return self.model
+        name = self.model or default_model()
+        if self._model is None or self._model[0] != name:
+            self._model = (name, LLMRegistry.new_llm(name))
+        return self._model[1]
+
+    async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
+        """Its tools, functions wrapped."""
+        return self._tools_now()
+
+    async def instruction_for(self, ctx: ReadonlyContext, /) -> str:
+        """The instruction of this turn.
+
+        Raises:
+            StateKeyError: It names a state key that is not there.
+        """
+        if isinstance(self.instruction, str):
+            return fill_in(self.instruction, ctx.session.state, self.name) if self.template else self.instruction
+        text = self.instruction(ctx)
+        return await text if inspect.isawaitable(text) else text
+
+    def finish(self, answer: types.Content, /) -> dict[str, object]:
+        """What a final answer leaves in the state."""
+        text = "".join(part.text for part in answer.parts or [] if part.text and not part.thought)
+        return {self.output_key: text} if self.output_key and text else {}
+
+    def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        return run_llm(ctx, self)
+
+    def _tools_now(self) -> list[BaseTool]:
+        given, made = self._canonical
+        if given != self.tools:
+            made = _wrapped(self.name, self.tools)
+            self._canonical = (list(self.tools), made)
+        return made
+
+    def _check_settings(self) -> None:
+        settings = self.generate_content_config
+        for field, better in _ELSEWHERE.items():
+            if settings and getattr(settings, field):
+                raise ConfigurationError(
+                    f"agent {self.name!r}: {field!r} does not belong in generate_content_config; {better}"
+                )
+
+    def _unknown_field(self, field: str) -> str:
+        if field in types.GenerateContentConfig.model_fields:
+            return (
+                f"{field!r} belongs into generate_content_config; "
+                f"write generate_content_config=types.GenerateContentConfig({field}=...)"
+            )
+        return super()._unknown_field(field)
+
+
+def _wrapped(agent: str, tools: Sequence[Any]) -> list[BaseTool]:
+    made: dict[str, BaseTool] = {}
+    for one in tools:
+        if isinstance(one, BaseAgent):
+            raise ConfigurationError(f"agent {agent!r}: the agent {one.name!r} is not a tool")
+        if not (isinstance(one, BaseTool) or callable(one)):
+            raise ConfigurationError(f"agent {agent!r}: {one!r:.80} is not a tool; pass functions, or tools")
+        tool = one if isinstance(one, BaseTool) else FunctionTool(cast(Callable[..., Any], one))
+        made[tool.name] = tool
+    return list(made.values())
+
+
+Agent = LlmAgent

@@ -1,0 +1,12 @@
+"""Events, under ADK's import paths."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "Event": "adk_nb.events.event",
+        "EventActions": "adk_nb.events.event_actions",
+        "ToolConfirmation": "adk_nb.events.tool_confirmation",
+    },
+)

@@ -1,0 +1,3 @@
+from adk_nb.events.event import Event as Event
+from adk_nb.events.event_actions import EventActions as EventActions
+from adk_nb.events.tool_confirmation import ToolConfirmation as ToolConfirmation

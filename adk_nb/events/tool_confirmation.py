@@ -1,0 +1,19 @@
+"""What was decided about a tool call that needs a human's word."""
+
+from typing import Any
+
+from adk_nb.wire import WireModel
+
+
+class ToolConfirmation(WireModel):
+    """A request for approval, and later its answer."""
+
+    hint: str = ""
+    """What the person is asked."""
+    confirmed: bool = False
+    payload: Any = None
+    """JSON the tool asked for beside yes or no."""
+    args: dict[str, Any] | None = None
+    """The arguments to run with instead of the model's. None: as the model asked."""
+    reason: str | None = None
+    """Why it was rejected; told to the model."""

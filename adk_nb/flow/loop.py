@@ -1,0 +1,62 @@
+"""The loop of every LLM agent: ask the model, run the tools it calls, ask again, until nothing is left to run."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from adk_nb.events.event import Event
+from adk_nb.flow.model_call import call_model, mark_long_running
+from adk_nb.flow.request import build_request
+from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.tool_calls import answer_calls, run_approved
+from adk_nb.runtime.approvals import take_answers
+from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.runtime.invocation_context import InvocationContext
+
+MAX_ITERATIONS = "MAX_ITERATIONS"
+"""Error code of the event that ends an agent which asked its model too often."""
+
+
+async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event, None]:
+    """One activation of an agent, as many model calls as it takes.
+
+    Yields:
+        Each model event, and after one with calls the event with their results; the last one is final.
+    """
+    offered = await spec.canonical_tools(ReadonlyContext(ctx))
+    tools = {tool.name: tool for tool in offered}
+    if (taken := take_answers(ctx)) and (decided := await run_approved(ctx, spec, taken, tools)):
+        yield decided
+    asked = 0
+    while not ctx.end_invocation:
+        if asked == spec.max_iterations:
+            yield _too_many(ctx, spec)
+            return
+        asked += 1
+        request = await build_request(ctx, spec, offered)
+        answer: Event | None = None
+        async with aclosing(call_model(ctx, spec, request)) as events:
+            async for event in events:
+                if not event.partial:
+                    mark_long_running(event, tools)
+                yield event
+                answer = event
+        if answer is None or not answer.get_function_calls():
+            return
+        results = await answer_calls(ctx, spec, answer, tools)
+        for event in results:
+            yield event
+        if not results or any(event.is_final_response() for event in results):
+            return
+
+
+def _too_many(ctx: InvocationContext, spec: LlmSpec) -> Event:
+    return Event(
+        author=spec.name,
+        invocation_id=ctx.invocation_id,
+        branch=ctx.branch,
+        error_code=MAX_ITERATIONS,
+        error_message=(
+            f"agent {spec.name!r} asked its model {spec.max_iterations} times in one turn without coming to an end; "
+            f"raise LlmAgent(max_iterations=...), or look for a tool that never satisfies it"
+        ),
+    )

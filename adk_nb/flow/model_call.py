@@ -1,0 +1,132 @@
+"""One model call with its hooks: a request in, events out. The only place that calls models."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from adk_nb import clock, types
+from adk_nb.events.event import Event
+from adk_nb.events.event_actions import EventActions
+from adk_nb.flow.spec import LlmSpec
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.runtime.context import Context
+from adk_nb.runtime.hooks import first_answer
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.tools.base_tool import BaseTool
+
+NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
+
+
+async def call_model(ctx: InvocationContext, spec: LlmSpec, request: LlmRequest) -> AsyncGenerator[Event, None]:
+    """Ask the model.
+
+    Yields:
+        The pieces as they come when the run streams (`partial=True`, one id for all), then one whole event with the
+        same id.
+
+    Raises:
+        LlmCallsLimitExceededError: RunConfig.max_llm_calls are used up; the model was not asked.
+        Exception: What the model raised, unless a callback answered in its place.
+    """
+    ctx.count_llm_call()
+    context = Context(ctx)
+    event_id = clock.new_id()
+    said: list[str] = []
+    whole = False
+    async with aclosing(_responses(ctx, spec, request, context)) as responses:
+        async for response in responses:
+            if response.partial:
+                said.append(response.text)
+                yield _event(ctx, spec, response, event_id, EventActions())
+            else:
+                whole = True
+                yield _whole(ctx, spec, response, event_id, context)
+    if not whole:  # a model that only streams: what it said is the answer
+        content = types.Content(role="model", parts=[types.Part(text="".join(said))] if said else [])
+        yield _whole(ctx, spec, LlmResponse(content=content), event_id, context)
+
+
+async def _responses(
+    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context
+) -> AsyncGenerator[LlmResponse, None]:
+    before = [*ctx.plugins.hooks("before_model"), *spec.hooks("before_model")]
+    if before and (answer := await first_answer(before, callback_context=context, llm_request=request)):
+        yield answer
+        return
+    after = [*ctx.plugins.hooks("after_model"), *spec.hooks("after_model")]
+    async with aclosing(_asked(ctx, spec, request, context)) as responses:
+        async for response in responses:
+            if after and (other := await first_answer(after, callback_context=context, llm_response=response)):
+                response = _in_place_of(response, other)
+            yield response
+
+
+async def _asked(
+    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context
+) -> AsyncGenerator[LlmResponse, None]:
+    model = spec.canonical_model
+    try:
+        async with aclosing(model.generate_content_async(request, ctx.run_config.streams)) as responses:
+            async for response in responses:
+                yield response
+    except Exception as error:
+        hooks = [*ctx.plugins.hooks("on_model_error"), *spec.hooks("on_model_error")]
+        answer = await first_answer(hooks, callback_context=context, llm_request=request, error=error)
+        if answer is None:
+            raise
+        yield answer
+
+
+def _in_place_of(response: LlmResponse, other: LlmResponse) -> LlmResponse:
+    kept = {
+        name: getattr(response, name)
+        for name in ("partial", "turn_complete", "usage_metadata")
+        if getattr(other, name) is None
+    }
+    return other.model_copy(update=kept)
+
+
+def _event(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, actions: EventActions) -> Event:
+    told = {name: getattr(response, name) for name in response.model_fields_set}
+    return Event(
+        id=event_id, author=spec.name, invocation_id=ctx.invocation_id, branch=ctx.branch, actions=actions, **told
+    )
+
+
+def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, context: Context) -> Event:
+    context.state.settle()
+    event = _event(ctx, spec, response, event_id, context.actions)
+    _identify(event)
+    if _says_nothing(event):
+        event.error_code = NO_CONTENT
+        event.error_message = "the model stopped without saying anything or calling a tool"
+    elif event.content and not event.error_code and event.is_final_response():
+        event.actions.state_delta.update(spec.finish(event.content))
+    return event
+
+
+def _identify(event: Event) -> None:
+    """Give each call an id of its own: those without get one, and of two alike the second gets another."""
+    taken: set[str] = set()
+    for part in event.parts:
+        if call := part.function_call:
+            if not call.id or call.id in taken:
+                part.function_call = call.model_copy(update={"id": f"adk-{clock.new_id()}"})
+            taken.add((part.function_call and part.function_call.id) or "")
+
+
+def _says_nothing(event: Event) -> bool:
+    if event.error_code or event.actions.skip_summarization:
+        return False
+    return not any((not part.thought and (part.text or "").strip()) or part.text is None for part in event.parts)
+
+
+def mark_long_running(event: Event, tools: dict[str, BaseTool]) -> None:
+    """Note which of the event's calls are answered from outside the run."""
+    later = {
+        call.id
+        for call in event.get_function_calls()
+        if call.id and (tool := tools.get(call.name or "")) and tool.is_long_running
+    }
+    if later:
+        event.long_running_tool_ids = later

@@ -1,0 +1,38 @@
+"""Instruction, history and tools become one request to a model."""
+
+from collections.abc import Sequence
+
+from adk_nb.flow.contents import contents_for
+from adk_nb.flow.spec import LlmSpec
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.runtime.context import Context
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.tools.base_tool import BaseTool
+
+
+async def build_request(ctx: InvocationContext, spec: LlmSpec, tools: Sequence[BaseTool]) -> LlmRequest:
+    """The request for the next model call of `spec`.
+
+    System instruction: the agent's own, then who it is; joined by blank lines.
+
+    Raises:
+        StateKeyError: The instruction names a state key that is not there.
+    """
+    context = Context(ctx)
+    settings = spec.generate_content_config
+    request = LlmRequest(model=spec.canonical_model.model)
+    if settings:
+        request.config = settings.model_copy()
+    request.append_instructions([one for one in (await spec.instruction_for(context), _identity(spec)) if one])
+    for tool in tools:
+        await tool.process_llm_request(tool_context=context, llm_request=request)
+    request.contents = contents_for(ctx.session, spec.name, ctx.branch)
+    if spec.hooks("before_model"):  # a callback may edit what it is given; the session's own is not to change
+        request.contents = [content.model_copy(deep=True) for content in request.contents]
+        request.config = request.config.model_copy(deep=True)
+    return request
+
+
+def _identity(spec: LlmSpec) -> str:
+    said = f'You are an agent. Your internal name is "{spec.name}".'
+    return f'{said} The description about you is "{spec.description}".' if spec.description else said

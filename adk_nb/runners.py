@@ -1,0 +1,187 @@
+"""The front door: a user's message in, events out."""
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+from typing import Any
+
+from adk_nb import sync, types
+from adk_nb.errors import ConfigurationError, InputError, SessionNotFoundError
+from adk_nb.events.event import Event, as_content
+from adk_nb.events.event_actions import EventActions
+from adk_nb.runtime.hooks import Hook
+from adk_nb.runtime.invocation_context import InvocationContext, Runs
+from adk_nb.runtime.invoke import invoke
+from adk_nb.runtime.run_config import RunConfig
+from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.in_memory_session_service import InMemorySessionService
+from adk_nb.sessions.session import Session
+from adk_nb.sessions.state import State
+
+Message = str | types.Content | list[types.Part]
+
+_KEPT_HOT = 256
+
+
+class _NoPlugins:
+    """The hooks of a runner without plugins."""
+
+    def hooks(self, name: str, /) -> Iterable[Hook]:
+        return ()
+
+
+class Runner:
+    """Runs an agent for many users. Holds services, never a conversation.
+
+    Raises:
+        ConfigurationError: The app name is missing.
+    """
+
+    def __init__(
+        self,
+        *,
+        app_name: str,
+        agent: Runs,
+        session_service: BaseSessionService,
+        auto_create_session: bool = False,
+    ) -> None:
+        if not app_name:
+            raise ConfigurationError("a runner needs the name of its app; write Runner(app_name='my_app', ...)")
+        self.app_name = app_name
+        self.agent = agent
+        self.session_service = session_service
+        self.auto_create_session = auto_create_session
+        self._hot: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        """Sessions as the last run left them, so that the next one reads nothing back. One in use is not in here."""
+
+    async def run_async(
+        self,
+        *,
+        user_id: str,
+        session_id: str,
+        new_message: Message | None = None,
+        state_delta: dict[str, Any] | None = None,
+        run_config: RunConfig | None = None,
+        yield_user_message: bool = False,
+    ) -> AsyncGenerator[Event, None]:
+        """Answer `new_message` in a session. Nothing is done before the first event is asked for.
+
+        Args:
+            user_id: Whose session it is.
+            session_id: An existing session's, unless the runner makes missing ones.
+            new_message: Words, a content, or parts; function responses stand alone.
+            state_delta: Written to the state together with the message.
+            run_config: How the run is to be done.
+            yield_user_message: Also yield the event with the message, first.
+
+        Yields:
+            Events as they happen; each whole one is in the session before it is yielded, partial ones never are.
+
+        Raises:
+            SessionNotFoundError: Make the session first, with `session_service.create_session`.
+            InputError: The message cannot be answered; nothing was stored.
+        """
+        session = await self._session(user_id, session_id, run_config)
+        message = as_content(new_message) if new_message is not None else None
+        if message:
+            _check(message, session)
+        ctx = InvocationContext(
+            agent=self.agent,
+            session=session,
+            session_service=self.session_service,
+            plugins=_NoPlugins(),
+            run_config=run_config or RunConfig(),
+            user_content=message,
+        )
+        first = Event(
+            author="user",
+            content=message,
+            invocation_id=ctx.invocation_id,
+            actions=EventActions(state_delta=state_delta or {}),
+        )
+        async with aclosing(invoke(ctx, first)) as events:
+            if yield_user_message:
+                yield first
+            async for event in events:
+                yield event
+        self._keep_hot(user_id, session_id, session)  # not after an error: what it left half done is not kept
+
+    def run(
+        self,
+        *,
+        user_id: str,
+        session_id: str,
+        new_message: Message | None = None,
+        state_delta: dict[str, Any] | None = None,
+        run_config: RunConfig | None = None,
+    ) -> Iterator[Event]:
+        """`run_async` for sync code; works in a notebook cell. Sync tools run in the caller's thread."""
+        return sync.iterate(
+            self.run_async(
+                user_id=user_id,
+                session_id=session_id,
+                new_message=new_message,
+                state_delta=state_delta,
+                run_config=run_config,
+            )
+        )
+
+    async def _session(self, user_id: str, session_id: str, run_config: RunConfig | None) -> Session:
+        hot = self._hot.pop((user_id, session_id), None)
+        config = run_config.get_session_config if run_config else None
+        if hot and config is None and self.session_service.is_current(hot):
+            return hot
+        found = await self.session_service.get_session(
+            app_name=self.app_name, user_id=user_id, session_id=session_id, config=config
+        )
+        if found:
+            return found
+        if self.auto_create_session:
+            return await self.session_service.create_session(
+                app_name=self.app_name, user_id=user_id, session_id=session_id
+            )
+        raise await self._not_found(user_id, session_id)
+
+    async def _not_found(self, user_id: str, session_id: str) -> SessionNotFoundError:
+        everyone = (await self.session_service.list_sessions(app_name=self.app_name)).sessions
+        owner = next((one.user_id for one in everyone if one.id == session_id), None)
+        hint = f"make it with session_service.create_session(app_name={self.app_name!r}, user_id={user_id!r}, ...)"
+        if owner is not None:
+            hint = f"a session of that id belongs to user_id={owner!r}, and this run says {user_id!r}"
+        return SessionNotFoundError("session", session_id, [one.id for one in everyone], hint=hint)
+
+    def _keep_hot(self, user_id: str, session_id: str, session: Session) -> None:
+        for key in [key for key in session.state if key.startswith(State.TEMP_PREFIX)]:
+            del session.state[key]
+        self._hot[user_id, session_id] = session
+        if len(self._hot) > _KEPT_HOT:
+            self._hot.popitem(last=False)
+
+
+class InMemoryRunner(Runner):
+    """A runner whose services live in memory: for tests, lessons, and a first try."""
+
+    def __init__(self, agent: Runs, *, app_name: str = "InMemoryRunner", auto_create_session: bool = False) -> None:
+        super().__init__(
+            app_name=app_name,
+            agent=agent,
+            session_service=InMemorySessionService(),
+            auto_create_session=auto_create_session,
+        )
+
+
+def _check(message: types.Content, session: Session) -> None:
+    parts = message.parts or []
+    if any(part.function_call for part in parts):
+        raise InputError("a user's message cannot call functions; only a model's answer does")
+    answers = [part.function_response for part in parts if part.function_response]
+    if not answers:
+        return
+    if len(answers) < len(parts):
+        raise InputError("a message carries function responses or words, not both; send them one after the other")
+    called = {call.id for event in session.events for call in event.get_function_calls()}
+    if unknown := [one.id for one in answers if one.id not in called]:
+        raise InputError(
+            f"the function response {unknown[0]!r} answers no call of session {session.id!r}; "
+            "take the id from the event that made the call"
+        )

@@ -1,0 +1,68 @@
+"""What one invocation carries from the user's message to the last event."""
+
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from adk_nb import clock, types
+from adk_nb.errors import LlmCallsLimitExceededError
+from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.runtime.hooks import Hook
+from adk_nb.runtime.run_config import RunConfig
+from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.session import Session
+
+
+class Runs(Protocol):
+    """What an invocation needs of an agent. Stated here so that the runtime imports no agents."""
+
+    @property
+    def name(self) -> str: ...
+
+    def run_async(self, parent_context: "InvocationContext", /) -> AsyncGenerator[Event, None]: ...
+
+
+class Hooked(Protocol):
+    """What an invocation needs of the plugins: the hooks that go by a name, in order."""
+
+    def hooks(self, name: str, /) -> Iterable[Hook]: ...
+
+
+def new_invocation_id() -> str:
+    """`e-` and a fresh id, as ADK spells it."""
+    return f"e-{clock.new_id()}"
+
+
+@dataclass(kw_only=True)
+class InvocationContext:
+    """One user message and all that is done to answer it."""
+
+    agent: Runs
+    session: Session
+    session_service: BaseSessionService
+    plugins: Hooked
+    run_config: RunConfig = field(default_factory=RunConfig)
+    user_content: types.Content | None = None
+    """The message that started this."""
+    invocation_id: str = field(default_factory=new_invocation_id)
+    branch: str | None = None
+    answered: dict[str, ToolConfirmation] = field(default_factory=dict[str, ToolConfirmation])
+    """Function call id -> what a human decided of it in the message that started this."""
+    end_invocation: bool = False
+    """True: stop before the next step."""
+    llm_calls: int = 0
+
+    def count_llm_call(self) -> None:
+        """Count one more model call.
+
+        Raises:
+            LlmCallsLimitExceededError: That is one more than RunConfig allows.
+        """
+        self.llm_calls += 1
+        limit = self.run_config.max_llm_calls
+        if 0 < limit < self.llm_calls:
+            raise LlmCallsLimitExceededError(
+                f"Max number of llm calls limit of `{limit}` exceeded: agent {self.agent.name!r} asked its model more "
+                "often in one invocation; raise RunConfig.max_llm_calls, or look for a tool that never satisfies it"
+            )

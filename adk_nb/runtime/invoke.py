@@ -1,0 +1,78 @@
+"""The commit loop: the only place where events become history."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from adk_nb import types
+from adk_nb.errors import AdkNbError
+from adk_nb.events.event import Event
+from adk_nb.runtime.approvals import unanswered_calls
+from adk_nb.runtime.hooks import first_answer
+from adk_nb.runtime.invocation_context import InvocationContext
+
+INVOCATION_ABORTED = "INVOCATION_ABORTED"
+"""Error code of the event that closes a run which was stopped from outside."""
+
+
+async def invoke(ctx: InvocationContext, first: Event) -> AsyncGenerator[Event, None]:
+    """Write the user's event down, run the agent, write each whole event down, pass it on.
+
+    An event is history before anyone sees it, and the agent goes on only after its event is taken: so what the
+    agent does next already reads the state it just wrote. `first` is not yielded.
+
+    Raises:
+        Exception: What the agent raised, after one event that carries it as `error_code` and `error_message`.
+    """
+    await _append(ctx, first)
+    try:
+        async with aclosing(ctx.agent.run_async(ctx)) as events:
+            async for event in events:
+                event = await _commit(ctx, event)
+                yield event
+    except asyncio.CancelledError:
+        await _seal(ctx, always=True)
+        raise
+    except GeneratorExit:
+        await _seal(ctx, always=False)  # a reader that has seen enough is no abort, unless a call is open
+        raise
+    except Exception as error:
+        code = error.code if isinstance(error, AdkNbError) else type(error).__name__
+        failed = Event(author=ctx.agent.name, error_code=code, error_message=str(error), branch=ctx.branch)
+        yield await _commit(ctx, failed)
+        raise
+
+
+async def _commit(ctx: InvocationContext, event: Event) -> Event:
+    if hooks := ctx.plugins.hooks("on_event"):
+        event = await first_answer(hooks, event=event) or event
+    if not event.partial:
+        await _append(ctx, event)
+    return event
+
+
+async def _append(ctx: InvocationContext, event: Event) -> None:
+    event.invocation_id = event.invocation_id or ctx.invocation_id
+    if metadata := ctx.run_config.custom_metadata:
+        event.custom_metadata = metadata | (event.custom_metadata or {})
+    await ctx.session_service.append_event(ctx.session, event)
+
+
+async def _seal(ctx: InvocationContext, *, always: bool) -> None:
+    """Answer the calls that a stopped run leaves open, so that the next turn finds a history every model accepts."""
+    mine = [event for event in ctx.session.events if event.invocation_id == ctx.invocation_id]
+    stopped = "the run was stopped before this call was answered; it may or may not have taken effect"
+    parts = [
+        types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response={"error": stopped}))
+        for call in unanswered_calls(mine)
+    ]
+    if not (parts or always):
+        return
+    sealed = Event(
+        author=ctx.agent.name,
+        content=types.Content(role="user", parts=parts) if parts else None,
+        error_code=INVOCATION_ABORTED,
+        error_message="the run was stopped",
+        branch=ctx.branch,
+    )
+    await _append(ctx, sealed)

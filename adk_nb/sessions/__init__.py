@@ -1,0 +1,15 @@
+"""Sessions and where they are kept, under ADK's import paths."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "BaseSessionService": "adk_nb.sessions.base_session_service",
+        "GetSessionConfig": "adk_nb.sessions.base_session_service",
+        "InMemorySessionService": "adk_nb.sessions.in_memory_session_service",
+        "ListSessionsResponse": "adk_nb.sessions.session",
+        "Session": "adk_nb.sessions.session",
+        "State": "adk_nb.sessions.state",
+    },
+)

@@ -1,0 +1,188 @@
+"""Sessions in this process's memory: gone with the kernel, usable with and without await."""
+
+import copy
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from adk_nb import clock
+from adk_nb.errors import AlreadyExistsError, SessionNotFoundError
+from adk_nb.events.event import Event
+from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig
+from adk_nb.sessions.session import ListSessionsResponse, NoSession, Session
+from adk_nb.sessions.state import State, apply_delta
+
+
+class _Done:
+    """Nothing, awaited or not."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return None
+        yield
+
+
+@dataclass
+class _Shared:
+    """State that several sessions see, and how often it changed."""
+
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
+    changes: int = 0
+
+
+@dataclass
+class _Kept:
+    """One stored session. Its `state` has neither the prefixes' keys nor `temp:` ones."""
+
+    id: str
+    app_name: str
+    user_id: str
+    state: dict[str, Any]
+    last_update_time: float
+    events: list[Event] = field(default_factory=list[Event])
+    event_ids: dict[str, Event] = field(default_factory=dict[str, Event])
+    consumed: set[str] = field(default_factory=set[str])
+
+
+class InMemorySessionService(BaseSessionService):
+    """Sessions of one process. Safe to call from several threads."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[tuple[str, str, str], _Kept] = {}
+        self._apps: dict[str, _Shared] = {}
+        self._users: dict[tuple[str, str], _Shared] = {}
+        self._lock = threading.RLock()
+
+    def create_session(
+        self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
+    ) -> Session:
+        key = (session_id or "").strip() or clock.new_id()
+        with self._lock:
+            if (app_name, user_id, key) in self._sessions:
+                raise AlreadyExistsError(f"user {user_id!r} of app {app_name!r} has a session {key!r} already")
+            kept = _Kept(key, app_name, user_id, {}, clock.now())
+            self._sessions[app_name, user_id, key] = kept
+            self._store(kept, copy.deepcopy(state or {}))
+            return self._copy_of(kept)
+
+    def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | NoSession:  # pyright: ignore[reportIncompatibleMethodOverride]  # NoSession awaits to None
+        with self._lock:
+            kept = self._sessions.get((app_name, user_id, session_id))
+            return self._copy_of(kept, config) if kept else NoSession()
+
+    def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
+        with self._lock:
+            mine = [
+                kept
+                for kept in self._sessions.values()
+                if kept.app_name == app_name and user_id in (None, kept.user_id)
+            ]
+            mine.sort(key=lambda kept: kept.last_update_time)
+            return ListSessionsResponse(
+                sessions=[self._copy_of(kept, GetSessionConfig(num_recent_events=0)) for kept in mine]
+            )
+
+    def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> _Done:
+        with self._lock:
+            self._sessions.pop((app_name, user_id, session_id), None)
+        return _Done()
+
+    def append_event(self, session: Session, event: Event) -> "_Appended":
+        if event.partial:
+            return _Appended(event)
+        with self._lock:
+            kept = self._sessions.get((session.app_name, session.user_id, session.id))
+            if kept is None:
+                known = [key[2] for key in self._sessions if key[:2] == (session.app_name, session.user_id)]
+                raise SessionNotFoundError("session", session.id, known)
+            if kept.event_ids.get(event.id) == event:
+                return _Appended(event)
+            newest = self.is_current(session)
+            delta = event.actions.state_delta
+            _own(delta)
+            kept.events.append(event)
+            kept.event_ids[event.id] = event
+            kept.last_update_time = event.timestamp
+            self._store(kept, delta)
+            session.events.append(event)
+            apply_delta(session.state, _own(dict(delta)))
+            session.last_update_time = event.timestamp
+            if newest:
+                session.revision = self._revision(kept)
+        return _Appended(event)
+
+    def is_current(self, session: Session) -> bool:
+        kept = self._sessions.get((session.app_name, session.user_id, session.id))
+        return kept is not None and session.revision == self._revision(kept)
+
+    def consume(self, session: Session, key: str) -> bool:
+        """True the first time this session is asked for `key`: what may happen only once asks here first."""
+        with self._lock:
+            kept = self._sessions.get((session.app_name, session.user_id, session.id))
+            if kept is None or key in kept.consumed:
+                return False
+            kept.consumed.add(key)
+            return True
+
+    def _revision(self, kept: _Kept) -> tuple[int, int, int, int]:
+        app = self._apps.get(kept.app_name)
+        user = self._users.get((kept.app_name, kept.user_id))
+        return id(kept), len(kept.events), app.changes if app else 0, user.changes if user else 0
+
+    def _store(self, kept: _Kept, delta: dict[str, Any]) -> None:
+        for key, value in delta.items():
+            scope, _, name = key.partition(":")
+            if scope == "app" and name:
+                shared = self._apps.setdefault(kept.app_name, _Shared())
+            elif scope == "user" and name:
+                shared = self._users.setdefault((kept.app_name, kept.user_id), _Shared())
+            elif not key.startswith(State.TEMP_PREFIX):
+                apply_delta(kept.state, {key: value})
+                continue
+            else:
+                continue
+            apply_delta(shared.state, {name: value})
+            shared.changes += 1
+
+    def _copy_of(self, kept: _Kept, config: GetSessionConfig | None = None) -> Session:
+        state = dict(kept.state)
+        if app := self._apps.get(kept.app_name):
+            state |= {State.APP_PREFIX + key: value for key, value in app.state.items()}
+        if user := self._users.get((kept.app_name, kept.user_id)):
+            state |= {State.USER_PREFIX + key: value for key, value in user.state.items()}
+        session = Session(id=kept.id, app_name=kept.app_name, user_id=kept.user_id)
+        session.state = copy.deepcopy(state)
+        session.events = _recent(kept.events, config)
+        session.last_update_time = kept.last_update_time
+        session.revision = self._revision(kept) if config is None else None
+        return session
+
+
+def _own(delta: dict[str, Any]) -> dict[str, Any]:
+    """`delta` with copies of its lists and dicts: who wrote them may go on changing his."""
+    for key, value in delta.items():
+        if isinstance(value, list | dict):
+            delta[key] = copy.deepcopy(cast(Any, value))
+    return delta
+
+
+def _recent(events: list[Event], config: GetSessionConfig | None) -> list[Event]:
+    """A list of the caller's own, cut as `config` says; the events in it are shared, since they never change."""
+    if config is None:
+        return list(events)
+    count, after = config.num_recent_events, config.after_timestamp
+    kept = events if count is None else events[len(events) - min(count, len(events)) :]
+    return [event for event in kept if after is None or event.timestamp >= after]
+
+
+class _Appended:
+    """The event that was appended, for those who await it."""
+
+    def __init__(self, event: Event) -> None:
+        self._event = event
+
+    def __await__(self) -> Generator[Any, None, Event]:
+        return self._event
+        yield

@@ -1,0 +1,13 @@
+"""Tools, under ADK's import paths."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "BaseTool": "adk_nb.tools.base_tool",
+        "FunctionTool": "adk_nb.tools.function_tool",
+        "ToolContext": "adk_nb.runtime.context",
+        "tool": "adk_nb.tools.function_tool",
+    },
+)

@@ -1,0 +1,61 @@
+"""What a model can call."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+from adk_nb import types
+from adk_nb.errors import ConfigurationError
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.runtime.approvals import RESERVED
+from adk_nb.runtime.context import ToolContext
+
+
+class BaseTool(ABC):
+    """A name, a declaration for the model, and something to run."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        description: str,
+        is_long_running: bool = False,
+        custom_metadata: dict[str, Any] | None = None,
+    ) -> None:
+        if name.startswith(RESERVED):
+            raise ConfigurationError(f"tool {name!r}: names that start with {RESERVED!r} are reserved; rename it")
+        self.name = name
+        self.description = description
+        self.is_long_running = is_long_running
+        """True: its result comes later, from outside the run."""
+        self.custom_metadata = custom_metadata
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        """What the model is told of this tool. None: the model never sees it. Override this; ADK's name."""
+        return None
+
+    @cached_property
+    def declaration(self) -> types.FunctionDeclaration | None:
+        """What the model is told, made once."""
+        return self._get_declaration()
+
+    @abstractmethod
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Do the work.
+
+        Args:
+            args: The model's arguments, JSON.
+            tool_context: This call's own: its state writes and actions land on the event with the result.
+
+        Returns:
+            Anything; the model gets it as JSON, a bare value as `{"result": value}`.
+        """
+
+    async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        """Prepare a request this tool is offered in. By default: declare the tool."""
+        llm_request.append_tools([self])
+
+    async def confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> ToolConfirmation | None:
+        """What a human is asked before this call may run. None: it may run."""
+        return None

@@ -1,0 +1,207 @@
+"""A Python function as a tool."""
+
+import functools
+import inspect
+import logging
+from collections.abc import Callable
+from typing import Any, cast, overload
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from adk_nb import sync, types
+from adk_nb.errors import ConfigurationError
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.hooks import takes
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.schema import signature_of
+
+logger = logging.getLogger(__name__)
+
+Decides = bool | Callable[..., Any]
+"""True: always ask. A callable gets the tool's arguments and says whether to ask."""
+
+
+class FunctionTool(BaseTool):
+    """Wraps a function: its signature is the schema, its docstring the description.
+
+    Args:
+        func: Sync or async. A parameter named `tool_context`, or annotated so, is handed the call's Context.
+        require_confirmation: Ask a human before it runs; True, or a callable that is given the arguments.
+        thread: Run a sync function on a worker thread even where it would run in the caller's.
+
+    Raises:
+        ConfigurationError: A parameter's type is one that no JSON can fill.
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        *,
+        require_confirmation: Decides = False,
+        thread: bool = False,
+        name: str | None = None,
+        description: str | None = None,
+    ) -> None:
+        super().__init__(name=name or _name_of(func), description=description or _description_of(func))
+        self.func = func
+        self.require_confirmation = require_confirmation
+        self.thread = thread
+        self.signature = signature_of(func, self.name)
+        self._is_async = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(_call_of(func))
+        if self.signature.untyped:
+            logger.warning(
+                "tool %r: no type for %s, so the model is not told what to send",
+                self.name,
+                ", ".join(self.signature.untyped),
+            )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, as if it were no tool."""
+        return self.func(*args, **kwargs)
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        return self.signature.declaration(self.description)
+
+    async def confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> ToolConfirmation | None:
+        asks = self.require_confirmation
+        if callable(asks):
+            given = self._given(args, tool_context)
+            if isinstance(given, str):
+                return None  # wrong arguments go back to the model; nothing will run
+            given = given if takes(asks, given) else {key: given[key] for key in given if key != self._context_name}
+            asks = asks(**given)
+            asks = await asks if inspect.isawaitable(asks) else asks
+        return ToolConfirmation() if asks else None
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        given = self._given(args, tool_context)
+        if isinstance(given, str):
+            return {"error": given}
+        if self._is_async:
+            return await self.func(**given)
+        answer = await sync.blocking(functools.partial(self.func, **given), thread=self.thread)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    def check(self, args: dict[str, Any]) -> str | None:
+        """What is wrong with `args`, in words for whoever sent them; None if nothing is."""
+        checked = self._checked(args)
+        return checked if isinstance(checked, str) else None
+
+    @property
+    def _context_name(self) -> str | None:
+        return self.signature.context_parameter
+
+    def _given(self, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any] | str:
+        """The function's keyword arguments, or what is wrong with the model's."""
+        checked = self._checked(args)
+        if isinstance(checked, str):
+            return checked
+        given = {field.alias or key: getattr(checked, key) for key, field in type(checked).model_fields.items()}
+        if self.signature.takes_any:
+            given |= checked.model_extra or {}
+        if self._context_name:
+            given[self._context_name] = tool_context
+        return given
+
+    def _checked(self, args: dict[str, Any]) -> BaseModel | str:
+        arguments = self.signature.arguments
+        required = [field.alias or "" for field in arguments.model_fields.values() if field.is_required()]
+        if missing := [name for name in required if name not in args]:
+            return (
+                f"{self.name}() was not called: the mandatory parameters {', '.join(missing)} are missing. "
+                "Call it again with all of them."
+            )
+        try:
+            return arguments.model_validate(args)
+        except ValidationError as error:
+            first = error
+        try:  # some models send a list or an object as JSON text
+            return arguments.model_validate({key: _unpacked(one) for key, one in args.items()})
+        except ValidationError:
+            return _told(self.name, first)
+
+
+@overload
+def tool(func: Callable[..., Any], /) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    *, confirm: Decides = False, thread: bool = False, name: str | None = None, description: str | None = None
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
+def tool(
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    confirm: Decides = False,
+    thread: bool = False,
+    name: str | None = None,
+    description: str | None = None,
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    """`@tool`, `@tool(confirm=True)`: a function becomes a FunctionTool, and can still be called as a function.
+
+    Args:
+        func: The function.
+        confirm: Ask a human before it runs; True, or a callable that is given the arguments.
+        thread: Run a sync function on a worker thread.
+        name: What the model calls it. None: the function's name.
+        description: What the model is told. None: the docstring.
+
+    Raises:
+        ConfigurationError: A parameter has no type, or one that JSON cannot fill.
+    """
+
+    def wrap(func: Callable[..., Any]) -> FunctionTool:
+        refuse_untyped(func)
+        return FunctionTool(func, require_confirmation=confirm, thread=thread, name=name, description=description)
+
+    return wrap(func) if func else wrap
+
+
+def refuse_untyped(func: Callable[..., Any]) -> None:
+    """Raise ConfigurationError if a parameter has no type: a tool made on purpose says what it takes."""
+    name = _name_of(func)
+    if untyped := signature_of(func, name).untyped:
+        first = untyped[0]
+        raise ConfigurationError(
+            f"tool {name!r}: parameter {first!r} has no type, so the model cannot be told what to send; "
+            f"write `{first}: str`, or whatever it is"
+        )
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return from_json(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _told(name: str, error: ValidationError) -> str:
+    wrong = "; ".join(
+        f"{'.'.join(str(step) for step in one['loc'])}: {one['msg']} (got {one['input']!r:.100})"
+        for one in error.errors(include_url=False)
+    )
+    return f"{name}() was not called: wrong arguments: {wrong}. Call it again with arguments that fit."
+
+
+def _name_of(func: Callable[..., Any]) -> str:
+    inner = cast(Any, func).func if isinstance(func, functools.partial) else func
+    return getattr(inner, "__name__", None) or type(inner).__name__
+
+
+def _description_of(func: Callable[..., Any]) -> str:
+    if isinstance(func, functools.partial):
+        return _description_of(cast(Callable[..., Any], func.func))
+    if inspect.isroutine(func):
+        return inspect.getdoc(func) or ""
+    return inspect.getdoc(type(func)) or inspect.getdoc(_call_of(func)) or ""
+
+
+def _call_of(func: Callable[..., Any]) -> Any:
+    return None if inspect.isroutine(func) else getattr(type(func), "__call__", None)
