@@ -126,11 +126,12 @@ class ModelError(AdkNbError):
 class ModelHTTPError(ModelError):
     """The service refused the request."""
 
-    def __init__(self, status: int, body: str, model: str) -> None:
+    def __init__(self, status: int, body: str, model: str, *, hint: str = "") -> None:
         self.status = status
         self.body = body
         self.model = model
-        super().__init__(f"the service of model {model!r} answered HTTP {status}: {body[:500]}")
+        said = f"the service of model {model!r} answered HTTP {status}: {body[:500]}"
+        super().__init__(said + (f"; {hint}" if hint else ""))
 
 
 class ModelTimeoutError(ModelError):

@@ -1,0 +1,19 @@
+"""Ask a model. Its names load on first use."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "BaseLlm": "adk_nb.models.base_llm",
+        "Gemini": "adk_nb.models.google_llm",
+        "LLMRegistry": "adk_nb.models.registry",
+        "LlmCapabilities": "adk_nb.models.base_llm",
+        "LlmRequest": "adk_nb.models.llm_request",
+        "LlmResponse": "adk_nb.models.llm_response",
+        "OfflineLlm": "adk_nb.models.offline_llm",
+        "RecordedLlm": "adk_nb.models.recorded_llm",
+        "ScriptedLlm": "adk_nb.models.scripted_llm",
+        "call": "adk_nb.models.scripted_llm",
+    },
+)

@@ -1,0 +1,21 @@
+from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
+from adk_nb.models.google_llm import Gemini
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.offline_llm import OfflineLlm
+from adk_nb.models.recorded_llm import RecordedLlm
+from adk_nb.models.registry import LLMRegistry
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+
+__all__ = [
+    "BaseLlm",
+    "Gemini",
+    "LLMRegistry",
+    "LlmCapabilities",
+    "LlmRequest",
+    "LlmResponse",
+    "OfflineLlm",
+    "RecordedLlm",
+    "ScriptedLlm",
+    "call",
+]

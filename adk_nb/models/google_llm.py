@@ -1,0 +1,266 @@
+"""Gemini, asked through google-genai: the Gemini API with a key, or Vertex AI with Google Cloud credentials."""
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import Any, Protocol, TypeVar, cast
+
+import httpx2
+from google import genai
+from google.auth.exceptions import GoogleAuthError
+from google.genai.errors import APIError, UnknownApiResponseError
+from pydantic import PrivateAttr, SecretStr, ValidationError
+
+from adk_nb import types
+from adk_nb.errors import (
+    ConfigurationError,
+    MissingKeyError,
+    ModelError,
+    ModelHTTPError,
+    ModelTimeoutError,
+    UnexpectedModelAnswer,
+)
+from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
+from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, key_from_environment, uses_vertex
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.per_loop import PerLoop
+from adk_nb.models.response_stream import ResponseStream
+from adk_nb.models.retrying import BUSY, ask_again, seconds_of
+
+T = TypeVar("T")
+_OURS = "adk-"
+"""What the ids of calls start with that the service gave no id; it is not shown them."""
+_READ_BY_GOOGLE = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_API_VERSION")
+_NO_FUNCTIONS_OF_ITS_OWN = types.AutomaticFunctionCallingConfig(disable=True)
+
+
+class Gemini(BaseLlm):
+    """A Gemini model.
+
+    The key is `api_key`, or GOOGLE_API_KEY, or GEMINI_API_KEY from the environment; none is needed when
+    GOOGLE_GENAI_USE_VERTEXAI is true. It is looked up when a question is asked: it may be set after the agent was made.
+    """
+
+    model: str = "gemini-2.5-flash"
+    api_key: SecretStr | None = None
+    base_url: str | None = None
+    """Where the API is, when it is not at Google: a gateway, or a server for tests."""
+    http_options: types.HttpOptions | None = None
+    """google-genai's own settings: headers, API version, arguments of the HTTP client."""
+    retry_options: types.HttpRetryOptions | None = None
+    """When the service is busy or cannot be reached: 5 attempts, 1 s and then twice as long each, or as it asks for."""
+    retry_seconds: float = 120.0
+    """All attempts together; one that could only start later is not made."""
+    connect_timeout: float = 10.0
+    """Seconds."""
+    timeout: float = 300.0
+    """Seconds to wait for an answer, and when streaming for the first piece and for each that follows."""
+    total_timeout: float = 1800.0
+    """Seconds from the question to the end of a streamed answer."""
+    _clients: PerLoop[genai.Client] = PrivateAttr(default_factory=PerLoop[genai.Client])
+
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        return list(GEMINI_NAMES)
+
+    @property
+    def capabilities(self) -> LlmCapabilities:
+        # Source: https://ai.google.dev/gemini-api/docs/structured-output: from Gemini 3 on, on Vertex AI before.
+        number = re.search(r"gemini-(\d+)", self.model)
+        return LlmCapabilities(output_schema_and_tools=bool(number and int(number[1]) >= (2 if uses_vertex() else 3)))
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        models = cast(_Models, (await self._client(llm_request)).aio.models)
+        question: dict[str, Any] = {
+            "model": llm_request.model or self.model,
+            "contents": [_without_our_ids(content) for content in self.with_a_user_turn(llm_request)],
+            "config": llm_request.config.model_copy(update={"automatic_function_calling": _NO_FUNCTIONS_OF_ITS_OWN}),
+        }
+        if stream:
+            async with aclosing(self._streamed(models, question)) as answers:
+                async for answer in answers:
+                    yield answer
+            return
+
+        async def ask() -> types.GenerateContentResponse:
+            async with asyncio.timeout(self.timeout):
+                return await models.generate_content(**question)
+
+        with self._our_errors(question["model"]):
+            answer = await self._patiently(ask, question["model"])
+        yield LlmResponse.create(answer)
+
+    async def _streamed(self, models: "_Models", question: dict[str, Any]) -> AsyncGenerator[LlmResponse, None]:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self.total_timeout
+        stream = ResponseStream(question["model"])
+
+        async def following(chunks: _Chunks) -> types.GenerateContentResponse | None:
+            async with asyncio.timeout_at(min(loop.time() + self.timeout, end)):
+                return await anext(chunks, None)
+
+        async def start() -> tuple[_Chunks, types.GenerateContentResponse | None]:
+            async with asyncio.timeout_at(min(loop.time() + self.timeout, end)):
+                chunks = cast(_Chunks, await models.generate_content_stream(**question))
+            return chunks, await following(chunks)
+
+        with self._our_errors(question["model"]):
+            chunks, chunk = await self._patiently(start, question["model"])
+        async with aclosing(chunks):
+            while chunk is not None:
+                if piece := stream.add(LlmResponse.create(chunk)):
+                    yield piece
+                with self._our_errors(question["model"], stream):
+                    chunk = await following(chunks)
+        yield stream.whole()
+
+    def _key(self) -> str | None:
+        return self.api_key.get_secret_value() if self.api_key else key_from_environment()
+
+    async def _client(self, llm_request: LlmRequest) -> genai.Client:
+        """This loop's client, for the key and the settings of this moment."""
+        model, vertex, key = llm_request.model or self.model, uses_vertex(), self._key()
+        if not vertex and not key:
+            raise MissingKeyError(
+                f"model {model!r} needs a key, and neither {' nor '.join(KEY_VARIABLES)} is set; type: "
+                f"import os, getpass; os.environ[{KEY_VARIABLES[0]!r}] = getpass.getpass() "
+                '(https://aistudio.google.com/apikey makes one), or work without a key: model="offline", -m offline'
+            )
+        about = (vertex, key, self.base_url, *(os.environ.get(name) for name in _READ_BY_GOOGLE))
+        with self._our_errors(model):
+            return await self._clients.get(about, lambda: self._connected(vertex, key))
+
+    @asynccontextmanager
+    async def _connected(self, vertex: bool, key: str | None) -> AsyncGenerator[genai.Client, None]:
+        options = self.http_options or types.HttpOptions()
+        # One HTTP library whatever else is installed: google-genai would pick among three, each with its own errors.
+        arguments: dict[str, Any] = {"follow_redirects": True, **(options.async_client_args or {})}
+        async with httpx2.AsyncClient(**arguments) as http:
+            if not options.timeout:
+                http.event_hooks["request"].append(self._limit_connecting)
+            client = genai.Client(
+                vertexai=vertex,
+                api_key=(self.api_key.get_secret_value() if self.api_key else None) if vertex else key,
+                http_options=options.model_copy(
+                    update={
+                        "base_url": self.base_url or options.base_url,
+                        "httpx_async_client": options.httpx_async_client or http,
+                        "retry_options": None,  # google-genai's retries do not read Retry-After; ours do
+                    }
+                ),
+            )
+            try:
+                yield client
+            finally:
+                client.close()
+
+    async def _limit_connecting(self, request: httpx2.Request) -> None:
+        """google-genai sends each request without a limit unless it has one for everything."""
+        request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "connect": self.connect_timeout}
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]], model: str) -> T:
+        options = self.retry_options or (self.http_options and self.http_options.retry_options) or None
+        statuses = (options and options.http_status_codes) or BUSY
+        return await ask_again(
+            ask,
+            options,
+            model=model,
+            within=self.retry_seconds,
+            passes=lambda error: error.code in statuses if isinstance(error, APIError) else isinstance(error, _PASSING),
+            asked_to_wait=lambda error: _asked_to_wait(error) if isinstance(error, APIError) else None,
+        )
+
+    @contextmanager
+    def _our_errors(self, model: str, stream: ResponseStream | None = None) -> Generator[None, None, None]:
+        """Turn what google-genai raises inside into this package's errors."""
+        try:
+            yield
+        except APIError as error:
+            raise self._refused(error, model) from error
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            said = stream.broken("nothing more came in time") if stream else f"model {model!r} did not answer in time"
+            raise ModelTimeoutError(f"{said}; raise Gemini(timeout={self.timeout:g}) if it needs longer") from error
+        except (httpx2.HTTPError, OSError) as error:
+            why = f"{type(error).__name__}: {self._safe(str(error))}"
+            said = stream.broken(why) if stream else f"the service of model {model!r} cannot be reached ({why})"
+            raise ModelError(f"{said}; look at the network and at base_url") from error
+        except GoogleAuthError as error:
+            raise MissingKeyError(
+                f"model {model!r} goes through Vertex AI, which refused your credentials ({self._safe(str(error))}); "
+                "type in a terminal: gcloud auth application-default login"
+            ) from error
+        except (UnknownApiResponseError, ValidationError, TypeError, AttributeError, KeyError) as error:
+            raise UnexpectedModelAnswer(
+                f"the service of model {model!r} sent what is no answer of its API: {self._safe(str(error))}; ask again"
+            ) from error
+        except ValueError as error:
+            raise ConfigurationError(f"model {model!r} cannot be asked this: {self._safe(str(error))}") from error
+
+    def _refused(self, error: APIError, model: str) -> ModelHTTPError:
+        body = ": ".join(str(one) for one in (error.status, error.message) if one)
+        wrong_key = error.code in (401, 403) or "API_KEY_INVALID" in json.dumps(_details(error))
+        hint = f"look at {KEY_VARIABLES[0]}" if wrong_key else _NEXT.get(error.code, "")
+        return ModelHTTPError(error.code, self._safe(body or json.dumps(_details(error))), model, hint=hint)
+
+    def _safe(self, text: str) -> str:
+        """`text`, cut, without the key and without what URLs carry after a question mark."""
+        if key := self._key():
+            text = text.replace(key, "***")
+        return re.sub(r"(https?://[^\s?\"']+)\?[^\s\"']*", r"\1", text)[:500]
+
+
+class _Models(Protocol):
+    """What is used of google-genai's AsyncModels, whose own types are not fully known."""
+
+    async def generate_content(
+        self, *, model: str, contents: list[types.Content], config: types.GenerateContentConfig
+    ) -> types.GenerateContentResponse: ...
+
+    async def generate_content_stream(
+        self, *, model: str, contents: list[types.Content], config: types.GenerateContentConfig
+    ) -> AsyncIterator[types.GenerateContentResponse]: ...
+
+
+_Chunks = AsyncGenerator[types.GenerateContentResponse, None]
+_NEXT = {404: "look at the model's name", 429: "wait, or look at your quota", 503: "wait, or take another model"}
+_PASSING = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
+
+
+def _without_our_ids(content: types.Content) -> types.Content:
+    """The content as it is sent: itself, or a copy when one of its calls carries an id of ours."""
+    parts = content.parts or []
+    sent = [_without_our_id(part) for part in parts]
+    if all(one is other for one, other in zip(sent, parts, strict=True)):
+        return content
+    return content.model_copy(update={"parts": sent})
+
+
+def _without_our_id(part: types.Part) -> types.Part:
+    for name in ("function_call", "function_response"):
+        told: types.FunctionCall | types.FunctionResponse | None = getattr(part, name)
+        if told and told.id and told.id.startswith(_OURS):
+            return part.model_copy(update={name: told.model_copy(update={"id": None})})
+    return part
+
+
+def _asked_to_wait(error: APIError) -> float | None:
+    """Seconds, from the Retry-After header or else from the body.
+
+    Source: https://cloud.google.com/apis/design/errors, google.rpc.RetryInfo.
+    """
+    headers: Any = getattr(cast(Any, error).response, "headers", None) or {}
+    if (said := headers.get("retry-after")) and (seconds := seconds_of(said)) is not None:
+        return seconds
+    found = re.search(r'"retryDelay": "(\d+(?:\.\d+)?)s"', json.dumps(_details(error)))
+    return float(found[1]) if found else None
+
+
+def _details(error: APIError) -> Any:
+    """The body of the answer, as JSON values."""
+    return cast(Any, error).details

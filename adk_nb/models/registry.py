@@ -1,0 +1,92 @@
+"""From a model's name to the class that asks it; what a name needs is loaded when it is first used."""
+
+import importlib
+import os
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+from adk_nb.errors import ModelNotFoundError
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.google_access import GEMINI_NAMES, key_from_environment, uses_vertex
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entry:
+    """A class of models: itself, or the module it is in until it is needed."""
+
+    name: str
+    patterns: tuple[str, ...]
+    found: type[BaseLlm] | None = None
+    module: str = ""
+    spelled: tuple[str, ...] = ()
+    """Names of models to propose when one was mistyped."""
+
+    def load(self) -> type[BaseLlm]:
+        return self.found or cast(type[BaseLlm], getattr(importlib.import_module(self.module), self.name))
+
+
+_BUILT_IN = [
+    _Entry(
+        name="Gemini",
+        module="adk_nb.models.google_llm",
+        patterns=GEMINI_NAMES,
+        spelled=("gemini-2.5-flash", "gemini-2.5-flash-lite", "gemini-2.5-pro"),
+    ),
+    _Entry(name="OfflineLlm", module="adk_nb.models.offline_llm", patterns=("offline",), spelled=("offline",)),
+]
+_registered: list[_Entry] = []
+
+
+class LLMRegistry:
+    """The classes that answer to model names."""
+
+    @staticmethod
+    def register(llm_cls: type[BaseLlm]) -> None:
+        """Let `llm_cls` answer to its `supported_models()`, before any class that was registered earlier."""
+        patterns = tuple(llm_cls.supported_models())
+        spelled = tuple(pattern for pattern in patterns if re.escape(pattern).replace(r"\-", "-") == pattern)
+        _registered.insert(0, _Entry(name=llm_cls.__name__, patterns=patterns, found=llm_cls, spelled=spelled))
+        _find.cache_clear()
+
+    @staticmethod
+    def resolve(model: str) -> type[BaseLlm]:
+        """The class that answers to `model`.
+
+        Raises:
+            ModelNotFoundError: None does; a ValueError, as in ADK.
+            MissingExtraError: The class is known, and the package it works with is not installed.
+        """
+        return _find(model)[0]
+
+    @staticmethod
+    def new_llm(model: str) -> BaseLlm:
+        """A model that can be asked. `provider:name` asks `name` of the class whose name is `provider`."""
+        found, name = _find(model)
+        return found(model=name)
+
+
+def default_model() -> str:
+    """The model of an agent that names none: ADK_NB_DEFAULT_MODEL, else Gemini when there is a key, else `offline`."""
+    if named := os.environ.get("ADK_NB_DEFAULT_MODEL", "").strip():
+        return named
+    return "gemini-2.5-flash" if key_from_environment() or uses_vertex() else "offline"
+
+
+@cache
+def _find(model: str) -> tuple[type[BaseLlm], str]:
+    """The class, and the name by which it knows the model."""
+    entries = [*_registered, *_BUILT_IN]
+    provider, colon, rest = model.partition(":")
+    if colon and rest and not rest.startswith("//"):
+        for entry in entries:
+            if provider.lower() in (entry.name.lower(), entry.name.removesuffix("Llm").lower()):
+                return entry.load(), rest
+    for entry in entries:
+        if any(re.fullmatch(pattern, model) for pattern in entry.patterns):
+            return entry.load(), model
+    known = [name for entry in entries for name in entry.spelled]
+    raise ModelNotFoundError(
+        "model", model, known, hint="for one of your own, pass the model itself or LLMRegistry.register its class"
+    )

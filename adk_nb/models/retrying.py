@@ -1,0 +1,102 @@
+"""Ask a busy service again: a little later each time, when it says so, and not for ever."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from email.utils import parsedate_to_datetime
+from typing import TypeVar, cast
+
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_before_delay,
+    wait_exponential_jitter,
+)
+
+from adk_nb import clock, types
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+BUSY = (408, 429, 500, 502, 503, 504)
+"""HTTP statuses that may pass by themselves."""
+
+
+async def ask_again(
+    ask: Callable[[], Awaitable[T]],
+    options: types.HttpRetryOptions | None,
+    *,
+    model: str,
+    within: float,
+    passes: Callable[[BaseException], bool],
+    asked_to_wait: Callable[[BaseException], float | None],
+) -> T:
+    """What `ask` returns, which is called again for as long as its error may pass.
+
+    Args:
+        ask: One attempt.
+        options: Attempts (5), first delay (1 s), longest delay (60 s), growth (2) and jitter (1 s).
+        model: Named in the log.
+        within: Seconds for all attempts and waits together; an attempt that could only start later is not made.
+        passes: Whether an error may pass by itself. The others, and the last one, are raised as they are.
+        asked_to_wait: How many seconds the service itself asked for, if it did.
+    """
+    options = options or types.HttpRetryOptions()
+    backoff = wait_exponential_jitter(
+        initial=_given(options.initial_delay, 1.0),
+        max=_given(options.max_delay, 60.0),
+        exp_base=_given(options.exp_base, 2.0),
+        jitter=_given(options.jitter, 1.0),
+    )
+
+    def wait(state: RetryCallState) -> float:
+        error = _error(state)
+        asked = asked_to_wait(error) if error else None
+        return backoff(state) if asked is None else asked
+
+    def tell(state: RetryCallState) -> None:
+        logger.warning(
+            "model %r: %s; asking again in %.1f s (try %d)",
+            model,
+            _in_short(_error(state)),
+            state.upcoming_sleep,
+            state.attempt_number + 1,
+        )
+
+    attempts = AsyncRetrying(
+        stop=stop_after_attempt(max(1, int(_given(options.attempts, 5)))) | stop_before_delay(within),
+        wait=wait,
+        retry=retry_if_exception(passes),
+        before_sleep=tell,
+        reraise=True,
+    )
+    return cast(T, await attempts(ask))
+
+
+def seconds_of(retry_after: str) -> float | None:
+    """The seconds a `Retry-After` header asks for; None when it cannot be read.
+
+    Source: RFC 9110, section 10.2.3: a number of seconds, or a date.
+    """
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - clock.now())
+    except ValueError:
+        return None
+
+
+def _given(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+def _error(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None
+
+
+def _in_short(error: BaseException | None) -> str:
+    status = getattr(error, "code", None)
+    return f"HTTP {status}" if status else type(error).__name__
