@@ -12,9 +12,12 @@ WHERE = {"app_name": "bench", "user_id": "u"}
 
 
 class AdkShaped:
-    """A Runner, an LlmAgent and a BaseLlm of `package`, over its InMemorySessionService."""
+    """A Runner, an LlmAgent and a BaseLlm of `package`, over its InMemorySessionService.
 
-    def __init__(self, package: str, script: Script):
+    `settings` go to LlmAgent.
+    """
+
+    def __init__(self, package: str, script: Script, **settings: Any):
         def get(module: str, name: str) -> Any:
             return getattr(import_module(f"{package}.{module}"), name)
 
@@ -25,6 +28,7 @@ class AdkShaped:
             model=_scripted(self.types, get("models", "BaseLlm"), get("models", "LlmResponse"), script),
             instruction="Be brief.",
             tools=script.tools,
+            **settings,
         )
         mode = get("agents.run_config", "StreamingMode")
         self.config = get("agents.run_config", "RunConfig")(streaming_mode=mode.SSE if script.chunks else mode.NONE)

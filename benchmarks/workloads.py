@@ -18,7 +18,7 @@ Figures = dict[str, float]
 PEERS: dict[str, Callable[[Script], Peer]] = {
     "floor": Floor,
     "google-adk": partial(AdkShaped, "google.adk"),
-    "adk_nb": partial(AdkShaped, "adk_nb"),
+    "adk_nb": partial(AdkShaped, "adk_nb", max_iterations=None),  # google-adk has no such limit
 }
 
 
