@@ -1,0 +1,175 @@
+"""The file that keeps a model's recorded answers: one JSON line a call, written by appending, read whole."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel, Field, ValidationError
+
+from adk_nb.errors import InputError
+from adk_nb.models.redaction import redacted
+
+VERSION = 1
+VARIABLE = "ADK_NB_REPLAY"
+_MODES = ("auto", "record", "replay")
+
+
+class Piece(BaseModel):
+    """One response of the model: a streamed piece, or the whole answer."""
+
+    after: float = 0.0
+    """Seconds since the piece before it; for the first, since the question."""
+    response: dict[str, Any]
+    """An LlmResponse as JSON."""
+
+
+class Asked(BaseModel):
+    """What was asked, ids and times taken out: `recorded_request.asked` makes it, and two equal ones match."""
+
+    model: str
+    stream: bool = False
+    instruction: str = ""
+    tools: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
+    """Function declarations as JSON, by name."""
+    config: dict[str, Any] = Field(default_factory=dict[str, Any])
+    contents: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
+    """Messages as JSON, oldest first."""
+
+
+class Recording(BaseModel):
+    """One call of a model: one line of the file."""
+
+    cassette_version: int = VERSION
+    model: str
+    """The model that really answered, by its own name for itself."""
+    notice: str | None = None
+    """What that model says of itself, when it is a stand-in."""
+    capabilities: dict[str, Any] = Field(default_factory=dict[str, Any])
+    request: Asked
+    digest: str = ""
+    """Of the request with its ids and times: tells apart two requests that are equal without them."""
+    responses: list[Piece]
+    """In the order they came; the last is the whole answer."""
+
+
+class Cassette:
+    """A file of recordings. Share one object between models that record into, or replay from, the same file."""
+
+    def __init__(self, path: str | os.PathLike[str], *, to_record: bool = False) -> None:
+        """Read the file.
+
+        Args:
+            path: The file. A recording goes to its end.
+            to_record: Make the file, and the folders above it, if it is not there.
+
+        Raises:
+            InputError: There is no such file, a line of it is cut off or no recording, or a newer version wrote it.
+        """
+        self.path = Path(path)
+        self.recordings: list[Recording] = []
+        """Oldest first."""
+        self._waiting: dict[str, list[Recording]] = {}
+        for recording in self._read(to_record):
+            self._keep(recording)
+
+    def append(self, recording: Recording) -> None:
+        """Write `recording` as one line, keys and tokens taken out, and reach the disk's cache before returning.
+
+        One unbuffered write at the end of the file: an interrupted run keeps every line it had.
+        """
+        kept = redacted(recording.model_dump(mode="json", exclude_none=True))
+        line = json.dumps(kept, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+        with self.path.open("ab", buffering=0) as file:
+            if file.write(line) != len(line):
+                raise OSError(f"the disk took only a part of a recording into {str(self.path)!r}")
+        self._keep(Recording.model_validate(kept))
+
+    def alike(self, request: Asked) -> int:
+        """How many calls were recorded that asked this."""
+        return sum(one.request == request for one in self.recordings)
+
+    def take(self, request: Asked, digest: str) -> Recording | None:
+        """The next recording of this request, in recorded order, or None. None is given twice.
+
+        Among requests that are equal but for their ids and times, the one with just these comes first.
+        """
+        waiting = self._waiting.get(_key(request), [])
+        if not waiting:
+            return None
+        exact = next((n for n, one in enumerate(waiting) if one.digest == digest), 0)
+        return waiting.pop(exact)
+
+    def _keep(self, recording: Recording) -> None:
+        self.recordings.append(recording)
+        self._waiting.setdefault(_key(recording.request), []).append(recording)
+
+    def _read(self, to_record: bool) -> Iterable[Recording]:
+        try:
+            if to_record:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.path.open("ab").close()
+            written = self.path.read_bytes()
+        except FileNotFoundError:
+            raise InputError(
+                f"there is no cassette {str(self.path)!r}; "
+                f"record one with RecordedLlm({str(self.path)!r}, record=model)"
+            ) from None
+        except OSError as error:
+            raise InputError(
+                f"the cassette {str(self.path)!r} cannot be opened: {error.strerror}; give the path of a file"
+            ) from error
+        lines = written.split(b"\n")
+        recordings = [
+            self._parse(line, n, last=n == len(lines)) for n, line in enumerate(lines, start=1) if line.strip()
+        ]
+        if to_record and lines[-1].strip():
+            with self.path.open("ab") as file:  # an editor took the last line's end away
+                file.write(b"\n")
+        return recordings
+
+    def _parse(self, line: bytes, number: int, *, last: bool) -> Recording:
+        where = f"{self.path} line {number}"
+        try:
+            found: Any = json.loads(line)
+        except ValueError as error:
+            what = "is cut off, as an interrupted recording leaves it" if last else f"is not JSON ({error})"
+            raise InputError(f"{where} {what}; delete that line, or the whole file, and record again") from None
+        version = cast(dict[str, Any], found).get("cassette_version") if isinstance(found, dict) else None
+        if isinstance(version, int) and version > VERSION:
+            raise InputError(
+                f"{where} was written as cassette_version {version}, and this adk-nb reads up to {VERSION}; "
+                "type: %pip install -U adk-nb"
+            )
+        try:
+            return Recording.model_validate(found)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(str(step) for step in first["loc"]) or "the line"
+            raise InputError(
+                f"{where} is not a recording: {field}: {first['msg']}; delete it and record again"
+            ) from None
+
+
+def replaying() -> Path | None:
+    """The cassette that `ADK_NB_REPLAY` names, or None when it is not set, empty or `off`.
+
+    Raises:
+        InputError: It names no file, or a mode that this version does not have.
+    """
+    said = os.environ.get(VARIABLE, "").strip()
+    if said.lower() in ("", "off"):
+        return None
+    if said.lower() in _MODES:
+        raise InputError(f"{VARIABLE}={said} is not there yet; set it to the path of a cassette, or to off")
+    path = Path(said)
+    if not path.is_file():
+        raise InputError(
+            f"{VARIABLE} names {said!r}, and there is no such file; set it to the path of a cassette, or to off"
+        )
+    return path
+
+
+def _key(request: Asked) -> str:
+    return json.dumps(request.model_dump(), sort_keys=True)

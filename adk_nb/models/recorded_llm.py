@@ -1,0 +1,155 @@
+"""A model whose answers are kept in a file: recorded once with the real one, replayed without it."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from pydantic import Field, PrivateAttr
+
+from adk_nb import clock
+from adk_nb.errors import ConfigurationError, RecordingMismatchError
+from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
+from adk_nb.models.cassette import Asked, Cassette, Piece, Recording
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.recorded_difference import differences, nearest
+from adk_nb.models.recorded_request import asked
+
+
+class RecordedLlm(BaseLlm):
+    """Records another model's answers to a file of JSON lines, or replays them from it.
+
+        RecordedLlm("demo.jsonl", record=Gemini(model="gemini-2.5-flash"))    # asks the model and writes
+        RecordedLlm("demo.jsonl")                                             # reads; needs no key and no network
+
+    Recording: the answer is written when it is whole and before its last response is handed on. A call that raised, or
+    was left before its end, is not written. Keys, tokens and passwords are replaced by `[redacted]`; the rest of the
+    conversation is in the file as it was said. Each line holds its whole request, so a file grows with the square of a
+    conversation's turns: it is made for tutorials and tests.
+
+    Replaying: strict. A request must equal a recorded one in model, instruction, tools, settings, messages and whether
+    it streams; ids and times of day do not count. Equal requests get their answers in recorded order, each once. The
+    answer comes in the pieces it came in. What the tools answered is part of the messages: tools run for real.
+    """
+
+    speed: float = Field(default=0, ge=0, allow_inf_nan=False)
+    """How fast the pieces come: 0 without waiting, 1 as recorded, 2 twice as fast."""
+    _cassette: Cassette = PrivateAttr()
+    _recorded: BaseLlm | None = PrivateAttr(default=None)
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Cassette,
+        *,
+        record: BaseLlm | None = None,
+        model: str | None = None,
+        speed: float = 0,
+    ) -> None:
+        """Record `record` into `path`, or replay `path` when there is nothing to record.
+
+        Args:
+            path: The file, or a Cassette that several models share: then equal requests of all of them get their
+                answers in one order. A recording is added to its end.
+            record: The model to ask. It is not changed.
+            model: Which model's answers to replay; by default the first one's that was recorded.
+            speed: See the field.
+
+        Raises:
+            InputError: The file cannot be used: missing, cut off, no cassette, from a newer version.
+        """
+        if record is not None and not isinstance(record, BaseLlm):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"record={record!r} is not a model; write e.g. record=OfflineLlm()")
+        cassette = path if isinstance(path, Cassette) else Cassette(path, to_record=record is not None)
+        first = cassette.recordings[0].request.model if cassette.recordings else None
+        super().__init__(model=model or (record.model if record else first) or "recorded", speed=speed)  # pyright: ignore[reportCallIssue]
+        self._cassette = cassette
+        self._recorded = record
+
+    @property
+    def capabilities(self) -> LlmCapabilities:
+        """Those of the model that is recorded, or was: the request is shaped by them."""
+        if self._recorded:
+            return self._recorded.capabilities
+        mine = [one.capabilities for one in self._cassette.recordings if one.request.model == self.model]
+        return LlmCapabilities.model_validate(mine[0] if mine else {})
+
+    @property
+    def notice(self) -> str | None:
+        """Whose words these are."""
+        if self._recorded:
+            return self._recorded.notice
+        mine = [one for one in self._cassette.recordings if one.request.model == self.model]
+        names = sorted({one.model for one in mine or self._cassette.recordings})
+        said = f"replayed from {self._cassette.path.name}: these are the recorded words of {' and '.join(names)}"
+        about = sorted({one.notice for one in mine if one.notice})
+        return f"{said} ({'; '.join(about)})" if about else said
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        request, digest = asked(llm_request, model=self.model, stream=stream)
+        answers = self._replay(request, digest)
+        if self._recorded:
+            answers = self._record(self._recorded, llm_request, stream, request, digest)
+        async with aclosing(answers):
+            async for answer in answers:
+                yield answer
+
+    async def _record(
+        self, model: BaseLlm, llm_request: LlmRequest, stream: bool, request: Asked, digest: str
+    ) -> AsyncGenerator[LlmResponse, None]:
+        pieces: list[Piece] = []
+        whole: LlmResponse | None = None
+        before = clock.now()
+        async with aclosing(model.generate_content_async(llm_request, stream)) as answers:
+            async for answer in answers:
+                now = clock.now()
+                pieces.append(_piece(answer, max(0.0, now - before)))
+                before = now
+                if whole:
+                    yield whole
+                whole = None if answer.partial else answer
+                if not whole:
+                    yield answer
+        if not whole:
+            return
+        if not whole.interrupted:
+            self._cassette.append(_recording(model, request, digest, pieces, whole))
+        yield whole
+
+    async def _replay(self, request: Asked, digest: str) -> AsyncGenerator[LlmResponse, None]:
+        recording = self._cassette.take(request, digest)
+        if recording is None:
+            raise RecordingMismatchError(self._miss(request))
+        for piece in recording.responses:
+            await asyncio.sleep(piece.after / self.speed if self.speed else 0)
+            yield LlmResponse.model_validate(piece.response)
+
+    def _miss(self, request: Asked) -> str:
+        path = str(self._cassette.path)
+        how = f"to record it anew, delete {path} and run once with RecordedLlm({path!r}, record=model)"
+        if not self._cassette.recordings:
+            return f"{path} holds no recording; {how}"
+        if times := self._cassette.alike(request):
+            said = f"{times} time" + ("s" if times > 1 else "")
+            return f"this was recorded {said} in {path} and is asked once more; restart from the top, or, {how}"
+        near = nearest(request, self._cassette.recordings)
+        changed = differences(request, self._cassette.recordings[near].request)
+        return f"no recording in {path} for this request: {changed} (compared with recording {near + 1}); {how}"
+
+
+def _piece(answer: LlmResponse, after: float) -> Piece:
+    kept = answer.model_dump(mode="json", by_alias=True, exclude_none=True, fallback=repr)
+    return Piece(after=round(after, 3), response=kept)
+
+
+def _recording(model: BaseLlm, request: Asked, digest: str, pieces: list[Piece], whole: LlmResponse) -> Recording:
+    return Recording(
+        model=whole.model_version or model.model,
+        notice=model.notice,
+        capabilities=model.capabilities.model_dump(exclude_defaults=True),
+        request=request,
+        digest=digest,
+        responses=pieces,
+    )
