@@ -2,6 +2,7 @@
 # pyright: basic
 # The package is imported by name, so nothing of it is known to the type checker.
 
+from collections import deque
 from collections.abc import AsyncGenerator
 from importlib import import_module
 from typing import Any
@@ -23,9 +24,10 @@ class AdkShaped:
 
         self.types: Any = import_module("google.genai.types" if package == "google.adk" else f"{package}.types")
         self.event = get("events", "Event")
+        self.script, self.calls = script, deque[Any]()
         agent = get("agents", "LlmAgent")(
             name="a",
-            model=_scripted(self.types, get("models", "BaseLlm"), get("models", "LlmResponse"), script),
+            model=_scripted(self.types, get("models", "BaseLlm"), get("models", "LlmResponse"), script, self.calls),
             instruction="Be brief.",
             tools=script.tools,
             **settings,
@@ -41,6 +43,9 @@ class AdkShaped:
             for author, role, text in (("user", "user", "hello there"), ("a", "model", "done.")):
                 event = self.event(author=author, invocation_id=f"e-{turn}", content=self.content(role, text))
                 await self.service.append_event(session, event)
+        for calls in self.script.calls():
+            parts = [self.types.Part(function_call=self.types.FunctionCall(name=n, args=args)) for n, args in calls]
+            self.calls.append(self.types.Content(role="model", parts=parts))
         return _Chat(self, session.id)
 
     def content(self, role: str, text: str) -> Any:
@@ -64,24 +69,19 @@ class _Chat:
         return pieces, event.content.parts[0].text
 
 
-def _scripted(types: Any, base_llm: Any, llm_response: Any, script: Script) -> Any:
-    """A model of the runtime's own kind that follows `script`."""
-
-    def whole(parts: list[Any], **more: Any) -> Any:
-        return llm_response(content=types.Content(role="model", parts=parts), **more)
+def _scripted(types: Any, base_llm: Any, llm_response: Any, script: Script, calls: deque[Any]) -> Any:
+    """A model of the runtime's own kind that follows `script` and says contents that were made before the clock."""
+    piece, words = (
+        types.Content(role="model", parts=[types.Part(text=text)])
+        for text in ("word ", "word " * script.chunks or "done.")
+    )
 
     class Scripted(base_llm):
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[Any, None]:
             for _ in range(script.chunks):
-                yield whole([types.Part(text="word ")], partial=True)
-            if script.chunks:
-                yield whole([types.Part(text="word " * script.chunks)])
-                return
+                yield llm_response(content=piece, partial=True)
             last = llm_request.contents[-1].parts
-            said = script.next(answers_a_tool=any(part.function_response for part in last))
-            if isinstance(said, str):
-                yield whole([types.Part(text=said)])
-            else:
-                yield whole([types.Part(function_call=types.FunctionCall(name=n, args=a)) for n, a in said])
+            ends = script.ends(answers_a_tool=any(part.function_response for part in last))
+            yield llm_response(content=words if ends else calls.popleft())
 
     return Scripted(model="scripted")

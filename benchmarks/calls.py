@@ -1,13 +1,14 @@
 """Python calls per turn, tool round and streamed piece, by cProfile: figures that do not move with the machine's load.
 
-python -m benchmarks.calls [adk_nb]
+python -m benchmarks.calls [adk_nb] [--top 20]
 """
 
+import argparse
 import asyncio
 import cProfile
 import gc
 import logging
-import sys
+from types import CodeType
 
 from benchmarks.script import Script
 from benchmarks.workloads import PEERS
@@ -19,7 +20,11 @@ def calls(peer: str, work: str, n: int) -> float:
     """Calls, of Python and of C functions, per turn at n turns (w2), per round of n (w3), per piece of n (w5)."""
     with asyncio.Runner() as runner:
         profile, operations = runner.run(_profile(peer, work, n))
-    return sum(entry.callcount for entry in profile.getstats()) / operations
+    return _total(profile) / operations
+
+
+def _total(profile: cProfile.Profile) -> int:
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 async def _profile(peer: str, work: str, n: int) -> tuple[cProfile.Profile, int]:
@@ -43,9 +48,23 @@ async def _profile(peer: str, work: str, n: int) -> tuple[cProfile.Profile, int]
 
 def main() -> None:
     logging.disable(logging.WARNING)
-    peer = (sys.argv[1:] or ["adk_nb"])[0]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("peer", nargs="?", default="adk_nb", choices=PEERS)
+    parser.add_argument("--top", type=int, default=0, help="and so many of the functions called most")
+    asked = parser.parse_args()
     for work, n in CASES:
-        print(f"{peer:12}{work:4}{n:6}{calls(peer, work, n):12,.0f} calls", flush=True)
+        with asyncio.Runner() as runner:
+            profile, operations = runner.run(_profile(asked.peer, work, n))
+        print(f"{asked.peer:12}{work:4}{n:6}{_total(profile) / operations:12,.0f} calls", flush=True)
+        for entry in sorted(profile.getstats(), key=lambda entry: -entry.callcount)[: asked.top]:
+            print(f"{entry.callcount / operations:34.1f}  {_name(entry.code)}")
+
+
+def _name(code: CodeType | str) -> str:
+    """A C function is told by its name alone."""
+    if isinstance(code, str):
+        return code
+    return f"{'/'.join(code.co_filename.split('/')[-2:])}:{code.co_firstlineno} {code.co_qualname}"
 
 
 if __name__ == "__main__":

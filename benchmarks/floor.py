@@ -4,12 +4,13 @@ import asyncio
 import inspect
 import time
 import uuid
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from benchmarks.script import TOOLS, Script
+from benchmarks.script import TOOLS, Calls, Script
 
 
 class Call(BaseModel):
@@ -43,6 +44,7 @@ class Floor:
 
     def __init__(self, script: Script):
         self.script = script
+        self.calls = deque[Calls]()
         self.threads = ThreadPoolExecutor(128)
 
     async def chat(self, turns: int = 0) -> "_Chat":
@@ -50,6 +52,7 @@ class Floor:
         for turn in range(turns):
             chat.put(str(turn), "user", _words("user", "hello there"))
             chat.put(str(turn), "a", _words("model", "done."))
+        self.calls.extend(self.script.calls())
         return chat
 
 
@@ -73,12 +76,10 @@ class _Chat:
                 invocation_id=invocation, author="a", partial=True, content=_words("model", "word ")
             ).partial
         while True:
-            said = script.next(answers_a_tool=self.history[-1].parts[0].answer is not None)
-            if isinstance(said, str):
-                words = "word " * script.chunks or said
-                event = self.put(invocation, "a", _words("model", words))
+            if script.ends(answers_a_tool=self.history[-1].parts[0].answer is not None):
+                event = self.put(invocation, "a", _words("model", "word " * script.chunks or "done."))
                 return pieces, event.content.parts[0].text or ""
-            calls = [Call(name=name, args=args) for name, args in said]
+            calls = [Call(name=name, args=args) for name, args in self.peer.calls.popleft()]
             self.put(invocation, "a", Content(role="model", parts=[Part(call=call) for call in calls]))
             answers = await asyncio.gather(*map(self.answer, calls))
             self.put(invocation, "a", Content(role="user", parts=[Part(answer=answer) for answer in answers]))

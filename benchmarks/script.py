@@ -43,14 +43,18 @@ class Script:
     """The words come in this many pieces, then whole."""
     asked: int = 0
 
-    def next(self, *, answers_a_tool: bool) -> str | Calls:
-        """What the model says to a history whose last message is (or is not) a tool's answer."""
-        if self.rounds:
-            self.asked = self.asked + 1 if answers_a_tool else 1
-            return "done." if self.asked > self.rounds else [("add", {"x": self.asked})]
-        if self.parallel and not answers_a_tool:
-            return [(self.tool or "add", {"x": x}) for x in range(self.parallel)]
-        return "done."
+    def calls(self) -> list[Calls]:
+        """What the model calls in one turn: a list for each time it is asked before its last words."""
+        name = self.tool or "add"
+        together = [[(name, {"x": x}) for x in range(self.parallel)]] if self.parallel else []
+        return together or [[(name, {"x": x})] for x in range(self.rounds)]
+
+    def ends(self, *, answers_a_tool: bool) -> bool:
+        """Whether the model says its last words now. Its last message was, or was not, a tool's answer."""
+        if not self.rounds:
+            return answers_a_tool or not self.parallel
+        self.asked = self.asked + 1 if answers_a_tool else 1
+        return self.asked > self.rounds
 
     @property
     def tools(self) -> list[Any]:
@@ -70,5 +74,8 @@ class Peer(Protocol):
     """A runtime with one agent that follows one script."""
 
     async def chat(self, turns: int = 0) -> Chat:
-        """A session that holds this many turns (of two events) already."""
+        """A session that holds this many turns (of two events) already.
+
+        What the model will call in one turn of it is made here, so that making it counts as nobody's work.
+        """
         ...
