@@ -9,8 +9,9 @@ from adk_nb import sync, types
 from adk_nb.errors import ConfigurationError, InputError, SessionNotFoundError
 from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import EventActions
+from adk_nb.runtime.approvals import pending
 from adk_nb.runtime.hooks import Hook
-from adk_nb.runtime.invocation_context import InvocationContext, Runs
+from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext, Runs
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -179,6 +180,10 @@ def _check(message: types.Content, session: Session) -> None:
         return
     if len(answers) < len(parts):
         raise InputError("a message carries function responses or words, not both; send them one after the other")
+    waiting = {key for one in pending(session.events) for key in (one.id, one.call.id)}
+    for one in answers:
+        if one.name == APPROVAL_REQUEST and one.id not in waiting:
+            raise InputError(f"approval {one.id!r} is not open; it was answered already, or there never was one")
     called = {call.id for event in session.events for call in event.get_function_calls()}
     if unknown := [one.id for one in answers if one.id not in called]:
         raise InputError(

@@ -4,4 +4,4 @@ Only this file and `models/google_llm.py` import google.genai; both are loaded w
 Source: https://googleapis.github.io/python-genai/genai.html#module-genai.types.
 """
 
-from google.genai.types import *
+from google.genai.types import *  # pyright: ignore[reportWildcardImportFromLibrary]  # the door hands on all of them

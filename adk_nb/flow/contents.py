@@ -6,7 +6,7 @@ from pydantic_core import to_json
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.runtime.approvals import REQUEST
+from adk_nb.runtime.invocation_context import APPROVAL_REQUEST
 from adk_nb.sessions.session import Session
 
 _BEGIN, _END = "<<<BEGIN_QUOTED_AGENT_CONTENT>>>", "<<<END_QUOTED_AGENT_CONTENT>>>"
@@ -125,8 +125,8 @@ def _on_branch(branch: str | None, mine: str | None) -> bool:
 
 
 def _framework(event: Event) -> bool:
-    return any(call.name == REQUEST for call in event.get_function_calls()) or any(
-        response.name == REQUEST for response in event.get_function_responses()
+    return any(call.name == APPROVAL_REQUEST for call in event.get_function_calls()) or any(
+        response.name == APPROVAL_REQUEST for response in event.get_function_responses()
     )
 
 

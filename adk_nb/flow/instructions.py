@@ -14,10 +14,10 @@ _SCOPES = ("app:", "user:", "temp:")
 
 
 def fill_in(template: str, state: Mapping[str, Any], agent: str) -> str:
-    """`template` with each `{key}`, `{app:key}` and `{key?}` replaced by the state's value.
+    r"""`template` with each `{key}`, `{app:key}` and `{key?}` replaced by the state's value.
 
     Text is put in as it is, None as nothing, a dict or list as JSON. A key with `?` may be missing. Braces around
-    anything that is no key stay as they are, and so does `\\{key}`, without its backslash. Values are not scanned
+    anything that is no key stay as they are, and so does `\{key}`, without its backslash. Values are not scanned
     again.
 
     Args:

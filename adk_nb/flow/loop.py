@@ -1,6 +1,6 @@
 """The loop of every LLM agent: ask the model, run the tools it calls, ask again, until nothing is left to run."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from adk_nb.events.event import Event
@@ -11,6 +11,7 @@ from adk_nb.flow.tool_calls import answer_calls, run_approved
 from adk_nb.runtime.approvals import take_answers
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.tools.base_tool import BaseTool
 
 MAX_ITERATIONS = "MAX_ITERATIONS"
 """Error code of the event that ends an agent which asked its model too often."""
@@ -24,8 +25,19 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
     """
     offered = await spec.canonical_tools(ReadonlyContext(ctx))
     tools = {tool.name: tool for tool in offered}
-    if (taken := take_answers(ctx)) and (decided := await run_approved(ctx, spec, taken, tools)):
+    if ctx.answers_approvals:
+        decided = await run_approved(ctx, spec, take_answers(ctx), tools)
+        if decided is None:
+            return  # answered by someone else a moment ago: nothing is left to do for this message
         yield decided
+    async with aclosing(_ask_and_run(ctx, spec, offered, tools)) as events:
+        async for event in events:
+            yield event
+
+
+async def _ask_and_run(
+    ctx: InvocationContext, spec: LlmSpec, offered: Sequence[BaseTool], tools: dict[str, BaseTool]
+) -> AsyncGenerator[Event, None]:
     asked = 0
     while not ctx.end_invocation:
         if asked == spec.max_iterations:

@@ -12,13 +12,12 @@ from typing import Any, Protocol, cast, runtime_checkable
 from adk_nb import clock, types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.runtime.invocation_context import APPROVAL_REQUEST as REQUEST
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
 
-REQUEST = "adk_request_confirmation"
-"""Name of the call that asks, and of the response that answers."""
 RESERVED = "adk_"
 """Function names that start so are the runtime's own; a model may not use them."""
 WAITING = "this call needs a person's approval and has not run yet; it runs once it is approved"
@@ -117,7 +116,7 @@ def is_placeholder(event: Event, response: types.FunctionResponse) -> bool:
 
 
 def unanswered_calls(events: Iterable[Event]) -> list[types.FunctionCall]:
-    """The calls in `events` that have no result yet, oldest first; those that wait for an approval are not among them."""
+    """The calls in `events` that have no result yet, oldest first, without those whose result comes from outside."""
     calls: dict[str, types.FunctionCall] = {}
     for event in events:
         for call in event.get_function_calls():
@@ -136,8 +135,6 @@ def take_answers(ctx: InvocationContext) -> dict[str, types.FunctionCall]:
     """
     responses = [part.function_response for part in (ctx.user_content and ctx.user_content.parts) or ()]
     given = {response.id: response for response in responses if response and response.name == REQUEST}
-    if not given:
-        return {}
     open_now = {one.id: one for one in pending(ctx.session.events)}
     by_call = {one.call.id: one for one in open_now.values()}
     taken: dict[str, types.FunctionCall] = {}

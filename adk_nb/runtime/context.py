@@ -71,7 +71,7 @@ class Context(ReadonlyContext):
         self._state = State(invocation.session.state, self.actions.state_delta)
 
     @property
-    def state(self) -> State:  # pyright: ignore[reportIncompatibleMethodOverride]  # writable here, read-only above
+    def state(self) -> State:
         """The session's state. A write is seen at once by what runs later, and kept with the event that follows."""
         return self._state
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 Hook = Callable[..., Any]
 Hooks = Hook | list[Hook] | None
@@ -27,7 +27,7 @@ def as_list(hooks: Hooks) -> list[Hook]:
     """A callback field as the list it stands for."""
     if hooks is None:
         return []
-    return hooks if isinstance(hooks, list) else [hooks]
+    return cast(list[Hook], hooks) if isinstance(hooks, list) else [hooks]
 
 
 def takes(hook: Hook, said: Iterable[str]) -> bool:

@@ -13,6 +13,9 @@ from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
 
+APPROVAL_REQUEST = "adk_request_confirmation"
+"""Name of the call that asks a person for approval, and of the response that answers."""
+
 
 class Runs(Protocol):
     """What an invocation needs of an agent. Stated here so that the runtime imports no agents."""
@@ -52,6 +55,12 @@ class InvocationContext:
     end_invocation: bool = False
     """True: stop before the next step."""
     llm_calls: int = 0
+
+    @property
+    def answers_approvals(self) -> bool:
+        """True if the message that started this answers requests for approval."""
+        parts = (self.user_content and self.user_content.parts) or []
+        return any(part.function_response and part.function_response.name == APPROVAL_REQUEST for part in parts)
 
     def count_llm_call(self) -> None:
         """Count one more model call.

@@ -67,7 +67,7 @@ class InMemorySessionService(BaseSessionService):
 
     def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
-    ) -> Session | NoSession:  # pyright: ignore[reportIncompatibleMethodOverride]  # NoSession awaits to None
+    ) -> Session | NoSession:
         with self._lock:
             kept = self._sessions.get((app_name, user_id, session_id))
             return self._copy_of(kept, config) if kept else NoSession()

@@ -32,7 +32,7 @@ class State(MutableMapping[str, Any]):
         found = self._value[key]
         if isinstance(found, list | dict) and key not in self._read:
             self._read[key] = _frozen(cast(Any, found))
-        return found
+        return cast(Any, found)
 
     def __setitem__(self, key: str, value: Any) -> None:
         if not key.startswith(self.TEMP_PREFIX) and (odd := _not_json(value)):

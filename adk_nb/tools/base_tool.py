@@ -1,7 +1,6 @@
 """What a model can call."""
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Any
 
 from adk_nb import types
@@ -30,15 +29,22 @@ class BaseTool(ABC):
         self.is_long_running = is_long_running
         """True: its result comes later, from outside the run."""
         self.custom_metadata = custom_metadata
+        self._declared: tuple[types.FunctionDeclaration | None] | tuple[()] = ()
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         """What the model is told of this tool. None: the model never sees it. Override this; ADK's name."""
         return None
 
-    @cached_property
+    @property
     def declaration(self) -> types.FunctionDeclaration | None:
         """What the model is told, made once."""
-        return self._get_declaration()
+        if not self._declared:
+            self._declared = (self._get_declaration(),)
+        return self._declared[0]
+
+    def check(self, args: dict[str, Any]) -> str | None:
+        """What is wrong with `args`, in words for whoever sent them. None: nothing, or the tool cannot tell."""
+        return None
 
     @abstractmethod
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:

@@ -85,7 +85,6 @@ class FunctionTool(BaseTool):
         return await answer if inspect.isawaitable(answer) else answer
 
     def check(self, args: dict[str, Any]) -> str | None:
-        """What is wrong with `args`, in words for whoever sent them; None if nothing is."""
         checked = self._checked(args)
         return checked if isinstance(checked, str) else None
 
@@ -204,4 +203,4 @@ def _description_of(func: Callable[..., Any]) -> str:
 
 
 def _call_of(func: Callable[..., Any]) -> Any:
-    return None if inspect.isroutine(func) else getattr(type(func), "__call__", None)
+    return None if inspect.isroutine(func) else vars(type(func)).get("__call__")

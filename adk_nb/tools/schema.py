@@ -5,6 +5,7 @@ import logging
 import types as pytypes
 import typing
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin
 
@@ -88,9 +89,10 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
 def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> FieldInfo:
     default = ... if parameter.default is parameter.empty else parameter.default
     if isinstance(default, FieldInfo):
-        return FieldInfo.merge_field_infos(
-            default, alias=parameter.name, description=default.description or description
-        )
+        field = copy(default)
+        field.alias = field.validation_alias = field.serialization_alias = parameter.name
+        field.description = default.description or description
+        return field
     own = next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, FieldInfo)), None)
     said = own.description if own else None
     return Field(default=default, alias=parameter.name, description=said or description)
@@ -116,7 +118,7 @@ def _spelled(hint: Any) -> str:
 
 
 def _hints(func: Callable[..., Any]) -> dict[str, Any]:
-    target = func if inspect.isroutine(func) else getattr(func, "func", None) or getattr(type(func), "__call__", func)
+    target = func if inspect.isroutine(func) else getattr(func, "func", None) or func.__call__
     try:
         return typing.get_type_hints(target, include_extras=True)
     except Exception as error:  # an annotation may be any expression, so resolving it may raise anything

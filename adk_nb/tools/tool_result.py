@@ -7,7 +7,6 @@ import decimal
 import logging
 import math
 import pathlib
-import sys
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -147,7 +146,8 @@ def _array(array: Any, walk: _Walk) -> Any:
     size = int(getattr(array, "size", len(array)))
     if size <= MAX_ITEMS:
         return _plain(array.tolist(), walk)
-    head = _plain(list(islice(iter(array.ravel() if hasattr(array, "ravel") else array), 100)), walk)
+    flat: Iterable[Any] = array.ravel() if hasattr(array, "ravel") else array
+    head = _plain(list(islice(flat, 100)), walk)
     return {"first": head, "size": size, "shape": list(getattr(array, "shape", [size]))}
 
 
@@ -164,11 +164,10 @@ def _bounded_repr(value: Any) -> str:
     if isinstance(value, int):
         return f"an integer of {value.bit_length()} bits"
     try:
-        limit, sys_limit = 500, sys.getrecursionlimit()
-        text = repr(value) if sys_limit else ""
+        text = repr(value)
     except Exception as error:  # any object may fail here
         return f"<{type(value).__qualname__}, whose repr raises {type(error).__name__}>"
-    return text.encode("utf-8", "replace").decode()[:limit]
+    return text.encode("utf-8", "replace").decode()[:500]
 
 
 def _cut(response: dict[str, Any], tool: str) -> dict[str, Any]:
