@@ -225,7 +225,7 @@ function field(name, schema, args) {
   const [node, read] = control(type, schema, args[name], given);
   const before = node.type === "checkbox" ? node.checked : node.value; // what was not touched is not sent
   node.id = `adknb-${++ids}`;
-  const label = el("label", "field-name", name, el("span", "dim", ` ${type === "json" ? "JSON" : type}`));
+  const label = el("label", "field-name", name, el("span", "dim", ` ${{ json: "JSON", enum: "one of" }[type] ?? type}`));
   label.htmlFor = node.id;
   const problem = el("div", "problem");
   problem.id = `${node.id}-problem`;

@@ -1,0 +1,400 @@
+"""A real JupyterLab in headless Chromium, for tests that look and click.
+
+Take the fixture `lab` and mark the test `browser`. It gives each test a folder of its own on one shared server:
+
+    @pytest.mark.browser
+    def test_the_answer_is_shown(lab: Lab):
+        page = lab.open(lab.write("demo.ipynb", "print('hello')", "6 * 7"))   # one code cell per string
+        page.run_all()                                   # waits; fails with the traceback if a cell raises
+        assert page.text(1) == "42"                      # what stands in the output of a cell
+        page.screenshot("demo")                          # build/screenshots/demo.png
+
+- `lab.copy(path)` puts a copy of a notebook from the repository into the folder; `lab.folder` is that folder, and the
+  kernels' working directory: a file that appears there is a gate that a cell can wait for.
+- `page.run_cell(i, wait=False)` starts a cell and comes back; `page.running(i)` tells whether it is still at work.
+- `page.wait(css, text)` waits for an element one can see, `page.gone(css)` for its end, `page.until(what)` for whatever
+  you can put in a function. All waits are bounded (`TIMEOUT` seconds) and none is a sleep.
+- `page.click(css, text)` and `page.type(css, words)` act like a reader; `page.js(script, *args)` asks the page.
+- `page.rows()`, `page.button(label)` and `page.state()` read the live view.
+- `page.theme("JupyterLab Dark")`, `page.resize(500, 900)`, `page.reload()`, `page.saved()` (the notebook as saved now).
+- `page.alerts()` are the words of every alert, confirm and prompt that any script on the page called: keep it empty.
+
+Nothing of this machine leaks in: the server has a temporary home, configuration and token, and no API key. The browser
+speaks to this machine only.
+"""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import nbformat
+from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    NoSuchElementException,
+    StaleElementReferenceException,
+    TimeoutException,
+    WebDriverException,
+)
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+REPOSITORY = Path(__file__).parents[2]
+SCREENSHOTS = REPOSITORY / "build" / "screenshots"
+TIMEOUT = 30.0
+"""Seconds that any one wait may take."""
+
+_SIZE = (1200, 900)
+_FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --disable-sync --no-first-run "
+    "--disable-background-networking --disable-component-update --disable-default-apps --no-proxy-server "
+    "--force-device-scale-factor=1"
+)
+_TRAP = """
+    window.alerts = [];
+    for (const name of ["alert", "confirm", "prompt"])
+        window[name] = (said) => { try { window.top.alerts.push(String(said)); } catch { window.alerts.push(name); } };
+"""
+_ASYNC = """
+    const done = arguments[arguments.length - 1];
+    const app = window.jupyterapp, panel = app && app.shell.currentWidget;
+    (async function () { BODY }).apply(null, arguments).then(
+        (value) => done({value}), (error) => done({error: String((error && error.stack) || error)}));
+"""
+_SETTINGS = {
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "docmanager-extension/plugin": {"autosave": False},
+}
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_NO_ELEMENT = (NoSuchElementException, StaleElementReferenceException)
+T = TypeVar("T")
+
+
+class LabServer:
+    """One `jupyter lab` on a free loopback port; `root` is the folder it serves."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / "notebooks"
+        self.log = home / "server.log"
+        self.token = secrets.token_hex(16)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+        self.root.mkdir(parents=True)
+        for name, settings in _SETTINGS.items():
+            path = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(settings))
+        self._home = home
+
+    @contextmanager
+    def running(self) -> Iterator["LabServer"]:
+        """Run the server; leaving ends it and its kernels."""
+        command, environment = self._command(), self._environment()
+        with (
+            self.log.open("wb") as log,
+            subprocess.Popen(command, cwd=self.root, env=environment, stdout=log, stderr=log) as process,
+        ):
+            try:
+                self._wait_until_up(process)
+                yield self
+            finally:
+                process.terminate()
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+    def ask(self, method: str, path: str) -> Any:
+        """The JSON answer of the server's REST interface, None when it is empty."""
+        request = urllib.request.Request(
+            f"{self.url}/api/{path}", method=method, headers={"Authorization": f"token {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            return json.loads(answer.read() or "null")
+
+    def end_kernels(self) -> None:
+        """Shut down every kernel, so that tests do not share any."""
+        for session in self.ask("GET", "sessions"):
+            self.ask("DELETE", f"sessions/{session['id']}")
+
+    def _command(self) -> list[str]:
+        port = self.url.rsplit(":", 1)[1]
+        options = {
+            "ServerApp.ip": "127.0.0.1",
+            "ServerApp.port": port,
+            "ServerApp.port_retries": 0,
+            "ServerApp.open_browser": False,
+            "ServerApp.root_dir": self.root,
+            "ServerApp.allow_root": True,
+            "IdentityProvider.token": self.token,
+            "LabApp.expose_app_in_browser": True,
+            "LabApp.user_settings_dir": self._home / "settings",
+            "LabApp.workspaces_dir": self._home / "workspaces",
+        }
+        return [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
+
+    def _environment(self) -> dict[str, str]:
+        places = {
+            "HOME": "home",
+            "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTER_DATA_DIR": "data",
+            "JUPYTER_RUNTIME_DIR": "runtime",
+            "IPYTHONDIR": "ipython",
+            "XDG_CACHE_HOME": "cache",
+        }
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "SYSTEMROOT") if name in os.environ}
+        return {**kept, **{name: str(self._home / place) for name, place in places.items()}}
+
+    def _wait_until_up(self, process: subprocess.Popen[bytes]) -> None:
+        def up(_: object) -> bool:
+            if process.poll() is not None:
+                raise RuntimeError(f"jupyter lab ended at once:\n{self.log.read_text()[-3000:]}")
+            try:
+                return bool(self.ask("GET", "status"))
+            except (urllib.error.URLError, ConnectionError):
+                return False
+
+        WebDriverWait(process, 60, poll_frequency=0.1).until(up, f"jupyter lab did not answer, see {self.log}")  # type: ignore[type-var]
+
+
+@contextmanager
+def chromium(profile: Path) -> Iterator[Chrome]:
+    """One headless Chromium with an empty profile, whose pages cannot open a dialog."""
+    driver, binary = shutil.which("chromedriver"), shutil.which("chromium")
+    if not driver or not binary:
+        raise RuntimeError("browser tests need Debian's chromium and chromium-driver: apt-get install chromium-driver")
+    options = ChromeOptions()
+    options.binary_location = binary
+    for flag in (*_FLAGS.split(), f"--user-data-dir={profile}", f"--window-size={_SIZE[0]},{_SIZE[1]}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))
+    try:
+        browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _TRAP})
+        browser.set_script_timeout(TIMEOUT)
+        yield browser
+    finally:
+        browser.quit()
+
+
+class Lab:
+    """What a test is handed: a folder of its own, and pages that show the notebooks in it."""
+
+    def __init__(self, server: LabServer, browser: Chrome, folder: Path) -> None:
+        self.server, self.browser, self.folder = server, browser, folder
+
+    def write(self, name: str, *cells: str) -> Path:
+        """A new notebook of code cells."""
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        path = self.folder / name
+        nbformat.write(notebook, path)
+        return path
+
+    def copy(self, source: Path | str) -> Path:
+        """A copy of a notebook of the repository (a path from its root), in the folder of this test."""
+        return Path(shutil.copy(REPOSITORY / source, self.folder))
+
+    def open(self, path: Path) -> "Page":
+        """Show a notebook alone on the page, its kernel ready."""
+        self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        inside = path.relative_to(self.server.root)
+        query = f"token={self.server.token}&reset"
+        self.browser.get(f"{self.server.url}/doc/workspaces/{secrets.token_hex(4)}/tree/{inside}?{query}")
+        page = Page(self, path)
+        page.ready()
+        return page
+
+
+class Page:
+    """One notebook in JupyterLab. Cells are counted from 0."""
+
+    def __init__(self, lab: Lab, path: Path) -> None:
+        self.lab, self.path, self.browser = lab, path, lab.browser
+
+    # -- waiting
+
+    def until(self, what: Callable[[], T], why: str = "", timeout: float = TIMEOUT) -> T:
+        """Call `what` until it is true or `timeout` seconds are over; its last answer."""
+        waiting = WebDriverWait(self.browser, timeout, poll_frequency=0.05, ignored_exceptions=_NO_ELEMENT)
+        try:
+            return waiting.until(lambda _: what())  # type: ignore[return-value]
+        except TimeoutException:
+            self.screenshot("timeout")
+            raise AssertionError(
+                f"waited {timeout} s in vain for {why or what}; see {SCREENSHOTS}/timeout.png"
+            ) from None
+
+    def wait(self, css: str, text: str | None = None, timeout: float = TIMEOUT) -> WebElement:
+        """The first element that one can see and whose text contains `text`."""
+
+        def seen() -> WebElement | None:
+            found = (each for each in self.all(css) if each.is_displayed() and (text is None or text in each.text))
+            return next(found, None)
+
+        element = self.until(seen, f"{css} {text or ''}", timeout)
+        assert element is not None
+        return element
+
+    def gone(self, css: str, timeout: float = TIMEOUT) -> None:
+        self.until(lambda: not any(each.is_displayed() for each in self.all(css)), f"the end of {css}", timeout)
+
+    # -- asking
+
+    def all(self, css: str) -> list[WebElement]:
+        return self.browser.find_elements(By.CSS_SELECTOR, css)
+
+    def js(self, script: str, *args: Any) -> Any:
+        """What `script`, the body of an async function, returns; `panel` is the open notebook, `app` the lab."""
+        outcome = self.browser.execute_async_script(_ASYNC.replace("BODY", script), *args)
+        assert "error" not in outcome, outcome["error"]
+        return outcome.get("value")
+
+    def alerts(self) -> list[str]:
+        return self.browser.execute_script("return window.alerts")
+
+    def complaints(self) -> list[str]:
+        """What scripts wrote to the console as errors since it was last asked."""
+        return [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+    # -- acting
+
+    def click(self, css: str, text: str | None = None) -> WebElement:
+        """Click what `wait` finds, once it has come to rest."""
+
+        def clicked() -> WebElement | None:
+            element = self.wait(css, text)
+            try:
+                element.click()
+            except (ElementClickInterceptedException, StaleElementReferenceException):
+                return None
+            return element
+
+        element = self.until(clicked, f"a click on {css}")
+        assert element is not None
+        return element
+
+    def type(self, css: str, words: str) -> None:
+        """Replace what stands in an input."""
+        self.wait(css).send_keys(Keys.CONTROL, "a", Keys.NULL, words)
+
+    def ready(self) -> None:
+        """Wait until the notebook is shown and its kernel answers."""
+        script = """
+            const kernel = panel && panel.sessionContext && panel.sessionContext.session
+                && panel.sessionContext.session.kernel;
+            return Boolean(kernel && kernel.status !== "unknown" && kernel.status !== "starting"
+                && panel.content.widgets.length && panel.context.isReady);"""
+
+        def up() -> bool:
+            try:
+                return bool(self.js(script))
+            except (WebDriverException, AssertionError):  # the page is still being replaced
+                return False
+
+        self.until(up, "the notebook and its kernel")
+
+    def run_all(self, *, wait: bool = True, allow_errors: bool = False) -> None:
+        self._run("notebook:run-all-cells", range(self.js("return panel.content.widgets.length")), wait, allow_errors)
+
+    def run_cell(self, index: int, *, wait: bool = True, allow_errors: bool = False) -> None:
+        self.js("panel.content.deselectAll(); panel.content.activeCellIndex = arguments[0];", index)
+        self._run("notebook:run-cell", [index], wait, allow_errors)
+
+    def _run(self, command: str, cells: Any, wait: bool, allow_errors: bool) -> None:
+        if not wait:
+            self.browser.execute_script("window.jupyterapp.commands.execute(arguments[0])", command)
+            return
+        self.js("await app.commands.execute(arguments[0])", command)
+        self.until(lambda: not any(self.running(index) for index in cells), "the end of the cells")
+        errors = [output for index in cells for output in self.outputs(index) if output["output_type"] == "error"]
+        assert allow_errors or not errors, _ANSI.sub("", "\n".join(errors[0]["traceback"]))
+
+    def running(self, index: int) -> bool:
+        """Whether a cell is being executed, or is queued."""
+        return "*" in self.js(
+            "const prompt = panel.content.widgets[arguments[0]].node.querySelector('.jp-InputPrompt');"
+            "return prompt ? prompt.textContent : ''",
+            index,
+        )
+
+    def outputs(self, index: int) -> list[dict[str, Any]]:
+        """The outputs of a cell as they would be saved."""
+        return self.js(
+            "const out = panel.content.widgets[arguments[0]].model.outputs; return out ? out.toJSON() : []", index
+        )
+
+    def text(self, index: int) -> str:
+        """What one reads in the output area of a cell."""
+        script = """const cell = panel.content.widgets[arguments[0]].node;
+            return [...cell.querySelectorAll('.jp-OutputArea-output')].map((one) => one.innerText).join('\\n')"""
+        return self.js(script, index).strip()
+
+    def save(self) -> None:
+        self.js("await app.commands.execute('docmanager:save'); await panel.context.ready;")
+
+    def saved(self) -> Any:
+        """Save, and read the notebook back from its file."""
+        self.save()
+        return nbformat.read(self.path, as_version=4)
+
+    def reload(self) -> None:
+        """Save and load the page again; the kernel lives on."""
+        self.save()
+        self.browser.refresh()
+        self.ready()
+
+    # -- looking
+
+    def theme(self, name: str) -> None:
+        """For instance `JupyterLab Dark`; `JupyterLab Light` is there at the start."""
+        self.js("await app.commands.execute('apputils:change-theme', {theme: arguments[0]})", name)
+        self.until(lambda: self.js("return document.body.dataset.jpThemeName") == name, name)
+
+    def resize(self, width: int, height: int) -> None:
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.until(lambda: self.js("return innerWidth") == width, f"a width of {width}")
+
+    def screenshot(self, name: str) -> Path:
+        """Write what one sees to `build/screenshots/NAME.png`."""
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        path = SCREENSHOTS / f"{name}.png"
+        path.write_bytes(self.browser.get_screenshot_as_png())
+        return path
+
+    # -- the live view
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Author and words of each event row on the page, in order."""
+        script = """return [...document.querySelectorAll('.adknb-row')].map(
+            (row) => ['.adknb-author', '.adknb-what'].map((part) => row.querySelector(part).innerText.trim()))"""
+        return [(author, what) for author, what in self.js(script)]
+
+    def state(self) -> list[str]:
+        """The lines of the state pane, such as `~ calls 1 → 2`."""
+        script = """return [...document.querySelectorAll('.adknb-state .adknb-entry')].map((entry) =>
+            [entry.dataset.mark, ...['.adknb-key', '.adknb-value'].map((part) => entry.querySelector(part).innerText)]
+                .filter(Boolean).join(' '))"""
+        return self.js(script)
+
+    def button(self, label: str) -> WebElement:
+        """The button of the live view that says exactly `label`."""
+        found = self.until(lambda: [each for each in self.all(".adknb-button") if each.text == label], label)
+        return found[0]

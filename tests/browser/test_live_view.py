@@ -1,0 +1,413 @@
+"""The live view in a real page, fed by hand: no agent, no model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab import Lab, Page
+from selenium.webdriver import ActionChains, Keys
+
+pytestmark = pytest.mark.browser
+
+SETUP = """
+import json, pathlib, threading, time
+from adk_nb.notebook.widget import LiveView
+
+answers, counted = [], []
+view = LiveView(title="weather ─ session main")
+view.on_answer(lambda said: answers.append(said))
+sent = view.comm.publish_msg
+view.comm.publish_msg = lambda *said, **named: (counted.append(said), sent(*said, **named))
+
+def wait_for(name):
+    until = time.monotonic() + 60
+    while not pathlib.Path(name).exists():
+        assert time.monotonic() < until, f"no {name}"
+        time.sleep(0.02)
+
+view
+"""
+ROWS = [
+    {"id": "r1", "author": "user", "kind": "user", "text": "Is it warmer in Paris or Oslo?"},
+    {"id": "r2", "author": "planner", "kind": "marker", "text": "→ transfer to weather", "ms": 12},
+    {"id": "r3", "author": "weather", "kind": "thought", "text": "Two cities, so two calls."},
+    {"id": "r4", "author": "weather", "kind": "call", "tool": "get_weather", "args": 'city="Paris"'},
+    {"id": "r5", "author": "weather", "kind": "call", "tool": "get_weather", "args": 'city="Oslo"'},
+]
+SCHEMA = {
+    "type": "object",
+    "required": ["order_id", "amount"],
+    "properties": {
+        "order_id": {"type": "string"},
+        "amount": {"type": "number", "description": "euros", "minimum": 0},
+        "method": {"enum": ["card", "bank"]},
+        "notify": {"type": "boolean"},
+        "days": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+}
+CARD = {
+    "id": "c1",
+    "agent": "planner",
+    "tool": "refund",
+    "hint": "rule: amount > 100",
+    "args": {"order_id": "17", "amount": 250, "method": "card", "notify": False, "days": 3, "tags": ["late"]},
+    "schema": SCHEMA,
+}
+
+
+def ops(*said: dict[str, Any]) -> str:
+    """A cell that pushes these ops and sends them."""
+    return f"for op in json.loads(r'''{json.dumps(list(said))}'''): view.push(op)\nview.close_run()"
+
+
+def story() -> list[dict[str, Any]]:
+    """A run with every kind of row, some of it still open."""
+    fine = "<p>Paris is <strong>warmer</strong>: <code>21</code> against <code>9</code> degrees.</p>"
+    return [
+        {"op": "status", "status": "running", "text": "running 3.2 s"},
+        {"op": "notice", "text": "offline: not a language model"},
+        *({"op": "append", "row": row} for row in ROWS),
+        {
+            "op": "patch",
+            "id": "r4",
+            "result": '{"temp_c": 21}',
+            "ok": True,
+            "ms": 210,
+            "detail": '{\n  "city": "Paris"\n}',
+        },
+        {"op": "patch", "id": "r5", "result": "no such city: 'Osl'", "ok": False, "ms": 1900},
+        {
+            "op": "append",
+            "row": {"id": "r6", "author": "weather", "kind": "text", "html": fine, "text": "Paris is warmer"},
+        },
+        {"op": "append", "row": {"id": "r7", "author": "weather", "kind": "error", "text": "the model did not answer"}},
+        {
+            "op": "state",
+            "event": "r4",
+            "changes": [
+                {"key": "last_city", "kind": "+", "old": None, "new": '"Oslo"'},
+                {"key": "calls", "kind": "~", "old": "1", "new": "2"},
+                {"key": "temp:draft", "kind": "-", "old": '"Dear"', "new": None},
+            ],
+            "state": [
+                {"key": "budget", "value": "400"},
+                {"key": "calls", "value": "2"},
+                {"key": "last_city", "value": '"Oslo"'},
+            ],
+        },
+        {"op": "append", "row": {"id": "r8", "author": "weather", "kind": "text"}},
+        {"op": "text", "id": "r8", "s": "Shall I refund the ticket to Os"},
+        {"op": "usage", "text": "2 model calls · 1,204 in / 96 out (cached 800) · offline"},
+        {"op": "card", "card": CARD},
+    ]
+
+
+def shown(lab: Lab, *said: dict[str, Any]) -> Page:
+    """A page whose live view has been told these ops."""
+    page = lab.open(lab.write("view.ipynb", SETUP, ops(*said), "print(json.dumps(answers))"))
+    page.run_cell(0)
+    page.wait(".adknb-head")
+    page.run_cell(1)
+    return page
+
+
+def answers(page: Page) -> list[dict[str, Any]]:
+    """What the view handed to Python."""
+    page.run_cell(2)
+    return json.loads(page.text(2))
+
+
+def test_rows_are_there_before_the_cell_ends(lab: Lab):
+    cell = (
+        "view.push({'op': 'status', 'status': 'running', 'text': ''})\n"
+        f"for row in {ROWS[:3]!r}: view.push({{'op': 'append', 'row': row}})\n"
+        "view.push({'op': 'append', 'row': {'id': 's', 'author': 'weather', 'kind': 'text'}})\n"
+        "for token in ['Paris ', 'is ', 'warm']: view.push({'op': 'text', 'id': 's', 's': token})\n"
+        "wait_for('go')\n"
+        "view.push({'op': 'patch', 'id': 's', 'html': '<p>Paris is <b>warm</b>.</p>'}); view.close_run()"
+    )
+    page = lab.open(lab.write("view.ipynb", SETUP, cell))
+    page.run_cell(0)
+    page.wait(".adknb-head")
+
+    page.run_cell(1, wait=False)
+
+    page.until(lambda: len(page.rows()) == 4 and page.rows()[3] == ("weather", "Paris is warm▌"), "the rows")
+    assert page.running(1)
+    assert page.rows()[:2] == [("you", "Is it warmer in Paris or Oslo?"), ("planner", "→ transfer to weather")]
+    (lab.folder / "go").touch()
+    page.wait(".adknb-html b", "warm")
+    assert not page.all(".adknb-caret")
+
+
+def test_ten_thousand_tokens_arrive_whole_in_at_most_fifty_messages(lab: Lab):
+    cell = (
+        "tokens = [f'word{i} ' for i in range(10_000)]; counted.clear()\n"
+        "view.push({'op': 'append', 'row': {'id': 's', 'author': 'weather', 'kind': 'text'}})\n"
+        "for i, token in enumerate(tokens):\n"
+        "    view.push({'op': 'text', 'id': 's', 's': token})\n"
+        "    if i % 100 == 0: time.sleep(0.005)\n"
+        "view.close_run(); print(len(counted))"
+    )
+    page = lab.open(lab.write("view.ipynb", SETUP, cell))
+    page.run_cell(0)
+    page.wait(".adknb-head")
+
+    page.run_cell(1)
+
+    expected = "".join(f"word{i} " for i in range(10_000))
+    script = "const text = document.querySelector('.adknb-text'); return text && text.textContent"
+    page.until(lambda: page.js(script) == expected, "the whole text")
+    assert 3 < int(page.text(1)) <= 50
+
+
+def test_only_the_last_thousand_rows_stay_on_the_page(lab: Lab):
+    cell = (
+        "for i in range(1500): view.push({'op': 'append', 'row': {'id': str(i), 'author': 'a', 'text': f'row {i}'}})\n"
+        "view.close_run()"
+    )
+    page = lab.open(lab.write("view.ipynb", SETUP, cell))
+    page.run_cell(0)
+    page.run_cell(1)
+
+    page.wait(".adknb-earlier", "500 earlier rows")
+    rows = page.rows()
+    assert (len(rows), rows[0], rows[-1]) == (1000, ("a", "row 500"), ("a", "row 1499"))
+
+
+def test_a_click_on_approve_arrives_once_even_when_doubled(lab: Lab):
+    page = shown(lab, *story())
+
+    button = page.button("Approve")
+    ActionChains(page.browser).double_click(button).perform()
+
+    page.wait(".adknb-card", "approved")
+    assert not page.all(".adknb-card button")
+    assert answers(page) == [{"kind": "answer", "id": "c1", "decision": "approve", "args": None, "reason": None}]
+
+
+def test_an_answer_in_one_view_closes_the_card_in_every_view(lab: Lab):
+    page = lab.open(lab.write("view.ipynb", SETUP, "view", ops(*story()), "print(json.dumps(answers))"))
+    page.run_all()
+    page.until(lambda: len(page.all(".adknb-card")) == 2, "both cards")
+
+    page.all(".adknb-go")[1].click()
+
+    page.until(lambda: ["approved" in card.text for card in page.all(".adknb-card")] == [True, True], "both outcomes")
+    page.run_cell(3)
+    assert len(json.loads(page.text(3))) == 1
+
+
+def test_edited_arguments_are_checked_shown_as_a_difference_and_sent(lab: Lab):
+    page = shown(lab, *story())
+    page.button("Edit…").click()
+    fields = {label.text.split()[0]: label.get_attribute("for") for label in page.all(".adknb-field-name")}
+
+    page.type(f"#{fields['amount']}", "a lot")
+    page.wait(".adknb-problem", "amount: a number is needed")
+    page.type(f"#{fields['amount']}", "-1")
+    page.wait(".adknb-problem", "amount: at least 0")
+    page.type(f"#{fields['days']}", "1.5")
+    page.wait(".adknb-problem", "days: a whole number is needed")
+    page.type(f"#{fields['tags']}", '["late", ')
+    page.wait(".adknb-problem", "tags: not JSON")
+    assert not next(each for each in page.all(".adknb-go") if each.is_displayed()).is_enabled()
+    page.screenshot("edit-form")
+
+    page.type(f"#{fields['amount']}", "100")
+    page.type(f"#{fields['days']}", "4")
+    page.type(f"#{fields['tags']}", '["late", "kept"]')
+    page.click(f"#{fields['notify']}")
+    page.wait(".adknb-difference", "amount 250 → 100")
+    page.button("Approve with these changes").click()
+
+    page.wait(".adknb-card", "approved with changes: amount 250 → 100")
+    edited = {**CARD["args"], "amount": 100, "days": 4, "tags": ["late", "kept"], "notify": True}
+    assert answers(page) == [{"kind": "answer", "id": "c1", "decision": "approve", "args": edited, "reason": None}]
+
+
+def test_a_reason_goes_with_a_rejection(lab: Lab):
+    page = shown(lab, *story())
+
+    page.button("Reject…").click()
+    page.type(".adknb-form input", "too much")
+    page.button("Reject").click()
+
+    page.wait(".adknb-card", "rejected: too much")
+    assert answers(page) == [{"kind": "answer", "id": "c1", "decision": "reject", "args": None, "reason": "too much"}]
+
+
+def test_a_click_reaches_python_while_the_cell_blocks(lab: Lab):
+    cell = (
+        f"view.push({{'op': 'card', 'card': {CARD!r}}})\n"
+        "view.push({'op': 'status', 'status': 'running', 'text': ''})\n"
+        "until = time.monotonic() + 20; heard = view.probe(10)\n"
+        "while len(answers) < 2 and time.monotonic() < until: time.sleep(0.02)\n"
+        "print(heard, [said['kind'] for said in answers])"
+    )
+    page = lab.open(lab.write("view.ipynb", SETUP, cell))
+    page.run_cell(0)
+    page.wait(".adknb-head")
+
+    page.run_cell(1, wait=False)
+    page.button("Approve").click()
+    page.wait(".adknb-card", "approved")
+    page.button("Stop").click()
+
+    page.until(lambda: not page.running(1))
+    assert page.text(1) == "True ['answer', 'stop']"
+
+
+def test_a_reloaded_page_shows_the_snapshot_and_still_answers(lab: Lab):
+    page = shown(lab, *story())
+    page.wait(".adknb-card")
+    before = page.rows(), page.state()
+
+    page.reload()
+
+    page.wait(".adknb-card")
+    assert (page.rows(), page.state()) == before
+    page.button("Approve").click()
+    page.wait(".adknb-card", "approved")
+    assert len(answers(page)) == 1
+
+
+def test_a_page_that_missed_a_batch_asks_for_the_whole(lab: Lab):
+    cell = (
+        "real = view.comm.publish_msg\n"
+        "view.comm.publish_msg = lambda *said, **named: None\n"
+        "view.push({'op': 'append', 'row': {'id': 'lost', 'author': 'a', 'text': 'lost'}}); view.flush()\n"
+        "view.comm.publish_msg = real\n"
+        "view.push({'op': 'append', 'row': {'id': 'next', 'author': 'a', 'text': 'next'}}); view.flush()"
+    )
+    page = lab.open(lab.write("view.ipynb", SETUP, cell))
+    page.run_cell(0)
+    page.wait(".adknb-head")
+    page.run_cell(1)
+
+    page.until(lambda: page.rows() == [("a", "lost"), ("a", "next")], "both rows")
+
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)> </script><script>alert(2)</script> [x](javascript:alert(3)) "
+    "<a href='javascript:alert(4)'>y</a> \x1b[31mred\x1b[0m \"'`"
+)
+
+
+def hostile_ops() -> list[dict[str, Any]]:
+    h = HOSTILE
+    kinds = ("user", "text", "thought", "call", "error", "marker", h)
+    fields = {"text": h, "tool": h, "args": h, "result": h, "detail": h, "author": h}
+    change = {"key": h, "kind": "~", "old": h, "new": h}
+    return [
+        {"op": "status", "status": "running", "text": h},
+        {"op": "notice", "text": h},
+        {"op": "usage", "text": h},
+        *({"op": "append", "row": {"id": kind + h, "kind": kind, **fields}} for kind in kinds),
+        {
+            "op": "append",
+            "row": {"id": "html", "author": h, "kind": "text", "html": f"<p onclick='alert(5)'>{h}</p>{h}"},
+        },
+        {"op": "append", "row": {"id": "s", "author": h, "kind": "text"}},
+        {"op": "text", "id": "s", "s": h},
+        {"op": "state", "event": "text" + h, "changes": [change], "state": [{"key": h, "value": h}]},
+        {
+            "op": "card",
+            "card": {
+                "id": h,
+                "agent": h,
+                "tool": h,
+                "hint": h,
+                "args": {h: h, "list": [h]},
+                "schema": {
+                    "properties": {h: {"type": "string", "description": h}, "e": {"enum": [h], "description": h}}
+                },
+            },
+        },
+        {"op": "card", "card": {"id": "old", "agent": h, "tool": h, "args": {h: h}, "state": "rejected", "note": h}},
+    ]
+
+
+def test_hostile_words_stay_words_everywhere(lab: Lab):
+    page = shown(lab, *hostile_ops())
+    page.wait(".adknb-card")
+    for more in page.all(".adknb-row button"):
+        more.click()
+    page.wait(".adknb-detail")
+    page.button("Edit…").click()
+    page.wait(".adknb-form")
+
+    script = """const root = document.querySelector('.adknb-root');
+        for (const node of root.querySelectorAll('a, p')) node.click();
+        const tags = ['SCRIPT', 'IMG', 'IFRAME', 'STYLE'], names = ['href', 'src', 'action', 'srcdoc', 'style'];
+        return [...root.querySelectorAll('*')].filter((node) => tags.includes(node.tagName)
+            || [...node.attributes].some((one) => /^on/i.test(one.name) || names.includes(one.name)))
+            .map((node) => node.outerHTML)"""
+    assert page.js(script) == []
+    page.screenshot("hostile")
+    page.button("Back").click()
+    page.button("Approve").click()
+    page.wait(".adknb-outcome", "approved")
+    assert page.alerts() == []
+    assert page.js("return document.querySelector('.adknb-notice').textContent") == HOSTILE
+
+
+def test_the_keyboard_walks_the_rows_and_opens_one(lab: Lab):
+    page = shown(lab, *story())
+    page.click(".adknb-row[data-id='r4'] .adknb-author")
+    page.wait(".adknb-detail", '"city": "Paris"')
+    keys = ActionChains(page.browser)
+
+    keys.send_keys(Keys.ARROW_DOWN, Keys.ARROW_UP, Keys.ENTER).perform()
+    page.gone(".adknb-detail")
+    keys.send_keys(Keys.ENTER).perform()
+    page.wait(".adknb-detail", "calls")
+    assert page.js("return document.activeElement.dataset.id") == "r4"
+    assert len(page.all(".adknb-row[tabindex='0']")) == 1
+
+    keys.send_keys(Keys.ESCAPE).perform()
+    assert page.js("return document.activeElement.closest('.adknb-root') === null")
+
+
+def test_the_tail_is_followed_only_by_a_reader_who_is_there(lab: Lab):
+    many = [{"op": "append", "row": {"id": str(i), "author": "a", "text": f"row {i}"}} for i in range(60)]
+    page = shown(lab, *many)
+    tail = "const log = document.querySelector('.adknb-log');return log.scrollHeight - log.scrollTop - log.clientHeight"
+    page.until(lambda: len(page.rows()) == 60 and page.js(tail) < 2, "the tail")
+
+    page.js("document.querySelector('.adknb-log').scrollTop = 100")
+    one_more = ops({"op": "append", "row": {"id": "new", "author": "a", "text": "new"}})
+    page.js("panel.content.widgets[1].model.sharedModel.setSource(arguments[0])", one_more)
+    page.run_cell(1)
+
+    page.until(lambda: len(page.rows()) == 61, "the new row")
+    assert page.js("return document.querySelector('.adknb-log').scrollTop") == 100
+
+
+CONTRAST = Path(__file__).with_name("contrast.js").read_text()
+
+
+@pytest.mark.parametrize(("theme", "width"), [("Light", 1000), ("Dark", 1000), ("Light", 500)])
+def test_the_view_is_readable(lab: Lab, theme: str, width: int):
+    page = lab.open(lab.write("view.ipynb", SETUP, ops(*story())))
+    page.theme(f"JupyterLab {theme}")
+    page.resize(width, 900)
+    page.js("for (const cell of panel.content.widgets) cell.inputHidden = true;")
+    page.run_all()
+    page.wait(".adknb-card")
+    page.click(".adknb-row[data-id='r4'] .adknb-author")
+    page.wait(".adknb-detail")
+
+    page.screenshot(f"live-{theme.lower()}-{width}")
+
+    assert page.js(CONTRAST) == []
+    small = """const targets = document.querySelectorAll('.adknb-root button, .adknb-root input, .adknb-row');
+        return [...targets].filter((one) => one.offsetParent && (one.offsetHeight < 24 || one.offsetWidth < 24))
+            .map((one) => one.outerHTML)"""
+    assert page.js(small) == []
+    assert (
+        page.js("const root = document.querySelector('.adknb-root'); return root.scrollWidth - root.clientWidth") == 0
+    )
+    page.theme("JupyterLab Light")

@@ -1,0 +1,303 @@
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import comm
+import pytest
+from comm.base_comm import BaseComm
+
+from adk_nb.notebook.widget import STUB, VIEW_MIME, LiveView
+
+WAIT = 5.0
+
+
+class Wire(BaseComm):
+    """A comm that keeps what it was told to send; `said` is what the page says."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self.came = threading.Condition()
+        super().__init__(*args, **kwargs)
+
+    def publish_msg(
+        self, msg_type: str, data: Any = None, metadata: Any = None, buffers: Any = None, **keys: Any
+    ) -> None:
+        with self.came:
+            self.sent.append(data)
+            self.came.notify_all()
+
+    def wait_for(self, what: Any) -> None:
+        with self.came:
+            assert self.came.wait_for(lambda: what(self), WAIT)
+
+    def says(self, **content: Any) -> None:
+        self.handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
+
+    @property
+    def customs(self) -> list[dict[str, Any]]:
+        return [data["content"] for data in self.sent if data.get("method") == "custom"]
+
+    @property
+    def batches(self) -> list[dict[str, Any]]:
+        return [content for content in self.customs if content["kind"] == "ops"]
+
+    @property
+    def snapshots(self) -> list[dict[str, Any]]:
+        return [data["state"]["snapshot"] for data in self.sent if "snapshot" in data.get("state", {})]
+
+    def text(self, row_id: str) -> str:
+        ops = [op for batch in self.batches for op in batch["ops"]]
+        return "".join(op["s"] for op in ops if op["op"] == "text" and op["id"] == row_id)
+
+
+@pytest.fixture
+def view(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveView]:
+    monkeypatch.setattr(comm, "create_comm", Wire)
+    view = LiveView(title="demo")
+    yield view
+    view.close_run()
+    view.close()
+
+
+@pytest.fixture
+def wire(view: LiveView) -> Wire:
+    assert isinstance(view.comm, Wire)
+    view.comm.sent.clear()
+    return view.comm
+
+
+def row(id: str = "r", **fields: Any) -> dict[str, Any]:
+    return {"op": "append", "row": {"id": id, "author": "a", "kind": "text", **fields}}
+
+
+def text(s: str, id: str = "r") -> dict[str, Any]:
+    return {"op": "text", "id": id, "s": s}
+
+
+CARD = {"id": "c", "agent": "a", "tool": "refund", "args": {"order": "17", "amount": 250}}
+
+
+def asked(view: LiveView, **card: Any) -> list[dict[str, Any]]:
+    heard: list[dict[str, Any]] = []
+    view.on_answer(heard.append)
+    view.push({"op": "card", "card": {**CARD, **card}})
+    view.flush()
+    return heard
+
+
+def card(view: LiveView) -> tuple[str, str]:
+    view.close_run()
+    [only] = view.snapshot["cards"]
+    return only["state"], only["note"]
+
+
+def test_what_is_pushed_is_sent_without_a_flush_and_then_as_a_snapshot(view: LiveView, wire: Wire):
+    view.push(row(text="hello"))
+
+    wire.wait_for(lambda wire: wire.batches and wire.snapshots)
+    assert [op["op"] for op in wire.batches[0]["ops"]] == ["append"]
+    assert wire.snapshots[-1]["rows"][0]["text"] == "hello"
+    assert wire.snapshots[-1]["seq"] == wire.batches[-1]["seq"] == 1
+
+
+def test_ten_thousand_tokens_are_a_handful_of_messages(view: LiveView, wire: Wire):
+    tokens = [f"w{i} " for i in range(10_000)]
+
+    view.push(row())
+    for token in tokens:
+        view.push(text(token))
+    view.close_run()
+
+    assert wire.text("r") == "".join(tokens) == view.snapshot["rows"][0]["text"]
+    assert len(wire.sent) <= 50
+    assert sum(len(batch["ops"]) for batch in wire.batches) <= 51
+
+
+def test_two_rows_that_stream_at_once_keep_their_own_words_in_few_ops(view: LiveView, wire: Wire):
+    view.push(row("r1"))
+    view.push(row("r2"))
+    for i in range(1000):
+        view.push(text(f"{i},", "r1"))
+        view.push(text(f"{i};", "r2"))
+    view.close_run()
+
+    assert wire.text("r1") == "".join(f"{i}," for i in range(1000))
+    assert wire.text("r2") == "".join(f"{i};" for i in range(1000))
+    assert sum(len(batch["ops"]) for batch in wire.batches) < 200
+
+
+def test_a_patch_between_two_pieces_stays_between_them(view: LiveView, wire: Wire):
+    for op in (row(), text("a"), {"op": "patch", "id": "r", "text": ""}, text("b")):
+        view.push(op)
+    view.close_run()
+
+    assert view.snapshot["rows"][0]["text"] == "b"
+    assert [op["op"] for batch in wire.batches for op in batch["ops"]] == ["append", "text", "patch", "text"]
+
+
+def test_threads_that_push_at_once_lose_nothing_and_batches_are_numbered_without_gaps(view: LiveView, wire: Wire):
+    view.push(row())
+
+    def push() -> None:
+        for _ in range(500):
+            view.push(text("x"))
+            view.flush()
+
+    threads = [threading.Thread(target=push) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    view.close_run()
+
+    assert wire.text("r") == "x" * 2000
+    assert [batch["seq"] for batch in wire.batches] == list(range(1, len(wire.batches) + 1))
+    assert view.snapshot["seq"] == len(wire.batches)
+
+
+def test_the_caller_keeps_his_ops(view: LiveView):
+    first, second = text("a"), text("b")
+    view.push(row())
+    view.push(first)
+    view.push(second)
+    view.close_run()
+
+    assert (first, second) == (text("a"), text("b"))
+
+
+def test_an_unknown_op_is_refused_where_it_is_pushed(view: LiveView):
+    with pytest.raises(ValueError, match="'apend'"):
+        view.push({"op": "apend"})
+
+
+def test_a_malformed_op_does_not_take_the_others_with_it(view: LiveView, wire: Wire, caplog: pytest.LogCaptureFixture):
+    view.push({"op": "append"})
+    view.push(row(text="fine"))
+    view.close_run()
+
+    assert [r["text"] for r in view.snapshot["rows"]] == ["fine"]
+    assert "cannot show the op 'append'" in caplog.text
+
+
+def test_a_page_that_asks_gets_the_whole_even_when_it_was_sent_before(view: LiveView, wire: Wire):
+    view.push(row(text="hello"))
+    view.close_run()
+    wire.sent.clear()
+    assert not view.mounted
+
+    wire.says(kind="resync")
+
+    assert [snapshot["rows"][0]["text"] for snapshot in wire.snapshots] == ["hello"]
+    assert view.mounted
+
+
+def test_a_probe_tells_whether_the_page_answers(view: LiveView, wire: Wire):
+    assert not view.probe(0.01)
+
+    answering = threading.Thread(target=lambda: (wire.wait_for(lambda w: len(w.customs) == 2), wire.says(kind="pong")))
+    answering.start()
+    assert view.probe(WAIT)
+    answering.join()
+
+
+def test_an_answer_is_handed_on_once_per_card(view: LiveView, wire: Wire):
+    heard = asked(view)
+
+    wire.says(kind="answer", id="c", decision="approve", args=None, reason=None)
+    wire.says(kind="answer", id="c", decision="reject", args=None, reason="second thoughts")
+
+    assert heard == [{"kind": "answer", "id": "c", "decision": "approve", "args": None, "reason": None}]
+    assert card(view) == ("approved", "")
+
+
+def test_edited_arguments_come_whole_and_are_shown_as_a_difference(view: LiveView, wire: Wire):
+    heard = asked(view, args={"order": "17", "amount": 250, "big": 2**60})
+
+    wire.says(kind="answer", id="c", decision="approve", args={"amount": 100}, reason=None)
+
+    assert heard[0]["args"] == {"order": "17", "amount": 100, "big": 2**60}
+    assert card(view) == ("edited", "amount 250 → 100")
+
+
+def test_arguments_edited_back_to_what_they_were_are_a_plain_approval(view: LiveView, wire: Wire):
+    heard = asked(view)
+
+    wire.says(kind="answer", id="c", decision="approve", args={"amount": 250}, reason=None)
+
+    assert heard[0]["args"] is None
+    assert card(view) == ("approved", "")
+
+
+def test_a_rejection_carries_its_reason_and_no_arguments(view: LiveView, wire: Wire):
+    heard = asked(view)
+
+    wire.says(kind="answer", id="c", decision="reject", args={"amount": 1}, reason="too much")
+
+    assert heard == [{"kind": "answer", "id": "c", "decision": "reject", "args": None, "reason": "too much"}]
+    assert card(view) == ("rejected", "too much")
+
+
+@pytest.mark.parametrize("state", ["approved", "rejected", "superseded"])
+def test_a_card_that_was_answered_elsewhere_hears_no_click(view: LiveView, wire: Wire, state: str):
+    heard = asked(view)
+    view.push({"op": "card", "card": {"id": "c", "state": state}})
+
+    wire.says(kind="answer", id="c", decision="approve", args=None, reason=None)
+
+    assert heard == []
+    assert card(view)[0] == state
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"kind": "answer", "id": "nobody", "decision": "approve"},
+        {"kind": "answer", "id": "c", "decision": "maybe"},
+        {"kind": "something"},
+        {},
+    ],
+)
+def test_words_that_mean_nothing_are_ignored(view: LiveView, wire: Wire, message: dict[str, Any]):
+    heard = asked(view)
+
+    wire.says(**message)
+
+    assert heard == []
+    assert card(view)[0] == "asked"
+
+
+def test_stop_is_handed_on(view: LiveView, wire: Wire):
+    heard = asked(view)
+
+    wire.says(kind="stop")
+
+    assert heard == [{"kind": "stop"}]
+
+
+def test_a_listener_that_raises_is_told_in_the_view(view: LiveView, wire: Wire, caplog: pytest.LogCaptureFixture):
+    def listener(said: dict[str, Any]) -> None:
+        raise RuntimeError("the loop is gone")
+
+    view.on_answer(listener)
+
+    wire.says(kind="stop")
+
+    view.close_run()
+    assert view.snapshot["notice"] == "this click could not be handed on: the loop is gone"
+
+
+def test_the_view_shows_itself_with_a_constant_stub_beside_it(view: LiveView):
+    bundle, _ = view._repr_mimebundle_()
+
+    assert bundle == {**STUB, VIEW_MIME: {"version_major": 2, "version_minor": 0, "model_id": view.model_id}}
+
+
+def test_no_thread_stays_when_there_is_nothing_to_send(view: LiveView, wire: Wire):
+    before = set(threading.enumerate())
+    view.push(row())
+    [ticker] = set(threading.enumerate()) - before
+    view.close_run()
+
+    ticker.join(WAIT)
+
+    assert not ticker.is_alive()
