@@ -1,0 +1,174 @@
+"""Runs the same agents on google-adk or on adk_nb and prints the events: python told.py PACKAGE.
+
+Only what both promise is told: who says what, in which order, with which changes of state. Left out are ids, times, the
+words of an error, and the state of pieces (google-adk's pieces share the whole event's actions).
+"""
+
+import asyncio
+import importlib
+import json
+import sys
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+
+def load(package: str) -> SimpleNamespace:
+    def get(module: str, name: str) -> Any:
+        return getattr(importlib.import_module(f"{package}.{module}"), name)
+
+    kit = SimpleNamespace(
+        types=importlib.import_module("google.genai.types" if package == "google.adk" else f"{package}.types"),
+        LlmAgent=get("agents", "LlmAgent"),
+        BaseLlm=get("models", "BaseLlm"),
+        LlmResponse=get("models", "LlmResponse"),
+        Runner=get("runners", "Runner"),
+        InMemorySessionService=get("sessions", "InMemorySessionService"),
+        FunctionTool=get("tools", "FunctionTool"),
+        ToolContext=get("tools", "ToolContext"),
+        RunConfig=get("agents.run_config", "RunConfig"),
+        StreamingMode=get("agents.run_config", "StreamingMode"),
+    )
+    kit.Scripted = scripted(kit)
+    return kit
+
+
+def scripted(kit: SimpleNamespace) -> Any:
+    class Scripted(kit.BaseLlm):
+        answers: list[Any]
+        asked: list[Any]
+
+        async def generate_content_async(self, llm_request: Any, stream: bool = False):
+            self.asked.append([said(content) for content in llm_request.contents])
+            answer = self.answers.pop(0)
+            if isinstance(answer, str):
+                if stream:
+                    for word in answer.split():
+                        yield kit.LlmResponse(content=content(kit, word), partial=True)
+                yield kit.LlmResponse(content=content(kit, answer))
+            else:
+                parts = [
+                    kit.types.Part(function_call=kit.types.FunctionCall(name=name, args=args)) for name, args in answer
+                ]
+                yield kit.LlmResponse(content=kit.types.Content(role="model", parts=parts))
+
+    return Scripted
+
+
+def content(kit: SimpleNamespace, text: str, role: str = "model") -> Any:
+    return kit.types.Content(role=role, parts=[kit.types.Part(text=text)])
+
+
+def said(content: Any) -> list[Any]:
+    told: list[Any] = [content.role]
+    for part in content.parts or []:
+        if part.function_call:
+            args = {} if part.function_call.name.startswith("adk_") else part.function_call.args
+            told.append(["calls", part.function_call.name, args])
+        elif part.function_response:
+            response = part.function_response.response
+            told.append(["answers", part.function_response.name, list(response) if "error" in response else response])
+        else:
+            told.append(part.text)
+    return told
+
+
+def seen(event: Any) -> dict[str, Any]:
+    return {
+        "author": event.author,
+        "said": said(event.content) if event.content else None,
+        "partial": bool(event.partial),
+        "state": None if event.partial else dict(event.actions.state_delta),
+        "asks": len(event.actions.requested_tool_confirmations),
+        "final": event.is_final_response(),
+    }
+
+
+async def converse(kit: SimpleNamespace, answers: list[Any], messages: list[Any], stream: bool = False, **agent: Any):
+    """What the events tell, then what the model was sent, then the session's state."""
+    model = kit.Scripted(model="scripted", answers=answers, asked=[])
+    service = kit.InMemorySessionService()
+    runner = kit.Runner(
+        agent=kit.LlmAgent(name="guide", model=model, **agent), app_name="peers", session_service=service
+    )
+    session = await service.create_session(app_name="peers", user_id="u", state={"city": "Oslo"})
+    where = {"user_id": "u", "session_id": session.id}
+    config = kit.RunConfig(streaming_mode=kit.StreamingMode.SSE if stream else kit.StreamingMode.NONE)
+    events: list[Any] = []
+    told: list[dict[str, Any]] = []
+    for message in messages:
+        new_message = message(events) if callable(message) else content(kit, message, "user")
+        async for event in runner.run_async(**where, new_message=new_message, run_config=config):
+            events.append(event)
+            told.append(seen(event))
+    stored = await service.get_session(app_name="peers", **where)
+    return {
+        "events": told,
+        "asked": model.asked,
+        "state": dict(stored.state),
+        "stored": [event.author for event in stored.events],
+    }
+
+
+async def tell(kit: SimpleNamespace) -> dict[str, Any]:
+    def weather(city: str) -> dict[str, str]:
+        """The weather in a city."""
+        return {"sky": f"{city}: sunny"}
+
+    def note(text: str, tool_context: Any) -> str:
+        """Notes something."""
+        tool_context.state["noted"] = text
+        tool_context.state["user:notes"] = 1
+        return "noted"
+
+    note.__annotations__["tool_context"] = kit.ToolContext
+
+    def answer_for_the_model(callback_context: Any, llm_request: Any) -> Any:
+        callback_context.state["asked"] = True
+        return kit.LlmResponse(content=content(kit, "from the callback"))
+
+    def other_result(tool: Any, args: dict[str, Any], tool_context: Any, tool_response: Any) -> dict[str, Any]:
+        return {"sky": "cloudy after all"}
+
+    def confirm(events: list[Any]) -> Any:
+        asks = [
+            part.function_call
+            for event in events
+            for part in event.content.parts
+            if part.function_call and part.function_call.name == "adk_request_confirmation"
+        ]
+        answer = kit.types.FunctionResponse(id=asks[0].id, name=asks[0].name, response={"confirmed": True})
+        return kit.types.Content(role="user", parts=[kit.types.Part(function_response=answer)])
+
+    oslo, bergen = ("weather", {"city": "Oslo"}), ("weather", {"city": "Bergen"})
+    return {
+        "words": await converse(
+            kit, ["Hello.", "Again."], ["hi", "hi again"], instruction="You are in {city}.", output_key="last"
+        ),
+        "a tool": await converse(kit, [[oslo], "Sunny."], ["How is Oslo?"], tools=[weather]),
+        "tools side by side": await converse(kit, [[oslo, bergen], "Sunny."], ["And Bergen?"], tools=[weather]),
+        "tools in a row": await converse(kit, [[oslo], [bergen], "Sunny."], ["Both?"], tools=[weather]),
+        "a tool that writes state": await converse(
+            kit, [[("note", {"text": "milk"})], "Done."], ["Note milk"], tools=[note]
+        ),
+        "a stream": await converse(kit, ["One two three."], ["Count"], stream=True, output_key="last"),
+        "a stream after a tool": await converse(
+            kit, [[oslo], "Sunny today."], ["How is Oslo?"], stream=True, tools=[weather]
+        ),
+        "a callback that answers": await converse(kit, [], ["hi"], before_model_callback=answer_for_the_model),
+        "a callback that changes a result": await converse(
+            kit, [[oslo], "Cloudy."], ["How is Oslo?"], tools=[weather], after_tool_callback=other_result
+        ),
+        "an approval": await converse(
+            kit,
+            [[oslo], "Sunny."],
+            ["How is Oslo?", confirm],
+            tools=[kit.FunctionTool(weather, require_confirmation=True)],
+        ),
+    }
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    with asyncio.Runner() as runner:
+        print(json.dumps(runner.run(tell(load(sys.argv[1])))))
