@@ -1,7 +1,7 @@
 """adk_nb tells the same events as google-adk 2.13.0, and sends its model the same history.
 
-google_adk_2_13_0.json is what google-adk told; to renew it:
-.venv-adk/bin/python tests/peers/told.py google.adk | python -m json.tool --indent 1 > tests/peers/google_adk_2_13_0.json
+google_adk_2_13_0.json is what google-adk told. To renew it, in this folder:
+../../.venv-adk/bin/python told.py google.adk | python -m json.tool --indent 1 > google_adk_2_13_0.json
 """
 
 import json
