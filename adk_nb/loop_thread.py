@@ -1,0 +1,171 @@
+"""The threads this package owns: one background event loop, and workers for blocking calls."""
+
+import asyncio
+import atexit
+import os
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import Context
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+HEARTBEAT_SECONDS = 0.2
+"""How long a wait may sleep without looking for a Ctrl-C that did not wake it (Windows, `interrupt_main`)."""
+EXIT_SECONDS = 1.0
+"""How long the end of the process waits for cancelled work."""
+MAX_WORKERS = 32
+
+
+class LoopThread(threading.Thread):
+    """An event loop on a daemon thread of its own, running from the start."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self.loop = asyncio.new_event_loop()
+        self.tasks: set[asyncio.Task[Any]] = set()
+        """Held here because the loop itself refers to its tasks only weakly."""
+        self.closed = False
+        """Nobody may wait for this loop's work any more: it has ended, or was given up."""
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            try:
+                self.loop.run_forever()
+                return
+            except (KeyboardInterrupt, SystemExit):  # a task keeps it as its outcome; the other tasks go on
+                continue
+
+    def close(self, seconds: float) -> None:
+        """Cancel what still runs, wait up to `seconds` for it, and close the loop."""
+        ended = asyncio.run_coroutine_threadsafe(_end_tasks(seconds), self.loop)
+        with suppress(TimeoutError):
+            ended.result(seconds + HEARTBEAT_SECONDS)
+        self.closed = True
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.join(HEARTBEAT_SECONDS)
+        if not self.is_alive():
+            self.loop.close()
+
+
+async def _end_tasks(seconds: float) -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=seconds)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+class Call(Generic[T]):
+    """A blocking function on its way to the thread that runs it.
+
+    Its `outcome` can be cancelled until it is taken; from then on nobody can stop it but a Ctrl-C in its thread.
+    """
+
+    def __init__(self, fn: Callable[[], T], context: Context) -> None:
+        self.outcome: Future[T] = Future()
+        self._fn = fn
+        self._context = context
+
+    def run(self) -> None:
+        """Run the function in this thread, unless it was cancelled.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C stopped it. The outcome stays open: whoever waits for it is about to be
+                cancelled, and must be told once only, or the clean-up of the first telling is cut off by the second.
+        """
+        if not self.outcome.set_running_or_notify_cancel():
+            return
+        try:
+            answer = self._context.run(self._fn)
+        except KeyboardInterrupt:
+            raise
+        except StopIteration as error:  # a future refuses it, and the waiting task would wait for ever
+            stopped = RuntimeError("the function raised StopIteration; give next() a default")
+            stopped.__cause__ = error
+            self.outcome.set_exception(stopped)
+        except BaseException as error:
+            self.outcome.set_exception(error)
+            del self  # else the error's traceback holds this frame, and this frame the error
+        else:
+            self.outcome.set_result(answer)
+
+
+class Workers:
+    """Up to 32 threads for blocking calls. Daemons: one that still sleeps does not hold up the end of the process."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[Call[Any]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._unfinished = 0
+        self._threads = 0
+
+    def put(self, call: Call[Any]) -> None:
+        """Run `call` in a worker, as soon as one is free."""
+        with self._lock:
+            self._calls.put(call)
+            self._unfinished += 1
+            if self._threads < min(self._unfinished, MAX_WORKERS):
+                self._threads += 1
+                threading.Thread(target=self._work, name=f"adk-nb-worker-{self._threads}", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            call = self._calls.get()
+            try:
+                call.run()
+            except KeyboardInterrupt as error:  # no Ctrl-C reaches a worker: the function itself raised it
+                call.outcome.set_exception(error)
+            del call
+            with self._lock:
+                self._unfinished -= 1
+
+
+class _Process:
+    """What one process has of each; a forked child starts with a new, empty one."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.workers = Workers()
+        self.loop_thread: LoopThread | None = None
+
+
+_process = _Process()
+
+
+def loop_thread() -> LoopThread:
+    """The package's one background loop, started at the first call."""
+    with _process.lock:
+        if _process.loop_thread is None or _process.loop_thread.closed:
+            _process.loop_thread = LoopThread("adk-nb-loop")
+        return _process.loop_thread
+
+
+def on_a_loop_thread() -> bool:
+    """Whether this is a thread that blocking would hold up other runs on."""
+    return isinstance(threading.current_thread(), LoopThread)
+
+
+def workers() -> Workers:
+    """The process's worker threads."""
+    return _process.workers
+
+
+def _after_fork() -> None:
+    global _process
+    _process = _Process()
+
+
+@atexit.register
+def _at_exit() -> None:
+    if _process.loop_thread is not None:
+        _process.loop_thread.close(EXIT_SECONDS)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

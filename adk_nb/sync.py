@@ -1,0 +1,167 @@
+"""Async work from sync code: run it, walk through it, start it, and choose the thread of the blocking calls inside it.
+
+All async work runs on one background loop. A thread that waits for it meanwhile runs its blocking calls, so that
+a sync tool finds itself in the thread of the cell that asked: sqlite connections, figures, `input()` and Ctrl-C work.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import aclosing
+from contextvars import copy_context
+from typing import Any, Generic, TypeVar
+
+from adk_nb.loop_thread import Call, loop_thread, on_a_loop_thread, workers
+from adk_nb.sync_work import GRACE_SECONDS, Work, current_desk, current_work, home_here, waited_for
+
+T = TypeVar("T")
+
+
+def loop() -> asyncio.AbstractEventLoop:
+    """The package's background loop, on the daemon thread `adk-nb-loop`. One per process, started when first needed."""
+    return loop_thread().loop
+
+
+def run(coro: Coroutine[Any, Any, T]) -> T:
+    """Run `coro` to its end and return its result, whether or not this thread has a running loop.
+
+    It sees the caller's context variables; its blocking calls run in this thread.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C. The work was cancelled and has let go.
+        asyncio.CancelledError: The work was cancelled from elsewhere.
+    """
+    work = waited_for(coro)
+    try:
+        work.begin()
+        work.desk.serve(work.ended)
+        return work.outcome.result(0)
+    except KeyboardInterrupt:
+        work.stop(GRACE_SECONDS)
+        raise
+    finally:
+        work.close()
+
+
+def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
+    """Yield each item as it comes; the next is made only when asked for. Nothing starts before the first is.
+
+    The generator runs in one task from start to end: what it opens (an MCP session, a span) it can also close.
+    Blocking calls run in the thread that waits for an item. Stopping early (`break`, `close()`, Ctrl-C, or letting go
+    of the iterator) cancels the work and waits until the generator is closed.
+    """
+    handed: deque[T] = deque()
+    asked = asyncio.Semaphore(0)
+
+    async def hand_over() -> None:
+        async with aclosing(items):
+            async for item in items:
+                handed.append(item)
+                work.desk.wake()
+                await asked.acquire()
+
+    work = waited_for(hand_over())
+    grace = None
+    try:
+        work.begin()
+        while True:
+            work.desk.serve(lambda: bool(handed) or work.ended())
+            if not handed:
+                return work.outcome.result(0)
+            yield handed.popleft()
+            work.loop.call_soon_threadsafe(asked.release)
+    except KeyboardInterrupt:
+        grace = GRACE_SECONDS
+        raise
+    finally:
+        work.stop(grace)
+        work.close()
+
+
+async def arun(coro: Coroutine[Any, Any, T]) -> T:
+    """Run `coro` on the background loop while the caller's own loop stays free, and return its result.
+
+    Blocking calls run on the caller's loop thread, between its other callbacks, where Ctrl-C stops them.
+    Cancelling the caller cancels the work and waits until it has let go.
+    """
+    if on_a_loop_thread():
+        return await coro
+    home = asyncio.get_running_loop()
+    work = Work(coro, loop_thread(), outer=current_work.get(), home=home)
+    try:
+        work.begin()
+        await work.wait_on(home)
+        return work.outcome.result(0)
+    except asyncio.CancelledError:
+        work.cancel()
+        await work.wait_on(home)
+        raise
+    finally:
+        work.cancel()
+        work.close()
+
+
+def start(coro: Coroutine[Any, Any, T], *, home: asyncio.AbstractEventLoop | None = None) -> "Started[T]":
+    """Run `coro` in the background and return at once.
+
+    Args:
+        coro: It sees the caller's context variables.
+        home: The loop whose thread runs the blocking calls when it is idle; by default the loop that runs in this
+            thread (in a kernel, the main one). Without one, worker threads run them.
+    """
+    work = Work(coro, loop_thread(), home=home or home_here())
+    work.begin()
+    return Started(work)
+
+
+async def blocking(fn: Callable[[], T], *, thread: bool = False) -> T:
+    """Run `fn` where the current run's blocking calls belong, and return its result. Never on this loop's thread.
+
+    Args:
+        fn: It sees this task's context variables, and changes its own copy.
+        thread: Run it in a worker thread, beside others and out of Ctrl-C's reach.
+
+    Cancelling this before `fn` has started drops it; in a worker, a started `fn` is left to end by itself.
+    """
+    desk = None if thread else current_desk.get()
+    context = copy_context()
+    context.run(current_desk.set, None)  # the desk's thread is busy with `fn`: what `fn` awaits cannot wait for it
+    call = Call(fn, context)
+    (desk or workers()).put(call)
+    return await asyncio.wrap_future(call.outcome)
+
+
+class Started(Generic[T]):
+    """A run in the background."""
+
+    def __init__(self, work: "Work[T]") -> None:
+        self._work = work
+
+    def done(self) -> bool:
+        """Whether it has ended: with a result, with an error, or cancelled."""
+        return self._work.ended()
+
+    def result(self, timeout: float | None = None) -> T:
+        """Wait up to `timeout` seconds for the result.
+
+        Ctrl-C ends the wait only; if it stopped a blocking call of the run, the run is cancelled with it.
+
+        Raises:
+            TimeoutError: It still runs.
+            RuntimeError: This is the background loop's own thread: the wait would hold up what it waits for.
+            asyncio.CancelledError: It was cancelled.
+        """
+        if on_a_loop_thread() and not self.done():
+            raise RuntimeError("result() would hold up the background loop; await arun(...) instead of start(...)")
+        if not self._work.wait(timeout):
+            raise TimeoutError(f"the run has not ended within {timeout} seconds; ask again, or cancel() it")
+        return self._work.outcome.result(0)
+
+    def cancel(self) -> bool:
+        """Cancel it and wait until it has let go. False: it has not, after five seconds (on a loop thread: at once)."""
+        self._work.cancel()
+        return self._work.wait(0 if on_a_loop_thread() else GRACE_SECONDS)
+
+    def add_done_callback(self, fn: Callable[["Started[T]"], object]) -> None:
+        """Call `fn(self)` on the background loop's thread when it has ended; at once if it has."""
+        self._work.outcome.add_done_callback(lambda _: fn(self))

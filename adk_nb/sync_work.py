@@ -1,0 +1,278 @@
+"""One run on a loop of ours, and the desk where its blocking calls wait for the thread that takes them."""
+
+import asyncio
+import logging
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from contextvars import Context, ContextVar, copy_context
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+from adk_nb.loop_thread import HEARTBEAT_SECONDS, Call, LoopThread, loop_thread, on_a_loop_thread, workers
+
+T = TypeVar("T")
+
+GRACE_SECONDS = 5.0
+"""How long a Ctrl-C waits for the cancelled work to let go. A second Ctrl-C breaks the wait."""
+
+_log = logging.getLogger(__name__)
+
+
+class Desk:
+    """Where blocking calls wait for a thread inside `serve`; with a `home` loop, also for that loop to be idle."""
+
+    def __init__(self, on_interrupt: Callable[[], None], home: asyncio.AbstractEventLoop | None = None) -> None:
+        self.home = home
+        self._on_interrupt = on_interrupt
+        """Called when a Ctrl-C has stopped a call."""
+        self._calls: queue.SimpleQueue[Call[Any] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._open = True
+
+    def put(self, call: Call[Any]) -> None:
+        """Leave `call` here; when the desk is closed, workers get it."""
+        with self._lock:
+            if not self._open:
+                workers().put(call)
+                return
+            self._calls.put(call)
+        if self.home is not None:
+            try:
+                self.home.call_soon_threadsafe(self._serve_one)
+            except RuntimeError:  # the home loop is closed
+                self.close()
+
+    def wake(self) -> None:
+        """Let `serve` look at its `until` again."""
+        self._calls.put(None)
+
+    def serve(self, until: Callable[[], bool], seconds: float | None = None) -> None:
+        """Run calls in this thread until `until()` holds or `seconds` are over. Ctrl-C raises KeyboardInterrupt."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        with _interruptible():
+            while not until():
+                rest = HEARTBEAT_SECONDS if deadline is None else min(HEARTBEAT_SECONDS, deadline - time.monotonic())
+                if rest <= 0:
+                    return
+                with suppress(queue.Empty):
+                    self._run(self._calls.get(timeout=rest))
+
+    def close(self) -> None:
+        """Take no more calls; workers get those that still wait."""
+        with self._lock:
+            self._open = False
+        with suppress(queue.Empty):
+            while True:
+                if call := self._calls.get_nowait():
+                    workers().put(call)
+
+    def _run(self, call: Call[Any] | None) -> None:
+        try:
+            if call is not None:
+                call.run()
+        except KeyboardInterrupt:
+            self._on_interrupt()
+            raise
+
+    def _serve_one(self) -> None:
+        """Run one call as a callback of the home loop. A Ctrl-C must not get out of it: it would end that loop."""
+        loops_own = signal.getsignal(signal.SIGINT)
+        try:
+            call = (
+                self._calls.get_nowait() or self._calls.get_nowait()
+            )  # at most one None: `wake` comes once, at the end
+            with _interruptible(even_if_ignored=True):
+                self._run(call)
+        except queue.Empty:  # a thread inside `serve` was faster
+            return
+        except KeyboardInterrupt:
+            if callable(loops_own) and loops_own is not signal.default_int_handler:
+                loops_own(signal.SIGINT, None)  # asyncio's or a kernel's: it cancels whoever awaits
+
+
+@contextmanager
+def _interruptible(even_if_ignored: bool = False) -> Generator[None, None, None]:
+    """Let Ctrl-C raise KeyboardInterrupt in code that blocks a running loop, whose own handler could not act."""
+    before = signal.getsignal(signal.SIGINT)
+    deaf = callable(before) or (even_if_ignored and before == signal.SIG_IGN)
+    if not deaf or threading.current_thread() is not threading.main_thread() or not _loop_runs_here():
+        yield
+        return
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Work(Generic[T]):
+    """One run: a task on a loop of ours, seen from the thread that wants its outcome.
+
+    A run that waits for this one (`outer`) cannot be cancelled without it: cancelling goes down to the innermost.
+    """
+
+    def __init__(
+        self,
+        coro: Coroutine[Any, Any, T],
+        thread: LoopThread,
+        *,
+        outer: "Work[Any] | None" = None,
+        home: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        if not asyncio.iscoroutine(coro):
+            raise TypeError(f"expected a coroutine, got {type(coro).__name__!r}; write `f()`, with an `async def f`")
+        self.outcome: Future[T] = Future()
+        self.desk = Desk(self.cancel, home)
+        self.calls_go_to = None if home is None else self.desk
+        """None: to workers."""
+        self.loop = thread.loop
+        self._thread = thread
+        self._coro = coro
+        self._task: asyncio.Task[T] | None = None
+        self._outer = outer
+        self._inner: set[Work[Any]] = set()
+        self._cancel_wanted = False
+        self._cancel_sent = False
+
+    def begin(self) -> None:
+        """Start the task, with a copy of this thread's context variables."""
+        if self._outer is not None:
+            self._outer._inner.add(self)
+        context = copy_context()
+        context.run(current_work.set, self)
+        context.run(current_desk.set, self.calls_go_to)
+        self.loop.call_soon_threadsafe(self._start, context)
+        if self._outer is not None and self._outer._cancel_wanted:
+            self.cancel()
+
+    def ended(self) -> bool:
+        """Whether there is nothing left to wait for."""
+        return self.outcome.done() or self._thread.closed
+
+    def cancel(self) -> None:
+        """Cancel it, from any thread. Once: a second cancellation would cut off the clean-up after the first."""
+        if self._cancel_wanted or self.ended():
+            return
+        self.loop.call_soon_threadsafe(self._send_cancel)
+        self._cancel_wanted = True
+        for inner in tuple(self._inner):
+            inner.cancel()
+
+    def stop(self, seconds: float | None) -> None:
+        """Cancel it and wait until it has let go, for `seconds` at most; its last blocking calls run here."""
+        self.cancel()
+        if threading.current_thread() is not self._thread:  # an iterator may be collected anywhere
+            self.desk.serve(self.ended, seconds)
+
+    def wait(self, seconds: float | None) -> bool:
+        """Whether it has ended after `seconds`. Its blocking calls run here if this is the thread they wait for."""
+        desk, home = self.desk, self.desk.home
+        if home is None or (home is not home_here() and home.is_running()):
+            desk = Desk(self.cancel)
+            self.outcome.add_done_callback(lambda _: desk.wake())
+        desk.serve(self.ended, seconds)
+        return self.ended()
+
+    async def wait_on(self, home: asyncio.AbstractEventLoop) -> None:
+        """Wait for its end on another loop. A cancellation breaks the wait.
+
+        The heartbeat is for kernels: their Ctrl-C schedules a cancellation without waking a loop that sleeps.
+        """
+        ended = home.create_future()
+
+        def wake(_: object) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                home.call_soon_threadsafe(lambda: ended.done() or ended.set_result(None))
+
+        self.outcome.add_done_callback(wake)
+        while not self.ended():
+            await asyncio.wait({ended}, timeout=HEARTBEAT_SECONDS)
+
+    def close(self) -> None:
+        """Its caller waits no longer: blocking calls of what it left behind go to workers."""
+        self.desk.close()
+        if self._outer is not None:
+            self._outer._inner.discard(self)
+            self._outer._cancelled_by_inner()
+        if self._thread.name == HELPER_NAME and threading.current_thread() is not self._thread:
+            self._thread.close(GRACE_SECONDS)
+
+    def _start(self, context: Context) -> None:
+        self._task = self.loop.create_task(self._coro, context=context)
+        self._thread.tasks.add(self._task)
+        self._task.add_done_callback(self._end, context=context)
+
+    def _end(self, task: asyncio.Task[T]) -> None:
+        self._thread.tasks.discard(task)
+        if task.cancelled():
+            self.outcome.set_exception(asyncio.CancelledError())
+        elif error := task.exception():
+            self.outcome.set_exception(error)
+        else:
+            self.outcome.set_result(task.result())
+        self.desk.wake()
+
+    def _send_cancel(self) -> None:
+        if self._cancel_sent:
+            return
+        self._cancel_sent = True
+        if self._task is not None:
+            self._task.cancel()
+        else:  # a Ctrl-C came before `begin` got that far
+            self._coro.close()
+            self.outcome.set_exception(asyncio.CancelledError())
+            self.desk.wake()
+
+    def _cancelled_by_inner(self) -> None:
+        """Count the CancelledError that leaves a cancelled inner run as this task's own, where it is the same task."""
+        here = self._cancel_wanted and threading.current_thread() is self._thread
+        if here and asyncio.current_task() is self._task:
+            self._cancel_sent = True
+
+
+HELPER_NAME = "adk-nb-helper"
+
+current_work: ContextVar[Work[Any] | None] = ContextVar("adk_nb_current_work", default=None)
+current_desk: ContextVar[Desk | None] = ContextVar("adk_nb_current_desk", default=None)
+"""Where blocking calls go. None: to workers."""
+
+
+def waited_for(coro: Coroutine[Any, Any, T]) -> Work[T]:
+    """Work, not yet begun, for a caller that blocks until it has ended.
+
+    On a loop thread that caller stops everything else there, so the work gets a loop of its own.
+    """
+    if on_a_loop_thread():
+        _warn_once()
+        work = Work(coro, LoopThread(HELPER_NAME), outer=current_work.get())
+        work.calls_go_to = current_desk.get()
+    else:
+        work = Work(coro, loop_thread(), outer=current_work.get())
+        work.calls_go_to = work.desk
+    return work
+
+
+@cache
+def _warn_once() -> None:
+    _log.warning("a blocking call inside an async tool holds up every other run; use await other.aask(...)")
+
+
+def home_here() -> asyncio.AbstractEventLoop | None:
+    """The loop of this thread, if it may run blocking calls; on a loop thread of ours, that of the current run."""
+    if on_a_loop_thread():
+        desk = current_desk.get()
+        return None if desk is None else desk.home
+    return asyncio.get_running_loop() if _loop_runs_here() else None
+
+
+def _loop_runs_here() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
