@@ -5,7 +5,7 @@ import json
 import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Any, Protocol, TypeVar, cast
 
 import httpx2
@@ -61,7 +61,7 @@ class Gemini(BaseLlm):
     """Seconds to wait for an answer, and when streaming for the first piece and for each that follows."""
     total_timeout: float = 1800.0
     """Seconds from the question to the end of a streamed answer."""
-    _clients: PerLoop[genai.Client] = PrivateAttr(default_factory=PerLoop[genai.Client])
+    _connections: PerLoop["_Connection"] = PrivateAttr(default_factory=PerLoop["_Connection"])
 
     @classmethod
     def supported_models(cls) -> list[str]:
@@ -76,7 +76,7 @@ class Gemini(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        models = cast(_Models, (await self._client(llm_request)).aio.models)
+        models = cast(_Models, (await self._connection(llm_request)).client.aio.models)
         question: dict[str, Any] = {
             "model": llm_request.model or self.model,
             "contents": [_without_our_ids(content) for content in self.with_a_user_turn(llm_request)],
@@ -123,7 +123,7 @@ class Gemini(BaseLlm):
     def _key(self) -> str | None:
         return self.api_key.get_secret_value() if self.api_key else key_from_environment()
 
-    async def _client(self, llm_request: LlmRequest) -> genai.Client:
+    async def _connection(self, llm_request: LlmRequest) -> "_Connection":
         """This loop's client, for the key and the settings of this moment."""
         model, vertex, key = llm_request.model or self.model, uses_vertex(), self._key()
         if not vertex and not key:
@@ -132,37 +132,28 @@ class Gemini(BaseLlm):
                 f"import os, getpass; os.environ[{KEY_VARIABLES[0]!r}] = getpass.getpass() "
                 '(https://aistudio.google.com/apikey makes one), or work without a key: model="offline", -m offline'
             )
-        about = (vertex, key, self.base_url, *(os.environ.get(name) for name in _READ_BY_GOOGLE))
+        about = (vertex, key, self.base_url, self.connect_timeout, *(os.environ.get(name) for name in _READ_BY_GOOGLE))
+        connections = self._connections if self.http_options else _shared
         with self._our_errors(model):
-            return await self._clients.get(about, lambda: self._connected(vertex, key))
+            return await connections.get(about, lambda: self._connect(vertex, key))
 
-    @asynccontextmanager
-    async def _connected(self, vertex: bool, key: str | None) -> AsyncGenerator[genai.Client, None]:
+    def _connect(self, vertex: bool, key: str | None) -> "_Connection":
         options = self.http_options or types.HttpOptions()
         # One HTTP library whatever else is installed: google-genai would pick among three, each with its own errors.
         arguments: dict[str, Any] = {"follow_redirects": True, **(options.async_client_args or {})}
-        async with httpx2.AsyncClient(**arguments) as http:
-            if not options.timeout:
-                http.event_hooks["request"].append(self._limit_connecting)
-            client = genai.Client(
-                vertexai=vertex,
-                api_key=(self.api_key.get_secret_value() if self.api_key else None) if vertex else key,
-                http_options=options.model_copy(
-                    update={
-                        "base_url": self.base_url or options.base_url,
-                        "httpx_async_client": options.httpx_async_client or http,
-                        "retry_options": None,  # google-genai's retries do not read Retry-After; ours do
-                    }
-                ),
-            )
-            try:
-                yield client
-            finally:
-                client.close()
-
-    async def _limit_connecting(self, request: httpx2.Request) -> None:
-        """google-genai sends each request without a limit unless it has one for everything."""
-        request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "connect": self.connect_timeout}
+        http = httpx2.AsyncClient(**arguments)
+        if not options.timeout:
+            http.event_hooks["request"].append(_connects_within(self.connect_timeout))
+        own_key = self.api_key.get_secret_value() if self.api_key else None
+        changed = {
+            "base_url": self.base_url or options.base_url,
+            "httpx_async_client": options.httpx_async_client or http,
+            "retry_options": None,  # google-genai's retries do not read Retry-After; ours do
+        }
+        client = genai.Client(
+            vertexai=vertex, api_key=own_key if vertex else key, http_options=options.model_copy(update=changed)
+        )
+        return _Connection(client, http)
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]], model: str) -> T:
         options = self.retry_options or (self.http_options and self.http_options.retry_options) or None
@@ -195,9 +186,10 @@ class Gemini(BaseLlm):
                 f"model {model!r} goes through Vertex AI, which refused your credentials ({self._safe(str(error))}); "
                 "type in a terminal: gcloud auth application-default login"
             ) from error
-        except (UnknownApiResponseError, ValidationError, TypeError, AttributeError, KeyError) as error:
+        except _NO_ANSWER as error:
+            sent = f"{error}: {error.doc}" if isinstance(error, json.JSONDecodeError) else str(error)
             raise UnexpectedModelAnswer(
-                f"the service of model {model!r} sent what is no answer of its API: {self._safe(str(error))}; ask again"
+                f"the service of model {model!r} sent what is no answer of its API: {self._safe(sent)}; ask again"
             ) from error
         except ValueError as error:
             raise ConfigurationError(f"model {model!r} cannot be asked this: {self._safe(str(error))}") from error
@@ -215,6 +207,22 @@ class Gemini(BaseLlm):
         return re.sub(r"(https?://[^\s?\"']+)\?[^\s\"']*", r"\1", text)[:500]
 
 
+class _Connection:
+    """A client, and the pool of connections it works with."""
+
+    def __init__(self, client: genai.Client, http: httpx2.AsyncClient) -> None:
+        self.client = client
+        self._http = http
+
+    async def aclose(self) -> None:
+        self.client.close()
+        await self._http.aclose()
+
+
+_shared: PerLoop[_Connection] = PerLoop()
+"""For all models with the same settings: a client takes 0.2 s to make, and an agent often has a model of its own."""
+
+
 class _Models(Protocol):
     """What is used of google-genai's AsyncModels, whose own types are not fully known."""
 
@@ -228,8 +236,18 @@ class _Models(Protocol):
 
 
 _Chunks = AsyncGenerator[types.GenerateContentResponse, None]
+_NO_ANSWER = (UnknownApiResponseError, json.JSONDecodeError, ValidationError, TypeError, AttributeError, KeyError)
 _NEXT = {404: "look at the model's name", 429: "wait, or look at your quota", 503: "wait, or take another model"}
 _PASSING = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
+
+
+def _connects_within(seconds: float) -> Callable[[httpx2.Request], Awaitable[None]]:
+    """google-genai sends each request without a limit, unless it is given one for everything."""
+
+    async def limit(request: httpx2.Request) -> None:
+        request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "connect": seconds}
+
+    return limit
 
 
 def _without_our_ids(content: types.Content) -> types.Content:

@@ -2,10 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Hashable
-from contextlib import AbstractAsyncContextManager
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-T = TypeVar("T")
+
+class Closes(Protocol):
+    """What can be closed."""
+
+    async def aclose(self) -> None: ...
+
+
+T = TypeVar("T", bound=Closes)
 
 
 class PerLoop(Generic[T]):
@@ -21,12 +27,12 @@ class PerLoop(Generic[T]):
     def __reduce__(self) -> tuple[type["PerLoop[T]"], tuple[()]]:
         return type(self), ()
 
-    async def get(self, about: Hashable, make: Callable[[], AbstractAsyncContextManager[T]]) -> T:
+    async def get(self, about: Hashable, make: Callable[[], T]) -> T:
         """What `make` opened for this loop.
 
         Args:
             about: The settings it was made with; different settings are given one of their own.
-            make: Called on the first use. Opening it must not wait, or two callers would open it twice.
+            make: Called on the first use.
         """
         key = (asyncio.get_running_loop(), about)
         if key not in self._open:
@@ -38,7 +44,9 @@ class PerLoop(Generic[T]):
         return self._open[key][1]
 
 
-async def _hold(opened: AbstractAsyncContextManager[T]) -> AsyncGenerator[T, None]:
+async def _hold(opened: T) -> AsyncGenerator[T, None]:
     """A generator that never goes on: a loop closes the generators it still has before it ends."""
-    async with opened as one:
-        yield one
+    try:
+        yield opened
+    finally:
+        await opened.aclose()
