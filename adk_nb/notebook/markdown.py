@@ -1,0 +1,149 @@
+"""Markdown that a model, a tool or a user wrote: as safe html, and as markdown that is safe in any other renderer."""
+
+import re
+from collections.abc import Sequence
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+from adk_nb.notebook.plain_text import cleaned
+from adk_nb.notebook.safe_html import ATTRIBUTES, LINK_REL, TAGS, Html, code, element, escaped, is_safe_link
+
+MAX_RENDERED = 32_000
+"""Characters; a longer text is shown as it was written."""
+_MAX_BRACKETS = 2_000
+"""More opening brackets than this are no prose, and markdown-it's time grows with their square."""
+
+_HEADINGS = {"h1": "h4", "h2": "h5", "h3": "h6"}
+"""Ours are smaller than the notebook's own: an answer is no chapter of the page it stands on."""
+
+
+def to_html(text: str) -> Html:
+    """`text` as html: raw html is shown as text, links go to http, https and mailto only, nothing is loaded.
+
+    A text over `MAX_RENDERED` is shown as it was written, so that no answer holds up the run that gave it.
+    """
+    text = cleaned(text)
+    if len(text) > MAX_RENDERED or text.count("[") > _MAX_BRACKETS:
+        return element("pre", code(text))
+    return Html(_MARKDOWN.render(text).strip())
+
+
+class _Renderer(RendererHTML):
+    """markdown-it's renderer, held to our elements and attributes. A method per token type is its own way."""
+
+    def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return escaped(cleaned(tokens[idx].content))  # again: an entity may have become a control character
+
+    def code_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return element("code", code(tokens[idx].content))
+
+    def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return element("pre", element("code", code(tokens[idx].content))) + "\n"
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return self.code_block(tokens, idx, options, env)
+
+    def html_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return escaped(tokens[idx].content)
+
+    def html_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return escaped(tokens[idx].content)
+
+    def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """A link to the image under its description: a page that is only looked at sends nothing anywhere."""
+        token = tokens[idx]
+        url = str(token.attrs.get("src", ""))
+        words = cleaned(self.renderInlineAsText(token.children, options, env)).strip() or "image"
+        return element("a", words, href=url, rel=LINK_REL) if is_safe_link(url) else escaped(words)
+
+    def renderToken(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        token = tokens[idx]
+        token.tag = _HEADINGS.get(token.tag, token.tag)
+        if token.tag and token.tag not in TAGS:
+            return ""
+        if token.tag in ("td", "th") and (style := str(token.attrs.get("style", ""))):
+            token.attrs["align"] = style.removeprefix("text-align:")
+        if token.type == "link_open":
+            token.attrs["rel"] = LINK_REL
+        allowed = ATTRIBUTES.get(token.tag, frozenset())
+        token.attrs = {name: value for name, value in token.attrs.items() if name in allowed}
+        return super().renderToken(tokens, idx, options, env)
+
+
+class _Markdown(MarkdownIt):
+    def validateLink(self, url: str) -> bool:
+        return is_safe_link(url)
+
+
+_MARKDOWN = _Markdown("js-default", {"html": False, "linkify": False, "typographer": False}, renderer_cls=_Renderer)
+
+# ---- markdown for other renderers: what they take for html, a link, an image, mathematics or a directive is spelled
+# out, whatever they take for code. So it does not matter where their reading differs from this one's.
+
+_SOURCE = re.compile(
+    r"""
+      ^[ ]{0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>\w*)[^\n]*\n(?P<block>.*?)
+          (?:^[ ]{0,3}(?P=fence)[`~]*[ \t]*$|\Z)
+    | (?P<diagram>(?:`{3,}|~{3,})[ \t]*)(?=mermaid)
+    | (?<!`)(?P<ticks>`{1,2})(?!`)(?P<inline>[^\n]{1,1000}?)(?<!`)(?P=ticks)(?!`)
+    | \\(?P<literal>[!-/:-@\[-`{-~])
+    | (?P<image>!)(?=\[[^\[\]\n]{0,300}\]\()
+    | (?P<bang>!)(?=\[)
+    | (?P<target>\])(?=\s*[(:])(?!\s*[(:]\s*(?:https?://|mailto:))
+    | (?P<plain>[<&{}$\\])
+    """,
+    re.VERBOSE | re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+_RISKY = re.compile(r"[<&$\\\]!]|mermaid", re.IGNORECASE)
+_SPELLED = re.compile(r"[^\w\s,;.='\"/%^+-]")
+_CELL = re.compile(r"[&<>|`*_\[\]~{}!$\\]")
+
+
+def markdown_safe(text: str) -> str:
+    """Untrusted markdown as markdown that no renderer turns into html, a script, a loaded image or mathematics.
+
+    Emphasis, lists, tables, code and links to http, https and mailto stay what they are; an image becomes a link.
+    """
+    return _SOURCE.sub(_made_safe, cleaned(text))
+
+
+def markdown_cell(text: str) -> str:
+    """Untrusted plain text as one cell of a markdown table: shown as it is."""
+    return _CELL.sub(lambda found: _entity(found[0]), " ".join(cleaned(text).split()))
+
+
+def _made_safe(found: re.Match[str]) -> str:
+    kind = found.lastgroup
+    if found["fence"]:
+        return _block(found)
+    if found["diagram"]:
+        return found["diagram"] + "text "
+    if found["ticks"]:
+        inline = found["inline"]
+        return f"<code>{_spelled_out(inline.strip())}</code>" if _RISKY.search(inline) else found[0]
+    if kind == "image":
+        return ""
+    return _entity(found["literal"] or found[0])
+
+
+def _block(found: re.Match[str]) -> str:
+    block, language = found["block"], found["language"]
+    if _RISKY.search(block) or _RISKY.search(language):
+        return f"<pre><code>{_spelled_out(block)}</code></pre>"
+    return f"{found['fence']}{language}\n{block}{found['fence']}"
+
+
+def _spelled_out(text: str) -> str:
+    return _SPELLED.sub(lambda found: f"&#{ord(found[0])};", text).replace("_", "&#95;")
+
+
+def _entity(character: str) -> str:
+    if character == "<":
+        return "&lt;"
+    if character == "&":
+        return "&amp;"
+    spelled = f"&#{ord(character)};"
+    return f"<span>{spelled}</span>" if character in "$\\" else spelled

@@ -1,0 +1,68 @@
+"""The only markup this package makes: elements and attributes from one list, around escaped text."""
+
+import html
+import re
+from collections.abc import Iterable
+
+_PROSE = {"a", "blockquote", "br", "code", "em", "h4", "h5", "h6", "hr", "p", "pre", "s", "small", "span", "strong"}
+_LISTS = {"li", "ol", "ul"}
+_TABLES = {"table", "tbody", "td", "th", "thead", "tr"}
+TAGS = frozenset(_PROSE | _LISTS | _TABLES | {"details", "section", "summary"})
+ATTRIBUTES = {
+    "a": frozenset({"href", "rel"}),
+    "ol": frozenset({"start"}),
+    "td": frozenset({"align"}),
+    "th": frozenset({"align"}),
+}
+"""Element -> the attributes it may have. No class, id, style or event: nothing that a page could act on."""
+LINK_REL = "noopener noreferrer"
+
+_LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`\\]+", re.IGNORECASE)
+_MATH = re.compile(r"[$\\]")
+
+
+class Html(str):
+    """Text that is markup, made by this file's functions; any other text is escaped on its way in."""
+
+
+def escaped(text: str) -> Html:
+    """Text for a page: what looks like markup or mathematics is shown as it was written.
+
+    MathJax, which JupyterLab and exported pages run over every output, looks for its delimiters within one run of
+    text: alone in an element, a dollar or a backslash begins nothing. Otherwise an `href` of TeX in a model's words
+    would become a link. Source: mathjax-full 3, `HTMLDomStrings.handleContainer`; MathJax 2, tex2jax `scanText`.
+    """
+    return Html(_MATH.sub(r"<span>\g<0></span>", html.escape(text)))
+
+
+def code(text: str) -> Html:
+    """Text for inside `<code>` and `<pre>`, where MathJax does not look."""
+    return Html(html.escape(text))
+
+
+def element(tag: str, *children: str, **attributes: str) -> Html:
+    """One element.
+
+    Args:
+        tag: One of `TAGS`.
+        children: `Html` goes in as it is, any other text escaped.
+        attributes: Each one of `ATTRIBUTES`.
+
+    Raises:
+        ValueError: The element or an attribute is not in the list.
+    """
+    if tag not in TAGS or not ATTRIBUTES.get(tag, frozenset()).issuperset(attributes):
+        raise ValueError(f"<{tag}> with {sorted(attributes)} is not markup this package makes")
+    inside = joined(children)
+    given = "".join(f' {name}="{html.escape(value)}"' for name, value in attributes.items())
+    return Html(f"<{tag}{given}>" if tag in ("br", "hr") else f"<{tag}{given}>{inside}</{tag}>")
+
+
+def joined(children: Iterable[str]) -> Html:
+    """Children side by side: `Html` as it is, any other text escaped."""
+    return Html("".join(child if isinstance(child, Html) else escaped(child) for child in children))
+
+
+def is_safe_link(url: str) -> bool:
+    """True for http, https and mailto; a reader's click is all it takes to follow a link."""
+    return _LINK.fullmatch(url) is not None
