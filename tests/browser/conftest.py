@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from lab import Lab, LabServer, chromium
+from lab import Lab
+from lab_server import LabServer, chromium
 from selenium.webdriver import Chrome
 
 
@@ -23,6 +24,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 def lab(lab_server: LabServer, browser: Chrome, request: pytest.FixtureRequest) -> Iterator[Lab]:
     folder = lab_server.root / request.node.name.replace("[", "-").replace("]", "")
     folder.mkdir()
-    yield Lab(lab_server, browser, folder)
-    browser.get("about:blank")
-    lab_server.end_kernels()
+    lab = Lab(lab_server, browser, folder)
+    yield lab
+    lab.close()

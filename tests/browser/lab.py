@@ -11,6 +11,7 @@ Take the fixture `lab` and mark the test `browser`. It gives each test a folder 
 
 - `lab.copy(path)` puts a copy of a notebook from the repository into the folder; `lab.folder` is that folder, and the
   kernels' working directory: a file that appears there is a gate that a cell can wait for.
+- `lab.open(path, fresh=True)` loads a new page instead of using that of the last test again.
 - `page.run_cell(i, wait=False)` starts a cell and comes back; `page.running(i)` tells whether it is still at work.
 - `page.wait(css, text)` waits for an element one can see, `page.gone(css)` for its end, `page.until(what)` for whatever
   you can put in a function. All waits are bounded (`TIMEOUT` seconds) and none is a sleep.
@@ -23,22 +24,15 @@ Nothing of this machine leaks in: the server has a temporary home, configuration
 speaks to this machine only.
 """
 
-import json
-import os
 import re
 import secrets
 import shutil
-import socket
-import subprocess
-import sys
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import nbformat
+from lab_server import LabServer
 from selenium.common.exceptions import (
     ElementClickInterceptedException,
     NoSuchElementException,
@@ -46,8 +40,7 @@ from selenium.common.exceptions import (
     TimeoutException,
     WebDriverException,
 )
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
@@ -58,139 +51,26 @@ SCREENSHOTS = REPOSITORY / "build" / "screenshots"
 TIMEOUT = 30.0
 """Seconds that any one wait may take."""
 
-_SIZE = (1200, 900)
-_FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --disable-sync --no-first-run "
-    "--disable-background-networking --disable-component-update --disable-default-apps --no-proxy-server "
-    "--force-device-scale-factor=1"
-)
-_TRAP = """
-    window.alerts = [];
-    for (const name of ["alert", "confirm", "prompt"])
-        window[name] = (said) => { try { window.top.alerts.push(String(said)); } catch { window.alerts.push(name); } };
-"""
 _ASYNC = """
     const done = arguments[arguments.length - 1];
     const app = window.jupyterapp, panel = app && app.shell.currentWidget;
     (async function () { BODY }).apply(null, arguments).then(
         (value) => done({value}), (error) => done({error: String((error && error.stack) || error)}));
 """
-_SETTINGS = {
-    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
-    "notebook-extension/tracker": {"windowingMode": "none"},
-    "docmanager-extension/plugin": {"autosave": False},
-}
+_RUN = """
+    window.ran = false;
+    window.jupyterapp.commands.execute(arguments[0]).finally(() => { window.ran = true; });
+"""
+_EMPTY = """
+    const app = window.jupyterapp;
+    if (!app || document.querySelector(".jp-Dialog")) return false;
+    for (const widget of [...app.shell.widgets("main")]) widget.dispose();
+    window.alerts = [];
+    return true;
+"""
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _NO_ELEMENT = (NoSuchElementException, StaleElementReferenceException)
 T = TypeVar("T")
-
-
-class LabServer:
-    """One `jupyter lab` on a free loopback port; `root` is the folder it serves."""
-
-    def __init__(self, home: Path) -> None:
-        self.root = home / "notebooks"
-        self.log = home / "server.log"
-        self.token = secrets.token_hex(16)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
-        self.root.mkdir(parents=True)
-        for name, settings in _SETTINGS.items():
-            path = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(settings))
-        self._home = home
-
-    @contextmanager
-    def running(self) -> Iterator["LabServer"]:
-        """Run the server; leaving ends it and its kernels."""
-        command, environment = self._command(), self._environment()
-        with (
-            self.log.open("wb") as log,
-            subprocess.Popen(command, cwd=self.root, env=environment, stdout=log, stderr=log) as process,
-        ):
-            try:
-                self._wait_until_up(process)
-                yield self
-            finally:
-                process.terminate()
-                try:
-                    process.wait(20)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-
-    def ask(self, method: str, path: str) -> Any:
-        """The JSON answer of the server's REST interface, None when it is empty."""
-        request = urllib.request.Request(
-            f"{self.url}/api/{path}", method=method, headers={"Authorization": f"token {self.token}"}
-        )
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-            return json.loads(answer.read() or "null")
-
-    def end_kernels(self) -> None:
-        """Shut down every kernel, so that tests do not share any."""
-        for session in self.ask("GET", "sessions"):
-            self.ask("DELETE", f"sessions/{session['id']}")
-
-    def _command(self) -> list[str]:
-        port = self.url.rsplit(":", 1)[1]
-        options = {
-            "ServerApp.ip": "127.0.0.1",
-            "ServerApp.port": port,
-            "ServerApp.port_retries": 0,
-            "ServerApp.open_browser": False,
-            "ServerApp.root_dir": self.root,
-            "ServerApp.allow_root": True,
-            "IdentityProvider.token": self.token,
-            "LabApp.expose_app_in_browser": True,
-            "LabApp.user_settings_dir": self._home / "settings",
-            "LabApp.workspaces_dir": self._home / "workspaces",
-        }
-        return [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
-
-    def _environment(self) -> dict[str, str]:
-        places = {
-            "HOME": "home",
-            "JUPYTER_CONFIG_DIR": "config",
-            "JUPYTER_DATA_DIR": "data",
-            "JUPYTER_RUNTIME_DIR": "runtime",
-            "IPYTHONDIR": "ipython",
-            "XDG_CACHE_HOME": "cache",
-        }
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "SYSTEMROOT") if name in os.environ}
-        return {**kept, **{name: str(self._home / place) for name, place in places.items()}}
-
-    def _wait_until_up(self, process: subprocess.Popen[bytes]) -> None:
-        def up(_: object) -> bool:
-            if process.poll() is not None:
-                raise RuntimeError(f"jupyter lab ended at once:\n{self.log.read_text()[-3000:]}")
-            try:
-                return bool(self.ask("GET", "status"))
-            except (urllib.error.URLError, ConnectionError):
-                return False
-
-        WebDriverWait(process, 60, poll_frequency=0.1).until(up, f"jupyter lab did not answer, see {self.log}")  # type: ignore[type-var]
-
-
-@contextmanager
-def chromium(profile: Path) -> Iterator[Chrome]:
-    """One headless Chromium with an empty profile, whose pages cannot open a dialog."""
-    driver, binary = shutil.which("chromedriver"), shutil.which("chromium")
-    if not driver or not binary:
-        raise RuntimeError("browser tests need Debian's chromium and chromium-driver: apt-get install chromium-driver")
-    options = ChromeOptions()
-    options.binary_location = binary
-    for flag in (*_FLAGS.split(), f"--user-data-dir={profile}", f"--window-size={_SIZE[0]},{_SIZE[1]}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))
-    try:
-        browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _TRAP})
-        browser.set_script_timeout(TIMEOUT)
-        yield browser
-    finally:
-        browser.quit()
 
 
 class Lab:
@@ -211,15 +91,30 @@ class Lab:
         """A copy of a notebook of the repository (a path from its root), in the folder of this test."""
         return Path(shutil.copy(REPOSITORY / source, self.folder))
 
-    def open(self, path: Path) -> "Page":
-        """Show a notebook alone on the page, its kernel ready."""
+    def open(self, path: Path, *, fresh: bool = False) -> "Page":
+        """Show a notebook alone on the page, with a new kernel that is ready.
+
+        The page of the last test is used again, emptied; `fresh` loads a new one, which takes seconds.
+        """
         self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        inside = path.relative_to(self.server.root)
-        query = f"token={self.server.token}&reset"
-        self.browser.get(f"{self.server.url}/doc/workspaces/{secrets.token_hex(4)}/tree/{inside}?{query}")
-        page = Page(self, path)
+        inside, page = path.relative_to(self.server.root), Page(self, path)
+        if fresh or not self._emptied():
+            query = f"token={self.server.token}&reset"
+            self.browser.get(f"{self.server.url}/doc/workspaces/{secrets.token_hex(4)}/tree/{inside}?{query}")
+        else:
+            page.theme("JupyterLab Light")
+            page.js("await app.commands.execute('docmanager:open', {path: arguments[0]})", str(inside))
         page.ready()
         return page
+
+    def close(self) -> None:
+        """Close what is open, unsaved, and end the kernels."""
+        self._emptied()
+        self.server.end_kernels()
+
+    def _emptied(self) -> bool:
+        """Whether a lab is on the page, now without documents."""
+        return self.browser.execute_script(_EMPTY)
 
 
 class Page:
@@ -310,19 +205,22 @@ class Page:
 
         self.until(up, "the notebook and its kernel")
 
-    def run_all(self, *, wait: bool = True, allow_errors: bool = False) -> None:
-        self._run("notebook:run-all-cells", range(self.js("return panel.content.widgets.length")), wait, allow_errors)
+    def run_all(self, *, wait: bool = True, allow_errors: bool = False, timeout: float = TIMEOUT) -> None:
+        """Run every cell; `wait=False` comes back at once, `timeout` bounds the whole run."""
+        cells = range(self.js("return panel.content.widgets.length"))
+        self._run("notebook:run-all-cells", cells, wait, allow_errors, timeout)
 
-    def run_cell(self, index: int, *, wait: bool = True, allow_errors: bool = False) -> None:
+    def run_cell(self, index: int, *, wait: bool = True, allow_errors: bool = False, timeout: float = TIMEOUT) -> None:
+        """Run one cell, as `run_all` does."""
         self.js("panel.content.deselectAll(); panel.content.activeCellIndex = arguments[0];", index)
-        self._run("notebook:run-cell", [index], wait, allow_errors)
+        self._run("notebook:run-cell", [index], wait, allow_errors, timeout)
 
-    def _run(self, command: str, cells: Any, wait: bool, allow_errors: bool) -> None:
+    def _run(self, command: str, cells: Iterable[int], wait: bool, allow_errors: bool, timeout: float) -> None:
+        self.browser.execute_script(_RUN, command)
         if not wait:
-            self.browser.execute_script("window.jupyterapp.commands.execute(arguments[0])", command)
             return
-        self.js("await app.commands.execute(arguments[0])", command)
-        self.until(lambda: not any(self.running(index) for index in cells), "the end of the cells")
+        self.until(lambda: self.js("return window.ran"), "the end of the cells", timeout)
+        self.until(lambda: self.js("return panel.sessionContext.session.kernel.status") == "idle", "an idle kernel")
         errors = [output for index in cells for output in self.outputs(index) if output["output_type"] == "error"]
         assert allow_errors or not errors, _ANSI.sub("", "\n".join(errors[0]["traceback"]))
 

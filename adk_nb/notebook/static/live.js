@@ -316,6 +316,7 @@ class View {
     this.said = el("div", "hidden");
     this.said.setAttribute("role", "status");
     const head = el("div", "head", this.title, this.status, this.stop);
+    head.addEventListener("keydown", (event) => event.stopPropagation()); // Enter is the button's, not the notebook's
     this.root = el("div", "view", head, this.notice, el("div", "panes", this.log, this.state), this.asks, this.foot);
     this.root.append(this.said);
     this.box = el("div", "root", this.root);
@@ -436,7 +437,7 @@ class View {
   }
 
   fillCall(what, row) {
-    what.append(el("span", "icon", "⚙"), " ", el("span", "call", row.tool, "(", el("span", "args", row.args), ")"));
+    what.append(el("span", "icon", "⚙"), "\u00a0", el("span", "call", row.tool, "(", el("span", "args", row.args), ")"));
     if (row.text) what.append(" ", el("span", "text", row.text));
     if (row.result === null && row.ok === null) {
       if (this.store.status.status === "running") what.append(" ", el("span", "dim", "…"));

@@ -1,0 +1,144 @@
+"""What the browser tests run on: one JupyterLab server that knows nothing of this machine, and one Chromium."""
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
+
+_SIZE = (1200, 900)
+_FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --disable-sync --no-first-run "
+    "--disable-background-networking --disable-component-update --disable-default-apps --no-proxy-server "
+    "--force-device-scale-factor=1"
+)
+_TRAP = """
+    window.alerts = [];
+    for (const name of ["alert", "confirm", "prompt"])
+        window[name] = (said) => { try { window.top.alerts.push(String(said)); } catch { window.alerts.push(name); } };
+"""
+_SETTINGS = {
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "docmanager-extension/plugin": {"autosave": False},
+}
+
+
+class LabServer:
+    """One `jupyter lab` on a free loopback port; `root` is the folder it serves."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / "notebooks"
+        self.log = home / "server.log"
+        self.token = secrets.token_hex(16)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+        self.root.mkdir(parents=True)
+        for name, settings in _SETTINGS.items():
+            path = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(settings))
+        self._home = home
+
+    @contextmanager
+    def running(self) -> Iterator["LabServer"]:
+        """Run the server; leaving ends it and its kernels."""
+        command, environment = self._command(), self._environment()
+        with (
+            self.log.open("wb") as log,
+            subprocess.Popen(command, cwd=self.root, env=environment, stdout=log, stderr=log) as process,
+        ):
+            try:
+                self._wait_until_up(process)
+                yield self
+            finally:
+                process.terminate()
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+    def ask(self, method: str, path: str) -> Any:
+        """The JSON answer of the server's REST interface, None when it is empty."""
+        request = urllib.request.Request(
+            f"{self.url}/api/{path}", method=method, headers={"Authorization": f"token {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read() or "null")
+
+    def end_kernels(self) -> None:
+        """Shut down every kernel, so that tests do not share any."""
+        for session in self.ask("GET", "sessions"):
+            self.ask("DELETE", f"sessions/{session['id']}")
+
+    def _command(self) -> list[str]:
+        port = self.url.rsplit(":", 1)[1]
+        options = {
+            "ServerApp.ip": "127.0.0.1",
+            "ServerApp.port": port,
+            "ServerApp.port_retries": 0,
+            "ServerApp.open_browser": False,
+            "ServerApp.root_dir": self.root,
+            "ServerApp.allow_root": True,
+            "IdentityProvider.token": self.token,
+            "LabApp.expose_app_in_browser": True,
+            "LabApp.user_settings_dir": self._home / "settings",
+            "LabApp.workspaces_dir": self._home / "workspaces",
+        }
+        return [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
+
+    def _environment(self) -> dict[str, str]:
+        places = {
+            "HOME": "home",
+            "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTER_DATA_DIR": "data",
+            "JUPYTER_RUNTIME_DIR": "runtime",
+            "IPYTHONDIR": "ipython",
+            "XDG_CACHE_HOME": "cache",
+        }
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "SYSTEMROOT") if name in os.environ}
+        return {**kept, **{name: str(self._home / place) for name, place in places.items()}}
+
+    def _wait_until_up(self, process: subprocess.Popen[bytes]) -> None:
+        def up(_: object) -> bool:
+            if process.poll() is not None:
+                raise RuntimeError(f"jupyter lab ended at once:\n{self.log.read_text()[-3000:]}")
+            try:
+                return bool(self.ask("GET", "status"))
+            except (urllib.error.URLError, ConnectionError):
+                return False
+
+        WebDriverWait(process, 60, poll_frequency=0.1).until(up, f"jupyter lab did not answer, see {self.log}")  # type: ignore[type-var]
+
+
+@contextmanager
+def chromium(profile: Path) -> Iterator[Chrome]:
+    """One headless Chromium with an empty profile, whose pages cannot open a dialog."""
+    driver, binary = shutil.which("chromedriver"), shutil.which("chromium")
+    if not driver or not binary:
+        raise RuntimeError("browser tests need Debian's chromium and chromium-driver: apt-get install chromium-driver")
+    options = ChromeOptions()
+    options.binary_location = binary
+    for flag in (*_FLAGS.split(), f"--user-data-dir={profile}", f"--window-size={_SIZE[0]},{_SIZE[1]}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))
+    try:
+        browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _TRAP})
+        browser.set_script_timeout(30)
+        yield browser
+    finally:
+        browser.quit()
