@@ -4,8 +4,10 @@ import asyncio
 import json
 import os
 import re
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import aclosing, contextmanager
+from functools import cache
 from typing import Any, Protocol, TypeVar, cast
 
 import httpx2
@@ -140,14 +142,17 @@ class Gemini(BaseLlm):
     def _connect(self, vertex: bool, key: str | None) -> "_Connection":
         options = self.http_options or types.HttpOptions()
         # One HTTP library whatever else is installed: google-genai would pick among three, each with its own errors.
-        arguments: dict[str, Any] = {"follow_redirects": True, **(options.async_client_args or {})}
-        http = httpx2.AsyncClient(**arguments)
+        arguments: dict[str, Any] = options.async_client_args or {}
+        defaults: dict[str, Any] = {"follow_redirects": True, "verify": _tls()}
+        http = httpx2.AsyncClient(**defaults | arguments)
         if not options.timeout:
             http.event_hooks["request"].append(_connects_within(self.connect_timeout))
         own_key = self.api_key.get_secret_value() if self.api_key else None
         changed = {
             "base_url": self.base_url or options.base_url,
             "httpx_async_client": options.httpx_async_client or http,
+            "client_args": {"verify": _tls()} | (options.client_args or {}),
+            "async_client_args": {"ssl": _tls()} | arguments,
             "retry_options": None,  # google-genai's retries do not read Retry-After; ours do
         }
         client = genai.Client(
@@ -220,7 +225,7 @@ class _Connection:
 
 
 _shared: PerLoop[_Connection] = PerLoop()
-"""For all models with the same settings: a client takes 0.2 s to make, and an agent often has a model of its own."""
+"""For all models with the same settings: an agent often has a model object of its own."""
 
 
 class _Models(Protocol):
@@ -239,6 +244,12 @@ _Chunks = AsyncGenerator[types.GenerateContentResponse, None]
 _NO_ANSWER = (UnknownApiResponseError, json.JSONDecodeError, ValidationError, TypeError, AttributeError, KeyError)
 _NEXT = {404: "look at the model's name", 429: "wait, or look at your quota", 503: "wait, or take another model"}
 _PASSING = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """One for all connections: reading the certificates takes 70 ms, and google-genai does it three times a client."""
+    return httpx2.create_ssl_context()
 
 
 def _connects_within(seconds: float) -> Callable[[httpx2.Request], Awaitable[None]]:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pydantic import ConfigDict, Field
 
@@ -36,7 +36,7 @@ class LlmRequest(WireModel):
 
     def append_instructions(self, instructions: Sequence[str]) -> None:
         """Join `instructions` onto the system instruction, each after a blank line."""
-        present = self.config.system_instruction
+        present: Any = cast(Any, self.config).system_instruction  # its type names a package that may not be there
         if present and not isinstance(present, str):
             logger.warning("the system instruction is not text, so %d instructions were not added", len(instructions))
             return
@@ -54,7 +54,7 @@ class LlmRequest(WireModel):
             declarations[tool.name] = declared
         if not declarations:
             return
-        before = [*(self.config.tools or [])]
+        before: list[Any] = [*(cast(Any, self.config).tools or [])]
         shared = next((one for one in before if isinstance(one, types.Tool) and one.function_declarations), None)
         kept = [one for one in (shared.function_declarations or [] if shared else []) if one.name not in declarations]
         together = types.Tool(function_declarations=[*kept, *declarations.values()])

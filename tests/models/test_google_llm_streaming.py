@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from gemini_server import USAGE, GeminiServer, Reply, answer, calls, chunked, refusal, sse
+from google import genai
 
 from adk_nb import types
 from adk_nb.errors import ModelError, ModelHTTPError, ModelTimeoutError, UnexpectedModelAnswer
@@ -140,6 +141,10 @@ def test_an_empty_answer_is_one_answer_without_parts(server: GeminiServer):
     assert (whole.parts, whole.error_code, whole.finish_reason) == ([], None, "STOP")
 
 
+@pytest.mark.skipif(
+    [int(n) for n in genai.__version__.split(".")[:2]] < [3, 4],
+    reason="google-genai took these for line ends in a stream",
+)
 def test_line_separators_inside_a_text_do_not_break_it(server: GeminiServer):
     *_, whole = stream(server, answer("a\u2028b\u0085c \u00e6\u00f8\u00e5 \U0001f327"), answer("d", finish="STOP"))
 
@@ -291,7 +296,7 @@ def test_a_stream_that_falls_silent_is_left(server: GeminiServer, limits: dict[s
     assert server.client_left.wait(5)
 
 
-def test_many_pieces_are_added_up_in_time_that_grows_with_their_number(server: GeminiServer):
+def test_of_many_pieces_none_is_lost(server: GeminiServer):
     *pieces, whole = stream(server, *(answer(f"{n} ") for n in range(2000)), answer(finish="STOP"))
 
     assert len(pieces) == 2000

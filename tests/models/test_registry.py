@@ -1,0 +1,120 @@
+"""Names of models: which class answers, what an unknown name is told, and which model is used when none is named."""
+
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Iterator
+
+import pytest
+
+from adk_nb import models
+from adk_nb.errors import ModelNotFoundError
+from adk_nb.models import BaseLlm, Gemini, LLMRegistry, LlmRequest, LlmResponse, OfflineLlm, registry
+from adk_nb.models.registry import default_model
+
+
+class Parrot(BaseLlm):
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        return ["parrot", r"parrot-\d+"]
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        yield LlmResponse()
+
+
+@pytest.fixture
+def parrots() -> Iterator[None]:
+    before = list(registry._registered)
+    LLMRegistry.register(Parrot)
+    yield
+    registry._registered[:] = before
+    registry._find.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "asked"),
+    [
+        ("gemini-2.5-flash", Gemini, "gemini-2.5-flash"),
+        ("models/gemini-2.5-pro", Gemini, "models/gemini-2.5-pro"),
+        ("projects/p/locations/l/endpoints/1", Gemini, "projects/p/locations/l/endpoints/1"),
+        ("gemini:my-tuned-model", Gemini, "my-tuned-model"),
+        ("Gemini:gemini-2.5-flash", Gemini, "gemini-2.5-flash"),
+        ("offline", OfflineLlm, "offline"),
+        ("OfflineLlm:offline", OfflineLlm, "offline"),
+    ],
+)
+def test_a_name_is_answered_by_its_class(name: str, found: type[BaseLlm], asked: str):
+    model = LLMRegistry.new_llm(name)
+
+    assert type(model) is found is LLMRegistry.resolve(name)
+    assert model.model == asked
+
+
+@pytest.mark.usefixtures("parrots")
+def test_a_registered_class_answers_to_the_whole_of_its_patterns():
+    assert LLMRegistry.resolve("parrot-12") is Parrot
+    with pytest.raises(ModelNotFoundError, match="did you mean 'parrot'"):
+        LLMRegistry.resolve("parrot-12x")
+
+
+def test_a_class_that_comes_later_goes_first(parrots: None):
+    assert LLMRegistry.resolve("parrot") is Parrot
+
+    class Parrot2(Parrot):
+        pass
+
+    LLMRegistry.register(Parrot2)
+
+    assert LLMRegistry.resolve("parrot") is Parrot2
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("gemni-2.5-flash", "gemini-2.5-flash"), ("Offline", "offline"), ("gemini2.5-pro", "gemini-2.5-pro")],
+)
+def test_a_mistyped_name_is_told_the_closest(name: str, meant: str):
+    with pytest.raises(ModelNotFoundError, match=f"no model named '{name}'; did you mean '{meant}'"):
+        LLMRegistry.new_llm(name)
+
+
+@pytest.mark.parametrize("name", ["", "parrot", "https://example.test/ask", ":", "gemini:"])
+def test_an_unknown_name_is_told_what_there_is_and_what_to_do(name: str):
+    with pytest.raises(ValueError, match=r"gemini-2\.5-flash, .*offline; for one of your own, pass the model itself"):
+        LLMRegistry.resolve(name)
+
+
+@pytest.mark.parametrize(
+    ("environment", "model"),
+    [
+        ({}, "offline"),
+        ({"GOOGLE_API_KEY": " "}, "offline"),
+        ({"GOOGLE_GENAI_USE_VERTEXAI": "false"}, "offline"),
+        ({"GOOGLE_API_KEY": "k"}, "gemini-2.5-flash"),
+        ({"GEMINI_API_KEY": "k"}, "gemini-2.5-flash"),
+        ({"GOOGLE_GENAI_USE_VERTEXAI": "True"}, "gemini-2.5-flash"),
+        ({"GOOGLE_API_KEY": "k", "ADK_NB_DEFAULT_MODEL": "gemini-2.5-pro"}, "gemini-2.5-pro"),
+    ],
+)
+def test_the_default_model_fits_what_is_set(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], model: str):
+    monkeypatch.delenv("ADK_NB_DEFAULT_MODEL", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    assert default_model() == model
+
+
+def test_every_public_name_loads_and_is_listed():
+    assert [name for name in dir(models) if getattr(models, name) is None] == []
+    assert set(dir(models)) >= {"BaseLlm", "Gemini", "LLMRegistry", "LlmRequest", "LlmResponse", "ScriptedLlm", "call"}
+
+
+def test_choosing_the_default_model_loads_no_google_genai():
+    code = (
+        "import sys, adk_nb.models; from adk_nb.models.google_access import uses_vertex; uses_vertex();"
+        "print([name for name in sys.modules if name.startswith('google.genai')])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
