@@ -22,7 +22,16 @@ _ROW: Json = {
     "changes": None,
     "streaming": False,
 }
-_CARD: Json = {"agent": "", "tool": "", "hint": "", "args": {}, "schema": None, "state": "asked", "note": ""}
+_CARD: Json = {
+    "agent": "",
+    "tool": "",
+    "hint": "",
+    "args": {},
+    "schema": None,
+    "state": "asked",
+    "note": "",
+    "again": 0,
+}
 
 
 class ViewState:
@@ -130,7 +139,8 @@ def _card(view: ViewState, op: Json) -> Json:
     known = view.cards.get(op["card"]["id"])
     card = {**(known or _CARD), **op["card"]}
     if known is not None and not card_is_open(known) and card_is_open(card):
-        card = known  # an answer is never taken back
+        # An answer is never taken back, but one that did not fit is asked for again, with a note that says why.
+        card = {**card, "again": known["again"] + 1} if op["card"].get("note") else known
     view.cards[card["id"]] = card
     return {**op, "card": dict(card)}
 

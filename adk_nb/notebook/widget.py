@@ -65,7 +65,8 @@ class LiveView(anywidget.AnyWidget):
             op: Plain JSON values, copied one level deep. One of
                 `{"op": "append", "row": {"id", "author", "kind", ...}}` (kind: user, text, thought, call, error,
                 marker), `{"op": "text", "id", "s"}` (a streamed piece of that row's text), `{"op": "patch", "id",
-                **fields}`, `{"op": "state", "event", "changes", "state"}`, `{"op": "card", "card": {"id", ...}}`,
+                **fields}`, `{"op": "state", "event", "changes", "state"}`, `{"op": "card", "card": {"id", ...}}` (its
+                fields laid over what is known; an answered card stays answered unless it is asked again with a note),
                 `{"op": "status", "status", "text"}`, `{"op": "usage", "text"}`, `{"op": "notice", "text"}`.
 
         Raises:

@@ -131,6 +131,21 @@ def test_enter_on_the_focused_button_approves(lab: Lab):
     assert len(answers(page)) == 1
 
 
+def test_an_answer_that_does_not_fit_can_be_given_again(lab: Lab):
+    again = {"op": "card", "card": {"id": "c1", "state": "asked", "note": "amount: at most 200"}}
+    page = lab.open(lab.write("view.ipynb", SETUP, ops(*story()), ops(again)))
+    page.run_all()
+    page.button("Approve").click()
+    page.wait(".adknb-card", "approved")
+
+    page.run_cell(2)
+
+    page.wait(".adknb-card .adknb-problem", "amount: at most 200")
+    page.button("Reject…").click()
+    page.button("Reject").click()
+    page.wait(".adknb-card", "rejected")
+
+
 def test_a_reason_goes_with_a_rejection(lab: Lab):
     page = shown(lab, *story())
 

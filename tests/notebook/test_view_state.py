@@ -80,6 +80,16 @@ def test_an_answered_card_is_never_asked_again():
     assert (card["tool"], card["state"]) == ("refund", "approved")
 
 
+def test_an_answer_that_did_not_fit_is_asked_for_again_with_the_reason():
+    asked = {"op": "card", "card": {"id": "c", "tool": "refund", "state": "asked"}}
+    edited = {"op": "card", "card": {"id": "c", "state": "edited"}}
+    again = {"op": "card", "card": {"id": "c", "state": "asked", "note": "amount: at most 200"}}
+
+    [card] = told(asked, edited, again)["cards"]
+
+    assert (card["tool"], card["state"], card["note"]) == ("refund", "asked", "amount: at most 200")
+
+
 def test_a_snapshot_does_not_change_with_later_ops():
     state = ViewState("t")
     state.apply(row("r"))

@@ -237,6 +237,20 @@ def test_a_rejection_carries_its_reason_and_no_arguments(view: LiveView, wire: W
     assert card(view) == ("rejected", "too much")
 
 
+def test_a_card_asked_again_can_be_answered_again_once(view: LiveView, wire: Wire):
+    heard = asked(view)
+    edit = {"kind": "answer", "id": "c", "decision": "approve", "args": {"amount": -1}, "reason": None}
+    wire.says(**edit)
+    view.push({"op": "card", "card": {"id": "c", "state": "asked", "note": "amount: at least 0"}})
+    view.flush()
+
+    wire.says(**{**edit, "args": {"amount": 1}})
+    wire.says(**{**edit, "args": {"amount": 2}})
+
+    assert [said["args"]["amount"] for said in heard] == [-1, 1]
+    assert card(view) == ("edited", "amount 250 → 1")
+
+
 @pytest.mark.parametrize("state", ["approved", "rejected", "superseded"])
 def test_a_card_that_was_answered_elsewhere_hears_no_click(view: LiveView, wire: Wire, state: str):
     heard = asked(view)

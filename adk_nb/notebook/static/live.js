@@ -88,7 +88,7 @@ class Store {
   constructor(model) {
     this.model = model;
     this.views = new Set();
-    this.sent = new Map(); // card id -> decision, from the click until Python says what became of it
+    this.sent = new Map(); // card id -> card.again at the click: closed here until Python says what became of it
     this.ahead = new Map(); // batches that came before the one they follow
     this.load(model.get("snapshot"));
     model.on("change:snapshot", () => this.adopt(model.get("snapshot")));
@@ -156,9 +156,13 @@ class Store {
     for (const view of this.views) view.touch(op);
   }
 
+  isOpen(card) {
+    return card.state === "asked" && this.sent.get(card.id) !== card.again;
+  }
+
   answer(card, decision, more) {
-    if (this.sent.has(card.id) || card.state !== "asked") return;
-    this.sent.set(card.id, decision);
+    if (!this.isOpen(card)) return;
+    this.sent.set(card.id, card.again);
     this.model.send({ kind: "answer", id: card.id, decision, args: null, reason: null, ...more });
     for (const view of this.views) view.touch({ op: "card", card });
   }
@@ -437,7 +441,7 @@ class View {
   }
 
   fillCall(what, row) {
-    what.append(el("span", "icon", "⚙"), "\u00a0", el("span", "call", row.tool, "(", el("span", "args", row.args), ")"));
+    what.append(el("span", "icon", "⚙"), "\u00a0", el("span", "call", row.tool, "(", el("wbr"), el("span", "args", row.args), ")"));
     if (row.text) what.append(" ", el("span", "text", row.text));
     if (row.result === null && row.ok === null) {
       if (this.store.status.status === "running") what.append(" ", el("span", "dim", "…"));
@@ -546,7 +550,7 @@ class View {
       this.cards.delete(id);
     }
     for (const card of this.store.cards.values()) {
-      const drawn = JSON.stringify([card, this.store.sent.get(card.id)]);
+      const drawn = JSON.stringify([card, this.store.isOpen(card)]);
       const known = this.cards.get(card.id);
       if (known?.drawn === drawn) continue;
       const node = this.card(card);
@@ -559,7 +563,7 @@ class View {
   }
 
   card(card) {
-    const open = card.state === "asked" && !this.store.sent.has(card.id);
+    const open = this.store.isOpen(card);
     const head = el("div", "ask", el("span", "icon", open ? "⚠" : ""), ` ${card.agent} asks to call `, el("b", "", card.tool));
     const args = Object.entries(card.args).map(([name, value]) =>
       el("span", "arg", el("span", "dim", `${name} `), el("code", "", shown(value))),
@@ -603,7 +607,7 @@ class View {
       return { edit, reject };
     };
     buttons();
-    node.append(place);
+    node.append(card.note ? el("div", "problem", card.note) : "", place);
   }
 
   askReason(place, card, leave) {
