@@ -29,6 +29,7 @@ from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, key_from_environment, uses_vertex
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.own_task import OwnTask
 from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import BUSY, ask_again, seconds_of
@@ -85,7 +86,7 @@ class Gemini(BaseLlm):
             "config": llm_request.config.model_copy(update={"automatic_function_calling": _NO_FUNCTIONS_OF_ITS_OWN}),
         }
         if stream:
-            async with aclosing(self._streamed(models, question)) as answers:
+            async with OwnTask(self._streamed(models, question)) as answers:
                 async for answer in answers:
                     yield answer
             return

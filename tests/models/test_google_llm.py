@@ -3,8 +3,7 @@
 import asyncio
 import copy
 import re
-from collections.abc import Iterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 import pytest
@@ -431,18 +430,26 @@ def test_questions_on_one_loop_share_a_connection(server: GeminiServer):
     assert server.connections == 1
 
 
-def test_a_stream_that_is_left_early_is_closed(server: GeminiServer):
+@pytest.mark.parametrize("left", ["closed", "dropped", "kept"])
+def test_a_stream_that_is_left_early_is_closed_without_a_word(
+    server: GeminiServer, left: str, caplog: pytest.LogCaptureFixture
+):
     server.say(answer("It is "), answer("mild."), then_wait=True)
     model = gemini(server)
+    kept: list[AsyncGenerator[LlmResponse, None]] = []
 
     async def leave_early() -> str:
-        async with aclosing(model.generate_content_async(question("Hi"), stream=True)) as responses:
-            async for response in responses:
-                return response.text
-        return ""
+        responses = model.generate_content_async(question("Hi"), stream=True)
+        heard = (await anext(responses)).text
+        if left == "closed":
+            await responses.aclose()
+        elif left == "kept":
+            kept.append(responses)
+        return heard
 
     assert asyncio.run(leave_early()) == "It is "
     assert server.client_left.wait(5)
+    assert caplog.records == []
 
 
 def test_a_cancelled_question_is_closed(server: GeminiServer):
