@@ -101,10 +101,9 @@ class Runner:
             actions=EventActions(state_delta=state_delta or {}),
         )
         async with aclosing(invoke(ctx, first)) as events:
-            if yield_user_message:
-                yield first
             async for event in events:
-                yield event
+                if event is not first or yield_user_message:
+                    yield event
         self._keep_hot(user_id, session_id, session)  # not after an error: what it left half done is not kept
 
     def run(
@@ -154,6 +153,8 @@ class Runner:
     def _keep_hot(self, user_id: str, session_id: str, session: Session) -> None:
         for key in [key for key in session.state if key.startswith(State.TEMP_PREFIX)]:
             del session.state[key]
+        if not self.session_service.is_current(session):
+            return  # another run wrote meanwhile, or something was put into the state that no event carries
         self._hot[user_id, session_id] = session
         if len(self._hot) > _KEPT_HOT:
             self._hot.popitem(last=False)

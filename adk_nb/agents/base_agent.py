@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, closest
-from adk_nb.events.event import Event
+from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -58,6 +58,8 @@ class BaseAgent(BaseModel):
         if before := [*ctx.plugins.hooks("before_agent"), *self.hooks("before_agent")]:
             event = await self._hooked(ctx, before)
             if event:
+                if event.content:
+                    event.actions.state_delta.update(self.finish(event.content))
                 yield event
             if (event and event.content) or ctx.end_invocation:
                 return
@@ -68,6 +70,10 @@ class BaseAgent(BaseModel):
         if after and not ctx.end_invocation and (event := await self._hooked(ctx, after)):
             yield event
 
+    def finish(self, answer: types.Content, /) -> dict[str, object]:
+        """What a final answer leaves in the state."""
+        return {}
+
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it does; override _run_async_impl")
@@ -75,8 +81,8 @@ class BaseAgent(BaseModel):
     async def _hooked(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:
         """What the hooks answered, or what they wrote to the state, as an event; None if they did neither."""
         context = CallbackContext(ctx)
-        content: types.Content | None = await first_answer(hooks, callback_context=context)
-        context.state.settle()
+        answer = await first_answer(hooks, callback_context=context)
+        content = None if answer is None else as_content(answer, role="model")
         if content is None and not context.state.has_delta():
             return None
         return Event(

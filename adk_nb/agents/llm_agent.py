@@ -72,7 +72,7 @@ class LlmAgent(BaseAgent):
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
         self._check_settings()
-        self._tools_now()
+        self.tools_now()
 
     @property
     def canonical_model(self) -> BaseLlm:
@@ -90,7 +90,7 @@ class LlmAgent(BaseAgent):
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
         """Its tools, functions wrapped."""
-        return self._tools_now()
+        return self.tools_now()
 
     async def instruction_for(self, ctx: ReadonlyContext, /) -> str:
         """The instruction of this turn.
@@ -104,14 +104,14 @@ class LlmAgent(BaseAgent):
         return await text if inspect.isawaitable(text) else text
 
     def finish(self, answer: types.Content, /) -> dict[str, object]:
-        """What a final answer leaves in the state."""
         text = "".join(part.text for part in answer.parts or [] if part.text and not part.thought)
         return {self.output_key: text} if self.output_key and text else {}
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         return run_llm(ctx, self)
 
-    def _tools_now(self) -> list[BaseTool]:
+    def tools_now(self) -> list[BaseTool]:
+        """`canonical_tools` without await: made once, and again when `tools` has changed."""
         given, made = self._canonical
         if given != self.tools:
             made = _wrapped(self.name, self.tools)

@@ -1,10 +1,11 @@
 """One thing that happened in a session."""
 
-from typing import Any
+from typing import Any, cast
 
 from pydantic import Field, model_validator
 
 from adk_nb import clock, types
+from adk_nb.errors import InputError
 from adk_nb.events.event_actions import EventActions
 from adk_nb.models.llm_response import LlmResponse
 
@@ -62,16 +63,25 @@ class Event(LlmResponse):
             return False
         if self.actions.skip_summarization or self.long_running_tool_ids:
             return True
-        return not (self.partial or self.get_function_calls() or self.get_function_responses())
+        if self.partial or self.get_function_calls():
+            return False
+        return bool(self.error_code) or not self.get_function_responses()
 
     def is_answer(self) -> bool:
         """True for a final event that has words to show."""
         return self.is_final_response() and bool(self.text.strip())
 
 
-def as_content(message: "str | types.Content | list[types.Part]") -> types.Content:
-    """A user's message as a content: text, parts, or a content as it is."""
+def as_content(message: Any, role: str = "user") -> types.Content:
+    """Text, a list of parts, or a content, as a content; `role` is put where none is said.
+
+    Raises:
+        InputError: It is none of these.
+    """
     if isinstance(message, types.Content):
-        return message if message.role else message.model_copy(update={"role": "user"})
-    parts = [types.Part(text=message)] if isinstance(message, str) else message
-    return types.Content(role="user", parts=parts)
+        return message if message.role else message.model_copy(update={"role": role})
+    if isinstance(message, str):
+        return types.Content(role=role, parts=[types.Part(text=message)])
+    if isinstance(message, list) and all(isinstance(part, types.Part) for part in cast(list[Any], message)):
+        return types.Content(role=role, parts=cast(list[types.Part], message))
+    raise InputError(f"a message is text, a types.Content or a list of types.Part, and not {message!r:.80}")

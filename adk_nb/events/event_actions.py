@@ -32,6 +32,6 @@ class EventActions(WireModel):
         self.state_delta.update(later.state_delta)
         self.artifact_delta.update(later.artifact_delta)
         self.requested_tool_confirmations.update(later.requested_tool_confirmations)
-        self.transfer_to_agent = later.transfer_to_agent or self.transfer_to_agent
-        self.escalate = later.escalate or self.escalate
-        self.skip_summarization = later.skip_summarization or self.skip_summarization
+        for flag in ("transfer_to_agent", "escalate", "skip_summarization"):
+            if value := getattr(later, flag):
+                setattr(self, flag, value)

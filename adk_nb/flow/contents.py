@@ -55,10 +55,12 @@ class _View:
 
     def contents(self) -> list[types.Content]:
         shown = list(self._contents)
+        dangling = self._open.keys() - self._paused
+        for key in dangling:
+            shown[self._open[key]] = _without_call(shown[self._open[key]], key)
         if self._late:
             del shown[self._late[0] : self._late[1]]
-        dangling = self._open.keys() - self._paused
-        return _without_calls(shown, dangling) if dangling else shown
+        return [content for content in shown if content.parts] if dangling else shown
 
     def _visible(self, event: Event) -> types.Content | None:
         content = event.content
@@ -83,10 +85,10 @@ class _View:
 
     def _add_responses(self, content: types.Content, responses: list[types.FunctionResponse]) -> None:
         last = len(self._contents) - 1
-        if all(self._open.get(one.id or "") == last for one in responses):
-            for one in responses:
-                self._answers[one.id or ""] = last + 1
-                del self._open[one.id or ""]
+        if all(self._open.get(one.id) == last if one.id else True for one in responses):
+            for key in filter(None, (one.id for one in responses)):
+                self._answers[key] = last + 1
+                self._open.pop(key, None)
             self._contents.append(content)
             return
         for one in responses:
@@ -125,9 +127,11 @@ def _on_branch(branch: str | None, mine: str | None) -> bool:
 
 
 def _framework(event: Event) -> bool:
-    return any(call.name == APPROVAL_REQUEST for call in event.get_function_calls()) or any(
-        response.name == APPROVAL_REQUEST for response in event.get_function_responses()
-    )
+    """True for a request for approval, or its answer. Only the runtime's own: a model may write such a call too."""
+    if event.author == "user":
+        return any(one.name == APPROVAL_REQUEST for one in event.get_function_responses())
+    ours = event.long_running_tool_ids
+    return bool(ours) and any(one.name == APPROVAL_REQUEST and one.id in ours for one in event.get_function_calls())
 
 
 def _usable(part: types.Part) -> bool:
@@ -140,16 +144,10 @@ def _answers(part: types.Part) -> str | None:
     return part.function_response.id if part.function_response else None
 
 
-def _without_calls(contents: list[types.Content], dangling: set[str]) -> list[types.Content]:
-    """`contents` without the calls that nothing answers: services refuse them."""
-    kept: list[types.Content] = []
-    for content in contents:
-        parts = [one for one in content.parts or [] if not (one.function_call and one.function_call.id in dangling)]
-        if len(parts) == len(content.parts or []):
-            kept.append(content)
-        elif parts:
-            kept.append(types.Content(role=content.role, parts=parts))
-    return kept
+def _without_call(content: types.Content, key: str) -> types.Content:
+    """`content` without a call that nothing answers: services refuse it."""
+    parts = [one for one in content.parts or [] if not (one.function_call and one.function_call.id == key)]
+    return types.Content(role=content.role, parts=parts)
 
 
 def _narrated(author: str, parts: Iterable[types.Part]) -> types.Content | None:

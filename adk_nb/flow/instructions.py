@@ -8,8 +8,7 @@ from pydantic_core import to_json
 
 from adk_nb.errors import StateKeyError, closest
 
-_SPAN = re.compile(r"(?<![${\\])\{+[^{}]*\}+")
-_ESCAPED = re.compile(r"\\(\{+[^{}]*\}+)")
+_SPAN = re.compile(r"(?<![${\\])\{+[^{}]*\}+|\\(?P<escaped>\{+[^{}]*\}+)")
 _SCOPES = ("app:", "user:", "temp:")
 
 
@@ -30,6 +29,8 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str) -> str:
     """
 
     def replace(span: re.Match[str]) -> str:
+        if escaped := span["escaped"]:
+            return escaped
         key = span.group().strip("{}").strip()
         optional = key.endswith("?")
         key = key.removesuffix("?")
@@ -43,7 +44,7 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str) -> str:
         hint = f"did you mean {{{near}}}?" if near else f"set it, or write {{{key}?}} if it may be missing"
         raise StateKeyError(f"Context variable not found: `{key}` in agent {agent!r}; {hint}")
 
-    return _ESCAPED.sub(r"\1", _SPAN.sub(replace, template)) if "{" in template else template
+    return _SPAN.sub(replace, template) if "{" in template else template
 
 
 def _is_key(key: str) -> bool:
@@ -54,4 +55,4 @@ def _is_key(key: str) -> bool:
 def _as_text(value: Any) -> str:
     if value is None:
         return ""
-    return to_json(value).decode() if isinstance(value, list | dict) else str(value)
+    return to_json(value, fallback=str).decode() if isinstance(value, list | dict) else str(value)

@@ -88,6 +88,8 @@ def _in_place_of(response: LlmResponse, other: LlmResponse) -> LlmResponse:
 
 def _event(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, actions: EventActions) -> Event:
     told = {name: getattr(response, name) for name in response.model_fields_set}
+    if response.content and not response.partial:
+        told["content"] = _identified(response.content)
     return Event(
         id=event_id, author=spec.name, invocation_id=ctx.invocation_id, branch=ctx.branch, actions=actions, **told
     )
@@ -96,7 +98,6 @@ def _event(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
 def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, context: Context) -> Event:
     context.state.settle()
     event = _event(ctx, spec, response, event_id, context.actions)
-    _identify(event)
     if _says_nothing(event):
         event.error_code = NO_CONTENT
         event.error_message = "the model stopped without saying anything or calling a tool"
@@ -105,14 +106,20 @@ def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
     return event
 
 
-def _identify(event: Event) -> None:
-    """Give each call an id of its own: those without get one, and of two alike the second gets another."""
+def _identified(content: types.Content) -> types.Content:
+    """`content`, each call with an id of its own: those without get one, and of two alike the second gets another.
+
+    A copy where that changes something: a model may say the same content again.
+    """
     taken: set[str] = set()
-    for part in event.parts:
+    parts = list(content.parts or ())
+    for index, part in enumerate(parts):
         if call := part.function_call:
             if not call.id or call.id in taken:
-                part.function_call = call.model_copy(update={"id": f"adk-{clock.new_id()}"})
-            taken.add((part.function_call and part.function_call.id) or "")
+                call = call.model_copy(update={"id": f"adk-{clock.new_id()}"})
+                parts[index] = part.model_copy(update={"function_call": call})
+            taken.add(call.id or "")
+    return content.model_copy(update={"parts": parts}) if parts != content.parts else content
 
 
 def _says_nothing(event: Event) -> bool:

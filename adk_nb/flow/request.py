@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+from adk_nb import types
 from adk_nb.flow.contents import contents_for
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
+
+_NO_SETTINGS = types.GenerateContentConfig()
 
 
 async def build_request(ctx: InvocationContext, spec: LlmSpec, tools: Sequence[BaseTool]) -> LlmRequest:
@@ -19,10 +22,8 @@ async def build_request(ctx: InvocationContext, spec: LlmSpec, tools: Sequence[B
         StateKeyError: The instruction names a state key that is not there.
     """
     context = Context(ctx)
-    settings = spec.generate_content_config
-    request = LlmRequest(model=spec.canonical_model.model)
-    if settings:
-        request.config = settings.model_copy()
+    settings = spec.generate_content_config or _NO_SETTINGS
+    request = LlmRequest(model=spec.canonical_model.model, config=settings.model_copy())
     request.append_instructions([one for one in (await spec.instruction_for(context), _identity(spec)) if one])
     for tool in tools:
         await tool.process_llm_request(tool_context=context, llm_request=request)

@@ -19,12 +19,16 @@ async def invoke(ctx: InvocationContext, first: Event) -> AsyncGenerator[Event, 
     """Write the user's event down, run the agent, write each whole event down, pass it on.
 
     An event is history before anyone sees it, and the agent goes on only after its event is taken: so what the
-    agent does next already reads the state it just wrote. `first` is not yielded.
+    agent does next already reads the state it just wrote.
+
+    Yields:
+        `first`, then what the agent says.
 
     Raises:
         Exception: What the agent raised, after one event that carries it as `error_code` and `error_message`.
     """
     await _append(ctx, first)
+    yield first
     try:
         async with aclosing(ctx.agent.run_async(ctx)) as events:
             async for event in events:
@@ -46,16 +50,23 @@ async def invoke(ctx: InvocationContext, first: Event) -> AsyncGenerator[Event, 
 async def _commit(ctx: InvocationContext, event: Event) -> Event:
     if hooks := ctx.plugins.hooks("on_event"):
         event = await first_answer(hooks, event=event) or event
-    if not event.partial:
+    if event.partial:
+        _stamp(ctx, event)
+    else:
         await _append(ctx, event)
     return event
 
 
 async def _append(ctx: InvocationContext, event: Event) -> None:
-    event.invocation_id = event.invocation_id or ctx.invocation_id
+    _stamp(ctx, event)
+    await ctx.session_service.append_event(ctx.session, event)
+
+
+def _stamp(ctx: InvocationContext, event: Event) -> None:
+    if not event.invocation_id:
+        event.invocation_id = ctx.invocation_id
     if metadata := ctx.run_config.custom_metadata:
         event.custom_metadata = metadata | (event.custom_metadata or {})
-    await ctx.session_service.append_event(ctx.session, event)
 
 
 async def _seal(ctx: InvocationContext, *, always: bool) -> None:

@@ -1,17 +1,20 @@
 """Sessions in this process's memory: gone with the kernel, usable with and without await."""
 
 import copy
+import itertools
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from adk_nb import clock
 from adk_nb.errors import AlreadyExistsError, SessionNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from adk_nb.sessions.session import ListSessionsResponse, NoSession, Session
-from adk_nb.sessions.state import State, apply_delta
+from adk_nb.sessions.state import State, apply_delta, committed
+
+_marks = itertools.count()
 
 
 class _Done:
@@ -42,6 +45,8 @@ class _Kept:
     events: list[Event] = field(default_factory=list[Event])
     event_ids: dict[str, Event] = field(default_factory=dict[str, Event])
     consumed: set[str] = field(default_factory=set[str])
+    mark: int = field(default_factory=_marks.__next__)
+    """Tells it from a session of the same id that was deleted."""
 
 
 class InMemorySessionService(BaseSessionService):
@@ -57,12 +62,13 @@ class InMemorySessionService(BaseSessionService):
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
         key = (session_id or "").strip() or clock.new_id()
+        first = committed(state or {})
         with self._lock:
             if (app_name, user_id, key) in self._sessions:
                 raise AlreadyExistsError(f"user {user_id!r} of app {app_name!r} has a session {key!r} already")
             kept = _Kept(key, app_name, user_id, {}, clock.now())
             self._sessions[app_name, user_id, key] = kept
-            self._store(kept, copy.deepcopy(state or {}))
+            self._store(kept, first)
             return self._copy_of(kept)
 
     def get_session(
@@ -97,25 +103,28 @@ class InMemorySessionService(BaseSessionService):
             if kept is None:
                 known = [key[2] for key in self._sessions if key[:2] == (session.app_name, session.user_id)]
                 raise SessionNotFoundError("session", session.id, known)
-            if kept.event_ids.get(event.id) == event:
+            same = kept.event_ids.get(event.id)
+            if same is not None and (same is event or same == event):
                 return _Appended(event)
-            newest = self.is_current(session)
-            delta = event.actions.state_delta
-            _own(delta)
+            newest = session.revision == self._revision(kept)
+            if delta := event.actions.state_delta:
+                event.actions.state_delta = committed(delta)
+                self._store(kept, event.actions.state_delta)
+                apply_delta(session.state, delta | committed(delta))
             kept.events.append(event)
             kept.event_ids[event.id] = event
-            kept.last_update_time = event.timestamp
-            self._store(kept, delta)
             session.events.append(event)
-            apply_delta(session.state, _own(dict(delta)))
-            session.last_update_time = event.timestamp
+            kept.last_update_time = session.last_update_time = event.timestamp
             if newest:
                 session.revision = self._revision(kept)
         return _Appended(event)
 
     def is_current(self, session: Session) -> bool:
-        kept = self._sessions.get((session.app_name, session.user_id, session.id))
-        return kept is not None and session.revision == self._revision(kept)
+        with self._lock:
+            kept = self._sessions.get((session.app_name, session.user_id, session.id))
+            if kept is None or session.revision != self._revision(kept) or len(session.events) != len(kept.events):
+                return False
+            return _same(session.state, self._state_of(kept))
 
     def consume(self, session: Session, key: str) -> bool:
         """True the first time this session is asked for `key`: what may happen only once asks here first."""
@@ -129,7 +138,7 @@ class InMemorySessionService(BaseSessionService):
     def _revision(self, kept: _Kept) -> tuple[int, int, int, int]:
         app = self._apps.get(kept.app_name)
         user = self._users.get((kept.app_name, kept.user_id))
-        return id(kept), len(kept.events), app.changes if app else 0, user.changes if user else 0
+        return kept.mark, len(kept.events), app.changes if app else 0, user.changes if user else 0
 
     def _store(self, kept: _Kept, delta: dict[str, Any]) -> None:
         for key, value in delta.items():
@@ -138,34 +147,34 @@ class InMemorySessionService(BaseSessionService):
                 shared = self._apps.setdefault(kept.app_name, _Shared())
             elif scope == "user" and name:
                 shared = self._users.setdefault((kept.app_name, kept.user_id), _Shared())
-            elif not key.startswith(State.TEMP_PREFIX):
-                apply_delta(kept.state, {key: value})
-                continue
             else:
+                apply_delta(kept.state, {key: value})
                 continue
             apply_delta(shared.state, {name: value})
             shared.changes += 1
 
-    def _copy_of(self, kept: _Kept, config: GetSessionConfig | None = None) -> Session:
+    def _state_of(self, kept: _Kept) -> dict[str, Any]:
         state = dict(kept.state)
         if app := self._apps.get(kept.app_name):
             state |= {State.APP_PREFIX + key: value for key, value in app.state.items()}
         if user := self._users.get((kept.app_name, kept.user_id)):
             state |= {State.USER_PREFIX + key: value for key, value in user.state.items()}
+        return state
+
+    def _copy_of(self, kept: _Kept, config: GetSessionConfig | None = None) -> Session:
         session = Session(id=kept.id, app_name=kept.app_name, user_id=kept.user_id)
-        session.state = copy.deepcopy(state)
+        session.state = copy.deepcopy(self._state_of(kept))
         session.events = _recent(kept.events, config)
         session.last_update_time = kept.last_update_time
         session.revision = self._revision(kept) if config is None else None
         return session
 
 
-def _own(delta: dict[str, Any]) -> dict[str, Any]:
-    """`delta` with copies of its lists and dicts: who wrote them may go on changing his."""
-    for key, value in delta.items():
-        if isinstance(value, list | dict):
-            delta[key] = copy.deepcopy(cast(Any, value))
-    return delta
+def _same(state: dict[str, Any], stored: dict[str, Any]) -> bool:
+    try:
+        return state == stored
+    except ValueError:  # someone put an array there, past `State`: it has no truth value
+        return False
 
 
 def _recent(events: list[Event], config: GetSessionConfig | None) -> list[Event]:

@@ -1,10 +1,9 @@
 """A session's state: a dict that remembers what was written to it, so that one event can carry the change."""
 
+import copy
 import math
 from collections.abc import Iterator, MutableMapping
 from typing import Any, cast
-
-from pydantic_core import to_json
 
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event_actions import DELETED
@@ -26,20 +25,17 @@ class State(MutableMapping[str, Any]):
         """`value` and `delta` are the caller's own: both are written to."""
         self._value = value
         self._delta = delta
-        self._read: dict[str, bytes] = {}
+        self._read: dict[str, str] = {}
+        """Key -> what its list or dict looked like when it was read."""
 
     def __getitem__(self, key: str) -> Any:
         found = self._value[key]
         if isinstance(found, list | dict) and key not in self._read:
-            self._read[key] = _frozen(cast(Any, found))
+            self._read[key] = repr(cast(Any, found))
         return cast(Any, found)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        if not key.startswith(self.TEMP_PREFIX) and (odd := _not_json(value)):
-            raise ConfigurationError(
-                f"state[{key!r}] cannot hold {odd}: state is kept as JSON; "
-                f"store its data as str, number, list or dict, or keep the object for this turn in state['temp:{key}']"
-            )
+        _check(key, value)
         self._value[key] = value
         self._delta[key] = value
         self._read.pop(key, None)
@@ -71,21 +67,49 @@ class State(MutableMapping[str, Any]):
         return dict(self._value)
 
     def settle(self) -> None:
-        """Put into the delta what was changed in place since it was read."""
+        """Put into the delta what was changed in place since it was read.
+
+        Raises:
+            ConfigurationError: Something was put in that is not JSON.
+        """
         for key, before in self._read.items():
             value = self._value.get(key, _ABSENT)
-            if value is not _ABSENT and _frozen(value) != before:
+            if value is not _ABSENT and (now := repr(value)) != before:
+                _check(key, value)
                 self._delta[key] = value
-                self._read[key] = _frozen(value)
+                self._read[key] = now
+
+
+def committed(delta: dict[str, Any]) -> dict[str, Any]:
+    """What of `delta` is kept: all but `temp:` keys; lists and dicts as copies, since their writer may change them later.
+
+    Raises:
+        ConfigurationError: A value is not JSON.
+    """
+    kept: dict[str, Any] = {}
+    for key, value in delta.items():
+        if key.startswith(State.TEMP_PREFIX):
+            continue
+        _check(key, value)
+        kept[key] = copy.deepcopy(cast(Any, value)) if isinstance(value, list | dict) else value
+    return kept
 
 
 def apply_delta(state: dict[str, Any], delta: dict[str, Any]) -> None:
     """Write `delta` into `state`; a deletion mark removes its key."""
     for key, value in delta.items():
-        if value == DELETED:
+        if isinstance(value, dict) and value == DELETED:
             state.pop(key, None)
         else:
             state[key] = value
+
+
+def _check(key: str, value: Any) -> None:
+    if not key.startswith(State.TEMP_PREFIX) and (odd := _not_json(value)):
+        raise ConfigurationError(
+            f"state[{key!r}] cannot hold {odd}: state is kept as JSON; "
+            f"store its data as str, number, list or dict, or keep the object for this turn in state['temp:{key}']"
+        )
 
 
 def _not_json(value: Any) -> str | None:
@@ -104,7 +128,3 @@ def _not_json(value: Any) -> str | None:
 
 def _odd_key(key: Any) -> str | None:
     return None if isinstance(key, str) else f"a dict with the key {key!r}, which is no string"
-
-
-def _frozen(value: Any) -> bytes:
-    return to_json(value, fallback=repr, inf_nan_mode="strings")
