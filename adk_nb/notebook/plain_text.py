@@ -32,11 +32,6 @@ def cleaned(text: str) -> str:
     return redacted(text)
 
 
-def piece(text: str) -> str:
-    """`cleaned` for a piece of streamed text. A key or a sequence cut in two is only caught in the whole."""
-    return cleaned(text)
-
-
 def one_line(text: str, limit: int = SHORT) -> str:
     """`text` cleaned, its white space single blanks, at most `limit` characters."""
     return shortened(" ".join(cleaned(text).split()), limit)

@@ -1,0 +1,89 @@
+"""What an event says, does and failed at, in words for a reader."""
+
+from typing import Any
+
+from adk_nb import types
+from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.flow.loop import MAX_ITERATIONS
+from adk_nb.flow.model_call import NO_CONTENT
+from adk_nb.notebook.plain_text import arguments_text, cleaned, json_text, one_line, shortened
+from adk_nb.runtime.invoke import INVOCATION_ABORTED
+
+WAITS = "waits for approval"
+STOPPED = INVOCATION_ABORTED
+"""The error code of a run that its reader stopped; shown as a note, not as a failure."""
+
+_TITLES = {
+    MAX_ITERATIONS: "too many steps",
+    NO_CONTENT: "no answer",
+    "SAFETY": "the model refused for safety",
+    "PROHIBITED_CONTENT": "the model refused this content",
+    "BLOCKLIST": "the model refused a blocked word",
+    "RECITATION": "the model stopped before repeating its sources",
+    "MAX_TOKENS": "the answer was cut off at the limit of tokens",
+    "MALFORMED_FUNCTION_CALL": "the model wrote a call that cannot be read",
+}
+
+
+def said(event: Event, *, thoughts: bool = False) -> str:
+    """The event's words, as markdown: text and code; what is neither is named in brackets.
+
+    Args:
+        event: Whole or partial.
+        thoughts: The model's thoughts instead of what it said.
+    """
+    return "".join(_part(part) for part in event.parts if bool(part.thought) is thoughts)
+
+
+def _part(part: types.Part) -> str:
+    if part.text is not None:
+        return part.text
+    if part.inline_data:
+        size = len(part.inline_data.data or b"")
+        return f"\n[{part.inline_data.mime_type or 'data'}, {size:,} bytes]\n"
+    if part.file_data:
+        return f"\n[file {part.file_data.file_uri}]\n"
+    if part.executable_code:
+        return f"\n```\n{part.executable_code.code}\n```\n"
+    if part.code_execution_result:
+        return f"\n```\n{part.code_execution_result.output}\n```\n"
+    return ""
+
+
+def failure(event: Event) -> str:
+    """What went wrong, as one sentence; empty if nothing did."""
+    if not event.error_code:
+        return ""
+    code = one_line(event.error_code, 100)
+    if code == STOPPED:
+        return cleaned(event.error_message or "the run was stopped")
+    title = _TITLES.get(code, code)
+    return f"{title}: {cleaned(event.error_message)}" if event.error_message else title
+
+
+def doings(event: Event) -> list[str]:
+    """What the event does besides speaking and writing state: hands over, saves files, leaves a loop."""
+    actions = event.actions
+    done: list[str] = []
+    if actions.transfer_to_agent:
+        done.append(f"→ transfer to {one_line(actions.transfer_to_agent, 100)}")
+    done += [f"saved {one_line(name, 100)}, version {version}" for name, version in actions.artifact_delta.items()]
+    if actions.escalate:
+        done.append("leaves the loop")
+    return done
+
+
+def result_text(response: dict[str, Any]) -> tuple[str, bool]:
+    """A tool's response on one line, and whether the tool succeeded."""
+    error = response.get("error")
+    if error:
+        return (one_line(error) if isinstance(error, str) else shortened(json_text(error))), False
+    return shortened(json_text(response["result"] if response.keys() == {"result"} else response)), True
+
+
+def decision_text(decided: ToolConfirmation, tool: str) -> str:
+    """What a person decided of a call, in words."""
+    if not decided.confirmed:
+        return f"rejects {tool}"
+    return f"approves {tool} with {arguments_text(decided.args)}" if decided.args is not None else f"approves {tool}"

@@ -1,0 +1,217 @@
+"""A reply, or a table, in the three forms that a saved notebook keeps: text, markdown, html; the same on every run."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from adk_nb.events.event import Event
+from adk_nb.notebook.markdown import markdown_cell, markdown_safe, to_html
+from adk_nb.notebook.plain_text import arguments_text, call_text, cleaned, one_line, shortened
+from adk_nb.notebook.rows import rows_of
+from adk_nb.notebook.safe_html import Html, code, element, joined
+from adk_nb.notebook.state_changes import change_text
+from adk_nb.notebook.view_state import MAX_ROWS, Json
+from adk_nb.runtime.approvals import Pending
+
+Bundle = dict[str, str]
+"""Mime type -> one form: `text/plain`, `text/markdown`, `text/html`."""
+
+_ASKED = 2_000
+"""Characters of the arguments that a person is to approve."""
+_ANSWER_BY = ("%confirm --yes", "%confirm --no", "chat.approve()")
+
+
+class ShownReply(Protocol):
+    """What is shown of a turn."""
+
+    @property
+    def agent(self) -> str: ...
+    @property
+    def events(self) -> list[Event]:
+        """Of this turn, oldest first, the user's included."""
+        ...
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def pending(self) -> list[Pending]: ...
+    @property
+    def status(self) -> str:
+        """`done`, `pending`, `cancelled` or `error`."""
+        ...
+
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def notice(self) -> str | None:
+        """What every form says of a model that is not what it seems."""
+        ...
+
+
+def bundle(reply: ShownReply, *, history: Iterable[Event] = ()) -> Bundle:
+    """A reply: the answer, what waits or failed, and the events that led to it.
+
+    Args:
+        reply: The turn.
+        history: The session's earlier events, oldest first; only needed to show the arguments and old state values
+            of a turn that went on from an approval.
+    """
+    rows = rows_of(reply.events, history=history)
+    return {
+        "text/plain": _plain(reply, rows),
+        "text/markdown": _markdown(reply, rows),
+        "text/html": _html(reply, rows),
+    }
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> Bundle:
+    """A table of plain text; cells are shown as they are, on one line."""
+    head = [one_line(one) for one in headers]
+    body = [[one_line(cell, 500) for cell in row] for row in rows]
+    return {
+        "text/plain": _plain_table(head, body),
+        "text/markdown": _markdown_table(head, body),
+        "text/html": _html_table(head, body),
+    }
+
+
+def event_table(events: Iterable[Event], *, history: Iterable[Event] = ()) -> Bundle:
+    """The event log: who, what, and what it changed in the state; no ids, no times."""
+    head, body = _trace(rows_of(events, history=history))
+    return table(["#", *head], [[str(number), *row] for number, row in enumerate(body, 1)])
+
+
+def row_text(row: Json) -> str:
+    """A row in words, on one line."""
+    if row["kind"] != "call":
+        words = one_line(row["text"])
+        return words if row["kind"] in ("user", "text", "marker") else f"{row['kind']}: {words}"
+    done = call_text(row["tool"], row["args"])
+    if row["result"] is None:
+        return f"{done}  {row['text']}".rstrip()
+    return f"{done} → {row['result']}" if row["ok"] else f"{done} → failed: {row['result']}"
+
+
+# ---- plain text
+
+
+def _plain(reply: ShownReply, rows: list[Json]) -> str:
+    words = cleaned(reply.text).strip()
+    if error := _error(reply):
+        words = f"{words}\nerror: {error}".strip()
+    elif not words:
+        words = "(waits for approval)" if reply.pending else "(no answer)"
+    suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
+    lines = [f"{reply.agent} > {words}{suffix}"]
+    for one in reply.pending:
+        lines.append(f"waits for approval: {_asked(one)}")
+        lines += [f"    {hint}" for hint in _hint(one)]
+    if reply.pending:
+        lines.append("answer with {}, {} or {}".format(*_ANSWER_BY))
+    if reply.notice:
+        lines.append(f"({one_line(reply.notice, _ASKED)})")
+    return "\n".join(lines)
+
+
+def _suffixes(reply: ShownReply, rows: list[Json]) -> list[str]:
+    calls = sum(row["kind"] == "call" for row in rows)
+    said = [f"{calls} tool call{'s' if calls > 1 else ''}"] if calls else []
+    return [*said, "stopped"] if reply.status == "cancelled" else said
+
+
+def _plain_table(head: list[str], body: list[list[str]]) -> str:
+    lines = [head, *body]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    ruled = [head, ["-" * width for width in widths], *body]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in ruled
+    )
+
+
+# ---- markdown
+
+
+def _markdown(reply: ShownReply, rows: list[Json]) -> str:
+    blocks = [markdown_safe(reply.text).strip()]
+    if error := _error(reply):
+        blocks.append(f"**Error:** {markdown_cell(error)}")
+    if reply.status == "cancelled":
+        blocks.append("*Stopped.*")
+    for one in reply.pending:
+        blocks.append(f"**Waits for approval:** {markdown_cell(_asked(one))}")
+        blocks += [markdown_cell(hint) for hint in _hint(one)]
+    if reply.pending:
+        blocks.append("Answer with `{}`, `{}` or `{}`.".format(*_ANSWER_BY))
+    if reply.notice:
+        blocks.append(f"*{markdown_cell(reply.notice)}*")
+    blocks += [_count(rows) + ":", _markdown_table(*_trace(rows))] if rows else []
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _markdown_table(head: list[str], body: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([markdown_cell(cell) for cell in line] for line in body)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+# ---- html
+
+
+def _html(reply: ShownReply, rows: list[Json]) -> str:
+    parts = [to_html(reply.text)] if reply.text.strip() else []
+    if error := _error(reply):
+        parts.append(element("p", element("strong", "Error:"), " " + error))
+    if reply.status == "cancelled":
+        parts.append(element("p", element("em", "Stopped.")))
+    for one in reply.pending:
+        asked = element("code", code(_asked(one)))
+        parts.append(element("p", element("strong", "Waits for approval:"), " ", asked))
+        parts += [element("p", hint) for hint in _hint(one)]
+    if reply.pending:
+        yes, no, chat = (element("code", code(way)) for way in _ANSWER_BY)
+        parts.append(element("p", "Answer with ", yes, ", ", no, " or ", chat, "."))
+    if reply.notice:
+        parts.append(element("p", element("small", cleaned(reply.notice))))
+    if rows:
+        parts.append(element("details", element("summary", _count(rows)), _html_table(*_trace(rows))))
+    return element("section", "\n", Html("\n".join(parts)), "\n")
+
+
+def _html_table(head: list[str], body: list[list[str]]) -> Html:
+    lines = [element("tr", *(element("td", cell) for cell in line)) for line in body]
+    header = element("tr", *(element("th", cell) for cell in head))
+    rows = Html("\n".join(lines))
+    return joined([element("table", "\n", element("thead", header), "\n", element("tbody", "\n", rows, "\n"), "\n")])
+
+
+# ---- what all forms say
+
+
+def _trace(rows: list[Json]) -> tuple[list[str], list[list[str]]]:
+    """Who, what, and, if anything did, what changed the state."""
+    body = [[_who(row), row_text(row), "; ".join(map(change_text, row["changes"] or []))] for row in rows]
+    if any(line[2] for line in body):
+        return ["who", "event", "state"], body
+    return ["who", "event"], [line[:2] for line in body]
+
+
+def _who(row: Json) -> str:
+    return "you" if row["author"] == "user" else row["author"]
+
+
+def _count(rows: list[Json]) -> str:
+    if len(rows) == 1:
+        return "1 event"
+    return f"{len(rows)} events" if len(rows) < MAX_ROWS else f"the last {MAX_ROWS} events"
+
+
+def _error(reply: ShownReply) -> str:
+    if reply.status != "error":
+        return ""
+    return one_line(reply.error or "the run failed", _ASKED)
+
+
+def _asked(one: Pending) -> str:
+    return shortened(call_text(one_line(one.call.name or "", 100), arguments_text(one.call.args or {}, _ASKED)), _ASKED)
+
+
+def _hint(one: Pending) -> list[str]:
+    return [one_line(one.hint, _ASKED)] if one.hint.strip() else []

@@ -1,0 +1,288 @@
+"""A run's events become what a reader sees of them: rows, state and approval cards, as ops for a view."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from adk_nb import types
+from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook import event_words
+from adk_nb.notebook.markdown import to_html
+from adk_nb.notebook.plain_text import LONG, arguments_text, cleaned, json_text, one_line, shortened
+from adk_nb.notebook.state_changes import ShownState
+from adk_nb.notebook.view_state import Json, ViewState
+from adk_nb.runtime import approvals
+from adk_nb.runtime.approvals import Pending
+
+SchemaOf = Callable[[str], dict[str, Any] | None]
+"""Tool name -> the JSON schema of its parameters."""
+NOTEBOOK = "notebook"
+"""Author of events that say what happened beside the conversation."""
+
+
+@dataclass
+class _Call:
+    """A call that waits for its response."""
+
+    tool: str
+    args: dict[str, Any] | None
+    """None: not known, since the call was never seen."""
+    asked_at: float | None
+    row: str | None
+    """None: the call was shown elsewhere; its response gets a row of its own."""
+
+
+@dataclass
+class _Told:
+    """The ops of one event, and the row that they end with."""
+
+    ops: list[Json] = field(default_factory=list[Json])
+    row: str | None = None
+
+    def append(self, row: str, author: str, kind: str, **fields: Any) -> None:
+        self.ops.append({"op": "append", "row": {"id": row, "author": one_line(author, 100), "kind": kind, **fields}})
+        self.row = row
+
+    def patch(self, row: str, **fields: Any) -> None:
+        self.ops.append({"op": "patch", "id": row, **fields})
+        self.row = row
+
+
+class RunRows:
+    """One run, event by event; live with pieces, durations and details, or static and the same on every run."""
+
+    def __init__(
+        self,
+        *,
+        schema_of: SchemaOf | None = None,
+        state: Mapping[str, Any] | None = None,
+        history: Iterable[Event] = (),
+        live: bool = True,
+    ) -> None:
+        """A run of which nothing is known yet.
+
+        Args:
+            schema_of: For the form in which a card's arguments are edited.
+            state: As it is before the first event that is fed. None: what `history` left, which is nothing for `()`.
+            history: Earlier events of the session, oldest first; needed only where the run goes on from an approval
+                that this object did not see asked.
+            live: False leaves out durations and details.
+        """
+        self._schema_of = schema_of
+        self._live = live
+        self._state = ShownState(state or {})
+        self._calls: dict[str, _Call] = {}
+        self._cards: dict[str, Json] = {}
+        self._asked_for: dict[str, str] = {}
+        """Call id -> id of the card that asks for it."""
+        self._streamed: set[str] = set()
+        self._changes: dict[str, list[Json]] = {}
+        self._invocation = ""
+        self._last_at: float | None = None
+        for event in history:
+            self._remember(event, with_state=state is None)
+
+    def opening(self) -> list[Json]:
+        """The ops that show how things stand before the first event: the state, and the cards that are open."""
+        ops: list[Json] = []
+        if entries := self._state.entries():
+            ops.append({"op": "state", "event": "", "changes": [], "state": entries})
+        return ops + [{"op": "card", "card": dict(card)} for card in self._cards.values() if card["state"] == "asked"]
+
+    def feed(self, event: Event) -> list[Json]:
+        """The ops that show one more event; a piece of a stream costs the time of its own length."""
+        if event.partial:
+            return self._pieces(event)
+        if event.invocation_id != self._invocation:
+            self._invocation = event.invocation_id
+            self._state.end_turn()
+        told = _Told()
+        self._words(event, told)
+        self._call_rows(event, told)
+        self._responses(event, told)
+        self._ask(event, told)
+        self._failure_and_doings(event, told)
+        self._state_change(event, told)
+        self._last_at = event.timestamp
+        return told.ops
+
+    # -- words
+
+    def _pieces(self, event: Event) -> list[Json]:
+        told = _Told()
+        for kind in ("thought", "text"):
+            if not (words := event_words.said(event, thoughts=kind == "thought")):
+                continue
+            row = f"{event.id}/{kind}"
+            if row not in self._streamed:
+                self._streamed.add(row)
+                told.append(row, event.author, kind, text="", streaming=True)
+            told.ops.append({"op": "text", "id": row, "s": cleaned(words)})
+        return told.ops
+
+    def _words(self, event: Event, told: _Told) -> None:
+        for kind in ("thought", "text"):
+            words, row = event_words.said(event, thoughts=kind == "thought"), f"{event.id}/{kind}"
+            shown: Json = {"text": cleaned(words).strip("\n")}
+            if event.author not in ("user", NOTEBOOK) and words:
+                shown["html"] = to_html(words)
+                shown |= self._timed(self._last_at, event)
+            if row in self._streamed:
+                told.patch(row, **shown)
+            elif shown["text"].strip():
+                told.append(row, event.author, _KINDS.get(event.author, kind), **shown)
+
+    def _timed(self, since: float | None, event: Event) -> Json:
+        if not self._live or since is None:
+            return {}
+        return {"ms": max(0, round((event.timestamp - since) * 1000))}
+
+    # -- calls
+
+    def _call_rows(self, event: Event, told: _Told) -> None:
+        for index, call in enumerate(event.get_function_calls()):
+            if _is_ask(event, call):
+                continue
+            tool, args, row = one_line(call.name or "", 100), call.args or {}, f"{event.id}/call{index}"
+            self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
+            fields: Json = {"tool": tool, "args": arguments_text(args)}
+            told.append(row, event.author, "call", **fields, **self._detail({"args": args}))
+
+    def _detail(self, value: Json) -> Json:
+        return {"detail": shortened(json_text(value, indent=2), LONG)} if self._live else {}
+
+    def _responses(self, event: Event, told: _Told) -> None:
+        for index, response in enumerate(event.get_function_responses()):
+            if response.name == approvals.REQUEST and event.author == "user":
+                self._answered(event, response, f"{event.id}/answer{index}", told)
+                continue
+            call = self._calls.setdefault(response.id or "", _unseen(response))
+            fields = self._response_fields(event, response, call)
+            if call.row:
+                told.patch(call.row, **fields)
+                continue
+            call.row = f"{event.id}/call{index}"
+            args = None if call.args is None else arguments_text(call.args)
+            told.append(call.row, event.author, "call", tool=call.tool, args=args, **fields)
+
+    def _response_fields(self, event: Event, response: types.FunctionResponse, call: _Call) -> Json:
+        if approvals.is_placeholder(event, response):
+            return {"text": event_words.WAITS}
+        if card := self._cards.get(self._asked_for.get(response.id or "", "")):
+            card["state"] = "superseded" if card["state"] == "asked" else card["state"]
+        given = response.response or {}
+        result, ok = event_words.result_text(given)
+        detail = self._detail({"args": call.args, "result": given})
+        return {"text": "", "result": result, "ok": ok, **self._timed(call.asked_at, event), **detail}
+
+    # -- approvals
+
+    def _ask(self, event: Event, told: _Told) -> None:
+        for one in _asked_in(event):
+            told.ops.append({"op": "card", "card": dict(self._card(one))})
+
+    def _card(self, one: Pending) -> Json:
+        schema = self._schema_of(one.call.name or "") if self._schema_of else None
+        card: Json = {
+            "id": one.id,
+            "agent": one_line(one.author, 100),
+            "tool": one_line(one.call.name or "", 100),
+            "hint": cleaned(one.hint),
+            "args": one.call.args or {},
+            "schema": schema,
+            "state": "asked",
+            "note": "",
+        }
+        self._cards[one.id] = card
+        self._asked_for[one.call.id or ""] = one.id
+        self._calls.setdefault(one.call.id or "", _Call(card["tool"], card["args"], None, None))
+        return card
+
+    def _answered(self, event: Event, response: types.FunctionResponse, row: str, told: _Told) -> None:
+        decided = approvals.read_answer(response.response or {})
+        key = response.id or ""
+        card = self._cards.get(key) or self._cards.get(self._asked_for.get(key, ""))
+        words = event_words.decision_text(decided, card["tool"] if card else "the call")
+        reason = f": {cleaned(decided.reason)}" if decided.reason else ""
+        told.append(row, event.author, "user", text=words + reason)
+        if not card:
+            return
+        for call_id, asked in self._asked_for.items():
+            if asked == card["id"]:
+                self._calls[call_id].asked_at = event.timestamp
+        if card["state"] == "asked":
+            card |= _outcome(decided)
+            told.ops.append({"op": "card", "card": dict(card)})
+
+    def _remember(self, event: Event, *, with_state: bool) -> None:
+        """Take in an event that is shown elsewhere."""
+        for call in event.get_function_calls():
+            if call.id and not _is_ask(event, call):
+                self._calls[call.id] = _Call(one_line(call.name or "", 100), call.args or {}, event.timestamp, None)
+        for one in _asked_in(event):
+            self._card(one)
+        for response in event.get_function_responses():
+            card = self._cards.get(self._asked_for.get(response.id or "", response.id or ""))
+            if card and not approvals.is_placeholder(event, response):
+                card["state"] = "superseded"
+        if with_state:
+            self._state.change(event.actions.state_delta)
+        self._last_at = event.timestamp
+
+    # -- failures, deeds, state
+
+    def _failure_and_doings(self, event: Event, told: _Told) -> None:
+        if failure := event_words.failure(event):
+            kind = "marker" if event.error_code == event_words.STOPPED else "error"
+            about = {"code": event.error_code, "message": event.error_message, "invocation": event.invocation_id}
+            told.append(f"{event.id}/{kind}", event.author, kind, text=failure, **self._detail(about))
+        for index, deed in enumerate(event_words.doings(event)):
+            told.append(f"{event.id}/deed{index}", event.author, "marker", text=deed)
+
+    def _state_change(self, event: Event, told: _Told) -> None:
+        changes = self._state.change(event.actions.state_delta)
+        if not changes:
+            return
+        if told.row is None:
+            told.append(f"{event.id}/state", event.author, "marker", text="writes to the state")
+        row = told.row or ""
+        all_changes = self._changes.setdefault(row, [])
+        all_changes += changes
+        told.ops.append({"op": "state", "event": row, "changes": list(all_changes), "state": self._state.entries()})
+
+
+_KINDS = {"user": "user", NOTEBOOK: "marker"}
+
+
+def rows_of(events: Iterable[Event], *, history: Iterable[Event] = ()) -> list[Json]:
+    """The rows of a run that is over, oldest first, at most `view_state.MAX_ROWS`, with nothing that changes from run
+    to run but their ids.
+    """
+    rows, view = RunRows(history=history, live=False), ViewState()
+    for event in events:
+        if not event.partial:
+            for op in rows.feed(event):
+                view.apply(op)
+    return list(view.rows.values())
+
+
+def _is_ask(event: Event, call: types.FunctionCall) -> bool:
+    """True for the runtime's own question; a call of that name which a model wrote is a call like any other."""
+    return call.name == approvals.REQUEST and call.id in (event.long_running_tool_ids or ())
+
+
+def _asked_in(event: Event) -> list[Pending]:
+    return approvals.pending([event]) if event.long_running_tool_ids else []
+
+
+def _unseen(response: types.FunctionResponse) -> _Call:
+    return _Call(one_line(response.name or "", 100), None, None, None)
+
+
+def _outcome(decided: ToolConfirmation) -> Json:
+    if not decided.confirmed:
+        return {"state": "rejected", "note": cleaned(decided.reason or "")}
+    if decided.args is None:
+        return {"state": "approved", "note": ""}
+    return {"state": "edited", "note": f"ran with {arguments_text(decided.args)}"}

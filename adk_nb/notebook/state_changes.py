@@ -1,0 +1,62 @@
+"""A session's state as a reader sees it, and what each event changed in it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from adk_nb.events.event_actions import DELETED
+from adk_nb.notebook.plain_text import json_text, one_line, shortened
+from adk_nb.notebook.view_state import Json
+from adk_nb.sessions.state import State
+
+
+class ShownState:
+    """Every key with its value as text, kept up to date delta by delta."""
+
+    def __init__(self, state: Mapping[str, Any]) -> None:
+        self._texts = {key: _text(key, value) for key, value in state.items()}
+
+    def change(self, delta: Mapping[str, Any]) -> list[Json]:
+        """Take `delta` in.
+
+        Returns:
+            `{"key", "kind", "old", "new"}` for each key that is not what it was; kind `+` added, `~` changed,
+            `-` removed; values as bounded text, None where there is none.
+        """
+        changes: list[Json] = []
+        for key, value in delta.items():
+            old = self._texts.get(key)
+            new = None if value == DELETED else _text(key, value)
+            if new == old:
+                continue
+            if new is None:
+                del self._texts[key]
+            else:
+                self._texts[key] = new
+            kind = "+" if old is None else "-" if new is None else "~"
+            changes.append({"key": one_line(key, 100), "kind": kind, "old": _shown(old), "new": _shown(new)})
+        return changes
+
+    def entries(self) -> list[Json]:
+        """`{"key", "value"}` for every key, in the order they came."""
+        return [{"key": one_line(key, 100), "value": shortened(text)} for key, text in self._texts.items()]
+
+    def end_turn(self) -> None:
+        """Forget what lasts for one turn only."""
+        for key in [key for key in self._texts if key.startswith(State.TEMP_PREFIX)]:
+            del self._texts[key]
+
+
+def change_text(change: Json) -> str:
+    """A change in words: `city = "Oslo"`, `calls: 1 → 2`, `draft removed`."""
+    key, old, new = change["key"], change["old"], change["new"]
+    if change["kind"] == "-":
+        return f"{key} removed"
+    return f"{key} = {new}" if change["kind"] == "+" else f"{key}: {old} → {new}"
+
+
+def _text(key: str, value: Any) -> str:
+    return json_text(value, name=key.rpartition(":")[2])
+
+
+def _shown(text: str | None) -> str | None:
+    return None if text is None else shortened(text)
