@@ -12,7 +12,15 @@ from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
 from adk_nb.loop_thread import Call, loop_thread, on_a_loop_thread, workers
-from adk_nb.sync_work import GRACE_SECONDS, Work, current_desk, current_work, home_here, waited_for
+from adk_nb.sync_work import (
+    GRACE_SECONDS,
+    Work,
+    ctrl_c_cancels_this_task,
+    current_desk,
+    current_work,
+    home_here,
+    waited_for,
+)
 
 T = TypeVar("T")
 
@@ -90,7 +98,8 @@ async def arun(coro: Coroutine[Any, Any, T]) -> T:
     work = Work(coro, loop_thread(), outer=current_work.get(), home=home)
     try:
         work.begin()
-        await work.wait_on(home)
+        with ctrl_c_cancels_this_task():
+            await work.wait_on(home)
         return work.outcome.result(0)
     except asyncio.CancelledError:
         work.cancel()

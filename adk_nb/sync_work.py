@@ -110,6 +110,28 @@ def _interruptible(even_if_ignored: bool = False) -> Generator[None, None, None]
         signal.signal(signal.SIGINT, before)
 
 
+@contextmanager
+def ctrl_c_cancels_this_task() -> Generator[None, None, None]:
+    """Let the first Ctrl-C cancel the current task where it would break off the loop (terminal IPython)."""
+    task = asyncio.current_task()
+    here = threading.current_thread() is threading.main_thread()
+    if task is None or not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    loop = task.get_loop()
+
+    def cancel(_signal: int, _frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        loop.call_soon_threadsafe(task.cancel)
+
+    try:
+        signal.signal(signal.SIGINT, cancel)
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is cancel:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Work(Generic[T]):
     """One run: a task on a loop of ours, seen from the thread that wants its outcome.
 
@@ -147,8 +169,8 @@ class Work(Generic[T]):
         context.run(current_work.set, self)
         context.run(current_desk.set, self.calls_go_to)
         self.loop.call_soon_threadsafe(self._start, context)
-        if self._outer is not None and self._outer._cancel_wanted:
-            self.cancel()
+        if self._outer is not None and self._outer._cancel_wanted and not self._outer._cancel_sent:
+            self.cancel()  # what is cancelled but not told yet waits for this; its clean-up may run work
 
     def ended(self) -> bool:
         """Whether there is nothing left to wait for."""
@@ -156,7 +178,7 @@ class Work(Generic[T]):
 
     def cancel(self) -> None:
         """Cancel it, from any thread. Once: a second cancellation would cut off the clean-up after the first."""
-        if self._cancel_wanted or self.ended():
+        if self.ended():
             return
         self.loop.call_soon_threadsafe(self._send_cancel)
         self._cancel_wanted = True

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -542,6 +542,36 @@ def test_ctrl_c_reaches_work_that_an_async_tool_waits_for_on_the_background_loop
     assert sync.run(others()) == set()
 
 
+def test_ctrl_c_is_not_lost_on_work_that_begins_while_the_background_loop_is_held():
+    begun = threading.Event()
+
+    async def tool() -> None:
+        begun.set()
+        threading.Event().wait(0.3)
+        sync.run(asyncio.sleep(30))
+
+    with ctrl_c(begun):
+        sync.run(tool())
+    assert sync.run(others()) == set()
+
+
+def test_clean_up_after_ctrl_c_may_run_work_of_its_own():
+    begun = threading.Event()
+    seen: list[object] = []
+
+    async def work() -> None:
+        try:
+            begun.set()
+            await asyncio.sleep(30)
+        finally:
+            seen.append(await sync.blocking(lambda: sync.run(asyncio.sleep(0, result="in a tool"))))
+            seen.append(sync.run(asyncio.sleep(0, result="on the loop")))
+
+    with ctrl_c(begun):
+        sync.run(work())
+    assert seen == ["in a tool", "on the loop"]
+
+
 def test_ctrl_c_stops_the_run_of_a_tool_in_a_worker_thread():
     seen: list[object] = []
     begun, ended = threading.Event(), threading.Event()
@@ -823,21 +853,57 @@ def test_ctrl_c_stops_awaited_work(kind: str):
     assert asyncio.run(sync.arun(asyncio.sleep(0, result=1))) == 1
 
 
-def test_ctrl_c_in_blocking_work_ends_the_await_where_the_loop_has_no_handler_of_its_own():
+@pytest.mark.parametrize("kind", ["awaits", "blocks"])
+def test_ctrl_c_stops_awaited_work_where_the_loop_has_no_handler_of_its_own(kind: str):
     begun = threading.Event()
     seen: list[object] = []
     loop = asyncio.new_event_loop()
 
-    def send() -> None:
-        assert begun.wait(5)
-        time.sleep(0.1)
-        os.kill(os.getpid(), signal.SIGINT)
+    async def awaits() -> None:
+        try:
+            begun.set()
+            await asyncio.sleep(30)
+        finally:
+            await asyncio.sleep(0.01)
+            seen.append("cleaned up")
 
-    threading.Thread(target=send).start()
-    with pytest.raises(asyncio.CancelledError):
-        loop.run_until_complete(sync.arun(blocked_in(lambda: begun.set() or time.sleep(30), seen)))
+    def cell() -> None:
+        work = awaits() if kind == "awaits" else blocked_in(lambda: begun.set() or time.sleep(30), seen)
+        with pytest.raises(asyncio.CancelledError):
+            loop.run_until_complete(sync.arun(work))
+        raise KeyboardInterrupt
+
+    with ctrl_c(begun):
+        cell()
     assert seen == ["cleaned up"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     loop.close()
+
+
+def test_a_cancellation_that_does_not_wake_the_callers_loop_is_noticed_as_in_a_kernel():
+    begun = threading.Event()
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.sleep(30)
+
+    async def cell() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+
+        def cancel(_signal: int, _frame: object) -> None:
+            asyncio.get_running_loop().call_soon(task.cancel)
+
+        signal.signal(signal.SIGINT, cancel)
+        try:
+            await sync.arun(work())
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    with ctrl_c(begun):
+        asyncio.run(cell())
 
 
 # the process
@@ -867,6 +933,23 @@ def test_a_script_ends_promptly_and_quietly(code: str):
         "async def stuck(): time.sleep(30)\n" + code
     )
     assert out and err == ""
+    assert seconds < 5
+
+
+@pytest.mark.parametrize("code", ["kept = sync.iterate(items()); next(kept)", "sync.start(work()); time.sleep(0.1)"])
+def test_what_still_runs_at_the_end_of_a_script_cleans_up(code: str):
+    out, err, seconds = script(
+        "import asyncio, time\n"
+        "from adk_nb import sync\n"
+        "async def clean_up(): await asyncio.sleep(0.01); print('cleaned up')\n"
+        "async def items():\n"
+        "    try: print('in'); yield 1\n"
+        "    finally: await clean_up()\n"
+        "async def work():\n"
+        "    try: print('in'); await asyncio.sleep(30)\n"
+        "    finally: await clean_up()\n" + code
+    )
+    assert (out, err) == ("in\ncleaned up\n", "")
     assert seconds < 5
 
 
@@ -915,10 +998,3 @@ def test_ctrl_c_that_does_not_wake_a_wait_is_still_noticed():
     out, err, seconds = script(code)
     assert (out, err) == ("go\ninterrupted\n", "")
     assert seconds < 3
-
-
-def test_typed_as_told() -> None:
-    """The doors keep the type of what they run."""
-    work: Coroutine[Any, Any, int] = asyncio.sleep(0, result=1)
-    number: int = sync.run(work)
-    assert number == 1
