@@ -181,8 +181,7 @@ class Gemini(BaseLlm):
         except APIError as error:
             raise self._refused(error, model) from error
         except (TimeoutError, httpx2.TimeoutException) as error:
-            said = stream.broken("nothing more came in time") if stream else f"model {model!r} did not answer in time"
-            raise ModelTimeoutError(f"{said}; raise Gemini(timeout={self.timeout:g}) if it needs longer") from error
+            raise self._late(error, model, stream) from error
         except (httpx2.HTTPError, OSError) as error:
             why = f"{type(error).__name__}: {self._safe(str(error))}"
             said = stream.broken(why) if stream else f"the service of model {model!r} cannot be reached ({why})"
@@ -205,6 +204,13 @@ class Gemini(BaseLlm):
         wrong_key = error.code in (401, 403) or "API_KEY_INVALID" in json.dumps(_details(error))
         hint = f"look at {KEY_VARIABLES[0]}" if wrong_key else _NEXT.get(error.code, "")
         return ModelHTTPError(error.code, self._safe(body or json.dumps(_details(error))), model, hint=hint)
+
+    def _late(self, error: Exception, model: str, stream: ResponseStream | None) -> ModelTimeoutError:
+        if isinstance(error, httpx2.ConnectTimeout):
+            within = f"within {self.connect_timeout:g} s"
+            return ModelTimeoutError(f"no connection to the service of model {model!r} {within}; look at the network")
+        said = stream.broken("nothing more came in time") if stream else f"model {model!r} did not answer in time"
+        return ModelTimeoutError(f"{said}; raise Gemini(timeout={self.timeout:g}) if it needs longer")
 
     def _safe(self, text: str) -> str:
         """`text`, cut, without the key and without what URLs carry after a question mark."""

@@ -339,6 +339,14 @@ def test_a_service_that_says_nothing_is_left(server: GeminiServer, stream: bool)
     assert len(server.requests) == 1
 
 
+def test_a_connection_that_is_not_made_in_time_is_tried_again(server: GeminiServer, caplog: pytest.LogCaptureFixture):
+    with pytest.raises(ModelTimeoutError, match=r"no connection to the service of model 'gemini-2\.5-flash' within"):
+        ask(gemini(server, attempts=2, connect_timeout=1e-9))
+
+    assert [one.getMessage()[:39] for one in caplog.records] == ["model 'gemini-2.5-flash': ConnectTimeout"[:39]]
+    assert server.requests == []
+
+
 # --- the key
 
 
