@@ -68,19 +68,21 @@ class _View:
             return None
         if event.author not in ("user", self._agent):
             return _narrated(event.author, content.parts)
-        return content if any(_usable(part) for part in content.parts) else None
+        for part in content.parts:
+            if not part.thought and part.text != "":
+                return content
+        return None
 
     def _add(self, content: types.Content, event: Event) -> None:
-        responses = event.get_function_responses() if event.author in ("user", self._agent) else []
-        if responses:
+        parts = content.parts or []
+        if responses := [part.function_response for part in parts if part.function_response]:
             self._add_responses(content, responses)
             return
         self._late = None
-        if event.author == self._agent:
-            for call in event.get_function_calls():
-                if call.id:
-                    self._open[call.id] = len(self._contents)
-            self._paused |= event.long_running_tool_ids or set()
+        for part in parts:
+            if part.function_call and part.function_call.id:
+                self._open[part.function_call.id] = len(self._contents)
+        self._paused |= event.long_running_tool_ids or set()
         self._contents.append(content)
 
     def _add_responses(self, content: types.Content, responses: list[types.FunctionResponse]) -> None:
@@ -98,11 +100,7 @@ class _View:
         """A result that does not follow its call: it goes where it belongs, and what came between is hidden for now."""
         key = response.id or ""
         part = types.Part(function_response=response)
-        if (at := self._answers.get(key)) is not None:
-            present = self._contents[at]
-            kept = [one if _answers(one) != key else part for one in present.parts or []]
-            self._contents[at] = types.Content(role="user", parts=kept)
-        elif (asked := self._open.pop(key, None)) is not None:
+        if (asked := self._open.pop(key, None)) is not None:
             at = asked + 1
             following = self._contents[at : at + 1]
             if following and any(_answers(one) for one in following[0].parts or []):
@@ -110,6 +108,10 @@ class _View:
             else:
                 self._insert(at, types.Content(role="user", parts=[part]))
             self._answers[key] = at
+        elif (at := self._answers.get(key)) is not None:
+            present = self._contents[at]
+            kept = [one if _answers(one) != key else part for one in present.parts or []]
+            self._contents[at] = types.Content(role="user", parts=kept)
         else:
             return  # no call of that id in view
         self._late = (at + 1, len(self._contents))
@@ -132,12 +134,6 @@ def _framework(event: Event) -> bool:
         return any(one.name == APPROVAL_REQUEST for one in event.get_function_responses())
     ours = event.long_running_tool_ids
     return bool(ours) and any(one.name == APPROVAL_REQUEST and one.id in ours for one in event.get_function_calls())
-
-
-def _usable(part: types.Part) -> bool:
-    if part.thought:
-        return False
-    return bool(part.text) if part.text is not None else True
 
 
 def _answers(part: types.Part) -> str | None:

@@ -9,7 +9,7 @@ from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import answer_calls, run_approved
 from adk_nb.runtime.approvals import take_answers
-from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
 
@@ -38,18 +38,19 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
 async def _ask_and_run(
     ctx: InvocationContext, spec: LlmSpec, offered: Sequence[BaseTool], tools: dict[str, BaseTool]
 ) -> AsyncGenerator[Event, None]:
-    asked = 0
+    asked, long_running = 0, {tool.name for tool in offered if tool.is_long_running}
     while not ctx.end_invocation:
         if asked == spec.max_iterations:
             yield _too_many(ctx, spec)
             return
         asked += 1
-        request = await build_request(ctx, spec, offered)
+        context = Context(ctx)
+        request = await build_request(ctx, spec, offered, context)
         answer: Event | None = None
-        async with aclosing(call_model(ctx, spec, request)) as events:
+        async with aclosing(call_model(ctx, spec, request, context)) as events:
             async for event in events:
-                if not event.partial:
-                    mark_long_running(event, tools)
+                if long_running and not event.partial:
+                    mark_long_running(event, long_running)
                 yield event
                 answer = event
         if answer is None or not answer.get_function_calls():

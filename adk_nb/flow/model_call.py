@@ -12,13 +12,14 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.tools.base_tool import BaseTool
 
 NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
 
 
-async def call_model(ctx: InvocationContext, spec: LlmSpec, request: LlmRequest) -> AsyncGenerator[Event, None]:
-    """Ask the model.
+async def call_model(
+    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context
+) -> AsyncGenerator[Event, None]:
+    """Ask the model. What was written to `context` lands on the whole event.
 
     Yields:
         The pieces as they come when the run streams (`partial=True`, one id for all), then one whole event with the
@@ -29,7 +30,6 @@ async def call_model(ctx: InvocationContext, spec: LlmSpec, request: LlmRequest)
         Exception: What the model raised, unless a callback answered in its place.
     """
     ctx.count_llm_call()
-    context = Context(ctx)
     event_id = clock.new_id()
     said: list[str] = []
     whole = False
@@ -113,13 +113,15 @@ def _identified(content: types.Content) -> types.Content:
     """
     taken: set[str] = set()
     parts = list(content.parts or ())
+    changed = False
     for index, part in enumerate(parts):
         if call := part.function_call:
             if not call.id or call.id in taken:
                 call = call.model_copy(update={"id": f"adk-{clock.new_id()}"})
                 parts[index] = part.model_copy(update={"function_call": call})
+                changed = True
             taken.add(call.id or "")
-    return content.model_copy(update={"parts": parts}) if parts != content.parts else content
+    return content.model_copy(update={"parts": parts}) if changed else content
 
 
 def _says_nothing(event: Event) -> bool:
@@ -128,12 +130,7 @@ def _says_nothing(event: Event) -> bool:
     return not any((not part.thought and (part.text or "").strip()) or part.text is None for part in event.parts)
 
 
-def mark_long_running(event: Event, tools: dict[str, BaseTool]) -> None:
-    """Note which of the event's calls are answered from outside the run."""
-    later = {
-        call.id
-        for call in event.get_function_calls()
-        if call.id and (tool := tools.get(call.name or "")) and tool.is_long_running
-    }
-    if later:
+def mark_long_running(event: Event, names: set[str]) -> None:
+    """Note which of the event's calls are answered from outside the run: those of the tools in `names`."""
+    if later := {call.id for call in event.get_function_calls() if call.id and call.name in names}:
         event.long_running_tool_ids = later

@@ -6,25 +6,27 @@ from adk_nb import types
 from adk_nb.flow.contents import contents_for
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.runtime.context import Context
+from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
 
 _NO_SETTINGS = types.GenerateContentConfig()
 
 
-async def build_request(ctx: InvocationContext, spec: LlmSpec, tools: Sequence[BaseTool]) -> LlmRequest:
-    """The request for the next model call of `spec`.
+async def build_request(
+    ctx: InvocationContext, spec: LlmSpec, tools: Sequence[BaseTool], context: Context
+) -> LlmRequest:
+    """The request for the next model call of `spec`. `context` is what its tools are handed to prepare it.
 
     System instruction: the agent's own, then who it is; joined by blank lines.
 
     Raises:
         StateKeyError: The instruction names a state key that is not there.
     """
-    context = Context(ctx)
     settings = spec.generate_content_config or _NO_SETTINGS
     request = LlmRequest(model=spec.canonical_model.model, config=settings.model_copy())
-    request.append_instructions([one for one in (await spec.instruction_for(context), _identity(spec)) if one])
+    told = await spec.instruction_for(ReadonlyContext(ctx))
+    request.append_instructions([told, _identity(spec)] if told else [_identity(spec)])
     for tool in tools:
         await tool.process_llm_request(tool_context=context, llm_request=request)
     request.contents = contents_for(ctx.session, spec.name, ctx.branch)

@@ -81,7 +81,7 @@ class State(MutableMapping[str, Any]):
 
 
 def committed(delta: dict[str, Any]) -> dict[str, Any]:
-    """What of `delta` is kept: all but `temp:` keys; lists and dicts as copies, since their writer may change them later.
+    """What of `delta` is kept: all but `temp:` keys. Lists and dicts are copied: their writer may change them later.
 
     Raises:
         ConfigurationError: A value is not JSON.
