@@ -179,13 +179,13 @@ class Gemini(BaseLlm):
         try:
             yield
         except APIError as error:
-            raise self._refused(error, model) from error
+            raise self._refused(error, model) from self._cause(error)
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise self._late(error, model, stream) from error
         except (httpx2.HTTPError, OSError) as error:
             why = f"{type(error).__name__}: {self._safe(str(error))}"
             said = stream.broken(why) if stream else f"the service of model {model!r} cannot be reached ({why})"
-            raise ModelError(f"{said}; look at the network and at base_url") from error
+            raise ModelError(f"{said}; look at the network and at base_url") from self._cause(error)
         except GoogleAuthError as error:
             raise MissingKeyError(
                 f"model {model!r} goes through Vertex AI, which refused your credentials ({self._safe(str(error))}); "
@@ -195,9 +195,11 @@ class Gemini(BaseLlm):
             sent = f"{error}: {error.doc}" if isinstance(error, json.JSONDecodeError) else str(error)
             raise UnexpectedModelAnswer(
                 f"the service of model {model!r} sent what is no answer of its API: {self._safe(sent)}; ask again"
-            ) from error
+            ) from self._cause(error)
         except ValueError as error:
-            raise ConfigurationError(f"model {model!r} cannot be asked this: {self._safe(str(error))}") from error
+            raise ConfigurationError(
+                f"model {model!r} cannot be asked this: {self._safe(str(error))}"
+            ) from self._cause(error)
 
     def _refused(self, error: APIError, model: str) -> ModelHTTPError:
         body = ": ".join(str(one) for one in (error.status, error.message) if one)
@@ -211,6 +213,10 @@ class Gemini(BaseLlm):
             return ModelTimeoutError(f"no connection to the service of model {model!r} {within}; look at the network")
         said = stream.broken("nothing more came in time") if stream else f"model {model!r} did not answer in time"
         return ModelTimeoutError(f"{said}; raise Gemini(timeout={self.timeout:g}) if it needs longer")
+
+    def _cause(self, error: Exception) -> Exception | None:
+        """The error, for the traceback; None when what it says is too long, or not to be shown."""
+        return error if self._safe(str(error)) == str(error) else None
 
     def _safe(self, text: str) -> str:
         """`text`, cut, without the key and without what URLs carry after a question mark."""

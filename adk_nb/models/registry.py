@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
-from adk_nb.errors import ModelNotFoundError
+from adk_nb.errors import ModelNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.google_access import GEMINI_NAMES, key_from_environment, uses_vertex
 
@@ -87,6 +87,7 @@ def _find(model: str) -> tuple[type[BaseLlm], str]:
         if any(re.fullmatch(pattern, model) for pattern in entry.patterns):
             return entry.load(), model
     known = [name for entry in entries for name in entry.spelled]
-    raise ModelNotFoundError(
-        "model", model, known, hint="for one of your own, pass the model itself or LLMRegistry.register its class"
+    own = (
+        "" if closest(model, known) else "for one of your own, pass the model itself or LLMRegistry.register its class"
     )
+    raise ModelNotFoundError("model", model, known, hint=own)
