@@ -1,0 +1,50 @@
+"""Who a line of `%chat` is for: does its first word name an agent, misspell one, or is it text?"""
+
+from collections.abc import Sequence
+
+from adk_nb.errors import AgentNotFoundError
+
+_EVERYDAY = (
+    "a about after again all also am an and any are as ask at be been before but by can could did do does each for from"
+    " get give had has have he hello help her here hey hi him his how i if in into is it its just let like list make"
+    " may me might more most my no not now of on one or other our out over please say see shall she should show so some"
+    " such tell than thank that the their them then there these they this those to too two up us use very was we well"
+    " were what when where which while who whom whose why will with would write yes yet you your"
+)
+_FUNCTION_WORDS = frozenset(_EVERYDAY.split())
+
+
+def first_word_names(word: str, known: Sequence[str]) -> bool:
+    """Whether `word` is one of the agents in `known`.
+
+    Raises:
+        AgentNotFoundError: It is none, and so like one that it must be a slip.
+    """
+    if word in known:
+        return True
+    if any(_is_slip(word, name) for name in known):
+        hint = "if it is the beginning of your text, write `--` before it"
+        raise AgentNotFoundError("agent", word, known, hint=hint)
+    return False
+
+
+def _is_slip(word: str, name: str) -> bool:
+    """At most two letters off, less in a short name; the first in the same case; no word of everyday English."""
+    if word.lower() in _FUNCTION_WORDS or word[:1].isupper() != name[:1].isupper():
+        return False
+    return _distance(word, name) <= min(2, (len(name) - 1) // 2)
+
+
+def _distance(left: str, right: str) -> int:
+    """Letters to add, drop, change or swap with their neighbour (optimal string alignment)."""
+    before: list[int] = []
+    last = list(range(len(right) + 1))
+    for row, one in enumerate(left, 1):
+        now = [row]
+        for column, other in enumerate(right, 1):
+            cost = min(last[column] + 1, now[-1] + 1, last[column - 1] + (one != other))
+            if row > 1 < column and one == right[column - 2] and left[row - 2] == other:
+                cost = min(cost, before[column - 2] + 1)
+            now.append(cost)
+        before, last = last, now
+    return last[-1]

@@ -1,0 +1,290 @@
+"""The one parser of all magic lines, and the help that is written from it."""
+
+import argparse
+import io
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from adk_nb.errors import InputError, closest
+
+_CAPTURE = re.compile(r"\s*([^\W\d]\w*)\s*<<(?:\s+|$)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One option of a magic."""
+
+    name: str
+    """The long name, without dashes."""
+    help: str
+    short: str = ""
+    """One letter."""
+    value: str = ""
+    """What help calls its value; empty: it takes none."""
+    bare: str | None = None
+    """Its value when it is given without one; then a value is only taken after `=`."""
+    many: bool = False
+    """It may be given several times."""
+    convert: Callable[[str], Any] = str
+    """Text -> value; raises InputError with what is wrong with it."""
+    names: str = ""
+    """What completes its value: `agent`, `tool`, `model`, `session`, `state`, or the values themselves with `|`."""
+
+    @property
+    def spelled(self) -> list[str]:
+        return ([f"-{self.short}"] if self.short else []) + [f"--{self.name}"]
+
+    @property
+    def usage(self) -> str:
+        said = ", ".join(self.spelled)
+        if not self.value:
+            return said
+        return f"{said}[={self.value}]" if self.bare is not None else f"{said} {self.value}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """What a magic takes beside options."""
+
+    name: str
+    help: str
+    needed: bool = False
+    many: bool = False
+    names: str = ""
+    """What completes it, as in `Option.names`."""
+
+
+class Grammar:
+    """What may stand on the line of one magic.
+
+    Args:
+        name: The magic's, without `%`.
+        purpose: One line.
+        examples: Cells to copy.
+        words: In order; only the last may take many.
+        options: In the order help shows them.
+        twin: The same in Python.
+        takes_text: Its line form ends in free text: quotes and `#` mean nothing there.
+        cells: It is mostly used with `%%`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        purpose: str,
+        *,
+        examples: list[str],
+        words: list[Word] | None = None,
+        options: list[Option] | None = None,
+        twin: str = "",
+        takes_text: bool = False,
+        cells: bool = False,
+    ) -> None:
+        self.name = name
+        self.purpose = purpose
+        self.examples = examples
+        self.words = words or []
+        self.options = options or []
+        self.twin = twin
+        self.takes_text = takes_text
+        self.cells = cells
+        self._spelled = {word: option for option in self.options for word in option.spelled}
+
+    def parse(
+        self, line: str, cell: str | None = None, *, leads: Callable[[str], bool] | None = None
+    ) -> argparse.Namespace:
+        """What was typed.
+
+        Args:
+            line: The rest of the magic's line.
+            cell: The lines below it; None for `%`.
+            leads: For free text: whether its first word is a name, after which options may follow too.
+
+        Returns:
+            Each option and word by its name (`output_key`); `text`, the cell or the free text; `capture`, the name
+            before `<<`; `silent`, whether the line ended in `;`; `mark`, how the magic was written; `plain`, whether
+            `--` said that all the rest is text.
+
+        Raises:
+            InputError: The line does not fit.
+        """
+        mark = ("%" if cell is None else "%%") + self.name
+        line, silent = _without_semicolon(line.strip())
+        line, capture = self._captured(line)
+        free = self.takes_text and cell is None
+        words, text, plain = self._free(line, mark, leads) if free else ([*self._words(line, mark)], "", False)
+        asked = self._parser(mark, free).parse_intermixed_args(self._checked(words, mark))
+        asked.text = text if cell is None else cell
+        asked.capture, asked.silent, asked.mark, asked.plain = capture, silent, mark, plain
+        return asked
+
+    def option(self, word: str) -> Option | None:
+        """The option that `word` (`-m`, `--model`, `--model=x`) names."""
+        return self._spelled.get(word.partition("=")[0])
+
+    @property
+    def help(self) -> str:
+        """What `%name?` shows."""
+        mark = ("%%" if self.cells else "%") + self.name
+        usage = " ".join([mark, *(_in_usage(word) for word in self.words)])
+        if self.options:
+            usage += " [options]"
+        if self.takes_text:
+            usage += " text"
+        rows = [(word.name, word.help) for word in self.words] + [(one.usage, one.help) for one in self.options]
+        width = max((len(row[0]) for row in rows), default=0)
+        told = [self.purpose, "", f"    {usage}", "", "Examples:", ""]
+        for example in self.examples:
+            told += ["    " + one for one in example.splitlines()] + [""]
+        if rows:
+            told += ["Words and options:", ""] + [f"    {left:<{width}}  {right}" for left, right in rows] + [""]
+        if self.twin:
+            told += [f"In Python: {self.twin}"]
+        return "\n".join(told).rstrip() + "\n"
+
+    def _captured(self, line: str) -> tuple[str, str | None]:
+        found = _CAPTURE.match(line) if self.takes_text else None
+        return (line[found.end() :], found[1]) if found else (line, None)
+
+    def _words(self, line: str, mark: str) -> Iterator[str]:
+        for word, _, _ in _split(line, mark):
+            if word is None:
+                return
+            yield word
+
+    def _free(self, line: str, mark: str, leads: Callable[[str], bool] | None) -> tuple[list[str], str, bool]:
+        """Options first, then text that is taken as it stands."""
+        words: list[str] = []
+        led = leads is None
+        takes_value = False
+        start = 0
+        pieces = _split(line, mark, comments=False)
+        while (start := _next_word(line, start)) < len(line):
+            rest = line[start:]
+            if not takes_value and not _is_option(rest):
+                first = rest.split(maxsplit=1)[0]
+                if led or leads is None or not leads(first):
+                    return words, rest, False
+                led = True
+                words.append(first)
+                start += len(first)
+                pieces = _split(line, mark, comments=False, start=start)
+                continue
+            word, _, start = next(pieces)
+            if word == "--" and not takes_value:
+                return words, line[start:].strip(), True
+            words.append(word or "")
+            option = None if takes_value else self.option(word or "")
+            takes_value = bool(option and option.value and option.bare is None and "=" not in (word or ""))
+        return words, "", False
+
+    def _checked(self, words: list[str], mark: str) -> list[str]:
+        """`words` for argparse, each option known and, where it may be bare, with its value."""
+        made: list[str] = []
+        is_value = False
+        for place, word in enumerate(words):
+            if is_value or not _is_option(word):
+                made.append(word)
+                is_value = False
+                continue
+            if word == "--":
+                return made + words[place:]
+            option = self.option(word)
+            if option is None:
+                raise self._unknown(word, mark)
+            if option.bare is not None and "=" not in word:
+                word = f"--{option.name}={option.bare}"
+            made.append(word)
+            is_value = bool(option.value and "=" not in word)
+        return made
+
+    def _unknown(self, word: str, mark: str) -> InputError:
+        name = word.partition("=")[0]
+        near = closest(name, self._spelled) if len(name) > 2 else None
+        told = f"; did you mean {near}?" if near else ";"
+        return InputError(f"{mark} has no option {name}{told} see {mark}?")
+
+    def _parser(self, mark: str, free: bool) -> "_Parser":
+        parser = _Parser(mark)
+        for word in self.words:
+            many = "+" if word.needed else "*"
+            one = None if word.needed else "?"
+            if not (free and word.many):
+                parser.add_argument(word.name.lower(), nargs=many if word.many else one, metavar=word.name)
+        for option in self.options:
+            said: dict[str, Any] = {"action": "store_true"}
+            if option.value:
+                said = {"action": "append" if option.many else "store", "metavar": option.value}
+                said["type"] = option.convert
+            parser.add_argument(*option.spelled, **said)
+        return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse that neither prints nor exits."""
+
+    def __init__(self, mark: str) -> None:
+        super().__init__(prog=mark, add_help=False, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        message = message.replace("the following arguments are required: ", "what is missing is ")
+        message = re.sub(r"^argument (-\w/)?", "", message)
+        message = message.replace("unrecognized arguments: ", "there is no place for ")
+        raise InputError(f"{self.prog}: {message}; see {self.prog}?")
+
+
+def whole_number(text: str) -> int:
+    """A number above zero, as an option's value."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above zero")
+    return int(text)
+
+
+def always_or_never(text: str) -> str:
+    """The value of `--confirm`."""
+    if text not in ("always", "never"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither always nor never; for a condition write @tool(confirm=lambda amount: amount > 100)"
+        )
+    return text
+
+
+def names_in(text: str) -> list[str]:
+    """`a,b` as a list of names."""
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _split(line: str, mark: str, *, comments: bool = True, start: int = 0) -> Iterator[tuple[str | None, int, int]]:
+    """The words of `line` by the shell's rules, each with where it starts and ends. `#` before a word ends the line."""
+    stream = io.StringIO(line)
+    stream.seek(start)
+    lexer = shlex.shlex(stream, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    while (at := _next_word(line, stream.tell())) < len(line):
+        if comments and line[at] == "#":
+            return
+        try:
+            word = lexer.get_token()
+        except ValueError as error:
+            raise InputError(f"{mark}: a quote is opened and not closed in: {line}") from error
+        yield word, at, stream.tell()
+
+
+def _next_word(line: str, start: int) -> int:
+    return len(line) - len(line[start:].lstrip())
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and len(word) > 1 and not word[1].isspace()
+
+
+def _without_semicolon(line: str) -> tuple[str, bool]:
+    return (line[:-1].rstrip(), True) if line.endswith(";") else (line, False)
+
+
+def _in_usage(word: Word) -> str:
+    name = f"{word.name}..." if word.many else word.name
+    return name if word.needed else f"[{name}]"

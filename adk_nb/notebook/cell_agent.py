@@ -1,0 +1,50 @@
+"""The agent that a `%%agent` cell defines: its tools are looked up by name and its braces filled in at each turn."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
+
+from pydantic import PrivateAttr
+
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.notebook.templates import Template
+from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.tools.base_tool import BaseTool
+
+
+class Names(Protocol):
+    """What such an agent asks its notebook."""
+
+    def tools_named(self, names: Sequence[str], /) -> list[BaseTool]: ...
+    def is_key(self, name: str, /) -> bool: ...
+
+
+class CellAgent(LlmAgent):
+    """An LlmAgent in all respects. What is assigned to its `tools` or `instruction` in Python counts from then on."""
+
+    _names: Names | None = PrivateAttr(default=None)
+    _tool_names: tuple[str, ...] = PrivateAttr(default=())
+    _found: list[Any] | None = PrivateAttr(default=None)
+    """The tools as last looked up; other ones in `tools` were put there by hand."""
+    _source: str = PrivateAttr(default="")
+    _written: Template | None = PrivateAttr(default=None)
+
+    def bind(self, names: Names, tools: Sequence[str], written: Template | None) -> Self:
+        """Look `tools` up in `names` from now on, and fill `written` in instead of the instruction."""
+        self._names, self._tool_names, self._found = names, tuple(tools), self.tools
+        self._source, self._written = str(self.instruction), written
+        return self
+
+    async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
+        """Its tools as they are defined now.
+
+        Raises:
+            ToolNotFoundError: One is not defined.
+        """
+        if self._names and self.tools is self._found:
+            self.tools = self._found = list[Any](self._names.tools_named(self._tool_names))
+        return await super().canonical_tools(ctx)
+
+    async def instruction_for(self, ctx: ReadonlyContext, /) -> str:
+        if self._names and self._written and self.instruction == self._source:
+            return self._written.fill(ctx.session.state, self._names.is_key)
+        return await super().instruction_for(ctx)

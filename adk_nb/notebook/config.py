@@ -1,0 +1,82 @@
+"""`%config AdkNb`: what can be set for a whole notebook."""
+
+import asyncio
+import os
+import sys
+from typing import Any
+
+from traitlets import Bool, Enum, Unicode, observe
+from traitlets.config import Configurable
+
+from adk_nb.errors import UserError
+from adk_nb.lazy import require
+from adk_nb.models.google_access import key_from_environment, uses_vertex
+
+DEFAULT_MODEL = "ADK_NB_DEFAULT_MODEL"
+"""The environment variable that `models.registry.default_model` reads first."""
+
+
+class AdkNb(Configurable):
+    """Settings: `%config AdkNb.model = "offline"` in a cell, or `c.AdkNb.model` in ipython_config.py for good."""
+
+    model = Unicode("", help="Model of agents that name none. Empty: Gemini when there is a key, else offline.").tag(
+        config=True
+    )
+    display = Enum(
+        ("auto", "static", "off"), "auto", help="Show runs live where a page can (auto), only as saved, or not at all."
+    ).tag(config=True)
+    confirm = Enum(
+        ("ask", "yes", "no"), "ask", help="What %chat does about approvals: leave them open, approve, or reject all."
+    ).tag(config=True)
+    nest_asyncio = Bool(
+        False, help="Let cells call asyncio.run(...), with nest-asyncio2. Stays on until the kernel restarts."
+    ).tag(config=True)
+
+    def __init__(self, **said: Any) -> None:
+        self._given_model = os.environ.get(DEFAULT_MODEL)
+        super().__init__(**said)
+
+    @observe("model")
+    def _set_model(self, change: Any) -> None:
+        if change.new:
+            os.environ[DEFAULT_MODEL] = change.new
+        else:
+            self.give_back()
+
+    @observe("nest_asyncio")
+    def _nest(self, change: Any) -> None:
+        if not change.new:
+            return
+        try:
+            require("nest_asyncio2", extra="nest").apply(_running_loop())
+        except UserError:
+            self.nest_asyncio = False
+            raise
+
+    def give_back(self) -> None:
+        """Leave the default model to what the environment said before."""
+        if self._given_model is None:
+            os.environ.pop(DEFAULT_MODEL, None)
+        else:
+            os.environ[DEFAULT_MODEL] = self._given_model
+
+    @property
+    def model_in_words(self) -> str:
+        """The model of agents that name none, and why it is that one; loads no model."""
+        if named := os.environ.get(DEFAULT_MODEL, "").strip():
+            return named
+        return "gemini-2.5-flash (key found)" if key_from_environment() or uses_vertex() else "offline (no key)"
+
+
+def hint_at_nesting(result: Any) -> None:
+    """After a cell that failed because it called asyncio.run: one line with the two ways out."""
+    error = result.error_in_exec
+    if isinstance(error, RuntimeError) and "asyncio.run() cannot be called from a running event loop" in str(error):
+        sys.stderr.write("adk_nb: write `await main()` in the cell, or type: %config AdkNb.nest_asyncio = True\n")
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -1,0 +1,89 @@
+"""What a cell has defined, as it was written, and in words how one version differs from the last."""
+
+import difflib
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.tools.base_tool import BaseTool
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentDefinition:
+    """One version of an agent."""
+
+    name: str
+    version: int = 1
+    cell: int
+    """n of `In[n]`."""
+    instruction: str
+    model: str = ""
+    model_object: BaseLlm | None = None
+    """The model itself, where a variable was named."""
+    tools: tuple[str, ...] = ()
+    description: str = ""
+    output_key: str | None = None
+    max_iterations: int | None = None
+    raw: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The notebook variables in the instruction, as text."""
+
+    @property
+    def digest(self) -> str:
+        """Of all that makes it behave as it does: equal for equal cells."""
+        return _digest(
+            [
+                self.instruction, self.model, str(id(self.model_object)), *self.tools, self.description,
+                str(self.output_key), str(self.max_iterations), str(self.raw),
+                *(f"{key}={text}" for key, text in self.variables.items()),
+            ]
+        )  # fmt: skip
+
+    def changes_from(self, old: "AgentDefinition") -> str:
+        """What is different from `old`, in words; empty if nothing is."""
+        told: list[str] = []
+        if self.instruction != old.instruction:
+            told.append(f"instruction {_lines_changed(old.instruction, self.instruction)}")
+        if (self.model, id(self.model_object)) != (old.model, id(old.model_object)):
+            told.append(f"model {old.model or 'default'} -> {self.model or 'default'}")
+        if self.tools != old.tools:
+            told.append(f"tools {_names_changed(old.tools, self.tools)}")
+        told += [f"{{{{{one}}}}}" for one, text in self.variables.items() if old.variables.get(one, text) != text]
+        for one in ("description", "output_key", "max_iterations", "raw"):
+            if getattr(self, one) != getattr(old, one):
+                told.append(one.replace("_", "-"))
+        return ", ".join(told)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolDefinition:
+    """One version of a tool."""
+
+    tool: BaseTool
+    version: int = 1
+    cell: int | None
+    """n of `In[n]`; None if it was not made in a `%%tool` or `%tool` cell."""
+    digest: str
+    """Of its source and options."""
+
+
+def digest_of_tool(source: str, *options: object) -> str:
+    """Equal for equal source and options."""
+    return _digest([source, *map(repr, options)])
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _lines_changed(old: str, new: str) -> str:
+    changes = list(difflib.ndiff(old.splitlines(), new.splitlines()))
+    more = sum(line.startswith("+ ") for line in changes)
+    less = sum(line.startswith("- ") for line in changes)
+    return " ".join([f"+{more}"] * bool(more) + [f"-{less}"] * bool(less)) + (" lines" if more + less != 1 else " line")
+
+
+def _names_changed(old: tuple[str, ...], new: tuple[str, ...]) -> str:
+    told = [f"+{one}" for one in new if one not in old] + [f"-{one}" for one in old if one not in new]
+    return " ".join(told) or "in another order"

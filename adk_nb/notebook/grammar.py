@@ -1,0 +1,153 @@
+"""What may stand on the line of each magic: names, options, examples. Help and completion are made from it."""
+
+from adk_nb.notebook.arguments import Grammar, Option, Word, always_or_never, names_in, whole_number
+
+_SESSION = Option(name="session", short="s", value="NAME", help="another session than the current one", names="session")
+_ANSWERS = [
+    Option(name="yes", help="approve"),
+    Option(name="no", help="reject; the agent is told"),
+]
+
+AGENT = Grammar(
+    "agent",
+    "Define an agent: the name on the line, its instruction below. Run the cell again to change it.",
+    cells=True,
+    examples=[
+        "%%agent weather -t get_weather\nAnswer in one sentence.\nAlways call get_weather; never guess.",
+        "%%agent guide --model gemini-2.5-flash --output-key plan\nPlan a trip for {user:name?} within {budget} euros.",
+        "%%agent planner --root\nThe season table is:\n{{season_table}}",
+    ],
+    words=[Word(name="NAME", help="a Python name; the variable of that name is the agent", needed=True, names="agent")],
+    options=[
+        Option(name="model", short="m", value="MODEL", help="a model, or a variable that holds one", names="model"),
+        Option(
+            name="tools",
+            short="t",
+            value="a,b",
+            help="tools by name; those defined later count too",
+            names="tool",
+            convert=names_in,
+        ),
+        Option(name="description", value="TEXT", help="what it is good at, for other agents"),
+        Option(name="output-key", value="KEY", help="where in the state its answers are kept", names="state"),
+        Option(name="max-iterations", value="N", help="model calls in one turn (16)", convert=whole_number),
+        Option(name="raw", help="take braces in the instruction as they are"),
+        Option(name="root", help="it gets the lines of %chat that name no agent"),
+    ],
+    twin='weather = LlmAgent(name="weather", instruction="...", tools=[get_weather])',
+)
+
+TOOL = Grammar(
+    "tool",
+    "Run the cell as Python; the functions it defines become tools. On one line: make functions that exist tools.",
+    cells=True,
+    examples=[
+        '%%tool\ndef get_weather(city: str) -> dict:\n    """Weather for a city."""\n    return {"temp_c": 21}',
+        '%%tool --confirm\ndef refund(order_id: str, amount: float) -> dict:\n    """Refund an order."""\n'
+        '    return {"order_id": order_id, "refunded": amount}',
+        "%tool get_weather to_fahrenheit",
+    ],
+    words=[Word(name="NAME", help="the tool's name, or the functions that become tools", many=True, names="function")],
+    options=[
+        Option(
+            name="confirm",
+            value="always|never",
+            bare="always",
+            help="ask a person before it runs",
+            names="always|never",
+            convert=always_or_never,
+        ),
+        Option(name="thread", help="run it on a worker thread, not in the cell's"),
+        Option(name="only", value="f,g", help="only these functions become tools", convert=names_in),
+        Option(name="rename", value="a=b", help="the model knows function a as b", many=True),
+    ],
+    twin="@tool, @tool(confirm=True)",
+)
+
+CHAT = Grammar(
+    "chat",
+    "Say something to an agent and watch what it does.",
+    takes_text=True,
+    examples=[
+        "%chat weather Is it warmer in Paris or in Oslo?",
+        "%%chat ans << weather\nPlan a weekend for these places:\n{{places}}",
+        "ans = %chat -s second --new weather Hello",
+    ],
+    words=[Word(name="AGENT", help="who is asked; left out: the root agent, the only one, or the last", names="agent")],
+    options=[
+        _SESSION,
+        Option(name="new", help="start a fresh session; it becomes the current one"),
+        Option(name="quiet", short="q", help="no live view, only the reply"),
+        Option(name="yes", help="approve what comes up in this turn"),
+        Option(name="no", help="reject what comes up in this turn"),
+        Option(name="ask", help="leave approvals open, whatever %config AdkNb.confirm says"),
+        Option(name="raw", help="take {{braces}} as they are"),
+    ],
+    twin='Chat(weather).ask("Is it warmer in Paris or in Oslo?")',
+)
+
+AGENTS = Grammar(
+    "agents",
+    "List the agents of this notebook.",
+    examples=["%agents", "%agents --show weather", "%agents --rm weather"],
+    options=[
+        Option(name="show", value="NAME", help="the cell that defines it", names="agent"),
+        Option(name="rm", value="NAME", help="forget it; its sessions stay", names="agent"),
+    ],
+)
+
+TOOLS = Grammar(
+    "tools",
+    "List the tools of this notebook.",
+    examples=["%tools", "%tools --schema get_weather", "weather.tools"],
+    options=[Option(name="schema", value="NAME", help="what the model is told of it, as JSON", names="tool")],
+)
+
+STATE = Grammar(
+    "state",
+    "Show or change the state of the session.",
+    examples=["%state", '%state budget=400 user:name="Ada" places=\'["Oslo", "Rome"]\'', "%state --del budget"],
+    words=[
+        Word(name="KEY", help="key=value sets it (JSON, else text); a key alone shows it", many=True, names="state")
+    ],
+    options=[
+        _SESSION,
+        Option(name="del", value="KEY", help="delete it", many=True, names="state"),
+        Option(name="json", help="all of it as JSON"),
+        Option(name="diff", help="what each event changed"),
+    ],
+    twin='chat.state["budget"] = 400',
+)
+
+TRACE = Grammar(
+    "trace",
+    "Show the events of the session.",
+    examples=["%trace", "%trace --last", "%trace --raw 3"],
+    options=[
+        _SESSION,
+        Option(name="last", help="only those of the last reply"),
+        Option(name="raw", value="N", help="event N as JSON", convert=whole_number),
+    ],
+    twin="chat.events, reply.events",
+)
+
+CONFIRM = Grammar(
+    "confirm",
+    "List the approvals that are open, or answer them.",
+    examples=[
+        "%confirm",
+        "%confirm --yes",
+        '%confirm --edit amount=100 --yes --reason "half, as agreed"',
+    ],
+    words=[Word(name="ID", help="which one: its number in the list, its id, or its tool", names="approval")],
+    options=[
+        _SESSION,
+        *_ANSWERS,
+        Option(name="all", help="answer all that are open"),
+        Option(name="edit", value="k=v", help="change an argument first (JSON, else text)", many=True),
+        Option(name="reason", value="TEXT", help="why; the agent is told"),
+    ],
+    twin="chat.pending, chat.approve(id, amount=100), chat.reject(id, reason=...)",
+)
+
+GRAMMARS = {one.name: one for one in (AGENT, TOOL, CHAT, AGENTS, TOOLS, STATE, TRACE, CONFIRM)}

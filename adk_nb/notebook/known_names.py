@@ -1,0 +1,64 @@
+"""The names there are, by kind: what completion proposes."""
+
+import inspect
+from collections.abc import Callable
+
+from adk_nb.errors import ModelNotFoundError
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.registry import LLMRegistry
+from adk_nb.notebook.notebook import Notebook
+from adk_nb.runtime.approvals import pending
+
+_OF_IPYTHON = ("In", "Out", "exit", "quit", "open", "get_ipython")
+
+
+def known_names(notebook: Notebook, kind: str) -> list[str]:
+    """Names of that kind, in the order to propose them; empty if nothing is known of it."""
+    return _KINDS[kind](notebook) if kind in _KINDS else []
+
+
+def _models(notebook: Notebook) -> list[str]:
+    held = [one for one, value in notebook.variables.items() if isinstance(value, BaseLlm) and one[0] != "_"]
+    try:
+        LLMRegistry.resolve("")
+    except ModelNotFoundError as error:  # it names those that it knows
+        return [*error.known, *held]
+    return held
+
+
+def _functions(notebook: Notebook) -> list[str]:
+    own = _variables(notebook)
+    return [one for one in own if inspect.isroutine(notebook.variables[one])]
+
+
+def _variables(notebook: Notebook) -> list[str]:
+    return sorted(
+        one
+        for one, value in notebook.variables.items()
+        if one[0] != "_" and one not in _OF_IPYTHON and not inspect.ismodule(value)
+    )
+
+
+def _state(notebook: Notebook) -> list[str]:
+    answers = {one.output_key for one in notebook.definitions.values() if one.output_key}
+    return sorted({*notebook.sessions.state(), *notebook.sessions.keys, *answers})
+
+
+def _sessions(notebook: Notebook) -> list[str]:
+    return sorted({*notebook.sessions.names, notebook.sessions.current})
+
+
+def _approvals(notebook: Notebook) -> list[str]:
+    return [str(number) for number, _ in enumerate(pending(notebook.sessions.events()), 1)]
+
+
+_KINDS: dict[str, Callable[[Notebook], list[str]]] = {
+    "agent": lambda notebook: notebook.agent_names,
+    "approval": _approvals,
+    "function": _functions,
+    "model": _models,
+    "session": _sessions,
+    "state": _state,
+    "tool": lambda notebook: notebook.tool_names,
+    "variable": _variables,
+}

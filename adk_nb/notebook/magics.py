@@ -1,0 +1,265 @@
+"""The magics: parse the line, call one function, hand back what shows itself."""
+
+# pyright: basic
+# IPython's shells and Magics are untyped, and what is loaded late has no type here.
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+
+import adk_nb
+from adk_nb.errors import InputError
+from adk_nb.lazy import face
+from adk_nb.notebook import completion, lines
+from adk_nb.notebook.addressee import first_word_names
+from adk_nb.notebook.arguments import Grammar
+from adk_nb.notebook.config import AdkNb, hint_at_nesting
+from adk_nb.notebook.grammar import AGENT, AGENTS, CHAT, CONFIRM, STATE, TOOL, TOOLS, TRACE
+from adk_nb.notebook.place import is_being_tested
+
+_KEPT = "adk_nb"
+"""The attribute of the shell that holds its notebook: one for each shell, and it outlives %reload_ext."""
+
+# What stands on the runtime is loaded when a cell first needs it: %load_ext is to cost nothing.
+_late, _ = face(
+    __name__,
+    {
+        "AgentDefinition": "adk_nb.notebook.definitions",
+        "Notebook": "adk_nb.notebook.notebook",
+        "known_names": "adk_nb.notebook.known_names",
+        "reports": "adk_nb.notebook.reports",
+        "session_keys": "adk_nb.notebook.session_keys",
+        "tool_cell": "adk_nb.notebook.tool_cell",
+        "turns": "adk_nb.notebook.turns",
+    },
+)
+
+
+def _helps(grammar: Grammar) -> Callable[[Any], Any]:
+    def set_help(magic: Any) -> Any:
+        magic.__doc__ = grammar.help
+        return magic
+
+    return set_help
+
+
+@magics_class
+class AdkMagics(Magics):
+    """The magics of one shell."""
+
+    shell: Any
+
+    def __init__(self, shell: Any, settings: AdkNb) -> None:
+        super().__init__(shell)
+        self.settings = settings
+
+    @property
+    def notebook(self) -> Any:
+        """What this notebook has defined."""
+        if getattr(self.shell, _KEPT, None) is None:
+            setattr(self.shell, _KEPT, _late("Notebook")(self.shell.user_ns))
+        return getattr(self.shell, _KEPT)
+
+    def names(self, kind: str, /) -> Any:
+        """What completion proposes."""
+        return _late("known_names")(self.notebook, kind)
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(AGENT)
+    def agent(self, line: str, cell: str | None = None) -> Any:
+        asked = AGENT.parse(line, cell)
+        if cell is None or not cell.strip():
+            raise InputError(f"%%agent {asked.name} has no instruction; write it below the line, see %%agent?")
+        notebook = self.notebook
+        model = asked.model or ""
+        wanted = _late("AgentDefinition")(
+            name=asked.name,
+            cell=self.shell.execution_count,
+            instruction=cell.strip("\n"),
+            model=model,
+            model_object=notebook.model_named(model) if model else None,
+            tools=tuple(dict.fromkeys(asked.tools or ())),
+            description=asked.description or "",
+            output_key=asked.output_key,
+            max_iterations=asked.max_iterations,
+            raw=asked.raw,
+        )
+        return _shown(notebook.define_agent(wanted, root=asked.root), asked)
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(TOOL)
+    def tool(self, line: str, cell: str | None = None) -> Any:
+        __tracebackhide__ = True
+        asked = TOOL.parse(line, cell)
+        if cell is not None and not cell.strip():
+            raise InputError("%%tool: the cell is empty; write a function below the line, see %%tool?")
+        room = _late("tool_cell")
+        options = room.options_of(asked, cell)
+        notebook = self.notebook
+        if cell is None:
+            found = [room.found_variable(name, self.shell.user_ns) for name in asked.name]
+        else:
+            found = room.run_tool_cell(self.shell, cell, notebook.check_function_name)
+        chosen = room.chosen(found, options, asked.mark)
+        return _shown(room.define(notebook, chosen, options, self.shell.execution_count), asked)
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(CHAT)
+    def chat(self, line: str, cell: str | None = None) -> Any:
+        notebook = self.notebook
+        asked = CHAT.parse(line, cell, leads=lambda word: first_word_names(word, notebook.agent_names))
+        if not asked.text.strip():
+            raise InputError(
+                f"{asked.mark} needs a text; write %chat weather How is Oslo?, or %%chat weather with the text below"
+            )
+        turns = _late("turns")
+        if asked.yes and asked.no:
+            raise InputError(f"{asked.mark}: --yes and --no cannot both be; choose one")
+        said = turns.Said(
+            text=asked.text,
+            agent=asked.agent,
+            session=asked.session,
+            fresh=asked.new,
+            raw=asked.raw,
+            capture=asked.capture,
+            confirm=self._confirm(asked),
+            show="off" if asked.quiet else self.settings.display,
+        )
+        reply = turns.say(notebook, said)
+        return None if asked.silent or asked.capture else reply
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(AGENTS)
+    def agents(self, line: str, cell: str | None = None) -> Any:
+        asked = _alone(AGENTS, line, cell)
+        reports = _late("reports")
+        if asked.rm:
+            return _shown([self.notebook.forget_agent(asked.rm)], asked)
+        if asked.show:
+            return _unless_silent(reports.agent_cell(self.notebook, asked.show), asked)
+        return _unless_silent(reports.agents(self.notebook), asked)
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(TOOLS)
+    def tools(self, line: str, cell: str | None = None) -> Any:
+        asked = _alone(TOOLS, line, cell)
+        reports = _late("reports")
+        told = reports.schema(self.notebook, asked.schema) if asked.schema else reports.tools(self.notebook)
+        return _unless_silent(told, asked)
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(STATE)
+    def state(self, line: str, cell: str | None = None) -> Any:
+        asked = _alone(STATE, line, cell)
+        return _unless_silent(_late("session_keys").show_or_change(self.notebook, asked), asked)
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(TRACE)
+    def trace(self, line: str, cell: str | None = None) -> Any:
+        asked = _alone(TRACE, line, cell)
+        reports = _late("reports")
+        events = self.notebook.sessions.events(asked.session)
+        if asked.last:
+            events = reports.last_reply(self.notebook).events
+        told = reports.raw_event(events, asked.raw) if asked.raw else reports.trace(events)
+        return _unless_silent(told, asked)
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(CONFIRM)
+    def confirm(self, line: str, cell: str | None = None) -> Any:
+        asked = _alone(CONFIRM, line, cell)
+        turns = _late("turns")
+        if asked.yes and asked.no:
+            raise InputError("%confirm: --yes and --no cannot both be; choose one")
+        if not (asked.yes or asked.no):
+            if asked.edit or asked.reason or asked.all or asked.id:
+                raise InputError("%confirm: is it a yes or a no? add --yes or --no")
+            return _unless_silent(_late("reports").approvals(self.notebook, asked.session), asked)
+        reply = turns.answer(
+            self.notebook,
+            session=asked.session,
+            which=asked.id,
+            every=asked.all,
+            yes=asked.yes,
+            edits=_late("session_keys").pairs(asked.edit or [], "%confirm --edit"),
+            reason=asked.reason,
+            show=self.settings.display,
+        )
+        return _unless_silent(reply, asked)
+
+    def _confirm(self, asked: Any) -> str:
+        for word in ("yes", "no", "ask"):
+            if getattr(asked, word):
+                return word
+        return self.settings.confirm
+
+
+def _alone(grammar: Grammar, line: str, cell: str | None) -> Any:
+    """The line of a magic that has nothing to do with what stands below it."""
+    asked = grammar.parse(line, cell)
+    if cell is not None and cell.strip():
+        raise InputError(f"{asked.mark} takes nothing below its line; write %{grammar.name}")
+    return asked
+
+
+def _shown(told: list[str], asked: Any) -> Any:
+    return None if asked.silent else _late("reports").said(*told)
+
+
+def _unless_silent(told: Any, asked: Any) -> Any:
+    return None if asked.silent else told
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register the magics with `shell`. A second time changes nothing."""
+    old = _registered(shell)
+    settings = old.settings if old else _settings_of(shell)
+    unload_ipython_extension(shell)
+    if settings not in shell.configurables:
+        shell.configurables.append(settings)
+    magics = AdkMagics(shell, settings)
+    shell.register_magics(magics)
+    lines.install(shell)
+    completion.install(shell, magics)
+    shell.events.register("post_run_cell", hint_at_nesting)
+    sys.stdout.write(greeting(shell, settings) + "\n")
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take the magics out again. What was defined stays with the shell, for the next %load_ext."""
+    old = _registered(shell)
+    if old is None:
+        return
+    for kind, known in shell.magics_manager.magics.items():
+        for name in old.magics[kind]:
+            known.pop(name, None)
+    del shell.magics_manager.registry[AdkMagics.__name__]
+    shell.configurables.remove(old.settings)
+    old.settings.give_back()
+    lines.remove(shell)
+    completion.remove(shell)
+    shell.events.unregister("post_run_cell", hint_at_nesting)
+
+
+def greeting(shell: Any, settings: AdkNb) -> str:
+    """One line; the same everywhere where a saved notebook is compared with a new run."""
+    model = "" if is_being_tested(shell) else f" · model {settings.model_in_words}"
+    return f"adk_nb {adk_nb.__version__}{model} · %%agent?, %%tool?, %chat?, %agents"
+
+
+def _registered(shell: Any) -> Any:
+    return shell.magics_manager.registry.get(AdkMagics.__name__)
+
+
+def _settings_of(shell: Any) -> AdkNb:
+    return AdkNb(parent=shell)

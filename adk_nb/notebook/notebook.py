@@ -1,0 +1,319 @@
+"""What this notebook has defined: agents and tools by name, and the conversations with them."""
+
+import keyword
+from collections.abc import MutableMapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.registry import LLMRegistry
+from adk_nb.notebook.cell_agent import CellAgent
+from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.definitions import AgentDefinition, ToolDefinition
+from adk_nb.notebook.display import Mode
+from adk_nb.notebook.session_store import APP, USER, SessionStore
+from adk_nb.notebook.templates import Template, read
+from adk_nb.tools.base_tool import BaseTool
+
+RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")
+"""Names no agent and no tool can have: they are words of the magics and of the event log."""
+
+
+class Notebook:
+    """One per shell. Names, not objects: an agent keeps the names of its tools and looks them up at each turn.
+
+    Args:
+        variables: The user's namespace; agents are bound in it, and Python's own agents and tools are found in it.
+    """
+
+    def __init__(self, variables: MutableMapping[str, Any]) -> None:
+        self.variables = variables
+        self.sessions = SessionStore()
+        self.definitions: dict[str, AgentDefinition] = {}
+        self.tools: dict[str, ToolDefinition] = {}
+        self.root: str | None = None
+        """Who gets a line that names no agent."""
+        self.last_asked: str | None = None
+        self._agents: dict[str, CellAgent] = {}
+        self._chats: dict[tuple[str, str], Chat] = {}
+
+    def define_agent(self, wanted: AgentDefinition, *, root: bool = False) -> list[str]:
+        """Define an agent, or a new version of it. Sessions are kept.
+
+        Args:
+            wanted: As the cell says; its version does not matter.
+            root: It gets the lines that name no agent.
+
+        Returns:
+            What there is to say of it, a line each.
+
+        Raises:
+            UserError: The definition cannot be; all is as it was.
+        """
+        name = wanted.name
+        self._check_agent_name(name)
+        template = None if wanted.raw else read(wanted.instruction, self.variables)
+        wanted = replace(wanted, variables=template.variables if template else {})
+        if wanted.model and wanted.model_object is None:
+            LLMRegistry.resolve(wanted.model)
+        old = self.definitions.get(name)
+        unchanged = old is not None and old.digest == wanted.digest and self.variables.get(name) is self._agents[name]
+        if old and unchanged:
+            wanted, agent = replace(wanted, version=old.version), self._agents[name]
+        else:
+            wanted = replace(wanted, version=old.version + 1 if old else 1)
+            agent = self._built(wanted, template)
+        self.definitions[name] = wanted
+        self._agents[name] = agent
+        self.variables[name] = agent
+        self._reload(name, agent)
+        self.root = name if root else self.root
+        return [self._told(wanted, old, unchanged=unchanged), *self._notes(wanted, template)]
+
+    def model_named(self, name: str) -> BaseLlm | None:
+        """The model that a variable of that name holds."""
+        found = self.variables.get(name)
+        return found if isinstance(found, BaseLlm) else None
+
+    def define_tools(self, made: Sequence[tuple[BaseTool, str]], cell: int | None) -> list[str]:
+        """Define tools, or new versions of them: all, or none if one cannot be.
+
+        Args:
+            made: Tools, each with the digest of its source and options.
+            cell: n of `In[n]`.
+
+        Returns:
+            A line for each.
+
+        Raises:
+            ConfigurationError: A name is taken.
+        """
+        for tool, _ in made:
+            self.check_function_name(tool.name)
+        return [self._define_tool(tool, digest, cell) for tool, digest in made]
+
+    def forget_agent(self, name: str) -> str:
+        """Take an agent out of the notebook; its sessions stay.
+
+        Raises:
+            AgentNotFoundError: There is none of that name.
+        """
+        agent = self.agent(name)
+        self.definitions.pop(name, None)
+        self._agents.pop(name, None)
+        self._chats = {key: chat for key, chat in self._chats.items() if key[0] != name}
+        if self.variables.get(name) is agent:
+            del self.variables[name]
+        self.root = None if self.root == name else self.root
+        self.last_asked = None if self.last_asked == name else self.last_asked
+        return f"{name} is forgotten; the sessions are kept"
+
+    @property
+    def agent_names(self) -> list[str]:
+        """Agents by the names they can be asked by: those that cells define, then those that variables hold."""
+        held = [one for one, value in self.variables.items() if isinstance(value, BaseAgent) and one[0] != "_"]
+        return list(dict.fromkeys([*self.definitions, *held]))
+
+    @property
+    def tool_names(self) -> list[str]:
+        """Tools that cells define, then those that variables hold."""
+        held = [
+            value.name
+            for one, value in self.variables.items()
+            if isinstance(value, BaseTool) and one[0] != "_" and not self._is_a_definitions(value)
+        ]
+        return list(dict.fromkeys([*self.tools, *held]))
+
+    def agent(self, name: str) -> BaseAgent:
+        """The agent of that name. A variable counts before a cell: it is what Python sees.
+
+        Raises:
+            AgentNotFoundError: There is none.
+        """
+        held = self.variables.get(name)
+        if isinstance(held, BaseAgent):
+            return held
+        if name in self._agents:
+            return self._agents[name]
+        raise AgentNotFoundError("agent", name, self.agent_names, hint="" if self.agent_names else "see %%agent?")
+
+    def is_of_its_cell(self, name: str) -> bool:
+        """Whether the agent of that name is the one its cell has made, not one that Python put there later."""
+        return name in self._agents and self.agent(name) is self._agents[name]
+
+    def tool(self, name: str) -> BaseTool:
+        """The tool of that name, as it is defined now.
+
+        Raises:
+            ToolNotFoundError: There is none.
+        """
+        if name in self.tools:
+            return self.tools[name].tool
+        held = self.variables.get(name)
+        if isinstance(held, BaseTool):
+            return held
+        for value in self.variables.values():
+            if isinstance(value, BaseTool) and value.name == name:
+                return value
+        hint = f"{name} is a function here, type: %tool {name}" if callable(held) else ""
+        raise ToolNotFoundError("tool", name, self.tool_names, hint=hint)
+
+    def tools_named(self, names: Sequence[str], /) -> list[BaseTool]:
+        """Tools as they are defined now.
+
+        Raises:
+            ToolNotFoundError: One is not.
+        """
+        return [self.tool(name) for name in names]
+
+    def is_key(self, name: str, /) -> bool:
+        """Whether `{name}` in an instruction means the state, even if it is not in it now."""
+        return name in self.sessions.keys or any(one.output_key == name for one in self.definitions.values())
+
+    def agent_for_text(self) -> str:
+        """Who gets a line that names no agent: the root agent, the only one, or the one last asked.
+
+        Raises:
+            InputError: There are several, or none.
+        """
+        names = self.agent_names
+        if not names:
+            raise InputError("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
+        chosen = self.root or (names[0] if len(names) == 1 else self.last_asked)
+        if chosen is None:
+            raise InputError(f"which agent? begin the line with its name: {', '.join(names)}; or make one --root")
+        return chosen
+
+    def chat(self, name: str, session: str | None = None, *, show: Mode = "auto") -> Chat:
+        """The conversation with an agent in a session; one object for each pair.
+
+        Raises:
+            AgentNotFoundError, ToolNotFoundError: The agent or a tool of it is not defined.
+        """
+        agent = self.agent(name)
+        definition = self.definitions.get(name)
+        if definition and self.is_of_its_cell(name):
+            self.tools_named(definition.tools)
+        key = name, session or self.sessions.current
+        if key not in self._chats:
+            self._chats[key] = Chat(
+                agent, session=key[1], user_id=USER, app_name=APP, session_service=self.sessions.service
+            )
+        chat = self._chats[key]
+        if chat.agent is not agent:
+            chat.agent = agent
+        chat.show = show
+        return chat
+
+    def users_of(self, tool: str) -> list[str]:
+        """The agents whose cells name a tool."""
+        return [one.name for one in self.definitions.values() if tool in one.tools]
+
+    def name_of(self, agent: str) -> str:
+        """By what name an agent that calls itself `agent` can be asked: a variable may hold it under another.
+
+        Raises:
+            AgentNotFoundError: There is none.
+        """
+        if agent in self.agent_names:
+            return agent
+        return next((one for one in self.agent_names if self.agent(one).name == agent), None) or self.agent(agent).name
+
+    def _built(self, wanted: AgentDefinition, template: Template | None) -> CellAgent:
+        given: dict[str, Any] = {"max_iterations": wanted.max_iterations} if wanted.max_iterations else {}
+        known = [one for one in wanted.tools if one in self.tool_names]
+        return CellAgent(
+            name=wanted.name,
+            model=wanted.model_object or wanted.model,
+            instruction=wanted.instruction,
+            template=not wanted.raw,
+            description=wanted.description,
+            output_key=wanted.output_key,
+            tools=list(self.tools_named(known)),
+            **given,
+        ).bind(self, wanted.tools, template)
+
+    def _reload(self, name: str, agent: BaseAgent) -> None:
+        for (asked, _), chat in self._chats.items():
+            if asked == name and chat.agent is not agent:
+                chat.agent = agent
+
+    def _told(self, wanted: AgentDefinition, old: AgentDefinition | None, *, unchanged: bool) -> str:
+        if old is None:
+            return self._introduced(wanted)
+        if unchanged:
+            return f"{wanted.name} v{wanted.version}, unchanged"
+        changes = wanted.changes_from(old) or "the variable was something else"
+        said = f"{wanted.name} v{old.version} -> v{wanted.version} ({changes})"
+        events = self.sessions.mark("definition_changed", said)
+        return said + (f"; session kept, {events} events" if events else "")
+
+    def _introduced(self, wanted: AgentDefinition) -> str:
+        told = [f"{wanted.name} v{wanted.version}", f"model {wanted.model or 'default'}"]
+        if wanted.tools:
+            told.append("tools " + ", ".join(wanted.tools))
+        return " · ".join(told)
+
+    def _notes(self, wanted: AgentDefinition, template: Template | None) -> list[str]:
+        notes = list(template.notes) if template else []
+        if missing := [one for one in wanted.tools if one not in self.tool_names]:
+            notes.append(f"not defined yet: {', '.join(missing)}; define before you ask {wanted.name}")
+        keys = template.keys if template else []
+        known = self.sessions.state()
+        open_ones = dict.fromkeys(
+            key.spelled
+            for key in keys
+            if not (key.scoped or key.optional or key.name in known or self.is_key(key.name))
+        )
+        if open_ones:
+            notes.append(f"left as text until the state has a key of that name: {', '.join(open_ones)}")
+        return notes
+
+    def _define_tool(self, tool: BaseTool, digest: str, cell: int | None) -> str:
+        old = self.tools.get(tool.name)
+        if old and old.digest == digest:
+            self.tools[tool.name] = replace(old, tool=tool, cell=cell)
+            return f"{tool.name} v{old.version}, unchanged"
+        version = old.version + 1 if old else 1
+        self.tools[tool.name] = ToolDefinition(tool=tool, version=version, cell=cell, digest=digest)
+        users = self.users_of(tool.name)
+        used = f"; used by {', '.join(users)}" if users else ""
+        if old is None:
+            return f"{tool.name} v1{used}"
+        said = f"{tool.name} v{old.version} -> v{version}"
+        self.sessions.mark("definition_changed", f"tool {said}")
+        return said + used
+
+    def _check_agent_name(self, name: str) -> None:
+        if name in RESERVED or keyword.iskeyword(name):
+            raise InputError(
+                f"an agent cannot be named {name!r}: the word has a meaning of its own; choose another name"
+            )
+        if name in self.tools:
+            raise ConfigurationError(f"{name!r} is a tool {_where(self.tools[name].cell)}; give the agent another name")
+        held = self.variables.get(name)
+        if isinstance(held, BaseTool):
+            raise ConfigurationError(f"{name!r} is a tool; give the agent another name")
+        if name in self.variables and not isinstance(held, BaseAgent):
+            kind = type(held).__name__
+            raise InputError(f"{name!r} is a variable that holds a {kind}; give the agent another name, or: del {name}")
+
+    def check_function_name(self, name: str) -> None:
+        """Raise a UserError if a tool, or the function it is made of, cannot have that name."""
+        if name in RESERVED:
+            raise InputError(f"a tool cannot be named {name!r}: the word has a meaning of its own; use --rename")
+        if name in self.agent_names:
+            definition = self.definitions.get(name)
+            where = _where(definition.cell) if definition else ""
+            raise ConfigurationError(
+                f"{name!r} is an agent {where}; give the tool another name, or: %agents --rm {name}"
+            )
+
+    def _is_a_definitions(self, tool: BaseTool) -> bool:
+        return any(one.tool is tool for one in self.tools.values())
+
+
+def _where(cell: int | None) -> str:
+    return f"(In[{cell}])" if cell is not None else "here"

@@ -1,0 +1,171 @@
+"""What the magics that look at a notebook show: its agents, tools, state, events and open approvals."""
+
+import inspect
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import InputError
+from adk_nb.events.event import Event
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.notebook.notebook import Notebook
+from adk_nb.notebook.render import event_table, table
+from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.shown import Shown, said
+from adk_nb.runtime.approvals import pending
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.function_tool import FunctionTool
+
+
+def agents(notebook: Notebook) -> Shown:
+    """A row for each agent."""
+    names = notebook.agent_names
+    if not names:
+        return said("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
+    return Shown(
+        table(["agent", "version", "model", "tools", "defined in"], [_agent_row(notebook, one) for one in names])
+    )
+
+
+def agent_cell(notebook: Notebook, name: str) -> Shown:
+    """The instruction of an agent, with its name and options."""
+    agent = notebook.agent(name)
+    definition = notebook.definitions.get(name)
+    if definition and isinstance(agent, LlmAgent) and agent.instruction == definition.instruction:
+        return said("  ".join(_agent_row(notebook, name)), definition.instruction.rstrip())
+    instruction = getattr(agent, "instruction", "")
+    return said(
+        "  ".join(_agent_row(notebook, name)), instruction if isinstance(instruction, str) else repr(instruction)
+    )
+
+
+def tools(notebook: Notebook) -> Shown:
+    """A row for each tool, and what is missing in it."""
+    names = notebook.tool_names
+    if not names:
+        return said("no tool is defined yet; begin a cell with %%tool, see %%tool?")
+    headers = ["tool", "description", "approval", "defined in", "used by"]
+    return Shown(table(headers, [_tool_row(notebook, one) for one in names]))
+
+
+def schema(notebook: Notebook, name: str) -> Shown:
+    """What the model is told of a tool."""
+    declared = notebook.tool(name).declaration
+    return as_json(declared.model_dump(exclude_none=True, mode="json") if declared else None)
+
+
+def state(notebook: Notebook, session: str | None, keys: Sequence[str] = ()) -> Shown:
+    """A session's state, or these keys of it, sorted by key."""
+    now = notebook.sessions.state(session)
+    if not now:
+        return said(
+            f"the state of session {session or notebook.sessions.current!r} is empty; %state key=value sets a key"
+        )
+    return Shown(table(["key", "value"], [[key, short(now[key])] for key in sorted(keys or now)]))
+
+
+def state_changes(notebook: Notebook, session: str | None) -> Shown:
+    """What each event changed, oldest first."""
+    rows = [
+        [str(number), event.author, key, short(value)]
+        for number, event in enumerate(notebook.sessions.events(session), 1)
+        for key, value in event.actions.state_delta.items()
+    ]
+    if not rows:
+        return said(f"nothing has changed the state of session {session or notebook.sessions.current!r} yet")
+    return Shown(table(["event", "author", "key", "value"], rows))
+
+
+def trace(events: Sequence[Event]) -> Shown:
+    """A row for each event, oldest first."""
+    return Shown(event_table(events)) if events else said("nothing was said in this session yet")
+
+
+def raw_event(events: Sequence[Event], number: int) -> Shown:
+    """One event as JSON.
+
+    Raises:
+        InputError: There are not so many.
+    """
+    if number > len(events):
+        raise InputError(f"%trace: there is no event {number}; there are {len(events)}")
+    return as_json(events[number - 1].model_dump(mode="json", exclude_none=True, exclude_defaults=True))
+
+
+def last_reply(notebook: Notebook) -> Reply:
+    """What `_run` holds.
+
+    Raises:
+        InputError: Nothing was asked yet.
+    """
+    last = notebook.variables.get("_run")
+    if not isinstance(last, Reply):
+        raise InputError("%trace --last: nothing was asked yet; type %chat first")
+    return last
+
+
+def approvals(notebook: Notebook, session: str | None) -> Shown:
+    """A row for each open approval."""
+    waiting = pending(notebook.sessions.events(session))
+    if not waiting:
+        return said(f"no approval is open in session {session or notebook.sessions.current!r}")
+    rows = [
+        [str(number), one.author, one.call.name or "", short(one.call.args or {}), one.hint]
+        for number, one in enumerate(waiting, 1)
+    ]
+    return Shown(table(["approval", "agent", "tool", "arguments", "asks"], rows))
+
+
+def as_json(value: Any, *, indent: int | None = 2) -> Shown:
+    """`value` as JSON text."""
+    return said(json.dumps(value, indent=indent, ensure_ascii=False, default=str))
+
+
+def _agent_row(notebook: Notebook, name: str) -> list[str]:
+    agent = notebook.agent(name)
+    definition = notebook.definitions.get(name)
+    of_a_cell = definition if definition and notebook.is_of_its_cell(name) else None
+    version = f"v{of_a_cell.version}" if of_a_cell else ""
+    where = f"In[{of_a_cell.cell}]" if of_a_cell else "Python"
+    named = list(of_a_cell.tools) if of_a_cell else [_tool_name(one) for one in getattr(agent, "tools", [])]
+    return [name, version, _model_of(agent), ", ".join(named), where]
+
+
+def _model_of(agent: BaseAgent) -> str:
+    model = getattr(agent, "model", "")
+    return model.model if isinstance(model, BaseLlm) else str(model or "default")
+
+
+def _tool_name(tool: Any) -> str:
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__))
+
+
+def _tool_row(notebook: Notebook, name: str) -> list[str]:
+    tool = notebook.tool(name)
+    definition = notebook.tools.get(name)
+    described = tool.description.strip().splitlines()
+    return [
+        _spelled(tool),
+        described[0] if described else "no docstring: the model is told only the name",
+        _approval(tool),
+        f"In[{definition.cell}]" if definition else "Python",
+        ", ".join(notebook.users_of(name)),
+    ]
+
+
+def _spelled(tool: BaseTool) -> str:
+    if not isinstance(tool, FunctionTool):
+        return tool.name
+    return f"{tool.name}({', '.join(inspect.signature(tool.func).parameters)})"
+
+
+def _approval(tool: BaseTool) -> str:
+    asks = getattr(tool, "require_confirmation", False)
+    return "by condition" if callable(asks) else ("always" if asks else "")
+
+
+def short(value: Any) -> str:
+    """`value` as JSON on one line."""
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,24 @@
+"""What a magic hands back that is no reply: it shows itself at the end of a cell."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class Shown:
+    """Something to look at: a mime type -> text, `text/plain` always among them."""
+
+    def __init__(self, bundle: Mapping[str, str]) -> None:
+        self._bundle = dict(bundle)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return self._bundle
+
+    def __str__(self) -> str:
+        return self._bundle["text/plain"]
+
+    __repr__ = __str__
+
+
+def said(*lines: str) -> Shown:
+    """Lines of plain text; empty ones are left out."""
+    return Shown({"text/plain": "\n".join(line for line in lines if line)})

@@ -1,0 +1,210 @@
+"""Run a `%%tool` cell as the Python it is, and find the functions that it defines."""
+
+import ast
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from adk_nb.errors import ConfigurationError, InputError, closest
+from adk_nb.notebook.definitions import digest_of_tool
+from adk_nb.notebook.notebook import Notebook
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.tools.schema import signature_of
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolOptions:
+    """What the line of a `%%tool` or `%tool` says."""
+
+    name: str | None = None
+    """Of the one tool that is made."""
+    confirm: bool | None = None
+    thread: bool = False
+    only: tuple[str, ...] = ()
+    rename: tuple[tuple[str, str], ...] = ()
+    """Function -> what the model calls it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A function that becomes a tool."""
+
+    variable: str
+    value: Any
+    """The function, or the tool it was made by `@tool`."""
+    source: str
+    lines: dict[str, int]
+    """Parameter -> line of the cell."""
+
+
+def options_of(asked: Any, cell: str | None) -> ToolOptions:
+    """What the line says, in a cell or on its own.
+
+    Raises:
+        InputError: It says what cannot be.
+    """
+    names: list[str] = asked.name
+    if cell is None and not names:
+        raise InputError("%tool needs the name of a function; write %tool get_weather, or %%tool with functions below")
+    if cell is not None and len(names) > 1:
+        raise InputError(f"%%tool takes one name, and there are {len(names)}: {', '.join(names)}; use --rename a=b")
+    rename: list[tuple[str, str]] = []
+    renamed: list[str] = asked.rename or []
+    for word in renamed:
+        old, sign, new = word.partition("=")
+        if not (sign and old.isidentifier() and new.isidentifier()):
+            raise InputError(f"{asked.mark}: --rename takes function=name, and {word!r} is none")
+        rename.append((old, new))
+    return ToolOptions(
+        name=names[0] if cell is not None and names else None,
+        confirm=None if asked.confirm is None else asked.confirm == "always",
+        thread=asked.thread,
+        only=tuple(asked.only or ()),
+        rename=tuple(rename),
+    )
+
+
+def define(notebook: Notebook, found: list[Found], options: ToolOptions, cell: int | None) -> list[str]:
+    """Make tools of functions and bind each in the place of its function, so that Python sees the tool too.
+
+    Raises:
+        ConfigurationError: One cannot be a tool; none is made.
+    """
+    made = [(one, made_tool(one, options, cell)) for one in found]
+    said = [options.confirm, options.thread]
+    told = notebook.define_tools([(tool, digest_of_tool(one.source, tool.name, *said)) for one, tool in made], cell)
+    for one, tool in made:
+        notebook.variables[one.variable] = tool
+    return told
+
+
+def run_tool_cell(shell: Any, body: str, check: Callable[[str], None]) -> list[Found]:
+    """Run `body` in the user's namespace; the functions it defines at its top level, in order.
+
+    Names with a leading underscore are the cell's own and become no tools.
+
+    Raises:
+        InputError: It defines no function. What it did define is there all the same.
+        ConfigurationError: `check` refuses the name of a function; nothing was run.
+        Exception: What the cell raised.
+    """
+    __tracebackhide__ = True
+    # The line of the magic is line 1 of the cell: tracebacks and messages count from there.
+    source = "\n" + shell.transform_cell(body)
+    name = shell.compile.cache(source, shell.execution_count, raw_code="\n" + body)
+    tree = ast.parse(source, name)
+    made = [node for node in tree.body if isinstance(node, _Function) and not node.name.startswith("_")]
+    for node in made:
+        check(node.name)
+    for code in _compiled(shell, tree, name):
+        exec(code, shell.user_ns)
+    if not made:
+        raise InputError("%%tool defines no function; write `def name(parameter: str) -> str:` below the line")
+    last = {node.name: node for node in made}
+    return [_found(node, shell.user_ns[node.name], source) for node in last.values()]
+
+
+def found_variable(variable: str, variables: dict[str, Any]) -> Found:
+    """An existing function of the notebook.
+
+    Raises:
+        InputError: There is no such variable, or nothing that can be called.
+    """
+    if variable not in variables:
+        known = [one for one, value in variables.items() if inspect.isroutine(value) and not one.startswith("_")]
+        near = closest(variable, known)
+        hint = f"did you mean {near!r}?" if near else "define it in a cell above"
+        raise InputError(f"%tool: there is no function {variable!r}; {hint}")
+    value = variables[variable]
+    if not (callable(value) or isinstance(value, BaseTool)) or isinstance(value, type):
+        raise InputError(f"%tool: {variable!r} is a {type(value).__name__}, not a function")
+    return Found(variable=variable, value=value, source=_source_of(value), lines={})
+
+
+def chosen(found: list[Found], options: ToolOptions, mark: str) -> list[Found]:
+    """Those that the line asks for.
+
+    Raises:
+        InputError: `--only`, `--rename` or the name on the line does not fit what there is.
+    """
+    known = [one.variable for one in found]
+    for name in [*options.only, *(old for old, _ in options.rename)]:
+        if name not in known:
+            near = closest(name, known)
+            raise InputError(
+                f"{mark}: this cell defines no function {name!r}; "
+                + (f"did you mean {near!r}?" if near else f"it defines {', '.join(known)}")
+            )
+    if options.only:
+        found = [one for one in found if one.variable in options.only]
+    if options.name and len(found) > 1:
+        raise InputError(f"{mark} {options.name}: {len(found)} functions cannot have one name; use --only or --rename")
+    return found
+
+
+def made_tool(found: Found, options: ToolOptions, cell: int | None) -> FunctionTool | BaseTool:
+    """The tool that a function becomes; a tool that `@tool` has made stays as it is, unless the line says otherwise.
+
+    Raises:
+        ConfigurationError: A parameter has no type, or one that JSON cannot fill.
+    """
+    name = options.name or dict(options.rename).get(found.variable)
+    value = found.value
+    as_it_is = name is None and options.confirm is None and not options.thread
+    if isinstance(value, BaseTool) and (as_it_is or not isinstance(value, FunctionTool)):
+        return value
+    confirm: Any = bool(options.confirm)
+    description: str | None = None
+    if isinstance(value, FunctionTool):
+        confirm = value.require_confirmation if options.confirm is None else options.confirm
+        name, description = name or value.name, value.description
+    func: Callable[..., Any] = value.func if isinstance(value, FunctionTool) else value
+    if not callable(func):
+        raise ConfigurationError(
+            f"tool {found.variable!r} is a {type(value).__name__} after its decorators, not a function"
+        )
+    _refuse_untyped(func, name or found.variable, found, cell)
+    return FunctionTool(
+        func, require_confirmation=confirm, thread=options.thread, name=name or found.variable, description=description
+    )
+
+
+def _refuse_untyped(func: Callable[..., Any], name: str, found: Found, cell: int | None) -> None:
+    untyped = signature_of(func, name).untyped
+    if not untyped:
+        return
+    first = untyped[0]
+    line = found.lines.get(first)
+    where = f" (In[{cell}] line {line})" if line else ""
+    raise ConfigurationError(
+        f"tool {name!r}: parameter {first!r} has no type, so the model cannot be told what to send; "
+        f"write `{first}: str`, or whatever it is{where}"
+    )
+
+
+def _compiled(shell: Any, tree: ast.Module, name: str) -> list[Any]:
+    """The cell's code; an expression at its end shows its value, as in any cell."""
+    compiler = shell.compile
+    if not (tree.body and isinstance(tree.body[-1], ast.Expr)):
+        return [compiler(tree, name, "exec")]
+    shown = ast.Interactive([tree.body[-1]])
+    return [compiler(ast.Module(tree.body[:-1], []), name, "exec"), compiler(shown, name, "single")]
+
+
+def _found(node: _Function, value: Any, source: str) -> Found:
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+    return Found(variable=node.name, value=value, source=text, lines={one.arg: one.lineno for one in given})
+
+
+def _source_of(value: Any) -> str:
+    func = value.func if isinstance(value, FunctionTool) else value
+    try:
+        return inspect.getsource(func)
+    except (OSError, TypeError):
+        return f"{func!r} {id(func)}"
