@@ -1,0 +1,334 @@
+"""A conversation you can hold from a cell, without await."""
+
+import asyncio
+from collections.abc import Coroutine, Iterator, MutableMapping
+from contextlib import aclosing
+from typing import Any, TypeVar, cast
+
+from adk_nb import sync, types
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import InputError, PendingError, UserError
+from adk_nb.events.event import Event
+from adk_nb.events.event_actions import DELETED, EventActions
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.display import Mode, show_run
+from adk_nb.notebook.reply import Reply, Status, answer_in
+from adk_nb.notebook.run_on_show import RunOnShow
+from adk_nb.runners import Runner
+from adk_nb.runtime import approvals
+from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.run_config import RunConfig, StreamingMode
+from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.in_memory_session_service import InMemorySessionService
+from adk_nb.sessions.session import Session
+from adk_nb.tools.base_tool import BaseTool
+
+T = TypeVar("T")
+
+Decisions = dict[str, ToolConfirmation]
+"""Approval id -> what was decided."""
+
+
+class Chat:
+    """One user, one session, one agent.
+
+    Args:
+        agent: Who answers. May be replaced by assigning `chat.agent`; the session stays.
+        session: Its id; made when first needed.
+        user_id: Whose session it is.
+        app_name: The app it belongs to.
+        session_service: Where it is kept. None: in this process's memory, for this chat alone.
+        show: What is seen while the agent works: `auto`, a live view where a page can show it; `static`, only what a
+            saved notebook keeps; `off`, only the reply.
+    """
+
+    def __init__(
+        self,
+        agent: BaseAgent,
+        *,
+        session: str = "main",
+        user_id: str = "user",
+        app_name: str = "notebook",
+        session_service: BaseSessionService | None = None,
+        show: Mode = "auto",
+    ) -> None:
+        self.session_id = session
+        self.user_id = user_id
+        self.show = show
+        self._service = session_service or InMemorySessionService()
+        self._runner = Runner(app_name=app_name, agent=agent, session_service=self._service, auto_create_session=True)
+        self._task: asyncio.Task[Any] | None = None
+        self._waiting: dict[str, RunOnShow] = {}
+        """Approval id -> the view whose card asks for it."""
+
+    @property
+    def agent(self) -> BaseAgent:
+        """Who answers."""
+        return cast(BaseAgent, self._runner.agent)
+
+    @agent.setter
+    def agent(self, agent: BaseAgent) -> None:
+        self._runner.agent = agent
+
+    def ask(self, text: str) -> Reply:
+        """Say `text` and wait for what comes of it. Sync tools run in this thread; Ctrl-C stops the run.
+
+        Returns:
+            The reply. `status` says whether it is done, waits for an approval, was stopped, or ended with an error.
+
+        Raises:
+            UserError: What the author of the notebook has to mend: a missing key, an open approval, a state key
+                that is not there.
+        """
+        return sync.run(self._turn(text, self._on_show(text)))
+
+    async def aask(self, text: str) -> Reply:
+        """`ask` for a cell that awaits."""
+        return await sync.arun(self._turn(text, self._on_show(text)))
+
+    def start(self, text: str) -> "sync.Started[Reply]":
+        """`ask` in the background: a handle with `.result()`, `.cancel()` and `.done()`."""
+        return sync.start(self._turn(text, self._on_show(text)))
+
+    def approve(self, id: str | None = None, **edits: Any) -> Reply:
+        """Let a waiting call run, and wait for what comes of it.
+
+        Args:
+            id: Which one, of `pending`. None: the only one.
+            edits: Arguments to change before it runs.
+
+        Raises:
+            InputError: Nothing waits, several do and `id` does not say which, or the changed arguments do not fit.
+        """
+        waiting = self._one_waiting(id)
+        args = {**(waiting.call.args or {}), **edits} if edits else None
+        return self.decide({waiting.id: ToolConfirmation(confirmed=True, args=args)})
+
+    def reject(self, id: str | None = None, reason: str | None = None) -> Reply:
+        """Refuse a waiting call; the agent is told, with the reason, and goes on.
+
+        Raises:
+            InputError: Nothing waits, or several do and `id` does not say which.
+        """
+        return self.decide({self._one_waiting(id).id: ToolConfirmation(confirmed=False, reason=reason)})
+
+    def decide(self, decisions: Decisions) -> Reply:
+        """Answer several approvals at once, and wait for what comes of it.
+
+        Raises:
+            InputError: One of them is not open, or its changed arguments do not fit its tool.
+        """
+        self._check(decisions)
+        for key, decided in decisions.items():
+            if shown := self._waiting.pop(key, None):
+                shown.decided_elsewhere(key, decided)
+        return sync.run(self._go_on(decisions, self._on_show(None)))
+
+    @property
+    def pending(self) -> list[Pending]:
+        """The approvals that are open in this session, oldest first."""
+        return approvals.pending(self.events)
+
+    @property
+    def events(self) -> list[Event]:
+        """The session so far, oldest first."""
+        session = self._session()
+        return session.events if session else []
+
+    @property
+    def state(self) -> "ChatState":
+        """The session's state; a write becomes an event of its own."""
+        return ChatState(self)
+
+    def read_state(self) -> dict[str, Any]:
+        """The state as it stands, in a dict of the caller's own."""
+        session = self._session()
+        return session.state if session else {}
+
+    def write_state(self, delta: dict[str, Any]) -> None:
+        """Write several keys in one event. `None` is a value; `events.event_actions.DELETED` removes the key."""
+        sync.run(self._append(Event(author="user", actions=EventActions(state_delta=delta))))
+
+    def run_on_loop(self, coro: Coroutine[Any, Any, T]) -> T:
+        """Run `coro` on the loop that runs the agents: where clients and locks for async tools have to be made."""
+        return sync.run(coro)
+
+    def stop(self) -> None:
+        """Stop the turn that is under way, if one is; its reply says `cancelled`."""
+        if task := self._task:
+            sync.loop().call_soon_threadsafe(task.cancel, "stop")
+
+    def _on_show(self, question: str | None) -> RunOnShow:
+        notice = _notice_of(self.agent)
+        return show_run(self.agent.name, question, notice, self._schema_of, self.show)
+
+    async def _turn(self, text: str, shown: RunOnShow) -> Reply:
+        if not text.strip():
+            raise InputError("there is nothing to say; write a message")
+        session = await self._loaded()
+        if session and (waiting := approvals.pending(session.events)):
+            raise PendingError(_waiting_words(waiting))
+        message = types.Content(role="user", parts=[types.Part(text=text)])
+        return await self._run(message, session, shown)
+
+    async def _go_on(self, decisions: Decisions, shown: RunOnShow) -> Reply:
+        parts = [approvals.answer(key, decided) for key, decided in decisions.items()]
+        return await self._run(types.Content(role="user", parts=parts), await self._loaded(), shown)
+
+    async def _run(self, message: types.Content, session: Session | None, shown: RunOnShow) -> Reply:
+        if self._task and not self._task.done():
+            raise InputError(f"session {self.session_id!r} is still answering; wait for it, or stop it: chat.stop()")
+        self._task = asyncio.current_task()
+        status, error = "done", None
+        shown.begin(session, self.stop, lambda key, decided: self._decided_by_click(key, decided, shown))
+        try:
+            await self._walk(message, shown)
+        except asyncio.CancelledError as cancelled:
+            shown.end(self._reply(shown, "cancelled", None))
+            if cancelled.args != ("stop",):
+                raise
+            status = "cancelled"
+        except UserError as wrong:
+            shown.end(self._reply(shown, "error", str(wrong)))
+            raise
+        except Exception as wrong:
+            status, error = "error", f"{type(wrong).__name__}: {wrong}"
+        finally:
+            self._task = None
+        reply = self._reply(shown, cast(Status, status), error)
+        self._waiting |= {one.id: shown for one in reply.pending}
+        shown.end(reply)
+        return reply
+
+    async def _walk(self, message: types.Content, shown: RunOnShow) -> None:
+        config = RunConfig(streaming_mode=StreamingMode.SSE if shown.is_live else StreamingMode.NONE)
+        turn = self._runner.run_async(
+            user_id=self.user_id,
+            session_id=self.session_id,
+            new_message=message,
+            run_config=config,
+            yield_user_message=True,
+        )
+        async with aclosing(turn) as events:
+            async for event in events:
+                shown.event(event)
+
+    def _reply(self, shown: RunOnShow, status: Status, error: str | None) -> Reply:
+        events = shown.events
+        failed = next((event for event in reversed(events) if event.error_code and event.author != "user"), None)
+        if status == "done" and failed and events[-1] is failed:
+            status, error = "error", f"{failed.error_code}: {failed.error_message or ''}".rstrip(": ")
+        waiting = approvals.pending(events) if status == "done" else []
+        return Reply(
+            question=shown.question,
+            agent=shown.agent,
+            events=events,
+            text=answer_in(events),
+            status="pending" if waiting else status,
+            pending=waiting,
+            error=error,
+            notice=shown.notice,
+        )
+
+    def _decided_by_click(self, key: str, decided: ToolConfirmation, shown: RunOnShow) -> None:
+        """Go on from a card's button: on the loop of all runs, in the context of the cell that asked."""
+        try:
+            self._check({key: decided})
+        except UserError as wrong:
+            shown.ask_again(key, str(wrong))
+            return
+        self._waiting.pop(key, None)
+        shown.in_its_cell(lambda: self._go_on({key: decided}, shown))
+
+    def _check(self, decisions: Decisions) -> None:
+        waiting = {one.id: one for one in self.pending}
+        for key, decided in decisions.items():
+            one = waiting.get(key)
+            if one is None:
+                raise InputError(f"approval {key!r} is not open; it was answered already, or there never was one")
+            if one.author != self.agent.name:
+                raise InputError(f"this approval was asked by agent {one.author!r}; answer it in a chat with it")
+            if decided.args is not None and (wrong := self._misfit(one, decided.args)):
+                raise InputError(f"the changed arguments do not fit: {wrong}")
+
+    def _schema_of(self, tool: str) -> dict[str, Any] | None:
+        found = self._tools().get(tool)
+        declared = found.declaration if found else None
+        return cast(Any, declared.parameters_json_schema) if declared else None
+
+    def _tools(self) -> dict[str, BaseTool]:
+        if not isinstance(self.agent, LlmAgent):
+            return {}
+        return {tool.name: tool for tool in self.agent.tools_now()}
+
+    def _misfit(self, waiting: Pending, args: dict[str, Any]) -> str | None:
+        tool = self._tools().get(waiting.call.name or "")
+        return tool.check(args) if tool else f"the agent has no tool {waiting.call.name!r} any more"
+
+    def _one_waiting(self, key: str | None) -> Pending:
+        waiting = self.pending
+        if not waiting:
+            raise InputError(f"nothing is waiting for approval in session {self.session_id!r}")
+        if key is None and len(waiting) > 1:
+            told = ", ".join(f"{one.id} ({one.call.name})" for one in waiting)
+            raise InputError(f"{len(waiting)} approvals are open; say which by its id: {told}")
+        for one in waiting:
+            if key in (None, one.id, one.call.id):
+                return one
+        raise InputError(f"approval {key!r} is not open; it was answered already, or there never was one")
+
+    def _session(self) -> Session | None:
+        return sync.run(self._loaded())
+
+    async def _loaded(self) -> Session | None:
+        return await self._service.get_session(
+            app_name=self._runner.app_name, user_id=self.user_id, session_id=self.session_id
+        )
+
+    async def _append(self, event: Event) -> None:
+        session = await self._loaded() or await self._service.create_session(
+            app_name=self._runner.app_name, user_id=self.user_id, session_id=self.session_id
+        )
+        await self._service.append_event(session, event)
+
+
+class ChatState(MutableMapping[str, Any]):
+    """A session's state as it stands now; a write is an event, so that it is in the history like any other."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    def __getitem__(self, key: str) -> Any:
+        return self.to_dict()[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._chat.write_state({key: value})
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self._chat.write_state({key: dict(DELETED)})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.to_dict())
+
+    def __len__(self) -> int:
+        return len(self.to_dict())
+
+    def __repr__(self) -> str:
+        return repr(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """All keys with their values, in a dict of the caller's own."""
+        return self._chat.read_state()
+
+
+def _notice_of(agent: BaseAgent) -> str | None:
+    return agent.canonical_model.notice if isinstance(agent, LlmAgent) else None
+
+
+def _waiting_words(waiting: list[Pending]) -> str:
+    tools = ", ".join(one.call.name or "" for one in waiting)
+    count = "1 approval is" if len(waiting) == 1 else f"{len(waiting)} approvals are"
+    return f"{count} open ({tools}); answer with %confirm --yes or %confirm --no, or start over with %chat --new"

@@ -1,0 +1,132 @@
+"""What is shown of a run as it goes: a live view in a notebook, one constant line in tests, nothing in a script."""
+
+import asyncio
+import contextvars
+import os
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Literal
+
+from IPython.core.getipython import get_ipython
+from IPython.display import DisplayHandle, display  # pyright: ignore[reportUnknownVariableType]
+
+from adk_nb import sync
+from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.rows import RunRows
+from adk_nb.notebook.run_on_show import Decided, RunOnShow, SchemaOf
+from adk_nb.notebook.widget import STUB, VIEW_MIME, LiveView
+from adk_nb.sessions.session import Session
+
+Mode = Literal["auto", "static", "off"]
+"""`auto`: live where a page can show it. `static`: only what a saved notebook keeps. `off`: only the reply."""
+
+
+def show_run(
+    agent: str, question: str | None, notice: str | None, schema_of: SchemaOf, mode: Mode = "auto"
+) -> RunOnShow:
+    """A run that is shown as well as the place it runs in can show it."""
+    if mode == "off" or not _in_a_kernel():
+        return RunOnShow(agent, question, notice)
+    if mode == "static" or _is_being_tested():
+        display(STUB, raw=True)
+        return RunOnShow(agent, question, notice)
+    return LiveRun(agent, question, notice, schema_of)
+
+
+class LiveRun(RunOnShow):
+    """A run in a live view; when it has ended, the reply takes the view's place."""
+
+    is_live = True
+
+    def __init__(self, agent: str, question: str | None, notice: str | None, schema_of: SchemaOf) -> None:
+        super().__init__(agent, question, notice)
+        self._schema_of = schema_of
+        self._rows: RunRows | None = None
+        self._view = LiveView(title=agent)
+        self._cell = contextvars.copy_context()
+        self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
+        self._in_view = True
+        self._stop: Callable[[], None] = lambda: None
+        self._decided: Decided = lambda key, decided: None
+        self._view.on_answer(self._clicked)
+        mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
+        self._output: DisplayHandle | None = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
+
+    def begin(self, session: Session | None, stop: Callable[[], None], decided: Decided) -> None:
+        super().begin(session, stop, decided)
+        self._stop, self._decided = stop, decided
+        if self._rows is None:
+            state, history = (session.state, session.events) if session else ({}, [])
+            self._rows = RunRows(schema_of=self._schema_of, state=state, history=history)
+            self._push(self._rows.opening())
+        if self.notice:
+            self._view.push({"op": "notice", "text": self.notice})
+        self._view.push({"op": "status", "status": "running", "text": "running"})
+
+    def event(self, event: Event) -> None:
+        super().event(event)
+        if self._rows:
+            self._push(self._rows.feed(event))
+
+    def end(self, reply: Reply) -> None:
+        if usage := reply.usage.in_words():
+            self._view.push({"op": "usage", "text": usage})
+        self._view.push({"op": "status", "status": reply.status, "text": _WORDS[reply.status]})
+        self._view.close_run()
+        if self.resumed:  # the cell has its result already: what came after a click is shown under it
+            display(reply)
+        if reply.status != "pending":
+            self._close()
+
+    def decided_elsewhere(self, key: str, decided: ToolConfirmation) -> None:
+        state = "rejected" if not decided.confirmed else "edited" if decided.args else "approved"
+        self._view.push({"op": "card", "card": {"id": key, "state": state, "note": "answered in another cell"}})
+        self._view.push({"op": "status", "status": "done", "text": "answered in another cell"})
+        self._view.close_run()
+        self._close()
+
+    def ask_again(self, key: str, why: str) -> None:
+        self._view.push({"op": "card", "card": {"id": key, "state": "asked", "note": why}})
+
+    def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        self.resumed = True
+        self._cell.copy().run(sync.start, work(), home=self._kernel_loop)
+
+    def _push(self, ops: Iterable[dict[str, Any]]) -> None:
+        for op in ops:
+            self._view.push(op)
+
+    def _clicked(self, said: dict[str, Any]) -> None:
+        if said["kind"] == "stop":
+            self._stop()
+            return
+        approved = said["decision"] == "approve"
+        self._decided(said["id"], ToolConfirmation(confirmed=approved, args=said["args"], reason=said["reason"]))
+
+    def _close(self) -> None:
+        """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
+        if self._output and self._in_view:
+            self._in_view = False
+            self._output.update(STUB, raw=True)
+
+
+_WORDS = {"done": "done", "pending": "waits for approval", "cancelled": "stopped", "error": "ended with an error"}
+
+
+def _in_a_kernel() -> bool:
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+def _is_being_tested() -> bool:
+    """True under nbval, nbclient and nbconvert, where nobody looks: they run a kernel that cannot ask for input."""
+    kernel = getattr(get_ipython(), "kernel", None)
+    return "PYTEST_VERSION" in os.environ or not getattr(kernel, "_allow_stdin", True)
+
+
+def _a_loop_runs() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

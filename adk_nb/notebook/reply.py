@@ -1,0 +1,93 @@
+"""What one turn of a conversation came to."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from adk_nb.events.event import Event
+from adk_nb.notebook.render import bundle
+from adk_nb.runtime.approvals import Pending
+from adk_nb.sessions.state import State
+
+Status = Literal["done", "pending", "cancelled", "error"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Tokens of a turn, as the models' services counted them; all zero where they do not say."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    thoughts_tokens: int = 0
+    total_tokens: int = 0
+
+    def in_words(self) -> str:
+        """A line for a footer; empty when nothing was counted."""
+        if not self.total_tokens:
+            return ""
+        cached = f" (cached {self.cached_tokens:,})" if self.cached_tokens else ""
+        calls = "1 model call" if self.model_calls == 1 else f"{self.model_calls} model calls"
+        return f"{calls} · {self.input_tokens:,} tokens in{cached} / {self.output_tokens:,} out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """The answer of an agent, with all that led to it. Shows itself at the end of a cell."""
+
+    question: str | None
+    """What was asked. None: this turn went on from an approval."""
+    agent: str
+    events: list[Event] = field(repr=False)
+    """Of this turn, oldest first, the user's included."""
+    text: str
+    """The words of the answer; empty if there is none yet."""
+    status: Status
+    pending: list[Pending] = field(default_factory=list[Pending])
+    """The approvals that are open; answer them with `%confirm`, `chat.approve()` or `chat.reject()`."""
+    error: str | None = None
+    notice: str | None = None
+    """What every view says of a model that is not what it seems."""
+
+    @property
+    def state_delta(self) -> dict[str, Any]:
+        """What this turn wrote to the session's state, `temp:` keys left out."""
+        written: dict[str, Any] = {}
+        for event in self.events:
+            written |= event.actions.state_delta
+        return {key: value for key, value in written.items() if not key.startswith(State.TEMP_PREFIX)}
+
+    @property
+    def usage(self) -> Usage:
+        """The turn's tokens."""
+        return usage_of(self.events)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return bundle(self)
+
+    def __str__(self) -> str:
+        return bundle(self)["text/plain"]
+
+
+def usage_of(events: Iterable[Event]) -> Usage:
+    """The tokens of all model calls in `events`."""
+    told = [event.usage_metadata for event in events if event.usage_metadata and not event.partial]
+
+    def total(name: str) -> int:
+        return sum(getattr(one, name) or 0 for one in told)
+
+    return Usage(
+        model_calls=len(told),
+        input_tokens=total("prompt_token_count"),
+        output_tokens=total("candidates_token_count"),
+        cached_tokens=total("cached_content_token_count"),
+        thoughts_tokens=total("thoughts_token_count"),
+        total_tokens=total("total_token_count"),
+    )
+
+
+def answer_in(events: Iterable[Event]) -> str:
+    """The words of the last answer in `events`; empty if there is none."""
+    answers = [event.text for event in events if event.author != "user" and event.is_answer()]
+    return answers[-1] if answers else ""

@@ -1,0 +1,53 @@
+"""A run as whoever watches it is told of it; this one is watched by nobody and only keeps the events."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from adk_nb import sync
+from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.reply import Reply
+from adk_nb.sessions.session import Session
+
+Decided = Callable[[str, ToolConfirmation], None]
+"""Is told the approval's id and what was decided of it."""
+SchemaOf = Callable[[str], dict[str, Any] | None]
+"""Tool name -> the JSON schema of its parameters."""
+
+
+class RunOnShow:
+    """One run; after a pause for approval it may go on."""
+
+    is_live = False
+    """True: somebody sees pieces as they come, so the model is asked to stream."""
+
+    def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
+        self.agent = agent
+        self.question = question
+        self.notice = notice
+        self.events: list[Event] = []
+        """Whole ones since the run began or last went on, oldest first."""
+        self.resumed = False
+        """It went on after a click, when its cell had a result already."""
+
+    def begin(self, session: Session | None, stop: Callable[[], None], decided: Decided) -> None:
+        """The run starts, or goes on, in `session` as it is before. Clicks come out through `stop` and `decided`."""
+        self.events = []
+
+    def event(self, event: Event) -> None:
+        """One more event, partial or whole."""
+        if not event.partial:
+            self.events.append(event)
+
+    def end(self, reply: Reply) -> None:
+        """The run has come to an end, or to a pause."""
+
+    def decided_elsewhere(self, key: str, decided: ToolConfirmation) -> None:
+        """An approval this run asks for was given or refused in another cell."""
+
+    def ask_again(self, key: str, why: str) -> None:
+        """An answer by click could not be taken."""
+
+    def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        """Start `work` so that what it prints lands in the cell that began this run."""
+        sync.start(work())
