@@ -85,9 +85,9 @@ _MARKDOWN = _Markdown("js-default", {"html": False, "linkify": False, "typograph
 
 _SOURCE = re.compile(
     r"""
-      ^[ ]{0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>\w*)[^\n]*\n(?P<block>.*?)
-          (?:^[ ]{0,3}(?P=fence)[`~]*[ \t]*$|\Z)
-    | (?P<diagram>(?:`{3,}|~{3,})[ \t]*)(?=mermaid)
+      ^[ ]{0,3}(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<language>\w*+)[^\n]*+\n(?P<block>.*?)
+          (?:^[ ]{0,3}(?P=fence)[`~]*+[ \t]*+$|\Z)
+    | (?P<diagram>(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[ \t]*+)(?=mermaid)
     | (?<!`)(?P<ticks>`{1,2})(?!`)(?P<inline>[^\n]{1,1000}?)(?<!`)(?P=ticks)(?!`)
     | \\(?P<literal>[!-/:-@\[-`{-~])
     | (?P<image>!)(?=\[[^\[\]\n]{0,300}\]\()
