@@ -38,7 +38,7 @@ class OfflineLlm(BaseLlm):
     that is not there, and puts results into plain sentences. Several values, or several clauses, make several calls. A
     result never makes it call anything, so what a tool returns cannot give it orders.
 
-    It is not a language model. It knows nothing, reads no instruction and writes no prose. It knows English word endings
+    It is not a language model. It knows nothing, reads no instruction, writes no prose. It knows English word endings
     and no synonyms: "how warm" finds a tool only if its words say warm. It does not plan: a result is never the next
     call's argument. It cannot answer in an output schema. "Bosnia and Herzegovina" are two places to it, unless in
     quotes; "Paris, France" is one; "3,5" is two numbers. Of a message it reads the first 4,000 characters.

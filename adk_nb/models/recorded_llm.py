@@ -101,6 +101,7 @@ class RecordedLlm(BaseLlm):
     ) -> AsyncGenerator[LlmResponse, None]:
         pieces: list[Piece] = []
         whole: LlmResponse | None = None
+        answer: LlmResponse | None = None
         before = clock.now()
         async with aclosing(model.generate_content_async(llm_request, stream)) as answers:
             async for answer in answers:
@@ -112,11 +113,11 @@ class RecordedLlm(BaseLlm):
                 whole = None if answer.partial else answer
                 if not whole:
                     yield answer
-        if not whole:
-            return
-        if not whole.interrupted:
-            self._cassette.append(_recording(model, request, digest, pieces, whole))
-        yield whole
+        last = whole or answer
+        if last and not last.interrupted:  # a model that only streams has said all it has to say
+            self._cassette.append(_recording(model, request, digest, pieces, last))
+        if whole:
+            yield whole
 
     async def _replay(self, request: Asked, digest: str) -> AsyncGenerator[LlmResponse, None]:
         recording = self._cassette.take(request, digest)
@@ -144,9 +145,9 @@ def _piece(answer: LlmResponse, after: float) -> Piece:
     return Piece(after=round(after, 3), response=kept)
 
 
-def _recording(model: BaseLlm, request: Asked, digest: str, pieces: list[Piece], whole: LlmResponse) -> Recording:
+def _recording(model: BaseLlm, request: Asked, digest: str, pieces: list[Piece], last: LlmResponse) -> Recording:
     return Recording(
-        model=whole.model_version or model.model,
+        model=last.model_version or model.model,
         notice=model.notice,
         capabilities=model.capabilities.model_dump(exclude_defaults=True),
         request=request,

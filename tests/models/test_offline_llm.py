@@ -2,6 +2,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from enum import Enum
+from functools import cache
 from typing import Any, Literal
 
 import pytest
@@ -60,6 +61,9 @@ def search(query: str) -> list[str]:
 EVERY = (get_weather, convert, lookup, refund, top, mean, search)
 
 
+made = cache(FunctionTool)
+
+
 def called(*answered: tuple[str, dict[str, Any], dict[str, Any]]) -> list[types.Content]:
     """A model turn with calls, and the turn with their results."""
     calls = [types.FunctionCall(id=f"id-{n}", name=name, args=args) for n, (name, args, _) in enumerate(answered)]
@@ -83,7 +87,7 @@ def asking(
         else:
             contents += one
     request = LlmRequest(contents=contents, config=types.GenerateContentConfig(**config))
-    request.append_tools([FunctionTool(one) for one in tools])
+    request.append_tools([made(one) for one in tools])
     return request
 
 

@@ -335,6 +335,21 @@ def test_an_answer_that_was_cut_short_is_not_written(path: Path):
     assert path.read_text() == ""
 
 
+class OnlyPieces(BaseLlm):
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        for word in ("one ", "two"):
+            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=word)]), partial=True)
+
+
+def test_a_model_that_only_streams_is_recorded_as_it_answers(path: Path):
+    original = heard(RecordedLlm(path, record=OnlyPieces(model="m")), asking("count"), stream=True)
+
+    assert heard(RecordedLlm(path), asking("count"), stream=True) == original
+    assert len(original) == 2
+
+
 def test_an_answer_left_in_its_middle_is_not_written_and_one_left_after_its_end_is(path: Path):
     async def leave_after(pieces: int) -> None:
         answers = RecordedLlm(path, record=ScriptedLlm("one two")).generate_content_async(asking("count"), stream=True)
@@ -358,7 +373,7 @@ def test_a_second_recording_goes_to_the_end_of_the_file(path: Path):
 
 
 def test_calls_side_by_side_keep_their_lines_whole(path: Path):
-    answers = [f"{n} " * 2000 for n in range(20)]
+    answers = [f"{n} " * 200 for n in range(20)]
     model = RecordedLlm(path, record=ScriptedLlm(*answers))
 
     async def all_at_once() -> None:
