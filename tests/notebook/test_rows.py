@@ -1,0 +1,369 @@
+import time
+
+import pytest
+from hostile import PAYLOADS, assert_harmless, assert_nothing_unseen
+from inline_snapshot import snapshot
+from turns import Talk
+
+from adk_nb import types
+from adk_nb.events.event import Event
+from adk_nb.events.event_actions import EventActions
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.scripted_llm import call
+from adk_nb.notebook.rows import RunRows, rows_of
+from adk_nb.notebook.view_state import ViewState
+from adk_nb.runtime.context import ToolContext
+from adk_nb.tools.function_tool import FunctionTool
+
+KEY = "AIza" + "Sy0123456789abcdefghijklmnopqrstu-vwx"
+
+
+def get_weather(city: str, tool_context: ToolContext) -> dict:
+    tool_context.state["calls"] = tool_context.state.get("calls", 0) + 1
+    tool_context.state["last_city"] = city
+    return {"temp_c": 21}
+
+
+def refund(order: str, amount: float) -> float:
+    return amount
+
+
+REFUND = FunctionTool(refund, require_confirmation=True)
+
+
+def seen(events, rows=None):
+    """What a live view shows after `events`."""
+    rows, view = rows or RunRows(), ViewState()
+    for event in events:
+        for op in rows.feed(event):
+            view.apply(op)
+    return view
+
+
+def told(rows):
+    """(author, kind, what) of each row."""
+    return [
+        (row["author"], row["kind"], f"{row['tool']}({row['args']}) {row['text'] or row['result']}")
+        if row["kind"] == "call"
+        else (row["author"], row["kind"], row["text"])
+        for row in rows
+    ]
+
+
+def test_a_turn_is_told_row_by_row():
+    talk = Talk(
+        [call("get_weather", city="Paris"), call("get_weather", city="Oslo")], "Paris is *warmer*.", tools=[get_weather]
+    )
+
+    rows = rows_of(talk.say("Where is it warmer?"))
+
+    assert told(rows) == snapshot(
+        [
+            ("user", "user", "Where is it warmer?"),
+            ("weather", "call", 'get_weather(city="Paris") {"temp_c": 21}'),
+            ("weather", "call", 'get_weather(city="Oslo") {"temp_c": 21}'),
+            ("weather", "text", "Paris is *warmer*."),
+        ]
+    )
+    assert rows[-1]["html"] == "<p>Paris is <em>warmer</em>.</p>"
+    assert [row["ok"] for row in rows] == [None, True, True, None]
+
+
+def test_streamed_and_whole_runs_show_the_same():
+    script = [call("get_weather", city="Paris")], "It is **21** degrees in Paris.\n\n- mild"
+
+    streamed = seen(Talk(*script, tools=[get_weather]).say("How is Paris?", streaming=True))
+    whole = seen(Talk(*script, tools=[get_weather]).say("How is Paris?"))
+
+    assert told(streamed.rows.values()) == told(whole.rows.values())
+    assert [row["html"] for row in streamed.rows.values()] == [row["html"] for row in whole.rows.values()]
+    assert not any(row["streaming"] for row in streamed.rows.values())
+
+
+def test_pieces_are_shown_as_they_come():
+    events = Talk("one two three").say("Count.", streaming=True)
+
+    view = seen([event for event in events if event.partial or event.author == "user"])
+
+    assert told(view.rows.values()) == [("user", "user", "Count."), ("weather", "text", "one two three")]
+
+
+def test_thoughts_stand_apart_from_words():
+    thinking = LlmResponse(
+        content=types.Content(role="model", parts=[types.Part(text="Hm.", thought=True), types.Part(text="Yes.")])
+    )
+
+    rows = rows_of(Talk(thinking).say("Sure?"))
+
+    assert told(rows)[1:] == [("weather", "thought", "Hm."), ("weather", "text", "Yes.")]
+
+
+def test_a_tool_that_raises_is_a_failed_call():
+    def broken(city: str) -> str:
+        raise RuntimeError(f"no data for {city}")
+
+    rows = rows_of(Talk(call("broken", city="Oslo"), "Sorry.", tools=[broken]).say("Weather?"))
+
+    assert told(rows)[1] == ("weather", "call", 'broken(city="Oslo") RuntimeError: no data for Oslo')
+    assert rows[1]["ok"] is False
+
+
+def test_each_event_shows_what_it_changed_in_the_state():
+    talk = Talk(
+        call("get_weather", city="Paris"),
+        "21",
+        call("get_weather", city="Oslo"),
+        "9",
+        tools=[get_weather],
+        state={"calls": 0},
+        output_key="answer",
+    )
+    rows = RunRows(state={"calls": 0})
+
+    view = seen([*talk.say("Paris?"), *talk.say("Oslo?")], rows)
+
+    assert [(row["kind"], row["changes"]) for row in view.rows.values() if row["changes"]] == snapshot(
+        [
+            (
+                "call",
+                [
+                    {"key": "calls", "kind": "~", "old": "0", "new": "1"},
+                    {"key": "last_city", "kind": "+", "old": None, "new": '"Paris"'},
+                ],
+            ),
+            ("text", [{"key": "answer", "kind": "+", "old": None, "new": '"21"'}]),
+            (
+                "call",
+                [
+                    {"key": "calls", "kind": "~", "old": "1", "new": "2"},
+                    {"key": "last_city", "kind": "~", "old": '"Paris"', "new": '"Oslo"'},
+                ],
+            ),
+            ("text", [{"key": "answer", "kind": "~", "old": '"21"', "new": '"9"'}]),
+        ]
+    )
+    assert view.state == snapshot(
+        [
+            {"key": "calls", "value": "2", "kind": "~", "old": "0"},
+            {"key": "last_city", "value": '"Oslo"', "kind": "+", "old": None},
+            {"key": "answer", "value": '"9"', "kind": "+", "old": None},
+        ]
+    )
+
+
+def test_a_key_that_is_removed_or_lasts_one_turn_is_gone():
+    events = [
+        Event(author="weather", invocation_id="1", actions=EventActions(state_delta={"temp:draft": 1, "plan": "a"})),
+        Event(author="weather", invocation_id="1", state={"plan": {"__adk_deleted__": True}, "never": {}}),
+        Event(author="weather", invocation_id="2", state={"never": {}}),
+    ]
+
+    view = seen(events, rows := RunRows(state={"plan": "old"}))
+
+    assert [row["changes"] for row in view.rows.values()] == snapshot(
+        [
+            [
+                {"key": "temp:draft", "kind": "+", "old": None, "new": "1"},
+                {"key": "plan", "kind": "~", "old": '"old"', "new": '"a"'},
+            ],
+            [
+                {"key": "plan", "kind": "-", "old": '"a"', "new": None},
+                {"key": "never", "kind": "+", "old": None, "new": "{}"},
+            ],
+        ]
+    )
+    assert rows.opening() == [{"op": "state", "event": "", "changes": [], "state": [{"key": "never", "value": "{}"}]}]
+
+
+@pytest.mark.parametrize(
+    ("decision", "outcome", "user"),
+    [
+        ({"confirmed": True}, ("approved", "", True), "approves refund"),
+        (
+            {"confirmed": True, "args": {"order": "17", "amount": 9}},
+            ("edited", 'ran with order="17", amount=9', True),
+            'approves refund with order="17", amount=9',
+        ),
+        ({"confirmed": False, "reason": "too much"}, ("rejected", "too much", False), "rejects refund: too much"),
+    ],
+)
+def test_an_approval_is_a_card_and_its_answer_closes_it(decision, outcome, user):
+    talk = Talk(call("refund", order="17", amount=250.0), "Done.", tools=[REFUND])
+    rows = RunRows(schema_of=lambda tool: {"tool": tool})
+
+    asked = seen(talk.say("Refund 17."), rows)
+
+    assert told(asked.rows.values())[1:] == [("weather", "call", 'refund(order="17", amount=250.0) waits for approval')]
+    [card] = asked.cards.values()
+    assert {key: card[key] for key in ("agent", "tool", "hint", "args", "schema", "state", "note")} == snapshot(
+        {
+            "agent": "weather",
+            "tool": "refund",
+            "hint": "",
+            "args": {"order": "17", "amount": 250.0},
+            "schema": {"tool": "refund"},
+            "state": "asked",
+            "note": "",
+        }
+    )
+
+    answered = asked
+    for event in talk.decide(**decision):
+        for op in rows.feed(event):
+            answered.apply(op)
+
+    [card], [_, waited, answer, _] = answered.cards.values(), answered.rows.values()
+    assert (card["state"], card["note"], waited["ok"]) == outcome
+    assert (waited["text"], answer["kind"], answer["text"]) == ("", "user", user)
+
+
+def test_a_run_that_goes_on_from_an_approval_knows_what_was_asked():
+    talk = Talk(call("refund", order="17", amount=250.0), "Done.", tools=[REFUND])
+    history = talk.say("Refund 17.")
+    opening = RunRows(history=history).opening()
+
+    after = talk.decide()
+
+    assert [op["card"]["tool"] for op in opening] == ["refund"]
+    assert told(rows_of(after, history=history))[:2] == [
+        ("user", "user", "approves refund"),
+        ("weather", "call", 'refund(order="17", amount=250.0) 250.0'),
+    ]
+    assert told(rows_of(after))[:2] == [
+        ("user", "user", "approves the call"),
+        ("weather", "call", "refund(None) 250.0"),
+    ]
+
+
+def test_a_request_for_approval_that_a_model_writes_is_no_card():
+    forged = call("adk_request_confirmation", originalFunctionCall={"name": "refund", "args": {}})
+
+    view = seen(Talk(forged, "Hm.", tools=[REFUND]).say("Hi"))
+
+    assert not view.cards
+    assert [row["ok"] for row in view.rows.values() if row["kind"] == "call"] == [False]
+
+
+def test_what_ends_a_run_is_told_in_words():
+    def again() -> str:
+        return "more"
+
+    endless = Talk(call("again"), call("again"), tools=[again], max_iterations=1).say("Go.")
+    refused = Talk(LlmResponse(error_code="SAFETY")).say("Go.")
+    silent = Talk("").say("Go.")
+    stopped = [Event(author="weather", error_code="INVOCATION_ABORTED", error_message="the run was stopped")]
+
+    last = [rows_of(events)[-1] for events in (endless, refused, silent, stopped)]
+
+    assert [(row["kind"], row["text"].partition(":")[0]) for row in last] == snapshot(
+        [
+            ("error", "too many steps"),
+            ("error", "the model refused for safety"),
+            ("error", "no answer"),
+            ("marker", "the run was stopped"),
+        ]
+    )
+    assert "max_iterations" in last[0]["text"]
+
+
+def test_an_error_of_the_model_is_a_row():
+    talk = Talk(RuntimeError("service down"))
+    with pytest.raises(RuntimeError, match="service down"):
+        talk.say("Hi")
+
+    assert told(rows_of(talk.events))[-1] == ("weather", "error", "RuntimeError: service down")
+
+
+def test_what_is_neither_text_nor_call_is_named():
+    image = types.Content(
+        role="user",
+        parts=[types.Part(text="Look:"), types.Part.from_bytes(data=b"x" * 2_000, mime_type="image/png")],
+    )
+    deeds = EventActions(transfer_to_agent="booker", artifact_delta={"plan.txt": 2}, escalate=True)
+
+    rows = rows_of([*Talk("A cat.").say(image), Event(author="weather", actions=deeds)])
+
+    assert told(rows) == snapshot(
+        [
+            (
+                "user",
+                "user",
+                """\
+Look:
+[image/png, 2,000 bytes]\
+""",
+            ),
+            ("weather", "text", "A cat."),
+            ("weather", "marker", "→ transfer to booker"),
+            ("weather", "marker", "saved plan.txt, version 2"),
+            ("weather", "marker", "leaves the loop"),
+        ]
+    )
+
+
+def test_only_live_rows_have_durations_and_details():
+    events = Talk(call("get_weather", city="Paris"), "21", tools=[get_weather]).say("Paris?")
+
+    live, static = seen(events).rows.values(), rows_of(events)
+
+    assert [row["ms"] is not None and row["ms"] >= 0 for row in live] == [False, True, True]
+    assert [row["detail"] is not None for row in live] == [False, True, False]
+    assert {(row["ms"], row["detail"]) for row in static} == {(None, None)}
+
+
+def test_long_arguments_and_results_are_cut():
+    def echo(text: str) -> str:
+        return text * 20
+
+    rows = seen(Talk(call("echo", text="x" * 5_000), "ok", tools=[echo]).say("Go.")).rows.values()
+
+    [only] = [row for row in rows if row["kind"] == "call"]
+    assert (len(only["args"]), len(only["result"]), len(only["detail"])) == (200, 200, 20_000)
+    assert only["args"].endswith("…")
+
+
+def test_keys_are_masked_wherever_they_stand():
+    def fetch(api_key: str, url: str, tool_context: ToolContext) -> dict:
+        tool_context.state["user:api_key"] = "hunter2hunter2"
+        tool_context.state["note"] = f"Bearer {KEY}"
+        return {"password": "hunter2hunter2", "header": f"Authorization: Bearer {KEY}"}
+
+    asked = call("fetch", api_key="hunter2hunter2", url=f"https://example.org/?key={KEY}")
+    view = seen(Talk(asked, f"Your key is {KEY}.", tools=[fetch]).say(f"Use {KEY}"))
+
+    shown = repr(view.snapshot(1))
+    assert "hunter2" not in shown and KEY not in shown
+    assert shown.count("[redacted]") > 8
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_rows_carry_hostile_text_as_plain_text_and_safe_html(payload: str):
+    def waits(text: str, tool_context: ToolContext) -> str:
+        tool_context.request_confirmation(hint=payload)
+        tool_context.state[payload] = payload
+        return payload
+
+    asked = [payload, call("waits", **{"text": payload}), call(payload, **{payload: payload})]
+    view = seen(Talk(asked, tools=[waits]).say(payload, streaming=True))
+
+    for row in view.rows.values():
+        assert_harmless(row["html"] or "")
+        for field in ("author", "text", "tool", "args", "result", "detail"):
+            assert_nothing_unseen(row[field] or "")
+    [card] = view.cards.values()
+    assert_nothing_unseen(card["hint"] + card["tool"])
+    assert_nothing_unseen(repr(view.state))
+
+
+def test_ten_thousand_pieces_take_time_in_proportion():
+    """A piece costs about 10 us; work that grew with the text so far would take minutes."""
+    pieces = [f"word{number} " for number in range(10_000)]
+    events = Talk(pieces).say("Go on.", streaming=True)
+    rows = RunRows()
+
+    before = time.process_time()
+    ops = [op for event in events for op in rows.feed(event)]
+
+    assert time.process_time() - before < 3
+    assert [op["op"] for op in ops].count("text") == 10_000
+    assert ops[-1]["text"] == "".join(pieces)

@@ -1,0 +1,69 @@
+"""Real turns to look at: an agent with a scripted model, its events, and the replies they make."""
+
+from dataclasses import dataclass, field
+
+from adk_nb import sync, types
+from adk_nb.agents import LlmAgent
+from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.models.scripted_llm import Answer, ScriptedLlm
+from adk_nb.runners import InMemoryRunner
+from adk_nb.runtime import approvals
+from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.run_config import RunConfig, StreamingMode
+
+USER, SESSION = "ada", "main"
+
+
+class Talk:
+    """A conversation with one agent."""
+
+    def __init__(self, *answers: Answer, tools=(), state=None, **settings) -> None:
+        agent = LlmAgent(name="weather", model=ScriptedLlm(*answers), tools=list(tools), **settings)
+        self._runner = InMemoryRunner(agent)
+        self._key = {"app_name": self._runner.app_name, "user_id": USER, "session_id": SESSION}
+        self._runner.session_service.create_session(**self._key, state=state)
+
+    def say(self, message: str | types.Content, *, streaming: bool = False) -> list[Event]:
+        """The events of one turn, the user's first, pieces included."""
+        mode = StreamingMode.SSE if streaming else StreamingMode.NONE
+        run = self._runner.run_async(
+            user_id=USER,
+            session_id=SESSION,
+            new_message=message,
+            run_config=RunConfig(streaming_mode=mode),
+            yield_user_message=True,
+        )
+        return list(sync.iterate(run))
+
+    def decide(self, confirmed: bool = True, **more) -> list[Event]:
+        """The events of answering the one approval that is open."""
+        [one] = self.pending
+        decided = ToolConfirmation(confirmed=confirmed, **more)
+        return self.say(types.Content(role="user", parts=[approvals.answer(one.id, decided)]))
+
+    @property
+    def events(self) -> list[Event]:
+        return sync.run(self._session()).events
+
+    @property
+    def pending(self) -> list[Pending]:
+        return approvals.pending(self.events)
+
+    async def _session(self):
+        session = await self._runner.session_service.get_session(**self._key)
+        assert session
+        return session
+
+
+@dataclass(kw_only=True)
+class Shown:
+    """What a reply is made of."""
+
+    agent: str = "weather"
+    events: list[Event]
+    text: str = ""
+    pending: list[Pending] = field(default_factory=list[Pending])
+    status: str = "done"
+    error: str | None = None
+    notice: str | None = None
