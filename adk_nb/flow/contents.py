@@ -44,6 +44,8 @@ class _View:
         """Call id -> index of the content with the call that has no response yet."""
         self._paused: set[str] = set()
         """Ids of calls that are answered from outside; they may stay open."""
+        self._emptied = False
+        """True: there may be contents without parts in `_contents`; they are not shown."""
         self._late: tuple[int, int] | None = None
         """When the newest content answers an old call: the slice between the two, hidden until something is said."""
 
@@ -60,7 +62,7 @@ class _View:
             shown[self._open[key]] = _without_call(shown[self._open[key]], key)
         if self._late:
             del shown[self._late[0] : self._late[1]]
-        return [content for content in shown if content.parts] if dangling else shown
+        return [content for content in shown if content.parts] if dangling or self._emptied else shown
 
     def _visible(self, event: Event) -> types.Content | None:
         content = event.content
@@ -80,8 +82,11 @@ class _View:
             return
         self._late = None
         for part in parts:
-            if part.function_call and part.function_call.id:
-                self._open[part.function_call.id] = len(self._contents)
+            if part.function_call and (key := part.function_call.id):
+                if (before := self._open.get(key)) is not None:  # an id used again: nothing answers the old call
+                    self._contents[before] = _without_call(self._contents[before], key)
+                    self._emptied = True
+                self._open[key] = len(self._contents)
         self._paused |= event.long_running_tool_ids or set()
         self._contents.append(content)
 

@@ -1,0 +1,371 @@
+"""What every session service promises. A new one is added to SERVICES, and to nothing else."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from adk_nb import types
+from adk_nb.errors import AlreadyExistsError, ConfigurationError, SessionNotFoundError
+from adk_nb.events import Event, EventActions
+from adk_nb.sessions import BaseSessionService, GetSessionConfig, InMemorySessionService, Session
+
+SERVICES: dict[str, Callable[[Any], BaseSessionService]] = {"in memory": lambda folder: InMemorySessionService()}
+S = {"app_name": "app", "user_id": "u", "session_id": "s"}
+
+
+@pytest.fixture(params=SERVICES)
+def service(request: pytest.FixtureRequest, tmp_path: Any) -> BaseSessionService:
+    return SERVICES[request.param](tmp_path)
+
+
+def event(text: str = "hi", at: float = 1.0, **delta: Any) -> Event:
+    content = types.Content(role="user", parts=[types.Part(text=text)])
+    return Event(author="user", content=content, timestamp=at, actions=EventActions(state_delta=delta))
+
+
+async def create(service: BaseSessionService, session_id: str = "s", user_id: str = "u", **state: Any) -> Session:
+    return await service.create_session(app_name="app", user_id=user_id, session_id=session_id, state=state)
+
+
+async def get(service: BaseSessionService, session_id: str = "s", user_id: str = "u", **config: Any) -> Session:
+    limits = GetSessionConfig(**config) if config else None
+    found = await service.get_session(app_name="app", user_id=user_id, session_id=session_id, config=limits)
+    assert found is not None
+    return found
+
+
+def texts(session: Session) -> list[str]:
+    return [event.text for event in session.events]
+
+
+def awaited(test: Callable[[BaseSessionService], Any]) -> Callable[[BaseSessionService], None]:
+    def run(service: BaseSessionService) -> None:
+        asyncio.run(test(service))
+
+    run.__name__ = test.__name__
+    return run
+
+
+@awaited
+async def test_a_new_session_is_empty_and_found_again(service: BaseSessionService):
+    made = await create(service, a=1)
+
+    found = await get(service)
+
+    assert (made.id, made.app_name, made.user_id, made.events, made.state) == ("s", "app", "u", [], {"a": 1})
+    assert found == made
+
+
+@awaited
+async def test_an_id_is_stripped_and_made_when_blank(service: BaseSessionService):
+    assert (await create(service, "  s2 ")).id == "s2"
+    made = {(await create(service, blank)).id for blank in ("", "  ")}
+    unnamed = await service.create_session(app_name="app", user_id="u")
+
+    assert len({*made, unnamed.id}) == 3 and all({*made, unnamed.id})
+
+
+@awaited
+async def test_a_second_session_of_one_id_is_refused(service: BaseSessionService):
+    await create(service, a=1)
+
+    with pytest.raises(AlreadyExistsError, match="user 'u' of app 'app' has a session 's' already"):
+        await create(service, a=2)
+
+    assert (await get(service)).state == {"a": 1}
+    assert (await create(service, "s", user_id="another")).state == {}
+
+
+@awaited
+async def test_a_missing_session_is_none(service: BaseSessionService):
+    found = service.get_session(**S)
+    assert await found is None
+
+
+@awaited
+async def test_an_appended_event_is_in_the_store_and_in_the_callers_session(service: BaseSessionService):
+    session, hello = await create(service), event("hello", at=5.0, k=1)
+
+    returned = await service.append_event(session, hello)
+
+    assert returned is hello
+    for one in (session, await get(service)):
+        assert (texts(one), one.state, one.last_update_time) == (["hello"], {"k": 1}, 5.0)
+
+
+@awaited
+async def test_events_stand_in_the_order_they_were_appended(service: BaseSessionService):
+    session = await create(service)
+    for text in "abc":
+        await service.append_event(session, event(text))
+
+    assert texts(await get(service)) == ["a", "b", "c"]
+
+
+@awaited
+async def test_a_copy_does_not_see_later_events(service: BaseSessionService):
+    session = await create(service, items=[1])
+    before = await get(service)
+
+    await service.append_event(session, event(items=[1, 2]))
+
+    assert (before.events, before.state) == ([], {"items": [1]})
+
+
+@awaited
+async def test_what_is_done_to_a_copy_does_not_reach_the_store(service: BaseSessionService):
+    await create(service, items=[1])
+    copy = await get(service)
+
+    copy.state["items"].append(2)
+    copy.state["new"] = 1
+    copy.events.append(event())
+
+    assert (await get(service)).state == {"items": [1]}
+    assert (await get(service)).events == []
+
+
+@awaited
+async def test_an_appended_event_does_not_change_with_its_writers_list(service: BaseSessionService):
+    session, mine = await create(service), [1]
+    await service.append_event(session, event(items=mine))
+
+    mine.append(2)
+    session.state["items"].append(3)
+
+    stored = await get(service)
+    assert stored.state == {"items": [1]}
+    assert stored.events[0].actions.state_delta == session.events[0].actions.state_delta == {"items": [1]}
+
+
+@awaited
+async def test_an_event_appended_twice_is_kept_once(service: BaseSessionService):
+    session, once = await create(service), event("once", n=1)
+    await service.append_event(session, once)
+    await service.append_event(session, event("between", n=2))
+
+    await service.append_event(session, once)
+    await service.append_event(session, Event.model_validate_json(once.model_dump_json()))
+
+    assert texts(session) == texts(await get(service)) == ["once", "between"]
+    assert session.state == (await get(service)).state == {"n": 2}
+
+
+@awaited
+async def test_a_partial_event_is_handed_back_and_not_kept(service: BaseSessionService):
+    session, piece = await create(service), event("pie", k=1)
+    piece.partial = True
+
+    assert await service.append_event(session, piece) is piece
+
+    for one in (session, await get(service)):
+        assert (one.events, one.state) == ([], {})
+
+
+@awaited
+async def test_a_key_reaches_as_far_as_its_prefix_says(service: BaseSessionService):
+    mine = await create(service, "mine")
+    await create(service, "mine too")
+    await create(service, "theirs", user_id="v")
+    delta = {"own": 1, "user:name": "Ann", "app:motd": "hello", "temp:now": 3}
+
+    await service.append_event(mine, event(**delta))
+
+    assert mine.state == delta  # the run that wrote a temp: key goes on seeing it
+    assert (await get(service, "mine")).state == {"own": 1, "user:name": "Ann", "app:motd": "hello"}
+    assert (await get(service, "mine too")).state == {"user:name": "Ann", "app:motd": "hello"}
+    assert (await get(service, "theirs", user_id="v")).state == {"app:motd": "hello"}
+    other_app = await service.create_session(app_name="another", user_id="u")
+    assert other_app.state == {}
+
+
+@awaited
+async def test_the_first_state_is_split_by_prefix_too(service: BaseSessionService):
+    made = await create(service, **{"own": 1, "user:name": "Ann", "app:motd": "hello", "temp:now": 3})
+    other = await create(service, "other")
+
+    assert made.state == {"own": 1, "user:name": "Ann", "app:motd": "hello"}
+    assert other.state == {"user:name": "Ann", "app:motd": "hello"}
+
+
+@awaited
+async def test_temp_keys_stand_in_no_stored_event(service: BaseSessionService):
+    session = await create(service)
+
+    await service.append_event(session, event(**{"temp:live": object(), "k": 1}))
+
+    assert (await get(service)).events[0].actions.state_delta == {"k": 1}
+
+
+@awaited
+async def test_a_deletion_removes_a_key_of_every_reach_and_none_does_not(service: BaseSessionService):
+    gone = {"__adk_deleted__": True}
+    session = await create(service, **{"a": 1, "user:b": 2, "app:c": 3, "d": 4})
+
+    await service.append_event(session, event(**{"a": gone, "user:b": gone, "app:c": gone, "d": None, "never": gone}))
+
+    assert session.state == (await get(service)).state == {"d": None}
+
+
+@awaited
+async def test_state_that_is_not_json_is_refused_and_nothing_is_kept(service: BaseSessionService):
+    session = await create(service)
+
+    with pytest.raises(ConfigurationError, match=r"state\['k'\] cannot hold a object"):
+        await service.append_event(session, event(fine=1, k=object()))
+    with pytest.raises(ConfigurationError, match=r"state\['user:k'\] cannot hold a set"):
+        await create(service, "another", **{"user:k": {1}})
+
+    for one in (session, await get(service)):
+        assert (one.events, one.state) == ([], {})
+    assert not await service.get_session(app_name="app", user_id="u", session_id="another")
+
+
+@awaited
+async def test_an_event_for_a_session_that_is_not_there_is_refused(service: BaseSessionService):
+    session = await create(service)
+    await create(service, "still here")
+    await service.delete_session(**S)
+
+    with pytest.raises(SessionNotFoundError, match="no session named 's'"):
+        await service.append_event(session, event())
+
+
+@awaited
+async def test_a_deleted_session_is_gone_and_deleting_again_is_no_error(service: BaseSessionService):
+    await create(service, **{"k": 1, "user:k": 1})
+
+    await service.delete_session(**S)
+    await service.delete_session(**S)
+
+    assert await service.get_session(**S) is None
+    assert (await create(service)).state == {"user:k": 1}
+
+
+@awaited
+async def test_sessions_are_listed_least_recently_used_first_without_events(service: BaseSessionService):
+    for name in ("old", "young"):
+        await service.append_event(await create(service, name, k=name), event(at=10.0))
+    await service.append_event(await get(service, "old"), event(at=20.0))
+    await service.append_event(await create(service, "theirs", user_id="v"), event(at=15.0))
+
+    mine = (await service.list_sessions(app_name="app", user_id="u")).sessions
+    everyones = (await service.list_sessions(app_name="app")).sessions
+
+    assert [(one.id, one.events, one.state["k"]) for one in mine] == [("young", [], "young"), ("old", [], "old")]
+    assert [(one.user_id, one.id) for one in everyones] == [("u", "young"), ("v", "theirs"), ("u", "old")]
+    assert (await service.list_sessions(app_name="none")).sessions == []
+
+
+@awaited
+async def test_a_part_of_the_history_comes_with_the_whole_state(service: BaseSessionService):
+    session = await create(service)
+    for at in (1.0, 2.0, 3.0, 4.0):
+        await service.append_event(session, event(str(at), at=at, **{f"k{at}": at}))
+
+    assert texts(await get(service, num_recent_events=2)) == ["3.0", "4.0"]
+    assert texts(await get(service, num_recent_events=0)) == []
+    assert texts(await get(service, num_recent_events=99)) == ["1.0", "2.0", "3.0", "4.0"]
+    assert texts(await get(service, after_timestamp=3.0)) == ["3.0", "4.0"]
+    assert texts(await get(service, num_recent_events=3, after_timestamp=3.0)) == ["3.0", "4.0"]
+    assert len((await get(service, num_recent_events=1)).state) == 4
+
+
+def test_a_negative_number_of_events_is_refused():
+    with pytest.raises(ValidationError):
+        GetSessionConfig(num_recent_events=-1)
+
+
+@awaited
+async def test_a_copy_is_current_until_something_else_is_stored(service: BaseSessionService):
+    if type(service).is_current is BaseSessionService.is_current:
+        return  # it cannot tell, and is read again each turn
+    session = await create(service, k=1)
+    assert service.is_current(session)
+
+    await service.append_event(session, event(k=2))
+    assert service.is_current(session)
+
+    stale = await get(service)
+    await service.append_event(session, event())
+    assert not service.is_current(stale)
+    assert service.is_current(session)
+
+    await service.append_event(stale, event())
+    assert not service.is_current(session) and not service.is_current(stale)
+
+
+@awaited
+async def test_a_copy_is_not_current_when_shared_state_changed(service: BaseSessionService):
+    session, other, far = await create(service), await create(service, "other"), await create(service, "far", "v")
+
+    await service.append_event(other, event(**{"user:k": 1}))
+    assert not service.is_current(session)
+
+    session = await get(service)
+    await service.append_event(far, event(**{"app:k": 1}))
+    assert not service.is_current(session)
+
+
+@awaited
+async def test_a_copy_is_not_current_when_someone_wrote_to_it_directly(service: BaseSessionService):
+    await create(service, items=[1])
+    for change in (
+        lambda session: session.state.update(k=1),
+        lambda session: session.state["items"].append(2),
+        lambda session: session.events.append(event()),
+    ):
+        session = await get(service)
+        change(session)
+        assert not service.is_current(session)
+
+
+@awaited
+async def test_a_session_made_anew_under_an_old_id_is_another(service: BaseSessionService):
+    session = await create(service)
+    await service.append_event(session, event("old"))
+    await service.delete_session(**S)
+    await service.append_event(await create(service), event("new"))
+
+    assert not service.is_current(session)
+
+
+@awaited
+async def test_many_writers_lose_nothing(service: BaseSessionService):
+    await create(service)
+
+    async def write(name: str) -> None:
+        session = await get(service)
+        for number in range(20):
+            await service.append_event(session, event(f"{name}{number}", **{f"{name}{number}": 1, "app:last": name}))
+
+    threads = [threading.Thread(target=lambda name=name: asyncio.run(write(name))) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    stored = await get(service)
+    assert len(stored.events) == 80
+    assert len(stored.state) == 81
+    for name in "abcd":
+        assert [text for text in texts(stored) if text[0] == name] == [f"{name}{n}" for n in range(20)]
+
+
+def test_the_in_memory_service_needs_no_await():
+    service = InMemorySessionService()
+
+    session = service.create_session(**S, state={"k": 1})
+    service.append_event(session, event("hi", k=2))
+    found = service.get_session(**S)
+
+    assert found and texts(found) == ["hi"] and found.state == {"k": 2}
+    assert [one.id for one in service.list_sessions(app_name="app", user_id="u").sessions] == ["s"]
+    service.delete_session(**S)
+    missing = service.get_session(**S)
+    assert not missing
+    assert repr(missing) == "NoSession()"

@@ -1,0 +1,188 @@
+"""State remembers what was written to it, refuses what no JSON holds, and notices what was changed in place."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adk_nb.errors import ConfigurationError
+from adk_nb.sessions import State
+from adk_nb.sessions.state import apply_delta, committed
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def state(**value: Any) -> tuple[State, dict[str, Any], dict[str, Any]]:
+    delta: dict[str, Any] = {}
+    return State(value, delta), value, delta
+
+
+def test_a_write_is_seen_at_once_and_lands_in_the_delta():
+    it, live, delta = state(a=1)
+
+    it["b"] = 2
+    it.update({"c": 3})
+    it.setdefault("a", 9)
+    it.setdefault("d", 4)
+
+    assert live == {"a": 1, "b": 2, "c": 3, "d": 4}
+    assert delta == {"b": 2, "c": 3, "d": 4}
+
+
+def test_reading_is_a_dicts_and_leaves_no_delta():
+    it, _, delta = state(a=1, b=[2])
+
+    assert it["a"] == 1 and it.get("x", "none") == "none" and "a" in it and "x" not in it
+    assert list(it) == ["a", "b"] and len(it) == 2 and dict(it.items()) == it.to_dict() == {"a": 1, "b": [2]}
+    assert not it.has_delta() and delta == {}
+    with pytest.raises(KeyError):
+        it["x"]
+
+
+def test_a_deletion_is_marked_and_none_is_a_value():
+    it, live, delta = state(a=1, b=2, c=3)
+
+    del it["a"]
+    assert it.pop("b") == 2
+    assert it.pop("x", "none") == "none"
+    it["c"] = None
+
+    assert live == {"c": None}
+    assert delta == {"a": {"__adk_deleted__": True}, "b": {"__adk_deleted__": True}, "c": None}
+    stored = {"a": 1, "b": 2, "c": 3}
+    apply_delta(stored, delta)
+    assert stored == {"c": None}
+
+
+def test_a_key_written_after_its_deletion_is_there():
+    it, live, delta = state(a=1)
+
+    del it["a"]
+    it["a"] = 2
+
+    assert live == {"a": 2} and delta == {"a": 2}
+
+
+def test_a_list_changed_in_place_is_noticed():
+    it, _, delta = state(items=[1], nested={"deep": [1]}, untouched=[1])
+
+    it["items"].append(2)
+    it.get("nested")["deep"].append(2)
+    assert it["untouched"] == [1]
+
+    assert it.has_delta()
+    assert delta == {"items": [1, 2], "nested": {"deep": [1, 2]}}
+
+
+def test_a_second_change_in_place_is_noticed_too():
+    it, _, delta = state(items=[1])
+    it["items"].append(2)
+    it.settle()
+    delta.clear()
+
+    it["items"].append(3)
+    it.settle()
+
+    assert delta == {"items": [1, 2, 3]}
+
+
+def test_what_was_deleted_after_it_was_read_stays_deleted():
+    it, _, delta = state(items=[1])
+    it["items"].append(2)
+
+    del it["items"]
+
+    assert it.has_delta() and delta == {"items": {"__adk_deleted__": True}}
+
+
+class Thing:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (Thing(), "a Thing"),
+        ([1, {"deep": Thing()}], "a Thing"),
+        ({1, 2}, "a set"),
+        ((1, 2), "a tuple"),
+        (b"x", "a bytes"),
+        (float("nan"), "the number nan"),
+        ([float("inf")], "the number inf"),
+        ({1: "a"}, "a dict with the key 1, which is no string"),
+    ],
+)
+def test_what_is_not_json_is_refused_where_it_is_written(value: Any, named: str):
+    it, live, delta = state()
+
+    with pytest.raises(ConfigurationError) as refused:
+        it["k"] = value
+
+    assert str(refused.value).startswith(f"state['k'] cannot hold {named}: state is kept as JSON; ")
+    assert "state['temp:k']" in str(refused.value)
+    assert live == {} and delta == {}
+
+
+def test_what_is_not_json_is_refused_when_it_was_put_into_a_list():
+    it, _, delta = state(items=[1])
+    it["items"].append(Thing())
+
+    with pytest.raises(ConfigurationError, match=r"state\['items'\] cannot hold a Thing"):
+        it.settle()
+    assert delta == {}
+
+
+def test_temp_holds_anything_and_is_not_kept():
+    it, live, delta = state()
+    thing = Thing()
+
+    it["temp:thing"] = [thing]
+    assert it["temp:thing"][0] is thing
+    it["k"] = 1
+
+    assert live == {"temp:thing": [thing], "k": 1}
+    assert committed(delta) == {"k": 1}
+
+
+def test_what_is_committed_is_a_copy():
+    mine = [1]
+    kept = committed({"items": mine})
+
+    mine.append(2)
+
+    assert kept == {"items": [1]}
+
+
+def test_what_is_committed_is_json():
+    with pytest.raises(ConfigurationError, match=r"state\['user:who'\] cannot hold a Thing"):
+        committed({"user:who": Thing()})
+
+
+def test_a_delta_may_carry_objects_whose_comparison_is_no_truth():
+    class Frame:
+        def __eq__(self, other: object) -> Any:
+            raise ValueError("the truth value of a frame is ambiguous")
+
+    live: dict[str, Any] = {}
+    apply_delta(live, {"temp:frame": Frame()})
+
+    assert list(live) == ["temp:frame"]
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=4), st.dictionaries(st.text(), JSON, max_size=4))
+def test_the_delta_turns_the_state_before_into_the_state_after(before: dict[str, Any], writes: dict[str, Any]):
+    live, delta = dict(before), {}
+    it = State(live, delta)
+
+    for key in list(before)[::2]:
+        del it[key]
+    it.update(writes)
+
+    replayed = dict(before)
+    apply_delta(replayed, delta)
+    assert replayed == live
