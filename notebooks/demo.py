@@ -18,7 +18,7 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
 KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB_REPLAY")
-SPEAKS = ("%%chat", "%chat", "%confirm")
+SPEAKS = ("%%chat", "%chat", "%confirm", "%trace")
 
 
 def execute(path: Path) -> NotebookNode:
@@ -38,13 +38,13 @@ def said(cell: NotebookNode) -> str:
     for output in cell.get("outputs", []):
         if output.output_type == "stream" and output.name == "stdout":
             texts.append(output.text)
-        elif "data" in output:
+        elif output.output_type == "execute_result":  # what was displayed besides is the live view
             texts.append(output.data.get("text/plain", ""))
     return "\n".join(text.rstrip() for text in texts if text.strip())
 
 
 def conversation(notebook: NotebookNode) -> str:
-    """The cells that speak to an agent, each with what came back."""
+    """The cells that speak to an agent or ask what it did, each with what came back."""
     return "\n\n".join(
         textwrap.indent(cell.source.strip(), "> ") + "\n" + said(cell)
         for cell in notebook.cells
