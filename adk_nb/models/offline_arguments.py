@@ -17,8 +17,8 @@ from adk_nb.models.offline_vocabulary import (
     GENERIC,
     JOINS,
     LINKS,
-    NAMED,
     NEGATIONS,
+    NOT_NAMES,
     PREPOSITIONS,
     QUERIES,
     SOURCES,
@@ -256,14 +256,17 @@ class _Filler:
     def _texts(self, one: Parameter) -> None:
         if not one.required or not one.textual or one.form.startswith("date") or one.about(QUERIES):
             return
+        if one.kind == "string" and one.about(CODES):  # a name is no number of an order; what is one was read before
+            return
         if found := next(self._candidates(one), None):
-            self.guessed |= not (found.capital and one.about(NAMED))
+            self.guessed |= not found.capital or one.about(NOT_NAMES)
             self._set(one, self._several(one, found))
         elif one.kind == "any" and (number := next(self.reading.numbers(), None)):
             self._set(one, [number])
 
     def _candidates(self, one: Parameter) -> Iterator[Found]:
-        return offline_texts.candidates(one, self.reading, [first for first, _ in self._spots(one)])
+        spots = [first for first, _ in self._spots(one)]
+        return offline_texts.candidates(one, self.reading, spots, alone=self._alone(one))
 
     def _queries(self, one: Parameter) -> None:
         """A text to search for or work on: the quote, or what follows the tool's own word."""

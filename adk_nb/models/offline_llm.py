@@ -13,7 +13,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.offline_arguments import Filled, fill
-from adk_nb.models.offline_matching import Plan, negates, only_fit, plans
+from adk_nb.models.offline_matching import Plan, changes, negates, only_fit, plans
 from adk_nb.models.offline_phrasing import asked_tool, introduction, question_for, results_told
 from adk_nb.models.offline_tools import OfferedTool, offered_tools
 from adk_nb.models.offline_words import MAX_CHARS
@@ -154,18 +154,19 @@ class _Turn:
         return [(tool.name, args) for args in Filled(ordered, [], 0).calls()], ""
 
     def _follow_up(self) -> Plan | None:
-        """`And Paris?` after a call: the same tool, with what the message changes."""
+        """`And Paris?` after a call: the latest tool it can mean, with what it changes."""
         calls = [part.function_call for content in self.before for part in content.parts or [] if part.function_call]
-        last = calls[-1] if calls else None
-        tool = next((one for one in self.offered if last and one.name == last.name), None)
-        if not last or not tool:
-            return None
-        filled = fill(tool, self.message)
-        if not filled.values or filled.spare or (filled.guessed and not _MORE.match(self.message)):
-            return None
-        kept = {name: [value] for name, value in (last.args or {}).items()}
-        missing = [one for one in filled.missing if one.name not in kept]
-        return Plan(tool, Filled(kept | filled.values, missing, 0), 0)
+        latest = {call.name: call.args or {} for call in calls}
+        for name in reversed(list(dict.fromkeys(call.name for call in calls))):
+            tool = next((one for one in self.offered if one.name == name and not changes(one)), None)
+            filled = fill(tool, self.message) if tool else None
+            if not tool or not filled or not filled.values or filled.spare:
+                continue
+            if filled.guessed and not _MORE.match(self.message):
+                continue
+            kept = {name: [value] for name, value in latest[name].items()} | filled.values
+            return Plan(tool, Filled(kept, [one for one in filled.missing if one.name not in kept], 0), 0)
+        return None
 
 
 def _says(content: types.Content, role: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from adk_nb.models.offline_arguments import Filled, fill
 from adk_nb.models.offline_tools import OfferedTool
-from adk_nb.models.offline_vocabulary import NEGATIONS, STOP, WEAK, vocabulary
+from adk_nb.models.offline_vocabulary import CHANGING, NEGATIONS, STOP, WEAK, vocabulary
 from adk_nb.models.offline_words import likeness, stem, tokens, words_of
 
 ENOUGH = 1.4
@@ -53,12 +53,20 @@ def negates(message: str) -> bool:
 
 
 def only_fit(offered: Sequence[OfferedTool], message: str) -> Plan | None:
-    """The one tool that `message` gives arguments to and says nothing else: `Compare Oslo and Paris`."""
-    found = [Plan(tool, fill(tool, message), 0) for tool in offered]
-    fitting = [
-        one for one in found if one.filled.values and not (one.filled.missing or one.filled.spare or one.filled.guessed)
-    ]
-    return fitting[0] if len(fitting) == 1 else None
+    """The tool that `message` gives arguments to and says nothing else: `Compare Oslo and Paris`.
+
+    None when two fit equally well, and never a tool whose name says that it changes something.
+    """
+    found = [Plan(tool, fill(tool, message), 0) for tool in offered if not changes(tool)]
+    fitting = [one for one in found if one.calls and one.filled.values and not (one.filled.spare or one.filled.guessed)]
+    fitting.sort(key=lambda one: len(one.tool.parameters))
+    rival = len(fitting) > 1 and len(fitting[0].tool.parameters) == len(fitting[1].tool.parameters)
+    return fitting[0] if fitting and not rival else None
+
+
+def changes(tool: OfferedTool) -> bool:
+    """Whether its name says that it changes something: sends, deletes, pays."""
+    return not CHANGING.isdisjoint(tool.words)
 
 
 def _best(offered: Sequence[OfferedTool], message: str) -> Plan | None:
@@ -67,8 +75,7 @@ def _best(offered: Sequence[OfferedTool], message: str) -> Plan | None:
     found: list[Plan] = []
     for score, tool in sorted(meant, key=lambda pair: -pair[0])[:5]:
         filled = fill(tool, message)
-        needed = sum(one.required for one in tool.parameters)
-        score += 0.6 if needed and not filled.missing else -0.3 * len(filled.missing)
+        score += len(filled.values) * (0.1 if filled.guessed else 0.4) - 0.3 * len(filled.missing)
         found.append(Plan(tool, filled, score))
     best = max(found, key=lambda one: one.score, default=None)
     return best if best and best.score >= ENOUGH else None
@@ -99,7 +106,7 @@ class _Said:
 
 def _score(tool: OfferedTool, said: _Said, offered: Sequence[OfferedTool]) -> float:
     weights = _vocabulary(tool)
-    if tool.name.lower() in said.places and not said.negated(said.places[tool.name.lower()]):
+    if len(tool.words) > 1 and tool.name.lower() in said.places and not said.negated(said.places[tool.name.lower()]):
         return 10.0
     score, named = 0.0, False
     for word, place in said.places.items():

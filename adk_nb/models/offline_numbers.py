@@ -50,7 +50,8 @@ def _fit(one: Parameter, found: Found, reading: Reading, years: bool) -> float:
     fit = -3.0 if year and years else 0.0
     if one.about(MONEY) and is_money(found, reading):
         fit += 2
-    if one.about(COUNTS) and reading.low(found.first - 1) in RANKS:
+    things = found.last + 1 in reading.topic | reading.described
+    if one.about(COUNTS) and (things or reading.low(found.first - 1) in RANKS):
         fit += 2
     near = {stem(reading.low(found.first + step)) for step in (-2, -1, 1, 2)}
     about = {*one.words, *words_of(one.description)} - STOP - WEAK

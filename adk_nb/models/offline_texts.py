@@ -10,20 +10,22 @@ from adk_nb.models.offline_words import likeness
 _INTRODUCING = PREPOSITIONS - {"than", "as", "by", "with"}
 
 
-def candidates(one: Parameter, reading: Reading, named_at: Sequence[int]) -> Iterator[Found]:
+def candidates(one: Parameter, reading: Reading, named_at: Sequence[int], *, alone: bool) -> Iterator[Found]:
     """What could be a text value, the surest first.
 
     Args:
         one: The parameter.
         reading: The message.
         named_at: The tokens that name the parameter: `the price column` has its value before one.
+        alone: No other parameter wants a text; otherwise names come in the order in which they are said.
     """
     if one.form in ("email", "uri") or one.about(ADDRESSES):
         yield from reading.of_kind("link")
         return
     yield from reading.quotes()
     marked = list(reading.after(_INTRODUCING))
-    yield from (each for each in marked if each.capital)
+    if alone:
+        yield from (each for each in marked if each.capital)
     yield from reading.names()
     if not one.about(PLACES):
         spans = (reading.span(n) for n in range(len(reading.tokens)))

@@ -169,7 +169,7 @@ class Reading:
             while self.low(n) in JOINS:
                 commas_only &= self.low(n) == ","
                 n += 1
-            while n > start and self.low(n) in ARTICLES:
+            while n > start and self.low(n) in ARTICLES | PREPOSITIONS:
                 n += 1
             following = self.span(n) if n > start else None
             if not following or following.capital != found.capital:

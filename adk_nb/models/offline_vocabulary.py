@@ -53,29 +53,37 @@ OPENERS = (
         "hi hello hey who calculate compute convert search refund return list look fetch add book order cancel "
         "delete remove send write read open close start stop play make create draw plot print count sum sort filter "
         "load save translate summarise summarize explain describe say ask call run use set put update change rename "
-        "buy sell pay roll pick choose take bring help ignore never without dear good morning evening"
+        "buy sell pay roll pick choose take bring help ignore never without dear good morning evening great cool nice "
+        "wow perfect super"
     )
 )
 """Words that open a sentence with a capital and are no names."""
+CHANGING = vocabulary(
+    "add approve book buy cancel change create delete deploy drop edit execute exec insert kill mail make move order "
+    "pay post publish put refund remove rename replace reset restart run save sell send set shutdown start stop store "
+    "submit transfer update upload write"
+)
+"""What a tool's name says when it changes something; it is called only when the message says so too."""
 NEGATIONS = vocabulary("don't not never without stop no cannot can't exclude excluding skip")
 LINKS = vocabulary("is are equals named called number no nr id of")
 """What may stand between a parameter's name and its value."""
 
 PLACES = vocabulary("city country place location town region state area capital destination origin station")
-NAMED = PLACES | vocabulary("person user customer author student employee species animal company team language name")
 CODES = vocabulary("id code number no ref reference ticket isbn sku zip phone order account invoice serial")
 QUERIES = vocabulary(
     "query q question text topic search keyword keywords message prompt phrase sentence term terms content body "
     "expression formula sql note comment reason task"
 )
 DATES = vocabulary("day date when weekday time")
+NOT_NAMES = CODES | QUERIES | DATES | vocabulary("column field feature variable unit path file format mode kind type")
+"""Parameters that a capital letter alone does not give a value to."""
 YEARS = vocabulary("year yr")
 MONEY = vocabulary("amount price cost total money budget fee balance pay sum")
 COINS = vocabulary("$ € £ ¥ dollar dollars euro euros pound pounds usd eur gbp nok sek kr yen")
 COUNTS = vocabulary("n k count limit top number rows size num")
 RANKS = vocabulary("top first last best worst largest biggest smallest highest lowest next nearest")
-SOURCES = vocabulary("from source src start origin departure base")
-TARGETS = vocabulary("to target dest destination end arrival into")
+SOURCES = vocabulary("from old source src start origin departure base")
+TARGETS = vocabulary("to new target dest destination end arrival into")
 ADDRESSES = vocabulary("email mail url link")
 GENERIC = vocabulary("id name str value code include show with use is has as flag enable")
 """Words of a parameter's name that a message need not say."""

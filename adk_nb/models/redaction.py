@@ -20,7 +20,8 @@ _KEYS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _AUTH = re.compile(
-    r"(\bbearer\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}|(\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer|token)\s+)?+)[\w.~+/=-]{6,}",
+    r"(\bbearer\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}"
+    r"|(\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer|token)\s+)?+)[\w.~+/=-]{6,}",
     re.IGNORECASE,
 )
 _SECRET_NAMES = re.compile(

@@ -273,6 +273,7 @@ def test_its_question_can_be_dropped():
         (("mean", {"column": "price"}), "and area?", [("mean", {"column": "area"})]),
         (("mean", {"column": "price"}), "Great job, thanks!", []),
         (("refund", {"order_id": "A-1", "amount": 2}), "no, not A-2!", []),
+        (("refund", {"order_id": "A-1", "amount": 2}), "And Earth?", weather("Earth")),
     ],
 )
 def test_a_short_follow_up_repeats_the_last_call_with_what_changed(
@@ -471,6 +472,61 @@ def test_arguments_of_every_type_are_read(message: str, expected: tuple[str, dic
     tools = (paint, total, tag, roll_dice, distance, store, forecast)
 
     assert calls(asking(message, tools=tools)) == [expected]
+
+
+def planet(name: str) -> dict[str, float]:
+    """Facts about a planet: mass, diameter, gravity.
+
+    Args:
+        name: The planet's name, such as Mars.
+    """
+    raise NotImplementedError
+
+
+def rank_planets(by: Literal["mass", "gravity", "mean_temperature"], n: int = 3) -> list[str]:
+    """Rank the planets by one column."""
+    raise NotImplementedError
+
+
+def rename_planet(old: str, new: str) -> str:
+    """Rename a planet in the table."""
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("What is the mass of Jupiter?", [("planet", {"name": "Jupiter"})]),
+        ("gravity on Mars and on Neptune?", [("planet", {"name": "Mars"}), ("planet", {"name": "Neptune"})]),
+        ("Compare Mars and Venus", [("planet", {"name": "Mars"}), ("planet", {"name": "Venus"})]),
+        ("Rank the planets by gravity", [("rank_planets", {"by": "gravity"})]),
+        ("top 5 planets by mass", [("rank_planets", {"by": "mass", "n": 5})]),
+        ("the 4 planets with the lowest mean temperature", [("rank_planets", {"by": "mean_temperature", "n": 4})]),
+        ("Rename Pluto to Hades", [("rename_planet", {"old": "Pluto", "new": "Hades"})]),
+        ("rename planet old=Mars new=Ares", [("rename_planet", {"old": "Mars", "new": "Ares"})]),
+        ("How heavy is Jupiter?", []),
+    ],
+)
+def test_tools_that_share_their_words_are_told_apart(message: str, expected: list[tuple[str, dict[str, Any]]]):
+    assert calls(asking(message, tools=(planet, rank_planets, rename_planet))) == expected
+
+
+def delete_city(city: str) -> str:
+    """Remove a city for good."""
+    raise NotImplementedError
+
+
+def test_a_tool_that_changes_something_is_called_only_when_the_message_says_so():
+    assert calls(asking("Oslo", tools=(delete_city,))) == []
+    assert (
+        calls(
+            asking(
+                "delete Oslo", called(("delete_city", {"city": "Oslo"}, {})), "ok", "And Rome?", tools=(delete_city,)
+            )
+        )
+        == []
+    )
+    assert calls(asking("Delete Oslo", tools=(delete_city,))) == [("delete_city", {"city": "Oslo"})]
 
 
 def test_a_declaration_in_the_services_own_schema_is_read_too():
