@@ -15,7 +15,7 @@ for key in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "AD
     os.environ.pop(key, None)
 
 
-def _stays_here(address: Any) -> bool:
+def _stays_here(address: str | bytes | tuple[Any, ...]) -> bool:
     if not isinstance(address, tuple):  # a path: a Unix socket
         return True
     host = str(address[0]).split("%")[0]
