@@ -99,7 +99,7 @@ _SOURCE = re.compile(
 )
 _RISKY = re.compile(r"[<&$\\\]!]|mermaid", re.IGNORECASE)
 _SPELLED = re.compile(r"[^\w\s,;.='\"/%^+-]")
-_CELL = re.compile(r"[&<>|`*_\[\]~{}!$\\]")
+_CELL = re.compile(r"[&<>|`*\[\]~!$\\]|(?<![^\W_])_|_(?![^\W_])|\{(?=[:.#{%=])")
 
 
 def markdown_safe(text: str) -> str:

@@ -7,7 +7,7 @@ from adk_nb.events.event import Event
 from adk_nb.notebook.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.plain_text import arguments_text, call_text, cleaned, one_line, shortened
 from adk_nb.notebook.rows import rows_of
-from adk_nb.notebook.safe_html import Html, code, element, joined
+from adk_nb.notebook.safe_html import Html, code, element, words_of
 from adk_nb.notebook.state_changes import change_text
 from adk_nb.notebook.view_state import MAX_ROWS, Json
 from adk_nb.runtime.approvals import Pending
@@ -83,7 +83,7 @@ def event_table(events: Iterable[Event], *, history: Iterable[Event] = ()) -> Bu
 def row_text(row: Json) -> str:
     """A row in words, on one line."""
     if row["kind"] != "call":
-        words = one_line(row["text"])
+        words = one_line(row["text"] if row["html"] is None else words_of(row["html"]))
         return words if row["kind"] in ("user", "text", "marker") else f"{row['kind']}: {words}"
     done = call_text(row["tool"], row["args"])
     if row["result"] is None:
@@ -148,7 +148,8 @@ def _markdown(reply: ShownReply, rows: list[Json]) -> str:
 
 
 def _markdown_table(head: list[str], body: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *([markdown_cell(cell) for cell in line] for line in body)]
+    lines = [[markdown_cell(cell) for cell in line] for line in (head, *body)]
+    lines.insert(1, ["---"] * len(head))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -179,7 +180,7 @@ def _html_table(head: list[str], body: list[list[str]]) -> Html:
     lines = [element("tr", *(element("td", cell) for cell in line)) for line in body]
     header = element("tr", *(element("th", cell) for cell in head))
     rows = Html("\n".join(lines))
-    return joined([element("table", "\n", element("thead", header), "\n", element("tbody", "\n", rows, "\n"), "\n")])
+    return element("table", "\n", element("thead", header), "\n", element("tbody", "\n", rows, "\n"), "\n")
 
 
 # ---- what all forms say

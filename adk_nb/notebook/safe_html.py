@@ -2,7 +2,6 @@
 
 import html
 import re
-from collections.abc import Iterable
 
 _PROSE = {"a", "blockquote", "br", "code", "em", "h4", "h5", "h6", "hr", "p", "pre", "s", "small", "span", "strong"}
 _LISTS = {"li", "ol", "ul"}
@@ -19,6 +18,7 @@ LINK_REL = "noopener noreferrer"
 
 _LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`\\]+", re.IGNORECASE)
 _MATH = re.compile(r"[$\\]")
+_TAG = re.compile("<[^>]*>")
 
 
 class Html(str):
@@ -26,18 +26,18 @@ class Html(str):
 
 
 def escaped(text: str) -> Html:
-    """Text for a page: what looks like markup or mathematics is shown as it was written.
+    """Text for a page, not for an attribute: what looks like markup or mathematics is shown as it was written.
 
     MathJax, which JupyterLab and exported pages run over every output, looks for its delimiters within one run of
     text: alone in an element, a dollar or a backslash begins nothing. Otherwise an `href` of TeX in a model's words
     would become a link. Source: mathjax-full 3, `HTMLDomStrings.handleContainer`; MathJax 2, tex2jax `scanText`.
     """
-    return Html(_MATH.sub(r"<span>\g<0></span>", html.escape(text)))
+    return Html(_MATH.sub(r"<span>\g<0></span>", html.escape(text, quote=False)))
 
 
 def code(text: str) -> Html:
     """Text for inside `<code>` and `<pre>`, where MathJax does not look."""
-    return Html(html.escape(text))
+    return Html(html.escape(text, quote=False))
 
 
 def element(tag: str, *children: str, **attributes: str) -> Html:
@@ -53,14 +53,14 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
     """
     if tag not in TAGS or not ATTRIBUTES.get(tag, frozenset()).issuperset(attributes):
         raise ValueError(f"<{tag}> with {sorted(attributes)} is not markup this package makes")
-    inside = joined(children)
+    inside = "".join(child if isinstance(child, Html) else escaped(child) for child in children)
     given = "".join(f' {name}="{html.escape(value)}"' for name, value in attributes.items())
     return Html(f"<{tag}{given}>" if tag in ("br", "hr") else f"<{tag}{given}>{inside}</{tag}>")
 
 
-def joined(children: Iterable[str]) -> Html:
-    """Children side by side: `Html` as it is, any other text escaped."""
-    return Html("".join(child if isinstance(child, Html) else escaped(child) for child in children))
+def words_of(markup: str) -> str:
+    """The text that a reader of this file's markup sees."""
+    return html.unescape(_TAG.sub("", markup))
 
 
 def is_safe_link(url: str) -> bool:

@@ -1,0 +1,320 @@
+import re
+from collections import Counter
+
+import pytest
+from hostile import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
+from inline_snapshot import snapshot
+from nbconvert import HTMLExporter
+from nbconvert.filters import markdown2html
+from nbformat import v4
+from turns import Shown, Talk
+
+from adk_nb.models.scripted_llm import call
+from adk_nb.notebook.plain_text import cleaned
+from adk_nb.notebook.render import bundle, event_table, table
+from adk_nb.runtime.context import ToolContext
+from adk_nb.tools.function_tool import FunctionTool
+
+FORMS = ["text/plain", "text/markdown", "text/html"]
+ANSWER = "Paris is **warmer**: 21 °C against 9 °C."
+
+
+def get_weather(city: str, tool_context: ToolContext) -> dict:
+    """The weather of a city."""
+    tool_context.state["last_city"] = city
+    return {"temp_c": {"Paris": 21, "Oslo": 9}[city]}
+
+
+def refund(order: str, amount: float) -> float:
+    """Pay an order back."""
+    return amount
+
+
+def two_cities(**more) -> Shown:
+    talk = Talk([call("get_weather", city="Paris"), call("get_weather", city="Oslo")], ANSWER, tools=[get_weather])
+    return Shown(events=talk.say("Is it warmer in Paris or in Oslo?"), text=ANSWER, **more)
+
+
+def waiting(**args) -> Shown:
+    tool = FunctionTool(refund, require_confirmation=True)
+    talk = Talk(call("refund", **args), "Done.", tools=[tool])
+    return Shown(events=talk.say("Refund 17."), pending=talk.pending, status="pending")
+
+
+def test_an_answer_in_plain_text():
+    assert bundle(two_cities())["text/plain"] == snapshot(
+        "weather > Paris is **warmer**: 21 °C against 9 °C.  [2 tool calls]"
+    )
+
+
+def test_an_answer_in_markdown():
+    assert bundle(two_cities())["text/markdown"] == snapshot("""\
+Paris is **warmer**: 21 °C against 9 °C.
+
+4 events:
+
+| who | event | state |
+| --- | --- | --- |
+| you | Is it warmer in Paris or in Oslo? |  |
+| weather | get_weather(city="Paris") → {"temp_c": 21} |  |
+| weather | get_weather(city="Oslo") → {"temp_c": 9} | last_city = "Oslo" |
+| weather | Paris is warmer: 21 °C against 9 °C. |  |\
+""")
+
+
+def test_an_answer_in_html():
+    assert bundle(two_cities())["text/html"] == snapshot("""\
+<section>
+<p>Paris is <strong>warmer</strong>: 21 °C against 9 °C.</p>
+<details><summary>4 events</summary><table>
+<thead><tr><th>who</th><th>event</th><th>state</th></tr></thead>
+<tbody>
+<tr><td>you</td><td>Is it warmer in Paris or in Oslo?</td><td></td></tr>
+<tr><td>weather</td><td>get_weather(city="Paris") → {"temp_c": 21}</td><td></td></tr>
+<tr><td>weather</td><td>get_weather(city="Oslo") → {"temp_c": 9}</td><td>last_city = "Oslo"</td></tr>
+<tr><td>weather</td><td>Paris is warmer: 21 °C against 9 °C.</td><td></td></tr>
+</tbody>
+</table></details>
+</section>\
+""")
+
+
+def test_what_waits_for_approval_and_how_to_answer():
+    shown = bundle(waiting(order="17", amount=250.0))
+
+    assert shown["text/plain"] == snapshot("""\
+weather > (waits for approval)  [1 tool call]
+waits for approval: refund(order="17", amount=250.0)
+answer with %confirm --yes, %confirm --no or chat.approve()\
+""")
+    assert shown["text/markdown"] == snapshot("""\
+**Waits for approval:** refund(order="17", amount=250.0)
+
+Answer with `%confirm --yes`, `%confirm --no` or `chat.approve()`.
+
+2 events:
+
+| who | event |
+| --- | --- |
+| you | Refund 17. |
+| weather | refund(order="17", amount=250.0) waits for approval |\
+""")
+    assert shown["text/html"] == snapshot("""\
+<section>
+<p><strong>Waits for approval:</strong> <code>refund(order="17", amount=250.0)</code></p>
+<p>Answer with <code>%confirm --yes</code>, <code>%confirm --no</code> or <code>chat.approve()</code>.</p>
+<details><summary>2 events</summary><table>
+<thead><tr><th>who</th><th>event</th></tr></thead>
+<tbody>
+<tr><td>you</td><td>Refund 17.</td></tr>
+<tr><td>weather</td><td>refund(order="17", amount=250.0)  waits for approval</td></tr>
+</tbody>
+</table></details>
+</section>\
+""")
+
+
+def test_an_error_is_one_line_beside_what_was_said():
+    failed = Shown(events=[], text="So far.", status="error", error="ModelTimeoutError: no answer\nin 30 s")
+
+    assert bundle(failed) == snapshot(
+        {
+            "text/plain": """\
+weather > So far.
+error: ModelTimeoutError: no answer in 30 s\
+""",
+            "text/markdown": """\
+So far.
+
+**Error:** ModelTimeoutError: no answer in 30 s\
+""",
+            "text/html": """\
+<section>
+<p>So far.</p>
+<p><strong>Error:</strong> ModelTimeoutError: no answer in 30 s</p>
+</section>\
+""",
+        }
+    )
+
+
+def test_a_stopped_run_says_so():
+    assert bundle(Shown(events=[], text="One, two", status="cancelled")) == snapshot(
+        {
+            "text/plain": "weather > One, two  [stopped]",
+            "text/markdown": """\
+One, two
+
+*Stopped.*\
+""",
+            "text/html": """\
+<section>
+<p>One, two</p>
+<p><em>Stopped.</em></p>
+</section>\
+""",
+        }
+    )
+
+
+@pytest.mark.parametrize("status", ["done", "pending", "cancelled", "error"])
+def test_a_notice_stands_in_every_form(status: str):
+    shown = bundle(two_cities(status=status, notice="offline: this is not a language model"))
+
+    assert all("offline: this is not a language model" in shown[form] for form in FORMS)
+
+
+def test_two_runs_of_one_script_give_the_same_bytes():
+    assert bundle(two_cities()) == bundle(two_cities())
+    assert bundle(waiting(order="17", amount=250.0)) == bundle(waiting(order="17", amount=250.0))
+
+
+def test_an_object_in_the_state_is_shown_without_its_address():
+    def keep(tool_context: ToolContext) -> str:
+        tool_context.state["temp:it"] = object()
+        return "kept"
+
+    shown = event_table(Talk(call("keep"), "ok", tools=[keep]).say("Keep it."))
+
+    assert "0x" not in "".join(shown.values())
+
+
+def test_a_turn_that_goes_on_from_an_approval_shows_what_was_approved():
+    tool = FunctionTool(refund, require_confirmation=True)
+    talk = Talk(call("refund", order="17", amount=250.0), "Refunded.", tools=[tool])
+    before = talk.say("Refund 17.")
+
+    shown = bundle(Shown(events=talk.decide(), text="Refunded."), history=before)
+
+    assert 'refund(order="17", amount=250.0) → 250.0' in _words(shown["text/html"])
+
+
+def test_a_table_is_readable_in_a_terminal():
+    shown = table(["name", "tools"], [["weather", "get_weather, to_fahrenheit"], ["planner", ""]])
+
+    assert shown["text/plain"] == snapshot("""\
+name     tools
+-------  --------------------------
+weather  get_weather, to_fahrenheit
+planner\
+""")
+    assert shown["text/markdown"] == snapshot("""\
+| name | tools |
+| --- | --- |
+| weather | get_weather, to_fahrenheit |
+| planner |  |\
+""")
+    assert shown["text/html"] == snapshot("""\
+<table>
+<thead><tr><th>name</th><th>tools</th></tr></thead>
+<tbody>
+<tr><td>weather</td><td>get_weather, to_fahrenheit</td></tr>
+<tr><td>planner</td><td></td></tr>
+</tbody>
+</table>\
+""")
+
+
+def test_the_event_log_is_a_table():
+    assert event_table(two_cities().events)["text/plain"] == snapshot("""\
+#  who      event                                       state
+-  -------  ------------------------------------------  ------------------
+1  you      Is it warmer in Paris or in Oslo?
+2  weather  get_weather(city="Paris") → {"temp_c": 21}
+3  weather  get_weather(city="Oslo") → {"temp_c": 9}    last_city = "Oslo"
+4  weather  Paris is warmer: 21 °C against 9 °C.\
+""")
+
+
+def hostile_reply(payload: str) -> Shown:
+    """A reply with `payload` in the user's words, the model's, tool names, arguments, results, state and hint."""
+
+    def keep(value: str, tool_context: ToolContext) -> dict:
+        tool_context.state[payload] = payload
+        return {payload.encode("utf-8", "replace").decode(): payload}
+
+    def fail(value: str) -> str:
+        raise RuntimeError(payload)
+
+    def waits(value: str, tool_context: ToolContext) -> str:
+        tool_context.request_confirmation(hint=payload)
+        return "asked"
+
+    asked = [payload, *(call(name, value=payload) for name in ("keep", "fail", "waits")), call(payload, **{payload: 1})]
+    talk = Talk(asked, payload, tools=[keep, fail, waits])
+    events = talk.say(payload)
+    return Shown(events=events, text=payload, pending=talk.pending, status="error", error=payload, notice=payload)
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_hostile_text_is_only_text_in_every_form(payload: str):
+    shown = bundle(hostile_reply(payload))
+
+    assert_harmless(shown["text/html"])
+    for form in FORMS:
+        assert_nothing_unseen(shown[form])
+    page = Page(markdown2html(shown["text/markdown"]))
+    assert not {tag for tag, _ in page.elements} & DEAD
+    assert not any(name.startswith(("on", "src", "data-")) for _, attributes in page.elements for name in attributes)
+    assert not any(begins_math(text) for text in page.texts)
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_hostile_text_is_shown_and_not_swallowed(payload: str):
+    """What was cut out is only what cannot be seen."""
+    html = bundle(Shown(events=Talk("Hm.").say(payload), text="Hm."))["text/html"]
+
+    assert " ".join(cleaned(payload).split())[:150] in _words(html)
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_hostile_cells_are_only_text_in_every_form(payload: str):
+    shown = table([payload, "b"], [[payload, "c"]])
+
+    assert_harmless(shown["text/html"])
+    assert [tag for tag, _ in Page(markdown2html(shown["text/markdown"])).elements if tag in ("tr", "th", "td")] == [
+        *("tr", "th", "th"),
+        *("tr", "td", "td"),
+    ]
+    assert len(shown["text/plain"].splitlines()) == 3
+
+
+def test_an_exported_notebook_has_no_live_payload():
+    benign, hostile = _exported(["hello"]), _exported(PAYLOADS)
+
+    for tag, attributes, link in Counter(_shape(hostile)) - Counter(_shape(benign)):
+        assert tag not in DEAD
+        own = set(attributes) - {"data-type", "data-mime-type"}  # nbconvert's, on the box around an output
+        assert not any(name.startswith(("on", "src", "data-")) for name in own), (tag, attributes)
+        assert link in ("", "#", "http", "https", "mailto"), (tag, link)
+    replies = re.findall("<section>.*?</section>", hostile, re.DOTALL)
+    assert len(replies) == len(PAYLOADS)
+    assert not any(begins_math(text) for text in Page("".join(replies)).texts)
+
+
+def _exported(payloads: list[str]) -> str:
+    """A page with each reply three times, so that each form is the best one once."""
+    cells = []
+    for payload in payloads:
+        shown = bundle(hostile_reply(payload))
+        outputs = [
+            v4.new_output("execute_result", data=shown, execution_count=1),
+            v4.new_output("display_data", data={"text/markdown": shown["text/markdown"]}),
+            v4.new_output("display_data", data={"text/plain": shown["text/plain"]}),
+        ]
+        cells.append(v4.new_code_cell("reply", outputs=outputs, id=f"cell-{len(cells)}"))
+    return HTMLExporter().from_notebook_node(v4.new_notebook(cells=cells))[0]
+
+
+def _shape(html: str) -> list[tuple[str, tuple[str, ...], str]]:
+    """Each element with the names of its attributes and the scheme of its link."""
+    return [(tag, tuple(sorted(given)), _scheme(given.get("href", ""))) for tag, given in Page(html).elements]
+
+
+def _scheme(link: str) -> str:
+    return link[:1] if link[:1] in ("", "#") else link.partition(":")[0].lower()
+
+
+def _words(html: str) -> str:
+    page = re.sub(r"</?span>", "", html)
+    return " ".join(" ".join(Page(page).texts).split())
