@@ -1,5 +1,6 @@
 """How one run is to be done: streaming, limits."""
 
+import logging
 import os
 import sys
 from enum import Enum
@@ -8,6 +9,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from adk_nb.sessions.base_session_service import GetSessionConfig
+
+logger = logging.getLogger(__name__)
 
 
 class StreamingMode(Enum):
@@ -47,6 +50,8 @@ class RunConfig(BaseModel):
     def _is_a_limit(cls, value: int) -> int:
         if value >= sys.maxsize:
             raise ValueError(f"max_llm_calls={value} is no limit; write 0 for none")
+        if value <= 0:
+            logger.warning("max_llm_calls=%d: a run may ask its models without limit", value)
         return value
 
     @property
