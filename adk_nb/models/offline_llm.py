@@ -12,11 +12,11 @@ from adk_nb import types
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.offline_arguments import Filled, fill
-from adk_nb.models.offline_matching import Plan, changes, negates, only_fit, plans
-from adk_nb.models.offline_phrasing import asked_tool, introduction, question_for, results_told
-from adk_nb.models.offline_tools import OfferedTool, offered_tools
-from adk_nb.models.offline_words import MAX_CHARS
+from adk_nb.models.offline.arguments import Filled, fill
+from adk_nb.models.offline.matching import Plan, changes, negates, only_fit, plans
+from adk_nb.models.offline.phrasing import asked_tool, introduction, question_for, results_told
+from adk_nb.models.offline.tools import OfferedTool, offered_tools
+from adk_nb.models.offline.words import MAX_CHARS
 
 NAME = "offline"
 _PIECE = re.compile(r"\S+\s*|\s+")

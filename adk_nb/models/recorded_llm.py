@@ -10,11 +10,11 @@ from pydantic import Field, PrivateAttr
 from adk_nb import clock
 from adk_nb.errors import ConfigurationError, RecordingMismatchError
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
-from adk_nb.models.cassette import Asked, Cassette, Piece, Recording
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.recorded_difference import differences, nearest
-from adk_nb.models.recorded_request import asked
+from adk_nb.models.recorded.cassette import Asked, Cassette, Piece, Recording
+from adk_nb.models.recorded.difference import differences, nearest
+from adk_nb.models.recorded.request import asked
 
 
 class RecordedLlm(BaseLlm):
@@ -28,9 +28,10 @@ class RecordedLlm(BaseLlm):
     conversation is in the file as it was said. Each line holds its whole request, so a file grows with the square of a
     conversation's turns: it is made for tutorials and tests.
 
-    Replaying: strict. A request must equal a recorded one in model, instruction, tools, settings, messages and whether
-    it streams; ids and times of day do not count. Equal requests get their answers in recorded order, each once. The
-    answer comes in the pieces it came in. What the tools answered is part of the messages: tools run for real.
+    Replaying: strict. A request must equal a recorded one in model, instruction, tools, settings and messages; ids and
+    times of day do not count. Equal requests get their answers in recorded order, each once. A run that streams gets
+    the answer in the pieces it came in, another gets it whole. What the tools answered is part of the messages: tools
+    run for real.
     """
 
     speed: float = Field(default=0, ge=0, allow_inf_nan=False)
@@ -88,22 +89,23 @@ class RecordedLlm(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        request, digest = asked(llm_request, model=self.model, stream=stream)
+        request, digest = asked(llm_request, model=self.model)
         answers = self._replay(request, digest)
         if self._recorded:
-            answers = self._record(self._recorded, llm_request, stream, request, digest)
+            answers = self._record(self._recorded, llm_request, request, digest)
         async with aclosing(answers):
             async for answer in answers:
-                yield answer
+                if stream or not answer.partial:
+                    yield answer
 
     async def _record(
-        self, model: BaseLlm, llm_request: LlmRequest, stream: bool, request: Asked, digest: str
+        self, model: BaseLlm, llm_request: LlmRequest, request: Asked, digest: str
     ) -> AsyncGenerator[LlmResponse, None]:
         pieces: list[Piece] = []
         whole: LlmResponse | None = None
         answer: LlmResponse | None = None
         before = clock.now()
-        async with aclosing(model.generate_content_async(llm_request, stream)) as answers:
+        async with aclosing(model.generate_content_async(llm_request, stream=True)) as answers:
             async for answer in answers:
                 now = clock.now()
                 pieces.append(_piece(answer, max(0.0, now - before)))

@@ -5,11 +5,14 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import cast
 
 from adk_nb.errors import ModelNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.google_access import GEMINI_NAMES, key_from_environment, uses_vertex
+from adk_nb.models.recorded.cassette import Cassette, replaying
+from adk_nb.models.recorded_llm import RecordedLlm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,12 @@ class LLMRegistry:
 
     @staticmethod
     def new_llm(model: str) -> BaseLlm:
-        """A model that can be asked. `provider:name` asks `name` of the class whose name is `provider`."""
+        """A model that can be asked. `provider:name` asks `name` of the class whose name is `provider`.
+
+        While the environment variable ADK_NB_REPLAY names a cassette, its recorded answers are given instead.
+        """
+        if cassette := replaying():
+            return RecordedLlm(_opened(cassette), model=model)
         found, name = _find(model)
         return found(model=name)
 
@@ -72,6 +80,12 @@ def default_model() -> str:
     if named := os.environ.get("ADK_NB_DEFAULT_MODEL", "").strip():
         return named
     return "gemini-2.5-flash" if key_from_environment() or uses_vertex() else "offline"
+
+
+@cache
+def _opened(cassette: Path) -> Cassette:
+    """One cassette for all models of this process, so that equal requests of several get their answers in one order."""
+    return Cassette(cassette)
 
 
 @cache

@@ -1,5 +1,6 @@
 """A model that answers from a list: for tests and for teaching."""
 
+import re
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
@@ -68,12 +69,7 @@ class ScriptedLlm(BaseLlm):
 def _pieces(given: list[types.Part | str]) -> list[str]:
     """Text as it is streamed: several strings as they are, a single one word by word."""
     texts = [one for one in given if isinstance(one, str)]
-    return texts if len(texts) > 1 else [word for text in texts for word in text.splitlines(keepends=True) for word in _words(word)]
-
-
-def _words(line: str) -> list[str]:
-    words = line.split(" ")
-    return [word + " " for word in words[:-1]] + ([words[-1]] if words[-1] else [])
+    return texts if len(texts) > 1 else [word for text in texts for word in re.findall(r"\S+\s*|\s+", text)]
 
 
 def _whole(given: list[types.Part | str]) -> list[types.Part]:

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError, InputError, RecordingMismatchError, UserError
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
-from adk_nb.models.cassette import Cassette, replaying
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.recorded.cassette import Cassette, replaying
 from adk_nb.models.recorded_llm import RecordedLlm
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 
@@ -121,7 +121,6 @@ def test_every_call_is_one_line_that_a_reviewer_can_read(path: Path):
     assert lines[0]["model"] == "real"
     assert lines[0]["request"] == {
         "model": "real",
-        "stream": False,
         "instruction": "Be kind.\nBe short.",
         "tools": [WEATHER],
         "config": {"temperature": 0.5},
@@ -270,11 +269,10 @@ def test_a_long_message_is_shown_where_it_parts(path: Path):
     assert len(said.replace(str(path), "")) < 400
 
 
-def test_a_changed_tool_result_and_stream_are_told(path: Path):
+def test_a_changed_tool_result_is_told(path: Path):
     recorded(path, conversation("x", "mild"))
 
     assert "message 3 differs: \"get_weather answered {'result': 'cold'}\"" in miss(path, conversation("x", "cold"))
-    assert "it asks for a stream, and did not then" in miss(path, conversation("x"), stream=True)
 
 
 def test_keys_and_tokens_do_not_reach_the_file(path: Path):
@@ -495,3 +493,15 @@ def test_a_replay_mode_or_file_that_is_not_there_is_refused(monkeypatch: pytest.
 
     with pytest.raises(UserError, match=r"ADK_NB_REPLAY.*set it to the path of a cassette, or to off"):
         replaying()
+
+
+def test_what_was_recorded_for_a_run_that_does_not_stream_is_replayed_in_pieces_for_one_that_does(path: Path):
+    heard(RecordedLlm(path, record=ScriptedLlm("one two three")), asking("count"))
+
+    assert [one.text for one in heard(RecordedLlm(path), asking("count"), stream=True)] == [
+        "one ",
+        "two ",
+        "three",
+        "one two three",
+    ]
+    assert [one.text for one in heard(RecordedLlm(path), asking("count"))] == ["one two three"]

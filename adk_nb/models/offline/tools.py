@@ -9,7 +9,7 @@ from pydantic_core import to_jsonable_python
 
 from adk_nb import types
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.offline_words import words_of
+from adk_nb.models.offline.words import words_of
 
 _MAX_DEPTH = 8
 _BOOLEANS = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False}

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from adk_nb.models.offline_tools import Parameter
-from adk_nb.models.offline_values import Found, Reading
-from adk_nb.models.offline_vocabulary import COINS, COUNTS, MONEY, RANKS, STOP, WEAK, YEARS
-from adk_nb.models.offline_words import stem, words_of
+from adk_nb.models.offline.tools import Parameter
+from adk_nb.models.offline.values import Found, Reading
+from adk_nb.models.offline.vocabulary import COINS, COUNTS, MONEY, RANKS, STOP, WEAK, YEARS
+from adk_nb.models.offline.words import stem, words_of
 
 _HINTED = 1.5
 """An optional parameter takes a number only when something hints at it."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any, cast
 
-from adk_nb.models.cassette import Asked, Recording
+from adk_nb.models.recorded.cassette import Asked, Recording
 
 Json = dict[str, Any]
 _SHOWN = 60
@@ -23,10 +23,6 @@ def differences(request: Asked, recorded: Asked) -> str:
     found: list[str] = []
     if request.model != recorded.model:
         found.append(f"the model is {request.model!r} instead of {recorded.model!r}")
-    if request.stream != recorded.stream:
-        found.append(
-            "it asks for a stream, and did not then" if request.stream else "it asks for no stream, and did then"
-        )
     if request.instruction != recorded.instruction:
         found.append(_instruction(request.instruction, recorded.instruction))
     found += _tools(request.tools, recorded.tools)
@@ -37,7 +33,7 @@ def differences(request: Asked, recorded: Asked) -> str:
 
 
 def _likeness(request: Asked, recorded: Asked) -> float:
-    alike = sum(getattr(request, part) == getattr(recorded, part) for part in ("model", "stream", "config", "tools"))
+    alike = sum(getattr(request, part) == getattr(recorded, part) for part in ("model", "config", "tools"))
     pairs = list(zip_longest(request.contents, recorded.contents))
     messages = sum(0.1 * (one == two) + 0.9 * _words_shared(_told(one), _told(two)) for one, two in pairs)
     return alike + 3 * _words_shared(request.instruction, recorded.instruction) + 5 * messages / (len(pairs) or 1)

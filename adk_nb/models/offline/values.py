@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adk_nb.models.offline_vocabulary import ARTICLES, DAYS, FILLERS, JOINS, NAME_JOINERS, OPENERS, PREPOSITIONS, STOP
-from adk_nb.models.offline_words import Token, likeness, stem, tokens, words_of
+from adk_nb.models.offline.vocabulary import ARTICLES, DAYS, FILLERS, JOINS, NAME_JOINERS, OPENERS, PREPOSITIONS, STOP
+from adk_nb.models.offline.words import Token, likeness, stem, tokens, words_of
 
 _MAX_WORDS = 4
 _WHOLE = ("quoted", "code", "link")

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import BaseModel, Field, ValidationError
 
 from adk_nb.errors import InputError
-from adk_nb.models.redaction import redacted
+from adk_nb.models.recorded.redaction import redacted
 
 VERSION = 1
 VARIABLE = "ADK_NB_REPLAY"
@@ -29,7 +29,6 @@ class Asked(BaseModel):
     """What was asked, ids and times taken out: `recorded_request.asked` makes it, and two equal ones match."""
 
     model: str
-    stream: bool = False
     instruction: str = ""
     tools: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     """Function declarations as JSON, by name."""

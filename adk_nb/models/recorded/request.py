@@ -11,9 +11,9 @@ from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from adk_nb import types
-from adk_nb.models.cassette import Asked
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.redaction import redacted
+from adk_nb.models.recorded.cassette import Asked
+from adk_nb.models.recorded.redaction import redacted
 
 _TRANSPORT = {"http_options", "should_return_http_response", "system_instruction", "tools"}
 """Left out of the settings: how the request travels, and what has a place of its own."""
@@ -23,7 +23,7 @@ _ID = re.compile(
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
-def asked(request: LlmRequest, *, model: str, stream: bool) -> tuple[Asked, str]:
+def asked(request: LlmRequest, *, model: str) -> tuple[Asked, str]:
     """What `request` asks, as JSON in which two equal ones are the same question, and a digest of its exact words.
 
     Ids of function calls become their number in the conversation. Other ids and times (not plain dates) become
@@ -32,7 +32,6 @@ def asked(request: LlmRequest, *, model: str, stream: bool) -> tuple[Asked, str]
     declarations, others = _tools(request.config)
     exact: dict[str, Any] = {
         "model": request.model or model,
-        "stream": stream,
         "instruction": _instruction(request.config),
         "tools": declarations,
         "config": {name: one for name, one in _json(request.config).items() if name not in _TRANSPORT},

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from adk_nb.models.offline_tools import OfferedTool, Parameter
+from adk_nb.models.offline.tools import OfferedTool, Parameter
 
 MAX_ROWS = 12
 MAX_CHARS = 1_500

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adk_nb.models.offline_arguments import Filled, fill
-from adk_nb.models.offline_tools import OfferedTool
-from adk_nb.models.offline_vocabulary import CHANGING, NEGATIONS, STOP, WEAK, vocabulary
-from adk_nb.models.offline_words import likeness, stem, tokens, words_of
+from adk_nb.models.offline.arguments import Filled, fill
+from adk_nb.models.offline.tools import OfferedTool
+from adk_nb.models.offline.vocabulary import CHANGING, NEGATIONS, STOP, WEAK, vocabulary
+from adk_nb.models.offline.words import likeness, stem, tokens, words_of
 
 ENOUGH = 1.4
 """The score from which a tool is meant: one word of its name or of its description's first sentence does."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from adk_nb.models.offline_tools import Parameter
-from adk_nb.models.offline_values import Found, Reading
-from adk_nb.models.offline_vocabulary import ADDRESSES, FILLERS, PLACES, PREPOSITIONS, SOURCES, STOP, TARGETS
-from adk_nb.models.offline_words import likeness
+from adk_nb.models.offline.tools import Parameter
+from adk_nb.models.offline.values import Found, Reading
+from adk_nb.models.offline.vocabulary import ADDRESSES, FILLERS, PLACES, PREPOSITIONS, SOURCES, STOP, TARGETS
+from adk_nb.models.offline.words import likeness
 
 _INTRODUCING = PREPOSITIONS - {"than", "as", "by", "with"}
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
-from adk_nb.models import offline_numbers, offline_texts
-from adk_nb.models.offline_tools import OfferedTool, Parameter
-from adk_nb.models.offline_values import Found, Reading
-from adk_nb.models.offline_vocabulary import (
+from adk_nb.models.offline import numbers as quantities
+from adk_nb.models.offline import texts
+from adk_nb.models.offline.tools import OfferedTool, Parameter
+from adk_nb.models.offline.values import Found, Reading
+from adk_nb.models.offline.vocabulary import (
     ARTICLES,
     CODES,
     DATES,
@@ -26,7 +27,7 @@ from adk_nb.models.offline_vocabulary import (
     TARGETS,
     WEAK,
 )
-from adk_nb.models.offline_words import likeness, words_of
+from adk_nb.models.offline.words import likeness, words_of
 
 MAX_CALLS = 8
 """Of one tool in one answer."""
@@ -224,7 +225,7 @@ class _Filler:
         numbers = [
             each
             for each in self.reading.numbers()
-            if isinstance(each.value, int) and not offline_numbers.is_money(each, self.reading)
+            if isinstance(each.value, int) and not quantities.is_money(each, self.reading)
         ]
         needed = sum(other.required and other.numeric for other in self._open())
         if one.required and len(numbers) > needed:
@@ -232,8 +233,8 @@ class _Filler:
             self._set(one, [Found(self.reading.tokens[longest.first].text, longest.first, longest.last)])
 
     def _numbers(self) -> None:
-        for one, found in offline_numbers.paired([one for one in self._open() if one.numeric], self.reading):
-            self._set(one, offline_numbers.series(found, self.reading) if self._alone(one) else [found])
+        for one, found in quantities.paired([one for one in self._open() if one.numeric], self.reading):
+            self._set(one, quantities.series(found, self.reading) if self._alone(one) else [found])
 
     def _arrays(self, one: Parameter) -> None:
         if one.kind != "array" or (one.items and one.items.enum):
@@ -250,7 +251,7 @@ class _Filler:
 
     def _ends(self, one: Parameter) -> None:
         """`from` one `to` another."""
-        if one.textual and (found := offline_texts.end(one, self.reading)):
+        if one.textual and (found := texts.end(one, self.reading)):
             self._set(one, [found])
 
     def _texts(self, one: Parameter) -> None:
@@ -266,13 +267,13 @@ class _Filler:
 
     def _candidates(self, one: Parameter) -> Iterator[Found]:
         spots = [first for first, _ in self._spots(one)]
-        return offline_texts.candidates(one, self.reading, spots, alone=self._alone(one))
+        return texts.candidates(one, self.reading, spots, alone=self._alone(one))
 
     def _queries(self, one: Parameter) -> None:
         """A text to search for or work on: the quote, or what follows the tool's own word."""
         if not one.required or not one.textual or not one.about(QUERIES):
             return
-        if found := next(self.reading.quotes(), None) or offline_texts.rest(self.reading, self.tool.words):
+        if found := next(self.reading.quotes(), None) or texts.rest(self.reading, self.tool.words):
             self.guessed = True
             self._set(one, [found])
 

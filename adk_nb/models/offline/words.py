@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import islice
 
-from adk_nb.models.offline_vocabulary import NUMBERS, STOP
+from adk_nb.models.offline.vocabulary import NUMBERS, STOP
 
 MAX_CHARS = 4_000
 """Of a message that are read; a matcher by words gains nothing from more."""
