@@ -16,8 +16,12 @@ from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.hooks import takes
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.schema import signature_of
+from adk_nb.tools.tool_result import LAZY, adrained, drained
 
 logger = logging.getLogger(__name__)
+
+_TOLD = 5
+"""Wrong arguments that the model is told of in one answer."""
 
 Decides = bool | Callable[..., Any]
 """True: always ask. A callable gets the tool's arguments and says whether to ask."""
@@ -52,7 +56,7 @@ class FunctionTool(BaseTool):
         self._is_async = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(_call_of(func))
         if self.signature.untyped:
             logger.warning(
-                "tool %r: no type for %s, so the model is not told what to send",
+                "tool %r: no type that can be read for %s, so the model is not told what to send",
                 self.name,
                 ", ".join(self.signature.untyped),
             )
@@ -66,23 +70,32 @@ class FunctionTool(BaseTool):
 
     async def confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> ToolConfirmation | None:
         asks = self.require_confirmation
+        if not asks:
+            return None
+        given = self._given(args, tool_context)
+        if isinstance(given, str):
+            return None  # wrong arguments go back to the model; nothing will run
         if callable(asks):
-            given = self._given(args, tool_context)
-            if isinstance(given, str):
-                return None  # wrong arguments go back to the model; nothing will run
             given = given if takes(asks, given) else {key: given[key] for key in given if key != self._context_name}
             asks = asks(**given)
-            asks = await asks if inspect.isawaitable(asks) else asks
+            asks = await asks if _can_be_awaited(asks) else asks
         return ToolConfirmation() if asks else None
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         given = self._given(args, tool_context)
         if isinstance(given, str):
             return {"error": given}
+        positional = [given.pop(name) for name in self.signature.positional if name in given]
         if self._is_async:
-            return await self.func(**given)
-        answer = await sync.blocking(functools.partial(self.func, **given), thread=self.thread)
-        return await answer if inspect.isawaitable(answer) else answer
+            return await self.func(*positional, **given)
+        answer = await sync.blocking(functools.partial(self._called, *positional, **given), thread=self.thread)
+        if inspect.isasyncgen(answer):
+            return await adrained(answer)
+        return await answer if _can_be_awaited(answer) else answer
+
+    def _called(self, /, *positional: Any, **given: Any) -> Any:
+        answer = self.func(*positional, **given)
+        return drained(answer) if type(answer) in LAZY else answer  # its items are made in the tool's own thread
 
     def check(self, args: dict[str, Any]) -> str | None:
         checked = self._checked(args)
@@ -99,25 +112,27 @@ class FunctionTool(BaseTool):
             return checked
         given = {field.alias or key: getattr(checked, key) for key, field in type(checked).model_fields.items()}
         if self.signature.takes_any:
-            given |= checked.model_extra or {}
+            given = (checked.model_extra or {}) | given
+            for bound in getattr(self.func, "keywords", ()):
+                given.pop(bound, None)  # what a partial has filled in is not the model's
         if self._context_name:
             given[self._context_name] = tool_context
         return given
 
     def _checked(self, args: dict[str, Any]) -> BaseModel | str:
-        arguments = self.signature.arguments
-        required = [field.alias or "" for field in arguments.model_fields.values() if field.is_required()]
-        if missing := [name for name in required if name not in args]:
+        if missing := [name for name in self.signature.required if name not in args]:
             return (
                 f"{self.name}() was not called: the mandatory parameters {', '.join(missing)} are missing. "
                 "Call it again with all of them."
             )
+        arguments = self.signature.arguments
         try:
             return arguments.model_validate(args)
         except ValidationError as error:
             first = error
+        wrong = {one["loc"][0] for one in first.errors(include_url=False, include_context=False)}
         try:  # some models send a list or an object as JSON text
-            return arguments.model_validate({key: _unpacked(one) for key, one in args.items()})
+            return arguments.model_validate({key: _unpacked(one) if key in wrong else one for key, one in args.items()})
         except ValidationError:
             return _told(self.name, first)
 
@@ -182,16 +197,27 @@ def _unpacked(value: Any) -> Any:
 
 
 def _told(name: str, error: ValidationError) -> str:
-    wrong = "; ".join(
-        f"{'.'.join(str(step) for step in one['loc'])}: {one['msg']} (got {one['input']!r:.100})"
-        for one in error.errors(include_url=False)
-    )
-    return f"{name}() was not called: wrong arguments: {wrong}. Call it again with arguments that fit."
+    errors = error.errors(include_url=False, include_context=False)
+    wrong = [
+        f"{'.'.join(str(step) for step in one['loc'])}: {one['msg']} (got {one['input']!r:.100})" for one in errors
+    ]
+    if len(wrong) > _TOLD:
+        wrong[_TOLD:] = [f"and {len(wrong) - _TOLD} more"]
+    return f"{name}() was not called: wrong arguments: {'; '.join(wrong)}. Call it again with arguments that fit."
+
+
+def _can_be_awaited(answer: Any) -> bool:
+    return hasattr(
+        cast(Any, type(answer)), "__await__"
+    )  # not isinstance: an object may lie about its class, or raise when asked
 
 
 def _name_of(func: Callable[..., Any]) -> str:
     inner = cast(Any, func).func if isinstance(func, functools.partial) else func
-    return getattr(inner, "__name__", None) or type(inner).__name__
+    name = getattr(inner, "__name__", None) or type(inner).__name__
+    if name == "<lambda>":
+        raise ConfigurationError("a lambda has no name that a model could call; write `def`, or pass name='...'")
+    return name
 
 
 def _description_of(func: Callable[..., Any]) -> str:
@@ -203,4 +229,4 @@ def _description_of(func: Callable[..., Any]) -> str:
 
 
 def _call_of(func: Callable[..., Any]) -> Any:
-    return None if inspect.isroutine(func) else vars(type(func)).get("__call__")
+    return None if inspect.isroutine(func) else type(func).__call__

@@ -1,19 +1,22 @@
 """A signature and a docstring become what a model is told: names, types, descriptions."""
 
+import functools
 import inspect
+import json
 import logging
+import re
 import types as pytypes
 import typing
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 import docstring_parser
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import PydanticSerializationError, PydanticUndefined
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
@@ -22,6 +25,7 @@ from adk_nb.runtime.context import Context
 logger = logging.getLogger(__name__)
 
 _FIELD_PREFIX = "p_"
+_CONTEXT_BY_NAME = re.compile(r"\b(Tool|Callback)?Context\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +41,10 @@ class Signature:
     """It has `**kwargs`."""
     untyped: list[str]
     """Parameters without a type: the model is not told what to send."""
+    required: list[str]
+    """Parameters without a default."""
+    positional: list[str]
+    """Parameters that take no keyword, as `x` in `f(x, /)`."""
 
     def declaration(self, description: str) -> types.FunctionDeclaration:
         """What the model is told. JSON Schema under `parameters_json_schema`; none when there are no parameters."""
@@ -48,7 +56,18 @@ class Signature:
 
 
 class _PlainTitles(GenerateJsonSchema):
-    """JSON Schema without a title for each field: the name says it."""
+    """JSON Schema without a title for each field: the name says it. A default that JSON cannot hold is left out."""
+
+    def emit_warning(self, kind: Any, detail: str) -> None:
+        logger.debug("%s: %s", kind, detail)
+
+    def encode_default(self, dft: Any) -> Any:
+        encoded = super().encode_default(dft)
+        try:
+            json.dumps(encoded, allow_nan=False)
+        except ValueError as error:
+            raise PydanticSerializationError(str(error)) from error  # the base class leaves the default out
+        return encoded
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -63,47 +82,74 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
     """Read `func`.
 
     Raises:
-        ConfigurationError: A parameter's type is one that no JSON can fill.
+        ConfigurationError: A parameter's type is one that no JSON can fill, or `func` does not say what it takes.
     """
+    parameters = _parameters(func, name)
     hints = _hints(func)
     told = _parameter_docs(func)
-    fields: dict[str, tuple[Any, FieldInfo]] = {}
-    context, takes_any, untyped = None, False, list[str]()
-    for parameter in inspect.signature(func).parameters.values():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            takes_any = True
+    fields: dict[str, tuple[Any, Any]] = {}
+    context, untyped = None, list[str]()
+    for parameter in parameters:
+        hint = hints.get(parameter.name, parameter.annotation)
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
-        hint = hints.get(parameter.name, parameter.annotation)
         if _is_context(parameter.name, hint):
             context = parameter.name
             continue
         if hint is parameter.empty or isinstance(hint, str):
             untyped.append(parameter.name)
             hint = Any
-        fields[parameter.name] = (hint, _field(parameter, hint, told.get(parameter.name)))
+        fields[parameter.name] = _field(parameter, hint, told.get(parameter.name))
     model = _arguments(name, fields)
-    return Signature(name=name, arguments=model, context_parameter=context, takes_any=takes_any, untyped=untyped)
+    return Signature(
+        name=name,
+        arguments=model,
+        context_parameter=context,
+        takes_any=any(one.kind is one.VAR_KEYWORD for one in parameters),
+        untyped=untyped,
+        required=[field.alias or "" for field in model.model_fields.values() if field.is_required()],
+        positional=[one.name for one in parameters if one.kind is one.POSITIONAL_ONLY],
+    )
 
 
-def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> FieldInfo:
+def _parameters(func: Callable[..., Any], name: str) -> list[inspect.Parameter]:
+    """What is still open: what a partial has filled in by name is its author's, not the model's."""
+    filled: Any = cast(Any, func).keywords if isinstance(func, functools.partial) else ()
+    try:
+        return [one for one in inspect.signature(cast(Any, func)).parameters.values() if one.name not in filled]
+    except ValueError as error:
+        raise ConfigurationError(
+            f"tool {name!r}: {func!r:.80} does not say what it takes; write a function around it"
+        ) from error
+
+
+def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> tuple[Any, Any]:
+    """A field's type and default. The alias stands last in the type: the last one holds."""
     default = ... if parameter.default is parameter.empty else parameter.default
+    said = [default, *getattr(hint, "__metadata__", ())]
+    description = next((text for one in said if (text := _said(one))), description)
+    if default is None and hint is not Any:
+        hint = Union[hint, None]  # noqa: UP007 - a value, not an annotation
     if isinstance(default, FieldInfo):
-        field = copy(default)
-        field.alias = field.validation_alias = field.serialization_alias = parameter.name
-        field.description = default.description or description
-        return field
-    own = next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, FieldInfo)), None)
-    said = own.description if own else None
-    return Field(default=default, alias=parameter.name, description=said or description)
+        hint, default = Annotated[hint, default], default.get_default(call_default_factory=False)
+        default = ... if default is PydanticUndefined else default
+    about: dict[str, Any] = {"description": description} if description else {}
+    return Annotated[hint, Field(alias=parameter.name, **about)], default
 
 
-def _arguments(name: str, fields: dict[str, tuple[Any, FieldInfo]]) -> type[BaseModel]:
+def _said(metadata: Any) -> str | None:
+    """What an entry of `Annotated` says of its parameter: a Field's description, or plain words."""
+    if isinstance(metadata, FieldInfo):
+        return metadata.description
+    return metadata if isinstance(metadata, str) else None
+
+
+def _arguments(name: str, fields: dict[str, tuple[Any, Any]]) -> type[BaseModel]:
     config = ConfigDict(extra="allow", arbitrary_types_allowed=False, protected_namespaces=())
     given: dict[str, Any] = {_FIELD_PREFIX + key: field for key, field in fields.items()}
     try:
         model = create_model(name, __config__=config, **given)
-        model.model_json_schema()
+        model.model_json_schema(schema_generator=_PlainTitles)
     except (PydanticSchemaGenerationError, PydanticUserError, TypeError) as error:
         odd = ", ".join(f"{key}: {_spelled(hint)}" for key, (hint, _) in fields.items())
         raise ConfigurationError(
@@ -118,13 +164,23 @@ def _spelled(hint: Any) -> str:
 
 
 def _hints(func: Callable[..., Any]) -> dict[str, Any]:
-    target = func if inspect.isroutine(func) else getattr(func, "func", None) or func.__call__
+    """The types as objects. One that cannot be resolved stays the text that it is."""
+    target: Any = func.func if isinstance(func, functools.partial) else func
+    target = target if inspect.isroutine(target) else target.__call__
     try:
         return typing.get_type_hints(target, include_extras=True)
-    except Exception as error:  # an annotation may be any expression, so resolving it may raise anything
-        name = getattr(func, "__name__", repr(func))
-        logger.warning("tool %r: an annotation cannot be resolved (%s); the model is not told its type", name, error)
-        return {key: one for key, one in getattr(target, "__annotations__", {}).items() if not isinstance(one, str)}
+    except Exception:  # an annotation may be any expression, so resolving it may raise anything
+        written: dict[str, Any] = getattr(target, "__annotations__", {})
+        return {key: _resolved(target, key, one) for key, one in written.items()}
+
+
+def _resolved(target: Any, key: str, hint: Any) -> Any:
+    alone = pytypes.SimpleNamespace(__annotations__={key: hint})
+    try:
+        return typing.get_type_hints(alone, getattr(target, "__globals__", {}), include_extras=True)[key]
+    except Exception as error:  # as above
+        logger.debug("the type of %r cannot be resolved: %s", key, error)
+        return hint
 
 
 def _is_context(name: str, hint: Any) -> bool:
@@ -135,7 +191,7 @@ def _is_context(name: str, hint: Any) -> bool:
     if get_origin(hint) in (typing.Union, pytypes.UnionType):
         return any(_is_context("", one) for one in get_args(hint))
     if isinstance(hint, str):
-        return hint.rpartition(".")[2].removesuffix(" | None") in ("ToolContext", "Context", "CallbackContext")
+        return bool(_CONTEXT_BY_NAME.search(hint))
     return isinstance(hint, type) and issubclass(hint, Context)
 
 

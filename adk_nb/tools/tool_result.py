@@ -4,29 +4,38 @@ import base64
 import dataclasses
 import datetime as dt
 import decimal
+import fractions
+import inspect
 import logging
 import math
 import pathlib
+import re
+import types
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, ValuesView
 from collections.abc import Set as AbstractSet
+from contextlib import aclosing
 from enum import Enum
-from itertools import islice
-from types import GeneratorType
 from typing import Any, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic_core import to_json
+
+from adk_nb.tools.tables import told_in_json
 
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 256 * 1024
 """Of JSON. A larger result is cut to an excerpt that says how much there was."""
 MAX_ITEMS = 10_000
-"""Of a generator or an array; the rest is counted, not kept."""
+"""Of what makes its items as it goes; an endless one is left after so many."""
 MAX_DEPTH = 50
+_ENOUGH = 4 * MAX_BYTES
+"""Characters; beyond it the rest of a result is not even looked at."""
 _EXCERPT = 2_000
-_MAX_INT_DIGITS = 4_000
+_MAX_INT_BITS = 12_000  # some 3,600 digits; Python's own readers of JSON refuse 4,300
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def as_response(answer: Any, tool: str) -> dict[str, Any]:
@@ -36,145 +45,216 @@ def as_response(answer: Any, tool: str) -> dict[str, Any]:
         JSON: str keys, finite numbers (NaN and infinities as text), at most 256 KB. What cannot be told in JSON is
         `{"unserializable": its type, "repr": a bounded text}`.
     """
-    plain = _plain(answer, _Walk(tool))
+    walk = _Walk()
+    plain = _plain(answer, walk)
+    if walk.odd:
+        logger.warning("tool %r returned what JSON cannot hold: %s; the model gets a text of it", tool, walk.odd)
     response = cast(dict[str, Any], plain) if isinstance(plain, dict) else {"result": plain}
-    return _cut(response, tool)
+    text = to_json(response)
+    if walk.left > 0 and len(text) <= MAX_BYTES:
+        return response
+    size = str(len(text)) if walk.left > 0 else f"more than {max(len(text), _ENOUGH - walk.left)}"
+    logger.warning("tool %r returned %s bytes; the model gets the first %d", tool, size, _EXCERPT)
+    note = f"the result was {size} bytes of JSON, over the limit of {MAX_BYTES}; this is its beginning"
+    return {"note": note, "excerpt": text[:_EXCERPT].decode("utf-8", "ignore")}
+
+
+def drained(items: Iterable[Any]) -> list[Any]:
+    """What a generator yields, as a list that is cut, and says so, after 10,000 items or a megabyte of text."""
+    kept, room = list[Any](), _ENOUGH
+    for item in items:
+        if len(kept) == MAX_ITEMS or room <= 0:
+            return [*kept, _rest_cut(kept)]
+        kept.append(item)
+        room -= _weight(item)
+    return kept
+
+
+async def adrained(items: AsyncGenerator[Any, None]) -> list[Any]:
+    """`drained` for an async generator; it is closed when it is cut."""
+    kept, room = list[Any](), _ENOUGH
+    async with aclosing(items):
+        async for item in items:
+            if len(kept) == MAX_ITEMS or room <= 0:
+                return [*kept, _rest_cut(kept)]
+            kept.append(item)
+            room -= _weight(item)
+    return kept
+
+
+def _weight(item: Any) -> int:
+    return len(item) if type(item) in (str, bytes) else 1
+
+
+def _rest_cut(kept: list[Any]) -> str:
+    return f"... cut after {len(kept)} items"
+
+
+LAZY = (types.GeneratorType, map, filter, zip, enumerate)
+"""What makes its items as it goes."""
 
 
 class _Walk:
-    """Where the conversion stands: how deep, and inside what."""
+    """Where the conversion stands."""
 
-    def __init__(self, tool: str) -> None:
-        self.tool = tool
+    __slots__ = ("inside", "left", "odd")
+
+    def __init__(self) -> None:
+        self.left = _ENOUGH
+        """Characters of JSON that may still be made; never more is taken off than is made."""
         self.inside: set[int] = set()
+        """Ids of the objects that are being converted."""
+        self.odd = ""
+        """The first value that has no JSON form, in words."""
 
 
 def _plain(value: Any, walk: _Walk) -> Any:
-    if value is None or type(value) is bool:
+    kind = cast(type[Any], type(value))
+    if kind is str:
+        return _text(value, walk)
+    if kind is int and value.bit_length() <= _MAX_INT_BITS:
+        walk.left -= 1 + value.bit_length() // 4
         return value
-    if isinstance(value, str) and not isinstance(value, Enum):
-        return str.__str__(value).encode("utf-8", "replace").decode()
-    if type(value) is int:
-        return value if value.bit_length() < _MAX_INT_DIGITS * 3 else _unserializable(value, walk, "a very long number")
-    if type(value) is float:
+    walk.left -= 2
+    if value is None or kind is bool:
+        return value
+    if kind is float:
         return value if math.isfinite(value) else _odd_float(value)
+    if walk.left <= 0:
+        return None
     if id(value) in walk.inside or len(walk.inside) >= MAX_DEPTH:
         return _unserializable(value, walk, "nested in itself" if id(value) in walk.inside else "nested too deeply")
+    return _guarded(value, walk)
+
+
+def _guarded(value: Any, walk: _Walk) -> Any:
     walk.inside.add(id(value))
     try:
-        return _converted(value, walk)
+        kind = cast(type[Any], type(value))
+        return _EXACT.get(kind, _converted)(value, walk)
     except Exception as error:  # a hostile object may fail in any of its methods; its tool has already run
         return _unserializable(value, walk, f"{type(error).__name__} while reading it")
     finally:
         walk.inside.discard(id(value))
 
 
+def _text(text: str, walk: _Walk) -> str:
+    walk.left -= len(text) + 2
+    if walk.left <= 0:
+        text = text[:_ENOUGH]
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()  # lone surrogates have no UTF-8
+
+
 def _odd_float(value: float) -> str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-def _converted(value: Any, walk: _Walk) -> Any:
-    for kinds, convert in _CONVERSIONS:
-        if isinstance(value, kinds):
-            return _plain(convert(value), walk)
-    if isinstance(value, Mapping):
-        return {_key(key): _plain(one, walk) for key, one in cast(Mapping[Any, Any], value).items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one, walk) for one in cast(list[Any], value)]
-    if isinstance(value, AbstractSet | GeneratorType) or type(value).__name__ in ("deque", "dict_keys", "dict_values"):
-        return _listed(cast(Iterable[Any], value), walk)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name), walk) for field in dataclasses.fields(value)}
-    return _foreign(value, walk)
+def _object(value: Mapping[Any, Any], walk: _Walk) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, one in value.items():
+        if walk.left <= 0:
+            break
+        name = key if type(key) is str and key.isascii() else _key(key, walk)
+        while name in made:  # 1 and "1" are two keys
+            name += f" ({type(key).__name__})"
+        walk.left -= len(name) + 2
+        made[name] = _plain(one, walk)
+    return made
+
+
+def _key(key: Any, walk: _Walk) -> str:
+    plain = _plain(key, walk)
+    return plain if isinstance(plain, str) else str(plain)
+
+
+def _items(values: Iterable[Any], walk: _Walk) -> list[Any]:
+    made: list[Any] = []
+    for one in values:
+        if walk.left <= 0:
+            break
+        made.append(_plain(one, walk))
+    return made
+
+
+def _sorted(values: Iterable[Any], walk: _Walk) -> list[Any]:
+    return sorted(_items(values, walk), key=lambda one: to_json(one))
+
+
+def _model(value: BaseModel) -> Any:
+    try:
+        return value.model_dump(mode="json", warnings=False)
+    except ValueError:  # a field that has no JSON form by itself
+        return value.model_dump(mode="python", warnings=False)
 
 
 _CONVERSIONS: list[tuple[Any, Callable[[Any], Any]]] = [
     (Enum, lambda value: value.value),
-    (BaseModel, lambda value: value.model_dump(mode="python")),
+    (BaseModel, _model),
+    ((Secret, SecretStr, SecretBytes), str),
+    (str, str.__str__),
     (bool, bool),
     (int, int),
     (float, float),
     ((bytes, bytearray, memoryview), lambda value: base64.b64encode(bytes(value)).decode()),
     ((dt.datetime, dt.date, dt.time), lambda value: value.isoformat()),
     (dt.timedelta, lambda value: value.total_seconds()),
-    ((uuid.UUID, pathlib.PurePath, decimal.Decimal), str),
+    ((uuid.UUID, pathlib.PurePath, decimal.Decimal, fractions.Fraction), str),
+    (LAZY, drained),
 ]
 
 
-def _key(key: Any) -> str:
-    return key if isinstance(key, str) else str(_plain(key, _Walk("")))
+def _converted(value: Any, walk: _Walk) -> Any:
+    if (table := told_in_json(value)) is not value:
+        return _plain(table, walk)
+    for kinds, convert in _CONVERSIONS:
+        if isinstance(value, kinds):
+            return _plain(convert(value), walk)
+    if isinstance(value, Mapping):
+        return _object(cast(Mapping[Any, Any], value), walk)
+    if isinstance(value, list | tuple | AbstractSet | ValuesView | range | deque):
+        return _items(cast(Iterable[Any], value), walk)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _object({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, walk)
+    return _odd(value, walk)
 
 
-def _listed(values: Iterable[Any], walk: _Walk) -> list[Any]:
-    iterator = iter(values)
-    found = [_plain(one, walk) for one in islice(iterator, MAX_ITEMS)]
-    if next(iterator, None) is not None:
-        found.append(f"... cut after {MAX_ITEMS} items")
-    if isinstance(values, AbstractSet):
-        found.sort(key=lambda one: to_json(one))
-    return found
-
-
-def _foreign(value: Any, walk: _Walk) -> Any:
-    """Numpy and pandas values, told by their module so that neither need be imported."""
-    home = type(value).__module__.partition(".")[0]
-    if home == "pandas" and type(value).__name__ == "DataFrame":
-        return _frame(value, walk)
-    if home == "pandas" and type(value).__name__ in ("Series", "Index"):
-        return _array(value, walk)
-    if home == "pandas" and type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    if home == "numpy" and type(value).__name__ == "ndarray" and value.ndim:
-        return _array(value, walk)
-    if home in ("numpy", "pandas") and hasattr(value, "item"):
-        item = value.item()
-        return _unserializable(value, walk, "no JSON form") if item is value else _plain(item, walk)
+def _odd(value: Any, walk: _Walk) -> dict[str, Any]:
+    if inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CREATED:
+        value.close()  # nobody will await it now
     return _unserializable(value, walk, "no JSON form")
 
 
-def _frame(frame: Any, walk: _Walk) -> Any:
-    rows, columns = len(frame), [_key(one) for one in frame.columns]
-    kept = min(rows, MAX_ITEMS // max(1, len(columns)))
-    values = [[_plain(one, walk) for one in row] for row in frame.head(kept).itertuples(index=False, name=None)]
-    if len(set(columns)) < len(columns):
-        return {"columns": columns, "rows": values, "row_count": rows}
-    records = [dict(zip(columns, row, strict=True)) for row in values]
-    return records if kept == rows else {"rows": records, "row_count": rows, "note": f"the first {kept} of {rows} rows"}
+def _long_number(value: int, walk: _Walk) -> dict[str, Any]:
+    return _unserializable(value, walk, "a very long number", f"an integer of {value.bit_length()} bits")
 
 
-def _array(array: Any, walk: _Walk) -> Any:
-    size = int(getattr(array, "size", len(array)))
-    if size <= MAX_ITEMS:
-        return _plain(array.tolist(), walk)
-    flat: Iterable[Any] = array.ravel() if hasattr(array, "ravel") else array
-    head = _plain(list(islice(flat, 100)), walk)
-    return {"first": head, "size": size, "shape": list(getattr(array, "shape", [size]))}
+_EXACT: dict[type, Callable[[Any, _Walk], Any]] = {
+    dict: _object,
+    int: _long_number,
+    list: _items,
+    tuple: _items,
+    set: _sorted,
+    frozenset: _sorted,
+}
+"""By exact type; an `int` that comes here is too long."""
 
 
-def _unserializable(value: Any, walk: _Walk, why: str) -> dict[str, Any]:
-    name = type(value).__qualname__
-    if walk.tool:
-        logger.warning(
-            "tool %r returned a %s that JSON cannot hold (%s); the model gets a text of it", walk.tool, name, why
-        )
-    return {"unserializable": name, "repr": _bounded_repr(value)}
+def _unserializable(value: Any, walk: _Walk, why: str, text: str | None = None) -> dict[str, Any]:
+    name = _clean(type(value).__qualname__, 100)
+    walk.odd = walk.odd or f"{name} ({why})"
+    if why.startswith("nested"):  # its repr may be as endless as itself
+        text = f"<{name}, {why}>"
+    told = {"unserializable": name, "repr": text or _bounded_repr(value, name)}
+    walk.left -= len(name) + len(told["repr"])
+    return told
 
 
-def _bounded_repr(value: Any) -> str:
-    if isinstance(value, int):
-        return f"an integer of {value.bit_length()} bits"
+def _bounded_repr(value: Any, name: str) -> str:
     try:
-        text = repr(value)
+        return _clean(_ADDRESS.sub("", repr(value)[:2_000]), 500)
     except Exception as error:  # any object may fail here
-        return f"<{type(value).__qualname__}, whose repr raises {type(error).__name__}>"
-    return text.encode("utf-8", "replace").decode()[:500]
+        return f"<{name}, whose repr raises {type(error).__name__}>"
 
 
-def _cut(response: dict[str, Any], tool: str) -> dict[str, Any]:
-    text = to_json(response)
-    if len(text) <= MAX_BYTES:
-        return response
-    logger.warning("tool %r returned %d bytes; the model gets the first %d", tool, len(text), _EXCERPT)
-    excerpt = text[:_EXCERPT].decode("utf-8", "ignore")
-    note = f"the result was {len(text)} bytes of JSON, over the limit of {MAX_BYTES}; this is its beginning"
-    return {"excerpt": excerpt, "bytes": len(text), "note": note}
+def _clean(text: str, limit: int) -> str:
+    return str.__str__(text)[:limit].encode("utf-8", "replace").decode()
