@@ -35,7 +35,7 @@ class BaseAgent(BaseModel):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise ConfigurationError(self._in_one_line(given, error)) from error
+            raise _own(error) or ConfigurationError(self._in_one_line(given, error)) from error
 
     def model_post_init(self, context: Any, /) -> None:
         _check_name(self.name)
@@ -103,12 +103,23 @@ class BaseAgent(BaseModel):
             elif wrong["type"] == "missing":
                 told.append(f"{field!r} is missing")
             else:
-                told.append(f"{field!r}: {wrong['msg']} (got {wrong['input']!r:.80})")
+                told.append(f"{field!r}: {wrong['msg']} (got {shown(wrong['input'])})")
         return f"{who}: {'; '.join(told)}"
 
     def _unknown_field(self, field: str) -> str:
         near = closest(field, type(self).model_fields)
         return f"there is no field {field!r}" + (f"; did you mean {near!r}?" if near else "")
+
+
+def shown(value: Any) -> str:
+    """`value` for an error: on one line, and not long."""
+    return f"{' '.join(repr(value).split()):.80}"
+
+
+def _own(error: ValidationError) -> ConfigurationError | None:
+    """The error of ours that pydantic wrapped: one raised after the fields were read."""
+    causes = [wrong.get("ctx", {}).get("error") for wrong in error.errors(include_url=False)]
+    return next((cause for cause in causes if isinstance(cause, ConfigurationError)), None)
 
 
 def _check_name(name: str) -> None:

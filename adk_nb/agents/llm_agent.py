@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 from pydantic import Field, PrivateAttr
 
 from adk_nb import types
-from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.base_agent import BaseAgent, shown
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.flow.instructions import fill_in
@@ -141,7 +141,7 @@ def _wrapped(agent: str, tools: Sequence[Any]) -> list[BaseTool]:
         if isinstance(one, BaseAgent):
             raise ConfigurationError(f"agent {agent!r}: the agent {one.name!r} is not a tool")
         if not (isinstance(one, BaseTool) or callable(one)):
-            raise ConfigurationError(f"agent {agent!r}: {one!r:.80} is not a tool; pass functions, or tools")
+            raise ConfigurationError(f"agent {agent!r}: {shown(one)} is not a tool; pass functions, or tools")
         tool = one if isinstance(one, BaseTool) else FunctionTool(cast(Callable[..., Any], one))
         made[tool.name] = tool
     return list(made.values())

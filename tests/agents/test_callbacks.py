@@ -1,0 +1,362 @@
+"""Where each callback stands, what it is handed, what its answer does, and where its writes land."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from adk_nb import types
+from adk_nb.agents import CallbackContext, Context, LlmAgent
+from adk_nb.errors import InputError
+from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
+from adk_nb.tools import BaseTool, ToolContext
+from tests.talk import Talk, sent, told
+
+
+def look(at: str = "here") -> dict[str, str]:
+    """Looks."""
+    return {"seen": at}
+
+
+def boom() -> str:
+    """Fails."""
+    raise ValueError("bad")
+
+
+def words(text: str, role: str = "model") -> types.Content:
+    return types.Content(role=role, parts=[types.Part(text=text)])
+
+
+def response(text: str) -> LlmResponse:
+    return LlmResponse(content=words(text))
+
+
+def agent(*answers: Any, **fields: Any) -> LlmAgent:
+    return LlmAgent(name="a", model=ScriptedLlm(*answers), tools=[look, boom], **fields)
+
+
+KINDS = (
+    "before_agent_callback", "after_agent_callback", "before_model_callback", "after_model_callback",
+    "before_tool_callback", "after_tool_callback", "on_tool_error_callback", "on_model_error_callback",
+)  # fmt: skip
+
+
+def noted(said: list[str], **answers: Any) -> dict[str, Callable[..., Any]]:
+    """All eight callbacks; each notes its name, and answers what `answers` says."""
+
+    def make(kind: str) -> Callable[..., Any]:
+        def callback(**given: Any) -> Any:
+            said.append(kind.removesuffix("_callback"))
+            return answers.get(kind)
+
+        return callback
+
+    return {kind: make(kind) for kind in KINDS}
+
+
+def test_the_order_of_a_turn_with_a_tool():
+    said: list[str] = []
+
+    Talk(agent(call("look"), "done", **noted(said))).say()
+
+    assert said == [
+        "before_agent",
+        "before_model", "after_model", "before_tool", "after_tool",
+        "before_model", "after_model",
+        "after_agent",
+    ]  # fmt: skip
+
+
+def test_the_order_when_a_tool_fails():
+    said: list[str] = []
+    Talk(agent(call("boom"), "done", **noted(said))).say()
+    assert said[3:6] == ["before_tool", "on_tool_error", "after_tool"]
+
+    said.clear()
+    talk = Talk(agent(call("boom"), "done", tool_errors="raise", **noted(said)))
+    assert told(talk.say())[-1] == ("a", "failed ValueError .")
+    assert said[3:] == ["before_tool", "on_tool_error"]
+
+
+def test_the_order_when_the_model_fails():
+    said: list[str] = []
+    talk = Talk(agent(RuntimeError("m"), **noted(said)))
+    assert told(talk.say()) == [("a", "failed RuntimeError .")]
+    assert said == ["before_agent", "before_model", "on_model_error"]
+
+    said.clear()
+    talk = Talk(agent(RuntimeError("m"), **noted(said, on_model_error_callback=response("recovered"))))
+    assert told(talk.say()) == [("a", "recovered .")]
+    assert said == ["before_agent", "before_model", "on_model_error", "after_model", "after_agent"]
+
+
+def test_what_each_is_handed():
+    handed: dict[str, dict[str, Any]] = {}
+
+    def make(kind: str) -> Callable[..., Any]:
+        def callback(**given: Any) -> None:
+            handed[kind] = given
+
+        return callback
+
+    talk = Talk(agent(call("boom"), RuntimeError("m"), **{kind: make(kind) for kind in KINDS}))
+    talk.say()
+
+    assert {kind: list(given) for kind, given in handed.items()} == {
+        "before_agent_callback": ["callback_context"],
+        "before_model_callback": ["callback_context", "llm_request"],
+        "after_model_callback": ["callback_context", "llm_response"],
+        "on_model_error_callback": ["callback_context", "llm_request", "error"],
+        "before_tool_callback": ["tool", "args", "tool_context"],
+        "after_tool_callback": ["tool", "args", "tool_context", "tool_response"],
+        "on_tool_error_callback": ["tool", "args", "tool_context", "error"],
+    }
+    assert isinstance(handed["before_model_callback"]["llm_request"], LlmRequest)
+    assert isinstance(handed["before_tool_callback"]["tool"], BaseTool)
+    assert isinstance(handed["before_agent_callback"]["callback_context"], Context)
+    assert CallbackContext is Context is ToolContext
+    tool_context = handed["before_tool_callback"]["tool_context"]
+    called = talk.stored().events[1].get_function_calls()[0]
+    assert tool_context.function_call_id == called.id
+    assert tool_context.agent_name == "a"
+    assert tool_context.user_content == words("hi", role="user")
+
+
+def test_before_agent_that_answers_is_the_answer():
+    said: list[str] = []
+    talk = Talk(agent("never", output_key="last", **noted(said, before_agent_callback=words("skipped"))))
+
+    assert told(talk.say()) == [("a", "skipped => {'last': 'skipped'} .")]
+    assert said == ["before_agent"]
+
+
+def test_after_agent_adds_an_event():
+    talk = Talk(agent("x", output_key="last", after_agent_callback=lambda callback_context: words("extra")))
+
+    assert told(talk.say()) == [("a", "x => {'last': 'x'} ."), ("a", "extra .")]
+    assert talk.stored().state == {"last": "x"}
+
+
+def test_what_agent_callbacks_write_stands_on_events_of_their_own():
+    def write(key: str) -> Callable[..., None]:
+        return lambda callback_context: callback_context.state.update({key: 1})
+
+    talk = Talk(agent("x", before_agent_callback=write("before"), after_agent_callback=write("after")))
+
+    assert told(talk.say()) == [("a", "=> {'before': 1}"), ("a", "x ."), ("a", "=> {'after': 1}")]
+    assert talk.stored().state == {"before": 1, "after": 1}
+
+
+def test_an_agent_callback_may_answer_with_plain_words():
+    talk = Talk(agent("x", before_agent_callback=lambda callback_context: "closed today"))
+
+    [event] = talk.say()
+
+    assert event.content == words("closed today")
+
+
+def test_an_agent_callback_that_answers_with_something_else_is_told_so():
+    talk = Talk(agent("x", before_agent_callback=lambda callback_context: 5))
+
+    assert told(talk.say()) == [("a", "failed InputError .")]
+    assert isinstance(talk.error, InputError)
+
+
+def test_before_model_that_answers_spares_the_model_and_after_model():
+    said: list[str] = []
+    callbacks = noted(said)
+
+    def block(callback_context: CallbackContext, llm_request: LlmRequest) -> LlmResponse:
+        callback_context.state["blocked"] = True
+        return response("blocked")
+
+    callbacks["before_model_callback"] = block
+    chatty = agent(output_key="last", **callbacks)
+
+    assert told(Talk(chatty).say()) == [("a", "blocked => {'blocked': True, 'last': 'blocked'} .")]
+    assert said == ["before_agent", "after_agent"]
+    assert isinstance(chatty.model, ScriptedLlm) and chatty.model.requests == []
+
+
+def test_a_call_made_by_before_model_is_run():
+    answers = iter([LlmResponse(content=types.Content(role="model", parts=[call("look", at="x")])), None])
+    talk = Talk(agent("done", before_model_callback=lambda callback_context, llm_request: next(answers)))
+
+    assert [what for _, what in told(talk.say())] == ["calls look({'at': 'x'})", "answers {'seen': 'x'}", "done ."]
+
+
+def test_before_model_may_change_the_request_and_the_history_stays():
+    def shorten(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        content = llm_request.contents[-1]
+        assert content.parts
+        content.parts[0].text = "changed"
+        llm_request.contents = llm_request.contents[-1:]
+        llm_request.config.temperature = 0.0
+        llm_request.config.system_instruction = "Only this."
+
+    settings = types.GenerateContentConfig(temperature=1.0)
+    shy = agent("one", "two", before_model_callback=shorten, generate_content_config=settings)
+    talk = Talk(shy)
+
+    talk.say("first")
+    talk.say("second")
+
+    assert isinstance(shy.model, ScriptedLlm)
+    assert [sent(request.contents) for request in shy.model.requests] == [[("user", "changed")]] * 2
+    assert shy.model.requests[1].config.system_instruction == "Only this."
+    assert [event.text for event in talk.stored().events] == ["first", "one", "second", "two"]
+    assert settings.temperature == 1.0
+
+
+def test_after_model_takes_the_place_of_an_answer_and_keeps_its_usage():
+    usage = types.GenerateContentResponseUsageMetadata(total_token_count=7)
+    talk = Talk(
+        agent(
+            LlmResponse(content=words("abc"), usage_metadata=usage),
+            after_model_callback=lambda callback_context, llm_response: response(llm_response.text.upper()),
+        )
+    )
+
+    [event] = talk.say()
+
+    assert event.text == "ABC"
+    assert event.usage_metadata == usage
+
+
+def test_what_model_callbacks_write_lands_on_the_models_event():
+    def note(callback_context: CallbackContext, llm_response: LlmResponse) -> None:
+        callback_context.state["calls"] = callback_context.state.get("calls", 0) + 1
+
+    talk = Talk(agent(call("look"), "done", after_model_callback=note))
+
+    assert [event.actions.state_delta for event in talk.say()] == [{"calls": 1}, {}, {"calls": 2}]
+
+
+def test_a_list_changed_in_place_by_a_model_callback_lands_there_too():
+    def note(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        callback_context.state["items"].append(len(callback_context.state["items"]))
+
+    talk = Talk(agent("one", "two", before_model_callback=note), state={"items": []})
+
+    assert [event.actions.state_delta for event in [*talk.say(), *talk.say()]] == [{"items": [0]}, {"items": [0, 1]}]
+
+
+def test_before_tool_may_change_the_arguments():
+    def change(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> None:
+        args["at"] = "there"
+
+    talk = Talk(agent(call("look", at="here"), "done", before_tool_callback=change))
+
+    assert [what for _, what in told(talk.say())][:2] == ["calls look({'at': 'here'})", "answers {'seen': 'there'}"]
+
+
+@pytest.mark.parametrize("result", [{"mine": 1}, {}])
+def test_before_tool_that_answers_spares_the_tool_and_not_after_tool(result: dict[str, int]):
+    said: list[str] = []
+    talk = Talk(agent(call("boom"), "done", **noted(said, before_tool_callback=result)))
+
+    assert told(talk.say())[1] == ("a", f"answers {result}")
+    assert said[3:5] == ["before_tool", "after_tool"]
+
+
+def test_after_tool_takes_the_place_of_a_result():
+    talk = Talk(
+        agent(call("look"), "done", after_tool_callback=lambda tool, args, tool_context, tool_response: {"new": 1})
+    )
+
+    assert told(talk.say())[1] == ("a", "answers {'new': 1}")
+
+
+def test_on_tool_error_answers_for_a_tool_that_raised():
+    talk = Talk(
+        agent(
+            call("boom"), "done", tool_errors="raise",
+            on_tool_error_callback=lambda tool, args, tool_context, error: {"recovered": str(error)},
+        )
+    )  # fmt: skip
+
+    assert told(talk.say())[1:] == [("a", "answers {'recovered': 'bad'}"), ("a", "done .")]
+
+
+def test_what_tool_callbacks_write_lands_on_the_result():
+    def before(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> None:
+        tool_context.state["before"] = tool.name
+
+    def after(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, tool_response: Any) -> None:
+        tool_context.state["after"] = tool_response
+
+    talk = Talk(agent(call("look"), "done", before_tool_callback=before, after_tool_callback=after))
+
+    assert [event.actions.state_delta for event in talk.say()] == [
+        {},
+        {"before": "look", "after": {"seen": "here"}},
+        {},
+    ]
+
+
+def test_the_first_that_answers_ends_the_list():
+    said: list[str] = []
+
+    async def first(callback_context: Any, llm_response: Any) -> None:
+        said.append("first")
+
+    def second(callback_context: Any, llm_response: Any) -> LlmResponse:
+        said.append("second")
+        return response("second's")
+
+    def third(callback_context: Any, llm_response: Any) -> LlmResponse:
+        said.append("third")
+        return response("third's")
+
+    assert told(Talk(agent("x", after_model_callback=[first, second, third])).say()) == [("a", "second's .")]
+    assert said == ["first", "second"]
+
+
+def test_callbacks_with_other_names_are_called_in_order():
+    talk = Talk(
+        agent(
+            call("look"), "orig",
+            before_agent_callback=lambda c: c.state.update({"agent": c.agent_name}),
+            after_model_callback=lambda c, r: response("pos") if r.text else None,
+            before_tool_callback=lambda t, a, c: {"tool": t.name, "args": a},
+        )
+    )  # fmt: skip
+
+    assert [what for _, what in told(talk.say())] == [
+        "=> {'agent': 'a'}", "calls look({})", "answers {'tool': 'look', 'args': {}}", "pos .",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("on_")])
+def test_what_a_callback_raises_is_an_event_and_then_raised(kind: str):
+    def fails(*given: Any) -> None:
+        raise LookupError("cb")
+
+    talk = Talk(agent(call("look"), "done", tool_errors="raise", **{kind: fails}))
+
+    events = talk.say()
+
+    assert told(events)[-1] == ("a", "failed LookupError .")
+    assert isinstance(talk.error, LookupError)
+    assert talk.stored().events[-1] is events[-1]
+
+
+def test_a_callback_may_end_the_run_after_its_step():
+    def stop(callback_context: CallbackContext, llm_response: LlmResponse) -> None:
+        callback_context.get_invocation_context().end_invocation = True
+
+    said: list[str] = []
+    callbacks = noted(said) | {"after_model_callback": stop}
+    talk = Talk(agent(call("look"), "never", **callbacks))
+
+    assert [what for _, what in told(talk.say())] == ["calls look({})", "answers {'seen': 'here'}"]
+    assert "after_agent" not in said
+    assert told(talk.say()) != []
+
+
+def test_before_agent_may_end_the_run_at_once():
+    def stop(callback_context: CallbackContext) -> None:
+        callback_context.state["stopped"] = True
+        callback_context.get_invocation_context().end_invocation = True
+
+    assert told(Talk(agent("never", before_agent_callback=stop)).say()) == [("a", "=> {'stopped': True}")]

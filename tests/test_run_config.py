@@ -1,0 +1,100 @@
+"""What a run may be told, and what it refuses to be told."""
+
+import logging
+import sys
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.sessions import GetSessionConfig
+from tests.talk import Talk, sent, told
+
+
+def test_defaults(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("ADK_MAX_LLM_CALLS", raising=False)
+
+    config = RunConfig()
+
+    assert (config.streaming_mode, config.max_llm_calls, config.streams) == (StreamingMode.NONE, 500, False)
+
+
+def test_the_environment_may_set_the_limit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ADK_MAX_LLM_CALLS", "7")
+
+    assert RunConfig().max_llm_calls == 7
+    assert RunConfig(max_llm_calls=8).max_llm_calls == 8
+
+
+@pytest.mark.parametrize(
+    ("value", "mode"),
+    [(None, StreamingMode.NONE), ("sse", StreamingMode.SSE), (StreamingMode.SSE, StreamingMode.SSE)],
+)
+def test_a_streaming_mode_may_be_given_by_its_value(value: Any, mode: StreamingMode):
+    assert RunConfig(streaming_mode=value).streaming_mode is mode
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"max_lm_calls": 3}, "max_lm_calls"),
+        ({"max_llm_calls": sys.maxsize}, "is no limit; write 0 for none"),
+        ({"max_llm_calls": "many"}, "max_llm_calls"),
+        ({"streaming_mode": "often"}, "streaming_mode"),
+        ({"tool_errors": "ignore"}, "tool_errors"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(given: dict[str, Any], said: str):
+    with pytest.raises(ValidationError, match=said):
+        RunConfig(**given)
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_no_limit_is_warned_of(limit: int, caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.WARNING):
+        RunConfig(max_llm_calls=limit)
+
+    assert f"max_llm_calls={limit}" in caplog.text
+
+
+def test_metadata_stands_on_every_event_of_the_run():
+    talk = Talk(LlmAgent(name="guide", model=ScriptedLlm(["a", "b"], "c")))
+    config = RunConfig(custom_metadata={"run": 1}, streaming_mode=StreamingMode.SSE)
+
+    pieces = talk.say(config=config)
+    talk.say()
+
+    assert [event.custom_metadata for event in pieces] == [{"run": 1}] * 3
+    assert [event.custom_metadata for event in talk.stored().events] == [{"run": 1}, {"run": 1}, None, None]
+
+
+def test_only_the_asked_for_part_of_the_history_is_loaded():
+    model = ScriptedLlm("one", "two", "three", "four")
+    talk = Talk(LlmAgent(name="guide", model=model))
+    talk.say("first")
+    talk.say("second")
+
+    talk.say("third", config=RunConfig(get_session_config=GetSessionConfig(num_recent_events=2)))
+    talk.say("fourth")
+
+    assert [len(request.contents) for request in model.requests] == [1, 3, 3, 7]
+    assert sent(model.requests[2].contents) == [("user", "second"), ("model", "two"), ("user", "third")]
+
+
+def boom() -> str:
+    """Fails."""
+    raise ValueError("bad")
+
+
+def test_a_run_may_say_what_a_raising_tool_does():
+    agent = LlmAgent(name="guide", model=ScriptedLlm(call("boom"), "oh", call("boom")), tools=[boom])
+    talk = Talk(agent)
+
+    returned = talk.say(config=RunConfig(tool_errors="return"))
+    raised = talk.say(config=RunConfig(tool_errors="raise"))
+
+    assert told(returned)[1:] == [("guide", "answers {'error': 'ValueError: bad'}"), ("guide", "oh .")]
+    assert told(raised)[1:] == [("guide", "failed ValueError .")]
+    assert isinstance(talk.error, ValueError)
