@@ -16,6 +16,7 @@ PAYLOADS = [
     "[x](java\\script:alert(1)) [x](javascript\\:alert(1))",
     "[x](java&#x09;script:alert(1))",
     "[x](vbscript:alert(1)) [x](file:///etc/passwd) [x](//evil.example) [x](#jp-main)",
+    "[x](javascript://example.org/%0aalert(1)) javascript://example.org/%0aalert(1)",
     "[x](data:text/html,<script>alert(1)</script>)",
     "[x][1]\n\n[1]: javascript:alert(1)",
     "> [1]:\n> javascript:alert(1)\n\n[x][1] [1]",
