@@ -20,11 +20,8 @@ logger = logging.getLogger(__name__)
 BATCH_SECONDS = 0.04
 SNAPSHOT_SECONDS = 1.0
 VIEW_MIME = "application/vnd.jupyter.widget-view+json"
-STUB = {
-    "text/plain": "[adk_nb: live view of a run]",
-    "text/html": "<small>adk_nb: live view of a run</small>",
-}
-"""What stands for the view where widgets cannot: constant, so that a saved notebook compares equal on every run."""
+STUB = {"text/plain": "", "text/html": ""}
+"""What stands where a view stood: nothing to read, the same on every run, so that a saved notebook compares equal."""
 
 _STATIC = Path(__file__).parent / "static"
 

@@ -488,6 +488,11 @@ def rank_planets(by: Literal["mass", "gravity", "mean_temperature"], n: int = 3)
     raise NotImplementedError
 
 
+def save_facts(planet: str, file_name: str) -> str:
+    """Save what is known of a planet to a text file."""
+    return f"{planet} in {file_name}"
+
+
 def rename_planet(old: str, new: str) -> str:
     """Rename a planet in the table."""
     raise NotImplementedError
@@ -502,13 +507,14 @@ def rename_planet(old: str, new: str) -> str:
         ("Rank the planets by gravity", [("rank_planets", {"by": "gravity"})]),
         ("top 5 planets by mass", [("rank_planets", {"by": "mass", "n": 5})]),
         ("the 4 planets with the lowest mean temperature", [("rank_planets", {"by": "mean_temperature", "n": 4})]),
+        ("Save the facts about Venus to venus.txt", [("save_facts", {"planet": "Venus", "file_name": "venus.txt"})]),
         ("Rename Pluto to Hades", [("rename_planet", {"old": "Pluto", "new": "Hades"})]),
         ("rename planet old=Mars new=Ares", [("rename_planet", {"old": "Mars", "new": "Ares"})]),
         ("How heavy is Jupiter?", []),
     ],
 )
 def test_tools_that_share_their_words_are_told_apart(message: str, expected: list[tuple[str, dict[str, Any]]]):
-    assert calls(asking(message, tools=(planet, rank_planets, rename_planet))) == expected
+    assert calls(asking(message, tools=(planet, rank_planets, rename_planet, save_facts))) == expected
 
 
 def delete_city(city: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from adk_nb.models.offline.tools import Parameter
 from adk_nb.models.offline.values import Found, Reading
-from adk_nb.models.offline.vocabulary import ADDRESSES, FILLERS, PLACES, PREPOSITIONS, SOURCES, STOP, TARGETS
+from adk_nb.models.offline.vocabulary import ADDRESSES, FILES, FILLERS, PLACES, PREPOSITIONS, SOURCES, STOP, TARGETS
 from adk_nb.models.offline.words import likeness
 
 _INTRODUCING = PREPOSITIONS - {"than", "as", "by", "with"}
@@ -22,6 +22,8 @@ def candidates(one: Parameter, reading: Reading, named_at: Sequence[int], *, alo
     if one.form in ("email", "uri") or one.about(ADDRESSES):
         yield from reading.of_kind("link")
         return
+    if one.about(FILES):
+        yield from reading.of_kind("file")
     yield from reading.quotes()
     marked = list(reading.after(_INTRODUCING))
     if alone:

@@ -8,7 +8,7 @@ from adk_nb.models.offline.vocabulary import ARTICLES, DAYS, FILLERS, JOINS, NAM
 from adk_nb.models.offline.words import Token, likeness, stem, tokens, words_of
 
 _MAX_WORDS = 4
-_WHOLE = ("quoted", "code", "link")
+_WHOLE = ("quoted", "file", "code", "link")
 
 
 @dataclass(frozen=True)

@@ -85,5 +85,6 @@ RANKS = vocabulary("top first last best worst largest biggest smallest highest l
 SOURCES = vocabulary("from old source src start origin departure base")
 TARGETS = vocabulary("to new target dest destination end arrival into")
 ADDRESSES = vocabulary("email mail url link")
+FILES = vocabulary("file filename path document")
 GENERIC = vocabulary("id name str value code include show with use is has as flag enable")
 """Words of a parameter's name that a message need not say."""

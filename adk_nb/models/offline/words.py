@@ -19,6 +19,7 @@ _TOKEN = re.compile(
     | (?<!\w)'(?P<q5>[^'\n]{1,200})'(?!\w)
     | (?P<link>https?://[^\s<>"']+ | [\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,5})
     | (?P<date>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?(?!\w) | \b\d{1,2}:\d\d\b)
+    | (?P<file>(?<![\w-])[^\W\d][\w-]{0,60}(?:[./][\w-]{1,60}){0,5}\.(?-i:[a-z])[a-z0-9]{0,5}(?![\w/]))
     | (?P<code>\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b
         | \#\w+ | \b[^\W\d_]+(?:[-_]?\d)[\w-]* | \b\d+[-_][^\W_][\w-]* )
     | (?P<number>(?<![\w.])[-\u2212+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+|(?=\.\d))(?:\.\d+)?(?:[eE][-+]?\d+)?)
@@ -34,7 +35,7 @@ class Token:
     """One piece of a message."""
 
     kind: str
-    """`word`, `number`, `quoted`, `date`, `code` (letters with digits), `link` or `mark`."""
+    """`word`, `number`, `quoted`, `date`, `file` (it has an ending), `code` (letters with digits), `link` or `mark`."""
     text: str
     """Without its quotes, and without a genitive's `'s`."""
     start: int
