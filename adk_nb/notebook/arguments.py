@@ -203,8 +203,8 @@ class Grammar:
 
     def _unknown(self, word: str, mark: str) -> InputError:
         name = word.partition("=")[0]
-        near = closest(name, self._spelled) if len(name) > 2 else None
-        told = f"; did you mean {near}?" if near else ";"
+        near = closest(name.lstrip("-"), [one.name for one in self.options]) if len(name) > 2 else None
+        told = f"; did you mean --{near}?" if near else ";"
         return InputError(f"{mark} has no option {name}{told} see {mark}?")
 
     def _parser(self, mark: str, free: bool) -> "_Parser":

@@ -8,6 +8,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.notebook import Notebook
 from adk_nb.runtime.approvals import pending
+from adk_nb.tools.base_tool import BaseTool
 
 _OF_IPYTHON = ("In", "Out", "exit", "quit", "open", "get_ipython")
 
@@ -28,7 +29,7 @@ def _models(notebook: Notebook) -> list[str]:
 
 def _functions(notebook: Notebook) -> list[str]:
     own = _variables(notebook)
-    return [one for one in own if inspect.isroutine(notebook.variables[one])]
+    return [one for one in own if inspect.isroutine(held := notebook.variables[one]) or isinstance(held, BaseTool)]
 
 
 def _variables(notebook: Notebook) -> list[str]:

@@ -13,13 +13,24 @@ from IPython.core.inputtransformer2 import EscapedCommand, MagicAssign
 from adk_nb.notebook.grammar import GRAMMARS
 
 _WITH_TEXT = ("chat", "confirm", "state")
+_BEFORE_ALL = -1
+"""IPython takes what starts first in a line; its HelpEnd starts with the line."""
 _ONLY_LINE = re.compile(rf"%%({'|'.join(GRAMMARS)})\b[^?]*$")
 
 
 class _TextLine(EscapedCommand):
     """`%chat words?` is a line of words, before anyone looks for help in it."""
 
-    priority = 1  # of HelpEnd: 5
+    start_col: int
+
+    def __init__(self, start: tuple[int, int]) -> None:
+        super().__init__(start)
+        self._column: int = self.start_col
+        self.start_col = _BEFORE_ALL
+
+    def transform(self, lines: list[str]) -> list[str]:
+        self.start_col = self._column
+        return super().transform(lines)
 
     @classmethod
     def find(cls, tokens_by_line: list[list[Any]]) -> "_TextLine | None":
@@ -33,7 +44,16 @@ class _TextLine(EscapedCommand):
 class _TextAssign(MagicAssign):
     """`ans = %chat words?` likewise."""
 
-    priority = 1
+    start_col: int
+
+    def __init__(self, start: tuple[int, int]) -> None:
+        super().__init__(start)
+        self._column: int = self.start_col
+        self.start_col = _BEFORE_ALL
+
+    def transform(self, lines: list[str]) -> list[str]:
+        self.start_col = self._column
+        return super().transform(lines)
 
     @classmethod
     def find(cls, tokens_by_line: list[list[Any]]) -> "_TextAssign | None":

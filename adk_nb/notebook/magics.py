@@ -62,6 +62,11 @@ class AdkMagics(Magics):
             setattr(self.shell, _KEPT, _late("Notebook")(self.shell.user_ns))
         return getattr(self.shell, _KEPT)
 
+    @property
+    def cell_number(self) -> int:
+        """The number of the cell that runs. Versions of IPython differ in when they count `execution_count` up."""
+        return len(self.shell.history_manager.input_hist_parsed) - 1
+
     def names(self, kind: str, /) -> Any:
         """What completion proposes."""
         return _late("known_names")(self.notebook, kind)
@@ -77,7 +82,7 @@ class AdkMagics(Magics):
         model = asked.model or ""
         wanted = _late("AgentDefinition")(
             name=asked.name,
-            cell=self.shell.execution_count,
+            cell=self.cell_number,
             instruction=cell.strip("\n"),
             model=model,
             model_object=notebook.model_named(model) if model else None,
@@ -103,9 +108,9 @@ class AdkMagics(Magics):
         if cell is None:
             found = [room.found_variable(name, self.shell.user_ns) for name in asked.name]
         else:
-            found = room.run_tool_cell(self.shell, cell, notebook.check_function_name)
+            found = room.run_tool_cell(self.shell, cell, self.cell_number, notebook.check_function_name)
         chosen = room.chosen(found, options, asked.mark)
-        return _shown(room.define(notebook, chosen, options, self.shell.execution_count), asked)
+        return _shown(room.define(notebook, chosen, options, self.cell_number), asked)
 
     @no_var_expand
     @line_cell_magic

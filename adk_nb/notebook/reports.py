@@ -13,7 +13,10 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.notebook import Notebook
 from adk_nb.notebook.render import event_table, table
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.rows import rows_of
 from adk_nb.notebook.shown import Shown, said
+from adk_nb.notebook.state_changes import change_text
+from adk_nb.notebook.view_state import Json
 from adk_nb.runtime.approvals import pending
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
@@ -67,15 +70,14 @@ def state(notebook: Notebook, session: str | None, keys: Sequence[str] = ()) -> 
 
 
 def state_changes(notebook: Notebook, session: str | None) -> Shown:
-    """What each event changed, oldest first."""
-    rows = [
-        [str(number), event.author, key, short(value)]
-        for number, event in enumerate(notebook.sessions.events(session), 1)
-        for key, value in event.actions.state_delta.items()
-    ]
-    if not rows:
+    """What each event changed, oldest first; events have the numbers that %trace shows."""
+    changed: list[list[str]] = []
+    for number, row in enumerate(rows_of(notebook.sessions.events(session)), 1):
+        changes: list[Json] = row["changes"] or []
+        changed += [[str(number), row["author"], change_text(change)] for change in changes]
+    if not changed:
         return said(f"nothing has changed the state of session {session or notebook.sessions.current!r} yet")
-    return Shown(table(["event", "author", "key", "value"], rows))
+    return Shown(table(["event", "author", "change"], changed))
 
 
 def trace(events: Sequence[Event]) -> Shown:
@@ -84,14 +86,23 @@ def trace(events: Sequence[Event]) -> Shown:
 
 
 def raw_event(events: Sequence[Event], number: int) -> Shown:
-    """One event as JSON.
+    """One row of %trace as JSON: its event, and for a call the event with the result too.
 
     Raises:
         InputError: There are not so many.
     """
-    if number > len(events):
-        raise InputError(f"%trace: there is no event {number}; there are {len(events)}")
-    return as_json(events[number - 1].model_dump(mode="json", exclude_none=True, exclude_defaults=True))
+    rows = rows_of(events)
+    if number > len(rows):
+        raise InputError(f"%trace: there is no event {number}; there are {len(rows)}")
+    key = rows[number - 1]["id"].partition("/")[0]
+    calls = {call.id for event in events if event.id == key for call in event.get_function_calls()}
+    chosen = [
+        event
+        for event in events
+        if event.id == key or any(response.id in calls for response in event.get_function_responses())
+    ]
+    dumped = [event.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for event in chosen]
+    return as_json(dumped[0] if len(dumped) == 1 else dumped)
 
 
 def last_reply(notebook: Notebook) -> Reply:

@@ -82,7 +82,7 @@ def define(notebook: Notebook, found: list[Found], options: ToolOptions, cell: i
     return told
 
 
-def run_tool_cell(shell: Any, body: str, check: Callable[[str], None]) -> list[Found]:
+def run_tool_cell(shell: Any, body: str, number: int, check: Callable[[str], None]) -> list[Found]:
     """Run `body` in the user's namespace; the functions it defines at its top level, in order.
 
     Names with a leading underscore are the cell's own and become no tools.
@@ -94,8 +94,9 @@ def run_tool_cell(shell: Any, body: str, check: Callable[[str], None]) -> list[F
     """
     __tracebackhide__ = True
     # The line of the magic is line 1 of the cell: tracebacks and messages count from there.
-    source = "\n" + shell.transform_cell(body)
-    name = shell.compile.cache(source, shell.execution_count, raw_code="\n" + body)
+    blank = body[: len(body) - len(body.lstrip())].count("\n")  # which transform_cell takes away
+    source = "\n" * (blank + 1) + shell.transform_cell(body)
+    name = shell.compile.cache(source, number, raw_code="\n" + body)
     tree = ast.parse(source, name)
     made = [node for node in tree.body if isinstance(node, _Function) and not node.name.startswith("_")]
     for node in made:

@@ -1,0 +1,70 @@
+"""Tab in the lines and cells of the magics."""
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+
+from tests.notebook.conftest import Shell
+
+
+@pytest.fixture
+def full(shell: Shell) -> Shell:
+    """A shell with something of every kind."""
+    shell.cell(
+        "%%tool\ndef weather_in(city: str) -> str:\n    'Weather.'\n    return city\n"
+        "def wind(x: int) -> int:\n    'W.'\n    return x"
+    )
+    shell.cell("%%agent guide -m offline -t weather_in --output-key plan\nHi.")
+    shell.cell("%state budget=3 user:name=Ada\n%chat -s side guide hello\nplaces = [1]")
+    return shell
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("%%agent guide --mo", ["%%agent guide --model"]),
+        ("%%agent guide --max", ["%%agent guide --max-iterations"]),
+        ("%%agent guide -m off", ["%%agent guide -m offline"]),
+        ("%%agent guide --model=off", ["%%agent guide --model=offline"]),
+        ("%%agent guide -t wea", ["%%agent guide -t weather_in"]),
+        ("%%agent guide -t weather_in,wi", ["%%agent guide -t weather_in,wind"]),
+        ("%%agent gu", ["%%agent guide"]),
+        ("%chat gu", ["%chat guide"]),
+        ("%chat --new gu", ["%chat --new guide"]),
+        ("%chat -s si", ["%chat -s side"]),
+        ("%chat guide --qu", ["%chat guide --quiet"]),
+        ("ans = %chat gu", ["ans = %chat guide"]),
+        ("for _ in range(2):\n    %chat gu", ["for _ in range(2):\n    %chat guide"]),
+        ("%state bud", ["%state budget"]),
+        ("%state --del us", ["%state --del user:name"]),
+        ("%agents --rm g", ["%agents --rm guide"]),
+        ("%tools --schema wea", ["%tools --schema weather_in"]),
+        ("%confirm --ye", ["%confirm --yes"]),
+        ("%%tool --confirm=n", ["%%tool --confirm=never"]),
+        ("%tool wea", ["%tool weather_in"]),
+        ("%%agent guide\nWithin {bud", ["%%agent guide\nWithin {budget"]),
+        ("%%agent guide\nWithin {user:n", ["%%agent guide\nWithin {user:name"]),
+        ("%%agent guide\nAbout {{pla", ["%%agent guide\nAbout {{places"]),
+        ("%%chat guide\nAbout {{pla", ["%%chat guide\nAbout {{places"]),
+    ],
+)
+def test_what_fits_is_offered_and_nothing_else(full: Shell, typed: str, offered: list[str]) -> None:
+    assert full.complete(typed) == offered
+
+
+def test_an_empty_place_offers_all_that_can_stand_there(full: Shell) -> None:
+    assert full.complete("%chat ")[:1] == ["%chat guide"]
+    assert "%%agent guide -m gemini-2.5-flash" in full.complete("%%agent guide -m ")
+    assert "%%agent guide --root" in full.complete("%%agent guide --")
+    assert "%%agent guide --root --root" not in full.complete("%%agent guide --root --")
+
+
+def test_python_is_completed_as_ever(full: Shell) -> None:
+    assert "places" in full.complete("pla")
+    assert any("places" in one for one in full.complete("%%tool\npla"))
+
+
+def test_completion_says_what_kind_a_name_is(full: Shell) -> None:
+    with provisionalcompleter():
+        found = list(full.ip.Completer.completions("%chat gu", 8))
+
+    assert [(one.text, one.type) for one in found] == [("guide", "agent")]

@@ -1,0 +1,110 @@
+"""%config AdkNb, and pasted code that calls asyncio.run."""
+
+import os
+from collections.abc import Iterator
+from queue import Empty
+from typing import Any
+
+import pytest
+from jupyter_client.manager import KernelManager, start_new_kernel
+
+from adk_nb.notebook.config import DEFAULT_MODEL
+from tests.notebook.conftest import Shell
+
+TWICE = """import asyncio
+async def main():
+    await asyncio.sleep(0)
+    return 'ran'
+asyncio.run(main()) + asyncio.run(main())"""
+
+
+def test_the_model_of_the_setting_answers_for_agents_that_name_none(shell: Shell) -> None:
+    shell.cell("%config AdkNb.model = 'offline'")
+    shell.cell("%%agent guide\nBe brief.")
+    shell.cell("from adk_nb import LlmAgent\ntwin = LlmAgent(name='twin', instruction='Hi.')")
+
+    assert shell.cell("%chat guide Hi").notice
+    assert shell.names["twin"].canonical_model.model == "offline"
+    shell.cell("%config AdkNb.model = ''")
+    assert DEFAULT_MODEL not in os.environ
+
+
+def test_settings_are_listed_and_a_wrong_value_is_one_line(shell: Shell, caplog: pytest.LogCaptureFixture) -> None:
+    shell.cell("%config AdkNb")
+    for name in ("model", "display", "confirm", "nest_asyncio"):
+        assert f"AdkNb.{name}=" in shell.printed
+
+    shell.run("%config AdkNb.display = 'loud'")
+
+    assert len(caplog.records) == 1
+    assert "'auto', 'static', 'off'" in caplog.text
+    assert shell.cell("%config AdkNb.display") == "auto"
+
+
+class Kernel:
+    """A real kernel with the extension loaded."""
+
+    def __init__(self, manager: KernelManager, client: Any) -> None:
+        self._manager = manager
+        self._client = client
+        self.run("%load_ext adk_nb")
+
+    def run(self, source: str) -> tuple[str, str, str]:
+        """Run a cell: its result, what it wrote to stderr, and the name of its error."""
+        key = self._client.execute(source)
+        result = said = error = ""
+        while True:
+            try:
+                message = self._client.get_iopub_msg(timeout=30)
+            except Empty:
+                raise AssertionError("the kernel did not answer") from None
+            if message["parent_header"].get("msg_id") != key:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "execute_result":
+                result = content["data"]["text/plain"]
+            elif kind == "stream" and content["name"] == "stderr":
+                said += content["text"]
+            elif kind == "error":
+                error = f"{content['ename']}: {content['evalue']}"
+            elif kind == "status" and content["execution_state"] == "idle":
+                return result, said, error
+
+
+@pytest.fixture
+def kernel() -> Iterator[Kernel]:
+    manager, client = start_new_kernel(kernel_name="python3")
+    try:
+        yield Kernel(manager, client)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+        manager.cleanup_resources()
+
+
+@pytest.mark.kernel
+def test_pasted_asyncio_run_fails_with_the_two_ways_out_and_works_when_it_is_asked_for(kernel: Kernel) -> None:
+    _, said, error = kernel.run(TWICE)
+    assert error.startswith("RuntimeError: asyncio.run()")
+    assert said.splitlines()[-1] == (
+        "adk_nb: write `await main()` in the cell, or type: %config AdkNb.nest_asyncio = True"
+    )
+    assert said.count("adk_nb:") == 1
+    assert kernel.run("await main()")[0] == "'ran'"
+
+    assert kernel.run("%config AdkNb.nest_asyncio = True") == ("", "", "")
+
+    assert kernel.run(TWICE) == ("'ranran'", "", "")
+    assert kernel.run(TWICE) == ("'ranran'", "", "")
+    kernel.run("%%agent guide -m offline\nBe brief.")
+    assert kernel.run("%chat guide Hello")[2] == ""
+    assert kernel.run("raise RuntimeError('another')")[1] == ""
+
+
+@pytest.mark.kernel
+def test_a_kernel_names_the_cells_as_the_notebook_does(kernel: Kernel) -> None:
+    kernel.run("%%agent guide -m offline\nBe brief.")  # cell 2; the first loaded the extension
+    kernel.run("%%tool\ndef f(x: int) -> int:\n    'F.'\n    return x")
+
+    assert "In[2]" in kernel.run("%agents")[0]
+    assert "In[3]" in kernel.run("%tools")[0]
