@@ -1,8 +1,10 @@
 """A conversation you can hold from a cell, without await."""
 
 import asyncio
+import traceback
 from collections.abc import Coroutine, Iterator, MutableMapping
 from contextlib import aclosing
+from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from adk_nb import sync, types
@@ -55,10 +57,12 @@ class Chat:
     ) -> None:
         self.session_id = session
         self.user_id = user_id
-        self.show = show
+        self.show: Mode = show
         self._service = session_service or InMemorySessionService()
         self._runner = Runner(app_name=app_name, agent=agent, session_service=self._service, auto_create_session=True)
         self._task: asyncio.Task[Any] | None = None
+        self._stopped = False
+        """The turn under way was stopped by `stop()`."""
         self._waiting: dict[str, RunOnShow] = {}
         """Approval id -> the view whose card asks for it."""
 
@@ -81,7 +85,7 @@ class Chat:
             UserError: What the author of the notebook has to mend: a missing key, an open approval, a state key
                 that is not there.
         """
-        return sync.run(self._turn(text, self._on_show(text)))
+        return _waited_for(self._turn(text, self._on_show(text)))
 
     async def aask(self, text: str) -> Reply:
         """`ask` for a cell that awaits."""
@@ -123,7 +127,7 @@ class Chat:
         for key, decided in decisions.items():
             if shown := self._waiting.pop(key, None):
                 shown.decided_elsewhere(key, decided)
-        return sync.run(self._go_on(decisions, self._on_show(None)))
+        return _waited_for(self._go_on(decisions, self._on_show(None)))
 
     @property
     def pending(self) -> list[Pending]:
@@ -156,8 +160,9 @@ class Chat:
 
     def stop(self) -> None:
         """Stop the turn that is under way, if one is; its reply says `cancelled`."""
-        if task := self._task:
-            sync.loop().call_soon_threadsafe(task.cancel, "stop")
+        if (task := self._task) and not self._stopped:  # a second cancellation would cut off the first one's clean-up
+            self._stopped = True
+            task.get_loop().call_soon_threadsafe(task.cancel)
 
     def _on_show(self, question: str | None) -> RunOnShow:
         notice = _notice_of(self.agent)
@@ -179,15 +184,17 @@ class Chat:
     async def _run(self, message: types.Content, session: Session | None, shown: RunOnShow) -> Reply:
         if self._task and not self._task.done():
             raise InputError(f"session {self.session_id!r} is still answering; wait for it, or stop it: chat.stop()")
-        self._task = asyncio.current_task()
+        self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
+        self._stopped = False
         status, error = "done", None
         shown.begin(session, self.stop, lambda key, decided: self._decided_by_click(key, decided, shown))
         try:
             await self._walk(message, shown)
-        except asyncio.CancelledError as cancelled:
-            shown.end(self._reply(shown, "cancelled", None))
-            if cancelled.args != ("stop",):
+        except asyncio.CancelledError:
+            if not self._stopped:
+                shown.end(self._reply(shown, "cancelled", None))
                 raise
+            task.uncancel()  # whoever awaits this turn goes on
             status = "cancelled"
         except UserError as wrong:
             shown.end(self._reply(shown, "error", str(wrong)))
@@ -322,6 +329,23 @@ class ChatState(MutableMapping[str, Any]):
     def to_dict(self) -> dict[str, Any]:
         """All keys with their values, in a dict of the caller's own."""
         return self._chat.read_state()
+
+
+def _waited_for(turn: Coroutine[Any, Any, Reply]) -> Reply:
+    try:
+        return sync.run(turn)
+    except KeyboardInterrupt as stopped:
+        lines = ["KeyboardInterrupt: the run was stopped", *_outside_this_package(stopped.__traceback__)]
+        # IPython shows these in place of its own traceback, which takes half a second to render and tells of our code.
+        cast(Any, stopped)._render_traceback_ = lambda: lines
+        raise
+
+
+def _outside_this_package(trace: TracebackType | None) -> list[str]:
+    """Where a Ctrl-C hit a tool, outermost first; nothing if it came while the model was being waited for."""
+    while trace and trace.tb_frame.f_globals.get("__name__", "").startswith("adk_nb."):
+        trace = trace.tb_next
+    return [f"  in {at.name}(), line {at.lineno}: {at.line}" for at in traceback.extract_tb(trace) if at.line]
 
 
 def _notice_of(agent: BaseAgent) -> str | None:

@@ -1,0 +1,163 @@
+"""A real IPython kernel for tests: run a cell, watch it, interrupt it.
+
+Take the fixture `kernel` and mark the test `kernel`. Every wait is for a message and bounded by `TIMEOUT`.
+
+    cell = kernel.start("while True: print('busy', flush=True)")   # comes back at once
+    kernel.until_printed(cell, "busy")
+    seconds = kernel.interrupt(cell)                               # until the kernel is idle again
+    assert cell.error == "KeyboardInterrupt"
+    assert kernel.run("6 * 7").text == "42"                        # fails with the traceback if the cell raises
+
+It is a kernel of a reader at a screen: it may ask for input, and knows nothing of pytest and of this machine.
+"""
+
+import os
+import queue
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+TIMEOUT = 30.0
+"""Seconds that any one wait may take."""
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass
+class Cell:
+    """One cell that was sent, and what has come back of it so far."""
+
+    source: str
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    """Streams, results, displays, errors, in order; each with its `output_type`."""
+    answered: bool = False
+    idle: bool = False
+
+    @property
+    def ended(self) -> bool:
+        return self.answered and self.idle
+
+    @property
+    def printed(self) -> str:
+        return "".join(one["text"] for one in self.outputs if one.get("name") == "stdout")
+
+    @property
+    def complained(self) -> str:
+        """What it wrote to stderr."""
+        return "".join(one["text"] for one in self.outputs if one.get("name") == "stderr")
+
+    @property
+    def error(self) -> str | None:
+        """The name of the exception it ended with."""
+        return next((one["ename"] for one in self.outputs if one["output_type"] == "error"), None)
+
+    @property
+    def traceback(self) -> str:
+        told = [line for one in self.outputs if one["output_type"] == "error" for line in one["traceback"]]
+        return _ANSI.sub("", "\n".join(told))
+
+    @property
+    def text(self) -> str:
+        """What a reader of the plain text sees: prints and the result, displays left out."""
+        told = [one["data"]["text/plain"] for one in self.outputs if one["output_type"] == "execute_result"]
+        return (self.printed + "\n".join(told)).strip()
+
+
+class Kernel:
+    """One kernel and the one client that talks to it."""
+
+    def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
+        self._manager, self._client = manager, client
+        self._cells: dict[str, Cell] = {}
+        self.comm_messages = 0
+        """How many messages of widgets came, whichever cell they belong to."""
+
+    def run(self, source: str, *, raises: bool = False) -> Cell:
+        """Run a cell to its end."""
+        cell = self.start(source)
+        self.until_ended(cell)
+        assert raises or cell.error is None, cell.traceback
+        return cell
+
+    def start(self, source: str) -> Cell:
+        """Send a cell and come back at once."""
+        cell = Cell(source)
+        self._cells[self._client.execute(source, allow_stdin=True)] = cell
+        return cell
+
+    def until_ended(self, cell: Cell) -> None:
+        self.until(lambda: cell.ended, f"the end of {cell.source!r}")
+
+    def until_printed(self, cell: Cell, words: str) -> None:
+        self.until(lambda: words in cell.printed or cell.error is not None, f"{words!r}")
+        assert words in cell.printed, cell.traceback
+
+    def interrupt(self, cell: Cell) -> float:
+        """Interrupt the kernel and wait until the cell has ended.
+
+        Returns:
+            Seconds that took.
+        """
+        began = time.monotonic()
+        self._manager.interrupt_kernel()
+        self.until_ended(cell)
+        return time.monotonic() - began
+
+    def until(self, what: Callable[[], bool], why: str) -> None:
+        """Take in messages until `what()` holds."""
+        deadline = time.monotonic() + TIMEOUT
+        while not what():
+            assert time.monotonic() < deadline, f"waited {TIMEOUT} s in vain for {why}"
+            self._take_in()
+
+    def _take_in(self) -> None:
+        with suppress(queue.Empty):
+            self._on_output(self._client.get_iopub_msg(timeout=0.1))
+        while self._client.shell_channel.msg_ready():
+            reply = self._client.get_shell_msg(timeout=1)
+            if cell := self._cells.get(reply["parent_header"].get("msg_id")):
+                cell.answered = True
+
+    def _on_output(self, message: dict[str, Any]) -> None:
+        kind, content = message["msg_type"], message["content"]
+        self.comm_messages += kind in ("comm_open", "comm_msg")
+        cell = self._cells.get(message["parent_header"].get("msg_id", ""))
+        if cell is None:
+            return
+        if kind == "status":
+            cell.idle = content["execution_state"] == "idle"
+        elif kind in ("stream", "execute_result", "display_data", "error"):
+            cell.outputs.append({"output_type": kind, **content})
+
+
+@contextmanager
+def running_kernel(folder: Path) -> Iterator[Kernel]:
+    """A kernel that works in `folder`; after it, its log must hold no word of lost tasks and lost errors."""
+    places = {name: str(folder / name.lower()) for name in ("HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "SYSTEMROOT") if name in os.environ}
+    manager, log = KernelManager(kernel_name="python3"), folder / "kernel.log"
+    with log.open("wb") as told:
+        manager.start_kernel(cwd=str(folder), env={**kept, **places}, stdout=told, stderr=told)
+        client = manager.blocking_client()
+        client.start_channels()
+        kernel = Kernel(manager, client)
+        try:
+            client.wait_for_ready(timeout=60)
+            yield kernel
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel()
+            manager.cleanup_resources()
+    said = log.read_text(errors="replace") + "".join(cell.complained for cell in kernel._cells.values())
+    for sign in LOST:
+        assert sign not in said, said
+
+
+LOST = ("Task was destroyed", "never retrieved", "never awaited", "Exception ignored", "Traceback")
+"""Words with which Python tells of work that nobody looked after."""

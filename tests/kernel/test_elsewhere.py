@@ -1,0 +1,66 @@
+"""The same conversation outside notebooks: a plain script, and IPython in a terminal."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.kernel
+
+SCRIPT = """
+import asyncio, sys
+from adk_nb import sync
+from adk_nb.agents import Agent
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+
+def add(a: int, b: int) -> int:
+    'Adds.'
+    return a + b
+
+agent = Agent(name="sums", model=ScriptedLlm(call("add", a=1, b=2), "three", "again", "and again"), tools=[add])
+chat = Chat(agent)
+sync.loop().slow_callback_duration = 60  # a busy machine is no fault of this program
+print(chat.ask("1 + 2?"))
+
+async def main():
+    asyncio.get_running_loop().slow_callback_duration = 60
+    print((await chat.aask("once more")).text)
+
+asyncio.run(main())
+print(chat.start("and once more").result().text)
+print(sorted(name for name in ("anywidget", "ipykernel") if name in sys.modules))
+"""
+
+
+def test_a_plain_script_in_development_mode_gives_no_warnings(tmp_path: Path):
+    script = tmp_path / "sums.py"
+    script.write_text(SCRIPT)
+
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", script], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[:3] == ["sums > three  [1 tool call]", "again", "and again"]
+
+
+def test_ipython_in_a_terminal_holds_a_conversation(tmp_path: Path):
+    cells = SCRIPT.replace("asyncio.run(main())", "await main()")
+    cells = f"%load_ext adk_nb\n{cells}\n%chat sums one more time\n"
+    (tmp_path / "sums.ipy").write_text(cells.replace('"and again")', '"and again", "the last")'))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "IPython", "--colors=NoColor", "--no-banner", "sums.ipy"],
+        cwd=tmp_path,
+        env={"IPYTHONDIR": str(tmp_path / "ipython"), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.stderr == "", done.stdout
+    assert "sums > three  [1 tool call]" in done.stdout
+    assert "again\nand again\n" in done.stdout
