@@ -279,7 +279,7 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
             "write `a: str`, or whatever it is (In[5] line 2)",
         ),
         ("%%tool\ndef f(a: int,\n  b): return 1", "ConfigurationError", "parameter 'b' has no type"),
-        ("%%tool\ndef f(a: object()): return 1", "ConfigurationError", "JSON"),
+        ("%%tool\nimport io\ndef f(a: io.BytesIO): return 1", "ConfigurationError", "JSON"),
         (
             "%%tool\ndef guide(a: int): return 1",
             "ConfigurationError",
@@ -403,6 +403,15 @@ def test_agents_made_in_python_are_asked_by_the_name_of_their_variable(shell: Sh
     assert shell.cell("%chat poet Write").text == "A rhyme."
     assert "poet" in str(shell.cell("%agents"))
     assert "Python" in str(shell.cell("%agents"))
+
+
+def test_names_and_texts_of_any_alphabet(shell: Shell) -> None:
+    shell.cell("%%tool\ndef größe(maß: float) -> float:\n    'Größe.'\n    return maß")
+    shell.names["модель"] = ScriptedLlm(call("größe", maß=2.0), "二")
+    shell.cell("%%agent wächter -m модель -t größe\nAntworte kurz.")
+
+    assert shell.cell("%chat wächter Wie groß ist «das»? 大きい?").text == "二"
+    assert "did you mean 'wächter'?" in one_line(shell.fails("%chat wächtre Hallo"), "AgentNotFoundError")
 
 
 # ---- sessions
