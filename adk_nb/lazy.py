@@ -26,6 +26,8 @@ def face(package: str, table: Mapping[str, str]) -> tuple[Callable[[str], Any], 
     """
 
     def load(name: str) -> Any:
+        if name == "__all__":  # `from package import *` asks for it here
+            return sorted(table)
         if name not in table:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(table[name])

@@ -1,0 +1,40 @@
+"""Importing is cheap: what is not used is not loaded."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = (
+    "google.genai", "pydantic", "anywidget", "ipywidgets", "IPython", "traitlets", "openai", "anthropic", "litellm",
+    "sqlalchemy", "mcp", "httpx2", "nest_asyncio2", "pandas", "numpy", "markdown_it", "asyncio",
+)  # fmt: skip
+LIGHT = HEAVY[:1] + HEAVY[2:-1]
+"""All but pydantic, of which our records are made, and asyncio, on which agents run."""
+
+
+def loaded_by(code: str, names: tuple[str, ...]) -> list[str]:
+    asks = f"import sys\n{code}\nprint([name for name in {names!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return eval(done.stdout)
+
+
+def test_the_package_itself_loads_nothing_heavy():
+    assert loaded_by("import adk_nb; dir(adk_nb); adk_nb.__version__", HEAVY) == []
+
+
+@pytest.mark.parametrize("room", ["agents", "events", "models", "sessions", "tools", "notebook"])
+def test_a_face_loads_nothing_before_a_name_is_used(room: str):
+    assert loaded_by(f"import adk_nb.{room}; dir(adk_nb.{room})", HEAVY) == []
+
+
+@pytest.mark.parametrize("use", ["run", "tool", "Event", "LlmAgent", "Runner", "RunConfig", "types"])
+def test_the_runtime_needs_no_notebook_and_no_optional_package(use: str):
+    without = tuple(name for name in LIGHT if name not in ("google.genai", "httpx2"))  # the one loads the other
+
+    assert loaded_by(f"from adk_nb import {use}", without) == []
+
+
+def test_running_async_work_needs_no_content_types():
+    assert loaded_by("from adk_nb import run", ("google.genai", "pydantic")) == []

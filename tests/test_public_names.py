@@ -1,0 +1,132 @@
+"""Every import path that snippets written for ADK use, as far as it is built, and nothing that is not there."""
+
+import ast
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import adk_nb
+
+ROOT = Path(adk_nb.__file__).parent
+
+# module -> its names; the same object under each path. Counted in google/adk-docs, and our own beside.
+PATHS: dict[str, str] = {
+    "adk_nb": "Agent Chat Context Event InMemoryRunner LlmAgent Reply RunConfig Runner StreamingMode run tool types",
+    "adk_nb.agents": ("Agent BaseAgent CallbackContext Context InvocationContext LlmAgent RunConfig StreamingMode"),
+    "adk_nb.agents.base_agent": "BaseAgent",
+    "adk_nb.agents.callback_context": "CallbackContext",
+    "adk_nb.agents.context": "Context",
+    "adk_nb.agents.invocation_context": "InvocationContext LlmCallsLimitExceededError",
+    "adk_nb.agents.llm_agent": "Agent InstructionProvider LlmAgent ToolUnion",
+    "adk_nb.agents.readonly_context": "ReadonlyContext",
+    "adk_nb.agents.run_config": "RunConfig StreamingMode ToolThreadPoolConfig",
+    "adk_nb.errors": "AlreadyExistsError LlmCallsLimitExceededError SessionNotFoundError",
+    "adk_nb.events": "Event EventActions ToolConfirmation",
+    "adk_nb.events.event": "Event",
+    "adk_nb.events.event_actions": "EventActions",
+    "adk_nb.models": (
+        "BaseLlm Gemini LLMRegistry LlmCapabilities LlmRequest LlmResponse OfflineLlm RecordedLlm ScriptedLlm call"
+    ),
+    "adk_nb.models.base_llm": "BaseLlm",
+    "adk_nb.models.google_llm": "Gemini",
+    "adk_nb.models.llm_request": "LlmRequest",
+    "adk_nb.models.llm_response": "LlmResponse",
+    "adk_nb.models.registry": "LLMRegistry",
+    "adk_nb.runners": "InMemoryRunner Runner",
+    "adk_nb.sessions": (
+        "BaseSessionService GetSessionConfig InMemorySessionService ListSessionsResponse Session State"
+    ),
+    "adk_nb.sessions.base_session_service": "BaseSessionService GetSessionConfig",
+    "adk_nb.sessions.in_memory_session_service": "InMemorySessionService",
+    "adk_nb.sessions.session": "Session",
+    "adk_nb.sessions.state": "State",
+    "adk_nb.tools": "BaseTool FunctionTool ToolContext tool",
+    "adk_nb.tools.base_tool": "BaseTool",
+    "adk_nb.tools.function_tool": "FunctionTool",
+    "adk_nb.tools.tool_confirmation": "ToolConfirmation",
+    "adk_nb.tools.tool_context": "ToolContext",
+}
+ALIASES = {"Agent": "LlmAgent", "CallbackContext": "Context", "ToolContext": "Context"}
+FACES = sorted(path for path in ROOT.rglob("__init__.py") if "face(" in path.read_text(encoding="utf-8"))
+NAMES = [(module, name) for module, names in PATHS.items() for name in names.split()]
+
+
+def package_of(path: Path) -> str:
+    return ".".join(path.parent.relative_to(ROOT.parent).parts)
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, ids=lambda part: part)
+def test_a_path_leads_to_its_name(module: str, name: str):
+    found = getattr(importlib.import_module(module), name)
+
+    if isinstance(found, type):
+        assert found.__name__ == ALIASES.get(name, name)
+
+
+@pytest.mark.parametrize("name", sorted({name for _, name in NAMES}))
+def test_a_name_is_one_object_wherever_it_is_imported_from(name: str):
+    found = {id(getattr(importlib.import_module(module), name)) for module, one in NAMES if one == name}
+
+    assert len(found) == 1
+
+
+def test_short_names_are_the_objects_they_are_short_for():
+    agents, tools = importlib.import_module("adk_nb.agents"), importlib.import_module("adk_nb.tools")
+
+    assert agents.Agent is agents.LlmAgent
+    assert agents.CallbackContext is agents.Context is tools.ToolContext
+
+
+@pytest.mark.parametrize("path", FACES, ids=package_of)
+def test_a_face_names_what_it_has_in_order_and_its_stub_names_the_same(path: Path):
+    face = importlib.import_module(package_of(path))
+
+    names = dir(face)
+
+    assert names == sorted(names)
+    assert list(_table(path)) == sorted(_table(path))
+    assert _stubbed(path.with_suffix(".pyi")) == _table(path)
+    assert set(PATHS[package_of(path)].split()) == set(names)
+
+
+def _table(path: Path) -> dict[str, str]:
+    """Name -> defining module, as the face's source says."""
+    [table] = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Dict)]
+    return ast.literal_eval(table)
+
+
+def _stubbed(path: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("adk_nb"):
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                found[alias.name] = whole if whole == "adk_nb.types" else str(node.module)
+    return found
+
+
+@pytest.mark.parametrize("path", FACES, ids=package_of)
+def test_star_takes_what_the_face_has(path: Path):
+    taken: dict[str, Any] = {}
+
+    exec(f"from {package_of(path)} import *", taken)
+
+    assert {name for name in taken if not name.startswith("__")} == set(PATHS[package_of(path)].split())
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("adk_nb", "Workflow"),
+        ("adk_nb", "App"),
+        ("adk_nb.agents", "LiveRequestQueue"),
+        ("adk_nb.sessions", "VertexAiSessionService"),
+        ("adk_nb.tools", "google_search"),
+        ("adk_nb", "agent"),
+    ],
+)
+def test_a_name_that_is_not_built_is_absent(module: str, name: str):
+    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute '{name}'"):
+        getattr(importlib.import_module(module), name)
