@@ -89,7 +89,11 @@ class Chat:
 
     async def aask(self, text: str) -> Reply:
         """`ask` for a cell that awaits."""
-        return await sync.arun(self._turn(text, self._on_show(text)))
+        try:
+            return await sync.arun(self._turn(text, self._on_show(text)))
+        except asyncio.CancelledError as stopped:
+            _shown_in_brief(stopped, [])
+            raise
 
     def start(self, text: str) -> "sync.Started[Reply]":
         """`ask` in the background: a handle with `.result()`, `.cancel()` and `.done()`."""
@@ -335,10 +339,14 @@ def _waited_for(turn: Coroutine[Any, Any, Reply]) -> Reply:
     try:
         return sync.run(turn)
     except KeyboardInterrupt as stopped:
-        lines = ["KeyboardInterrupt: the run was stopped", *_outside_this_package(stopped.__traceback__)]
-        # IPython shows these in place of its own traceback, which takes half a second to render and tells of our code.
-        cast(Any, stopped)._render_traceback_ = lambda: lines
+        _shown_in_brief(stopped, _outside_this_package(stopped.__traceback__))
         raise
+
+
+def _shown_in_brief(stopped: BaseException, where: list[str]) -> None:
+    """Spare the reader IPython's own traceback, which takes half a second to render and tells of our code."""
+    lines = [f"{type(stopped).__name__}: the run was stopped", *where]
+    cast(Any, stopped)._render_traceback_ = lambda: lines
 
 
 def _outside_this_package(trace: TracebackType | None) -> list[str]:
