@@ -359,6 +359,33 @@ def test_a_stopped_run_and_a_failed_one_leave_no_state_behind():
     assert talk.stored().state == {"kept": 1}
 
 
+def test_a_run_that_is_stopped_after_its_session_was_deleted_stops_quietly():
+    started = threading.Event()
+    talk = Talk(LlmAgent(name="guide", model=Waits(asked=started)))
+
+    async def delete_and_stop() -> None:
+        task = asyncio.ensure_future(talk.asay("hi"))
+        await asyncio.wait_for(asyncio.to_thread(started.wait, SECONDS), SECONDS)
+        await _delete(talk)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, SECONDS)
+
+    asyncio.run(delete_and_stop())
+
+
+def test_a_run_that_takes_too_long_may_be_timed_out():
+    talk = Talk(LlmAgent(name="guide", model=Waits(asked=threading.Event())))
+
+    async def limited() -> None:
+        async with asyncio.timeout(0.05):
+            await talk.asay("hi")
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(limited())
+    assert talk.stored().events[-1].error_code == "INVOCATION_ABORTED"
+
+
 # Errors
 
 

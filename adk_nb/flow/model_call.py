@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from adk_nb import clock, types
+from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.flow.spec import LlmSpec
@@ -50,14 +51,18 @@ async def _responses(
     ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context
 ) -> AsyncGenerator[LlmResponse, None]:
     before = [*ctx.plugins.hooks("before_model"), *spec.hooks("before_model")]
-    if before and (answer := await first_answer(before, callback_context=context, llm_request=request)):
-        yield answer
-        return
+    if before:
+        answer = await first_answer(before, callback_context=context, llm_request=request)
+        if answer is not None:
+            yield _response(answer, "before_model_callback")
+            return
     after = [*ctx.plugins.hooks("after_model"), *spec.hooks("after_model")]
     async with aclosing(_asked(ctx, spec, request, context)) as responses:
         async for response in responses:
-            if after and (other := await first_answer(after, callback_context=context, llm_response=response)):
-                response = _in_place_of(response, other)
+            if after:
+                other = await first_answer(after, callback_context=context, llm_response=response)
+                if other is not None:
+                    response = _in_place_of(response, _response(other, "after_model_callback"))
             yield response
 
 
@@ -74,7 +79,13 @@ async def _asked(
         answer = await first_answer(hooks, callback_context=context, llm_request=request, error=error)
         if answer is None:
             raise
-        yield answer
+        yield _response(answer, "on_model_error_callback")
+
+
+def _response(answer: object, hook: str) -> LlmResponse:
+    if isinstance(answer, LlmResponse):
+        return answer
+    raise ConfigurationError(f"{hook} returned a {type(answer).__name__}; return an LlmResponse, or None")
 
 
 def _in_place_of(response: LlmResponse, other: LlmResponse) -> LlmResponse:
@@ -107,13 +118,13 @@ def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
 
 
 def _identified(content: types.Content) -> types.Content:
-    """`content`, each call with an id of its own: those without get one, and of two alike the second gets another.
+    """`content` as the model's, each call with an id of its own: of two alike the second gets another.
 
     A copy where that changes something: a model may say the same content again.
     """
     taken: set[str] = set()
     parts = list(content.parts or ())
-    changed = False
+    changed = not content.role
     for index, part in enumerate(parts):
         if call := part.function_call:
             if not call.id or call.id in taken:
@@ -121,7 +132,7 @@ def _identified(content: types.Content) -> types.Content:
                 parts[index] = part.model_copy(update={"function_call": call})
                 changed = True
             taken.add(call.id or "")
-    return content.model_copy(update={"parts": parts}) if changed else content
+    return content.model_copy(update={"role": content.role or "model", "parts": parts}) if changed else content
 
 
 def _says_nothing(event: Event) -> bool:

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from adk_nb import types
-from adk_nb.errors import AdkNbError
+from adk_nb.errors import AdkNbError, SessionNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.runtime.approvals import unanswered_calls
 from adk_nb.runtime.hooks import first_answer
@@ -86,4 +86,5 @@ async def _seal(ctx: InvocationContext, *, always: bool) -> None:
         error_message="the run was stopped",
         branch=ctx.branch,
     )
-    await _append(ctx, sealed)
+    with suppress(SessionNotFoundError):  # deleted meanwhile: there is nothing left to seal
+        await _append(ctx, sealed)

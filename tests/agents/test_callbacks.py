@@ -294,6 +294,25 @@ def test_what_tool_callbacks_write_lands_on_the_result():
     ]
 
 
+@pytest.mark.parametrize("kind", ["before_model_callback", "after_model_callback", "on_model_error_callback"])
+def test_a_model_callback_that_answers_with_no_response_is_told_so(kind: str):
+    answer = RuntimeError("m") if kind.startswith("on_") else "x"
+    talk = Talk(agent(answer, **{kind: lambda *given: words("a content")}))
+
+    assert told(talk.say()) == [("a", "failed ConfigurationError .")]
+    assert str(talk.error) == f"{kind} returned a Content; return an LlmResponse, or None"
+
+
+def test_an_answer_without_a_role_is_the_models():
+    bare = types.Content(parts=[types.Part(text="bare")])
+    talk = Talk(agent("x", after_model_callback=lambda callback_context, llm_response: LlmResponse(content=bare)))
+
+    [event] = talk.say()
+
+    assert event.content == words("bare")
+    assert bare.role is None
+
+
 def test_the_first_that_answers_ends_the_list():
     said: list[str] = []
 
