@@ -2,12 +2,15 @@
 
 import asyncio
 import gc
+import json
 import threading
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adk_nb import types
 from adk_nb.agents import BaseAgent, InvocationContext, LlmAgent, RunConfig
@@ -574,6 +577,67 @@ def test_a_content_that_a_model_says_again_is_not_shared_between_events():
     ids = [one.id for event in events for one in event.get_function_calls()]
     assert len(ids) == len(set(ids)) == 6 and all((one or "").startswith("adk-") for one in ids)
     assert same.get_function_calls()[0].id is None
+
+
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "set": lambda state: state.update(own=len(state)),
+    "append": lambda state: state.setdefault("items", []) or state["items"].append(1),
+    "grow": lambda state: state["items"].append(2) if "items" in state else None,
+    "delete": lambda state: state.pop("own", None),
+    "user": lambda state: state.update({"user:n": state.get("user:n", 0) + 1}),
+    "app": lambda state: state.update({"app:n": state.get("app:n", 0) + 1}),
+    "temp": lambda state: state.update({"temp:live": object()}),
+}
+TURNS = st.lists(
+    st.tuples(
+        st.sampled_from(["s", "t"]),  # session
+        st.booleans(),  # which runner
+        st.lists(st.sampled_from(list(WRITES)), max_size=3),
+        st.sampled_from(["goes on", "goes on", "fails", "is left"]),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TURNS)
+def test_a_turn_finds_what_the_store_has_whatever_happened_before(
+    turns: list[tuple[str, bool, list[str], str]],
+):
+    found: list[dict[str, Any]] = []
+
+    def write(writes: list[str], then: str, tool_context: ToolContext) -> str:
+        """Writes."""
+        for one in writes:
+            WRITES[one](tool_context.state)
+        if then == "fails":
+            raise ValueError("bad")
+        return "ok"
+
+    def look_around(callback_context: Any) -> None:
+        found.append(json.loads(json.dumps(callback_context.state.to_dict())))
+
+    answers = [
+        part
+        for _, _, writes, then in turns
+        for part in [call("write", writes=writes, then=then), *(["done"] if then == "goes on" else [])]
+    ]
+    agent = guide(*answers, tools=[write], tool_errors="raise", before_agent_callback=look_around)
+    talk = Talk(agent)
+    talk.open("t")
+    runners = talk.runner, Runner(app_name="app", agent=agent, session_service=talk.service)
+
+    for session_id, second, _, then in turns:
+        before = talk.stored(session_id)
+        run = runners[second].run(user_id="u", session_id=session_id, new_message="go")
+        with suppress(ValueError):
+            for event in run:
+                if then == "is left" and event.get_function_responses():
+                    break
+        run.close()
+        assert found[-1] == before.state
+        asked = agent.model.requests[-1] if isinstance(agent.model, ScriptedLlm) else None
+        assert asked and len(talk.stored(session_id).events) > len(before.events)
 
 
 # Several runs at once
