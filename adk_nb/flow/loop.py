@@ -7,7 +7,7 @@ from adk_nb.events.event import Event
 from adk_nb.flow.model_call import call_model, mark_long_running
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
-from adk_nb.flow.tool_calls import answer_calls, run_approved
+from adk_nb.flow.tool_calls import answer_calls
 from adk_nb.runtime.approvals import take_answers
 from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -26,10 +26,11 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
     offered = await spec.canonical_tools(ReadonlyContext(ctx))
     tools = {tool.name: tool for tool in offered}
     if ctx.answers_approvals:
-        decided = await run_approved(ctx, spec, take_answers(ctx), tools)
-        if decided is None:
-            return  # answered by someone else a moment ago: nothing is left to do for this message
-        yield decided
+        decided = await answer_calls(ctx, spec, take_answers(ctx), tools)
+        for event in decided.events:
+            yield event
+        if decided.end_the_turn():
+            return  # as when someone else answered a moment ago: nothing is left to do for this message
     async with aclosing(_ask_and_run(ctx, spec, offered, tools)) as events:
         async for event in events:
             yield event
@@ -53,12 +54,13 @@ async def _ask_and_run(
                     mark_long_running(event, long_running)
                 yield event
                 answer = event
-        if answer is None or not answer.get_function_calls():
+        calls = answer.get_function_calls() if answer else []
+        if not calls:
             return
-        results = await answer_calls(ctx, spec, answer, tools)
-        for event in results:
+        answers = await answer_calls(ctx, spec, calls, tools)
+        for event in answers.events:
             yield event
-        if not results or any(event.is_final_response() for event in results):
+        if answers.end_the_turn():
             return
 
 

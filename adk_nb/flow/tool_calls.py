@@ -1,23 +1,46 @@
 """Run the calls of one event side by side and answer them in one event. The only place that calls tools."""
 
 import asyncio
-from collections.abc import Mapping
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from adk_nb import types
-from adk_nb.errors import LlmCallsLimitExceededError, closest
+from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.hooks import first_answer
+from adk_nb.runtime.hooks import Hook, first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.sessions.state import committed
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.tool_result import as_response
 
 Tools = Mapping[str, BaseTool]
+
+
+@dataclass
+class Answers:
+    """What the calls of one step came to."""
+
+    events: list[Event]
+    """The results, and beside them a request for approval if a call needs it: before the results if all of them wait,
+    after them otherwise. Empty if every result comes later, from outside."""
+    error: BaseException | None = None
+    """What a tool raised, while others were done: it ends the run once their results are out."""
+
+    def end_the_turn(self) -> bool:
+        """True if the model is not to be asked again; to be asked when the events are out.
+
+        Raises:
+            BaseException: What a tool raised, where that ends the run.
+        """
+        if self.error:
+            raise self.error
+        return not self.events or any(event.is_final_response() for event in self.events)
 
 
 @dataclass
@@ -31,49 +54,53 @@ class _Answer:
     """True: a person is asked first; the part is a placeholder."""
 
 
-async def answer_calls(ctx: InvocationContext, spec: LlmSpec, asked: Event, tools: Tools) -> list[Event]:
-    """Run `asked`'s calls; answer in the model's order, whatever finishes first.
+class _Missing(BaseTool):
+    """Stands, before callbacks, for a tool that the agent does not have."""
 
-    Returns:
-        The event with the results, and beside it one that asks for approval if a call needs it: before the results
-        if all of them wait, after them otherwise.
+    async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        raise ToolNotFoundError("tool", self.name)
+
+
+async def answer_calls(
+    ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
+) -> Answers:
+    """Run the calls of one step, those that a person has just decided or a model's; answer in their order.
+
+    Raises:
+        Exception: What a tool raised, where tool errors end the run and no other call was done.
     """
-    calls = asked.get_function_calls()
+    error = None
     if len(calls) == 1:
         answers = [await _answer(ctx, spec, calls[0], tools)]
     else:
-        answers = await _side_by_side(ctx, spec, calls, tools)
+        answers, error = await _side_by_side(ctx, spec, calls, tools)
     results = _together(ctx, spec, answers)
-    if not results:
-        return []
+    if results is None:
+        return Answers([], error)
     wanted = results.actions.requested_tool_confirmations
     if not wanted:
-        return [results]
-    asks = approvals.ask(asked, wanted)
+        return Answers([results], error)
+    asks = approvals.ask(spec.name, ctx.branch, calls, wanted)
     if all(answer.waits for answer in answers):
         results.actions.skip_summarization = True
-        return [asks, results]
-    return [results, asks]
-
-
-async def run_approved(
-    ctx: InvocationContext, spec: LlmSpec, taken: Mapping[str, types.FunctionCall], tools: Tools
-) -> Event | None:
-    """Run, or refuse, the calls that a person has just decided; one event answers them."""
-    return _together(ctx, spec, await _side_by_side(ctx, spec, list(taken.values()), tools))
+        return Answers([asks, results], error)
+    return Answers([results, asks], error)
 
 
 async def _side_by_side(
-    ctx: InvocationContext, spec: LlmSpec, calls: list[types.FunctionCall], tools: Tools
-) -> list[_Answer]:
+    ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
+) -> tuple[list[_Answer], BaseException | None]:
+    """The answers of all calls; or, when one ends the run, of those that were done by then, and its error."""
     tasks = [asyncio.ensure_future(_answer(ctx, spec, call, tools)) for call in calls]
     try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION) if tasks else None
+    finally:
+        cut_off = [task for task in tasks if task.cancel()]
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    failed = [
+        one for one, task in zip(ended, tasks, strict=True) if isinstance(one, BaseException) and task not in cut_off
+    ]
+    return [one for one in ended if isinstance(one, _Answer)], failed[0] if failed else None
 
 
 def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> Event | None:
@@ -88,58 +115,92 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> 
 
 
 async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCall, tools: Tools) -> _Answer:
-    name, args = call.name or "", dict(call.args or {})
-    context = Context(ctx, function_call_id=call.id, tool_confirmation=ctx.answered.get(call.id or ""))
-    if tool := tools.get(name):
-        result, waits = await _gated(ctx, spec, tool, args, context)
+    name, given = call.name or "", call.args or {}
+    # Taken out: the answer is for this one call, even if a model uses its id again.
+    decided = ctx.answered.pop(call.id or "", None)
+    context = Context(ctx, function_call_id=call.id, tool_confirmation=decided)
+    tool, waits = tools.get(name), False
+    try:
+        # Copies: history keeps what was said, whatever callbacks and tools do to their arguments.
+        args: dict[str, Any] = {key: one if type(one) is str else copy.deepcopy(one) for key, one in given.items()}
+    except RecursionError:
+        result = {"error": f"{name}() was not called: its arguments are nested too deeply"}
     else:
-        result, waits = {"error": _unknown(name, tools)}, False
-    context.state.settle()
+        if tool:
+            result, waits = await _outcome(ctx, spec, tool, args, context)
+        else:
+            result = await _no_such(ctx, spec, name, args, tools, context)
+        asked = context.actions.requested_tool_confirmations.get(call.id or "")
+        if asked and not approvals.same(args, given):
+            asked.args = args
+    if lost := _lost(context):
+        result = {"error": f"{name}() ran, but {lost}"}
     if tool and tool.is_long_running and result is None:
         return _Answer(None, context.actions)
     response = as_response(result, name)
-    if changed := context.tool_confirmation and context.tool_confirmation.args:
-        response |= {"note": f"a person changed the arguments before approving; it ran with {changed}"}
+    if decided and decided.confirmed and decided.args is not None:
+        key = "approval_note" if "note" in response else "note"
+        response |= as_response({key: f"a person changed the arguments before approving them, to {decided.args}"}, name)
     part = types.Part(function_response=types.FunctionResponse(id=call.id, name=name, response=response))
     return _Answer(part, context.actions, waits)
 
 
-async def _gated(
+def _lost(context: Context) -> str | None:
+    """What the tool wrote to the state that cannot be kept, in words; it is taken back."""
+    delta = context.actions.state_delta
+    try:
+        context.state.settle()
+        if delta:
+            committed(delta)
+        return None
+    except (ConfigurationError, RecursionError) as error:
+        for key, value in list(delta.items()):
+            try:
+                committed({key: value})
+            except (ConfigurationError, RecursionError):
+                del delta[key]
+        return str(error)
+
+
+async def _outcome(
     ctx: InvocationContext, spec: LlmSpec, tool: BaseTool, args: dict[str, Any], context: Context
 ) -> tuple[Any, bool]:
-    """The result of a call that may need a person's word first, and whether it waits for it."""
-    try:
-        needed = await tool.confirmation(args, context)
-    except Exception as error:
-        return await _failed(ctx, spec, tool, args, context, error), False
+    """The result of a call, and whether it is only a placeholder while a person is asked."""
+    approved = copy.deepcopy(args) if context.tool_confirmation else args
+    said: dict[str, Any] = {"tool": tool, "args": args, "tool_context": context}
+    before = _hooks(ctx, spec, "before_tool")
+    result = await first_answer(before, **said) if before else None
+    if result is None:
+        try:
+            result, waits = await _gated(tool, args, approved, context)
+        except Exception as error:
+            result, waits = await _failed(ctx, spec, tool, args, context, error), False
+        if waits:
+            return result, True
+    after = _hooks(ctx, spec, "after_tool")
+    other = await first_answer(after, **said, tool_response=result) if after else None
+    return (result if other is None else other), False
+
+
+async def _gated(tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context) -> tuple[Any, bool]:
+    """The one gate before a tool: nothing that needs a person's word passes without it, or with other arguments."""
     decided = context.tool_confirmation
+    needed = await tool.confirmation(args, context)
     if needed and decided is None:
         context.actions.requested_tool_confirmations[context.function_call_id or ""] = needed
         return approvals.placeholder(), True
     if needed and decided and not decided.confirmed:
         return approvals.rejection(decided), False
-    return await _run(ctx, spec, tool, args, context), False
-
-
-async def _run(ctx: InvocationContext, spec: LlmSpec, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
-    said: dict[str, Any] = {"tool": tool, "args": args, "tool_context": context}
-    result = await first_answer(spec.hooks("before_tool"), **said)
-    if result is None:
-        try:
-            result = await tool.run_async(args=args, tool_context=context)
-        except Exception as error:
-            result = await _failed(ctx, spec, tool, args, context, error)
-    after = spec.hooks("after_tool")
-    if after and (other := await first_answer(after, **said, tool_response=result)) is not None:
-        return other
-    return result
+    if decided and decided.confirmed and not approvals.same(args, approved):
+        return {"error": approvals.CHANGED}, False
+    return await tool.run_async(args=args, tool_context=context), False
 
 
 async def _failed(
     ctx: InvocationContext, spec: LlmSpec, tool: BaseTool, args: dict[str, Any], context: Context, error: Exception
 ) -> Any:
     """What the model is told of a tool that raised; or the error itself, where it is to end the run."""
-    hooks = spec.hooks("on_tool_error")
+    hooks = _hooks(ctx, spec, "on_tool_error")
     answer = await first_answer(hooks, tool=tool, args=args, tool_context=context, error=error)
     if answer is not None:
         return answer
@@ -155,10 +216,29 @@ def _words_of(error: Exception) -> str:
         return f"its message cannot be read ({type(worse).__name__})"
 
 
-def _unknown(name: str, tools: Tools) -> str:
+async def _no_such(
+    ctx: InvocationContext, spec: LlmSpec, name: str, args: dict[str, Any], tools: Tools, context: Context
+) -> Any:
     if name.startswith(approvals.RESERVED):
-        return f"{name}() was not called: names that start with {approvals.RESERVED!r} are not yours to call"
+        return {"error": f"{name:.100}() was not called: names that start with {approvals.RESERVED!r} are not yours"}
+    said: dict[str, Any] = {
+        "tool": _Missing(name=name, description="there is no such tool"),
+        "args": args,
+        "tool_context": context,
+    }
+    error = ToolNotFoundError("tool", name, tools)
+    answer = await first_answer(_hooks(ctx, spec, "on_tool_error"), **said, error=error)
+    if answer is None:
+        answer = await first_answer(_hooks(ctx, spec, "before_tool"), **said)
+    return {"error": _unknown(name, tools)} if answer is None else answer
+
+
+def _unknown(name: str, tools: Tools) -> str:
     near = closest(name, tools)
     hint = f"; did you mean {near}()?" if near else ""
     known = ", ".join(tools) or "none"
-    return f"{name}() was not called: there is no such tool{hint}. The tools you can call are: {known}."
+    return f"{name:.100}() was not called: there is no such tool{hint}. The tools you can call are: {known}."
+
+
+def _hooks(ctx: InvocationContext, spec: LlmSpec, name: str) -> list[Hook]:
+    return [*ctx.plugins.hooks(name), *spec.hooks(name)]

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
 
+from pydantic import ValidationError
+
 from adk_nb import clock, types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -22,6 +24,7 @@ RESERVED = "adk_"
 """Function names that start so are the runtime's own; a model may not use them."""
 WAITING = "this call needs a person's approval and has not run yet; it runs once it is approved"
 REJECTED = "a person rejected this call; it did not run"
+CHANGED = "this call did not run: a callback changed its arguments after a person had approved others"
 
 
 @runtime_checkable
@@ -56,22 +59,22 @@ def rejection(decided: ToolConfirmation) -> dict[str, Any]:
     return {"error": f"{REJECTED}; the reason given: {decided.reason}" if decided.reason else REJECTED}
 
 
-def ask(asked: Event, wanted: dict[str, ToolConfirmation]) -> Event:
-    """The event that asks for approval of the calls of `asked` that are in `wanted`, by call id."""
-    parts = [
-        types.Part(function_call=_request(call, wanted[call.id or ""]))
-        for call in asked.get_function_calls()
-        if call.id in wanted
-    ]
+def ask(
+    author: str, branch: str | None, calls: Iterable[types.FunctionCall], wanted: dict[str, ToolConfirmation]
+) -> Event:
+    """The event in which `author` asks for approval of those of its calls that are in `wanted`, by call id."""
+    parts = [types.Part(function_call=_request(call, wanted[call.id or ""])) for call in calls if call.id in wanted]
     return Event(
-        author=asked.author,
-        branch=asked.branch,
+        author=author,
+        branch=branch,
         content=types.Content(role="model", parts=parts),
         long_running_tool_ids={part.function_call.id or "" for part in parts if part.function_call},
     )
 
 
 def _request(call: types.FunctionCall, wanted: ToolConfirmation) -> types.FunctionCall:
+    if wanted.args is not None:  # a callback changed them: what will run is what is asked
+        call = call.model_copy(update={"args": wanted.args})
     confirmation = {"hint": wanted.hint or _usual_hint(call.name or ""), "confirmed": False}
     if wanted.payload is not None:
         confirmation["payload"] = wanted.payload
@@ -89,25 +92,37 @@ def _usual_hint(tool: str) -> str:
 def pending(events: Iterable[Event]) -> list[Pending]:
     """The approvals that are open, oldest first."""
     waiting: dict[str, Pending] = {}
-    asked_by: dict[str, str] = {}
+    """By the id of the call that waits."""
+    called: dict[str, str | None] = {}
     for event in events:
         for call in event.get_function_calls():
             # Only the runtime marks a request as long-running: one that a model wrote is not a request.
-            ours = call.name == REQUEST and call.id in (event.long_running_tool_ids or ())
-            if ours and call.id and (original := _original(call)):
-                told = (call.args or {}).get("toolConfirmation", {})
-                waiting[call.id] = Pending(
-                    id=call.id,
-                    call=original,
-                    hint="" if told.get("hint") == _usual_hint(original.name or "") else str(told.get("hint", "")),
-                    payload=told.get("payload"),
-                    author=event.author,
-                )
-                asked_by[original.id or ""] = call.id
+            if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):
+                asked = _pending(call, event.author)
+                if asked and called.get(key := asked.call.id or "", asked.call.name) == asked.call.name:
+                    waiting.pop(key, None)  # asked again: the newest stands, and stands last
+                    waiting[key] = asked
+            else:
+                called[call.id or ""] = call.name
         for response in event.get_function_responses():
-            if response.id in asked_by and not is_placeholder(event, response):
-                waiting.pop(asked_by[response.id or ""], None)
+            if not (_by_a_model(event) or is_placeholder(event, response)):
+                waiting.pop(response.id or "", None)
     return list(waiting.values())
+
+
+def _pending(request: types.FunctionCall, author: str) -> Pending | None:
+    args = request.args or {}
+    if not isinstance(original := args.get("originalFunctionCall"), dict):
+        return None
+    call = types.FunctionCall.model_validate(original)
+    told = args.get("toolConfirmation", {})
+    hint = "" if told.get("hint") == _usual_hint(call.name or "") else str(told.get("hint", ""))
+    return Pending(id=request.id or "", call=call, hint=hint, payload=told.get("payload"), author=author)
+
+
+def _by_a_model(event: Event) -> bool:
+    """True for what a model said; a result that it wrote into its own answer is none."""
+    return event.content is not None and event.content.role == "model"
 
 
 def is_placeholder(event: Event, response: types.FunctionResponse) -> bool:
@@ -127,29 +142,28 @@ def unanswered_calls(events: Iterable[Event]) -> list[types.FunctionCall]:
     return list(calls.values())
 
 
-def take_answers(ctx: InvocationContext) -> dict[str, types.FunctionCall]:
-    """Take the answers in the user's message, each only once: call id -> the call it decides.
+def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
+    """Take the answers in the user's message, each only once, and return the calls that they decide.
 
     What was decided is put into `ctx.answered`. An answer to what is not open, or was answered before, is left out
     with a warning: nothing runs for it.
     """
-    responses = [part.function_response for part in (ctx.user_content and ctx.user_content.parts) or ()]
-    given = {response.id: response for response in responses if response and response.name == REQUEST}
-    open_now = {one.id: one for one in pending(ctx.session.events)}
-    by_call = {one.call.id: one for one in open_now.values()}
+    waiting = pending(ctx.session.events)
+    open_now = {one.call.id: one for one in waiting} | {one.id: one for one in waiting}
     taken: dict[str, types.FunctionCall] = {}
-    for key, response in given.items():
-        waiting = open_now.get(key or "") or by_call.get(key)
-        if waiting is None or waiting.author != ctx.agent.name or not _first(ctx, waiting.id):
-            logger.warning("the answer to approval %r was ignored: it is not open", key)
+    for part in (ctx.user_content and ctx.user_content.parts) or ():
+        response = part.function_response
+        if response is None or response.name != REQUEST:
+            continue
+        asked = open_now.get(response.id)
+        if asked is None or asked.author != ctx.agent.name or asked.call.id in taken or not _first(ctx, asked.id):
+            logger.warning("the answer to approval %r was ignored: agent %r has none open", response.id, ctx.agent.name)
             continue
         decided = read_answer(response.response or {})
-        call = waiting.call
-        if decided.args is not None:
-            call = call.model_copy(update={"args": decided.args})
-        ctx.answered[call.id or ""] = decided
-        taken[call.id or ""] = call
-    return taken
+        key = asked.call.id or ""
+        ctx.answered[key] = decided
+        taken[key] = asked.call if decided.args is None else asked.call.model_copy(update={"args": decided.args})
+    return list(taken.values())
 
 
 def _first(ctx: InvocationContext, request_id: str) -> bool:
@@ -173,18 +187,26 @@ def read_answer(said: dict[str, Any]) -> ToolConfirmation:
     if isinstance(inner, bool):
         return ToolConfirmation(confirmed=inner)
     if isinstance(inner, dict) and isinstance(cast(dict[str, Any], inner).get("confirmed"), bool):
-        return ToolConfirmation.model_validate(inner)
+        try:
+            return ToolConfirmation.model_validate(inner)
+        except ValidationError as error:
+            logger.warning("an approval was answered with what cannot be read, and taken as no: %s", error)
+            return ToolConfirmation(confirmed=False)
     logger.warning("an approval was answered with %.200r, which is neither yes nor no; taken as no", said)
     return ToolConfirmation(confirmed=False)
+
+
+def same(args: dict[str, Any], others: dict[str, Any]) -> bool:
+    """True if both are the same JSON, whatever the order of keys. 1, 1.0, "1" and true are four values."""
+    return _canonical(args) == _canonical(others)
+
+
+def _canonical(args: dict[str, Any]) -> str:
+    return json.dumps(args, sort_keys=True, default=repr)
 
 
 def _from_json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
-
-
-def _original(call: types.FunctionCall) -> types.FunctionCall | None:
-    original = (call.args or {}).get("originalFunctionCall")
-    return types.FunctionCall.model_validate(original) if isinstance(original, dict) else None

@@ -90,7 +90,7 @@ class FunctionTool(BaseTool):
             return await self.func(*positional, **given)
         answer = await sync.blocking(functools.partial(self._called, *positional, **given), thread=self.thread)
         if inspect.isasyncgen(answer):
-            return await adrained(answer)
+            return await adrained(cast(Any, answer))
         return await answer if _can_be_awaited(answer) else answer
 
     def _called(self, /, *positional: Any, **given: Any) -> Any:

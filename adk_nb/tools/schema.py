@@ -197,5 +197,14 @@ def _is_context(name: str, hint: Any) -> bool:
 
 def _parameter_docs(func: Callable[..., Any]) -> dict[str, str]:
     """What the docstring says of each parameter: Google, NumPy or Sphinx style."""
-    parsed = docstring_parser.parse(inspect.getdoc(func) or "")
-    return {one.arg_name: " ".join((one.description or "").split()) for one in parsed.params if one.description}
+    inner: Any = func.func if isinstance(func, functools.partial) else func
+    told: dict[str, str] = {}
+    places: list[Any] = [inner] if inspect.isroutine(inner) else [type(inner), type(inner).__call__]
+    for documented in places:
+        try:
+            parsed = docstring_parser.parse(inspect.getdoc(documented) or "")
+        except docstring_parser.ParseError as error:
+            logger.debug("the docstring of %r cannot be read: %s", documented, error)
+            continue
+        told |= {one.arg_name: " ".join(one.description.split()) for one in parsed.params if one.description}
+    return told
