@@ -27,13 +27,20 @@ async def build_request(
     request = LlmRequest(model=spec.canonical_model.model, config=settings.model_copy())
     told = await spec.instruction_for(ReadonlyContext(ctx))
     request.append_instructions([told, _identity(spec)] if told else [_identity(spec)])
+    request.append_tools([tool for tool in tools if _only_declares(tool)])
     for tool in tools:
-        await tool.process_llm_request(tool_context=context, llm_request=request)
+        if not _only_declares(tool):
+            await tool.process_llm_request(tool_context=context, llm_request=request)
     request.contents = contents_for(ctx.session, spec.name, ctx.branch)
     if spec.hooks("before_model"):  # a callback may edit what it is given; the session's own is not to change
         request.contents = [content.model_copy(deep=True) for content in request.contents]
         request.config = request.config.model_copy(deep=True)
     return request
+
+
+def _only_declares(tool: BaseTool) -> bool:
+    """True if all that `tool` does to a request is to be declared in it: those are declared together."""
+    return type(tool).process_llm_request is BaseTool.process_llm_request
 
 
 def _identity(spec: LlmSpec) -> str:
