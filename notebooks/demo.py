@@ -21,14 +21,18 @@ KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB
 SPEAKS = ("%%chat", "%chat", "%confirm", "%trace")
 
 
-def execute(path: Path) -> NotebookNode:
-    """The notebook at `path`, its outputs made anew; it runs in its own folder, as it does in JupyterLab."""
+def execute(path: Path, *, before: str = "") -> NotebookNode:
+    """The notebook at `path`, its outputs made anew; it runs in its own folder, as it does in JupyterLab.
+
+    `before` is Python that the kernel runs before the first cell.
+    """
     for key in KEYS:
         os.environ.pop(key, None)
     notebook = nbformat.read(path, as_version=4)
-    quiet = ["--log-level=ERROR"]  # ipykernel warns that the traffic on this machine's loopback is not encrypted
+    # ipykernel warns that the traffic on this machine's loopback is not encrypted
+    options = ["--log-level=ERROR", *([f"--IPKernelApp.exec_lines={before}"] if before else [])]
     place = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, timeout=120, resources=place, extra_arguments=quiet).execute()
+    NotebookClient(notebook, timeout=120, resources=place, extra_arguments=options).execute()
     return notebook
 
 

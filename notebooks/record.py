@@ -1,0 +1,59 @@
+"""Run the tutorials anew with no key: save their outputs in place, and the model's answers as cassettes.
+
+python notebooks/record.py notebooks/01_first_agent.ipynb
+"""
+# pyright: basic
+# nbformat and nbclient carry no types.
+
+import argparse
+import sys
+from pathlib import Path
+
+import nbformat
+from demo import execute
+
+from adk_nb.models import LLMRegistry, OfflineLlm, RecordedLlm
+from adk_nb.models.recorded.cassette import Cassette
+
+HERE = Path(__file__).parent
+
+
+def cassette_of(notebook: Path) -> Path:
+    """Where the answers of `notebook` are kept."""
+    return HERE / "cassettes" / f"{notebook.stem}.jsonl"
+
+
+def record_offline(path: str) -> None:
+    """Called in the kernel before its first cell: what the offline model answers from now on goes to `path` too."""
+    cassette = Cassette(path, to_record=True)
+
+    class Recording(RecordedLlm):
+        def __init__(self, model: str) -> None:
+            super().__init__(cassette, record=OfflineLlm(model=model))
+
+        @classmethod
+        def supported_models(cls) -> list[str]:
+            return ["offline"]
+
+    LLMRegistry.register(Recording)
+
+
+def main() -> int:
+    """Exit status 1 and the cell's own error when a cell fails; nothing is saved then."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("notebooks", type=Path, nargs="+")
+    for path in parser.parse_args().notebooks:
+        cassette = cassette_of(path)
+        cassette.parent.mkdir(exist_ok=True)
+        cassette.unlink(missing_ok=True)
+        first = f"import record; record.record_offline({str(cassette.resolve())!r})"
+        notebook = execute(path, before=first)
+        for cell in notebook.cells:
+            cell.metadata.pop("execution", None)  # when each cell ran would differ on every run
+        nbformat.write(notebook, path)
+        print(f"{path}: outputs saved, {len(cassette.read_text().splitlines())} answers in {cassette}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""The first tutorial as a reader meets it: run in JupyterLab, approved by a click, saved, and read again."""
+
+import shutil
+
+import pytest
+from lab import REPOSITORY, Lab, Page
+
+pytestmark = pytest.mark.browser
+
+FIRST = "notebooks/01_first_agent.ipynb"
+
+
+def opened(lab: Lab) -> Page:
+    shutil.copytree(REPOSITORY / "notebooks" / "data", lab.folder / "data")
+    page = lab.open(lab.copy(FIRST))
+    page.js("await app.commands.execute('notebook:clear-all-cell-outputs')")
+    return page
+
+
+def index_of(page: Page, beginning: str) -> int:
+    sources: list[str] = page.js("return panel.content.widgets.map((cell) => cell.model.sharedModel.getSource())")
+    return next(index for index, source in enumerate(sources) if source.startswith(beginning))
+
+
+def run_up_to(page: Page, last: int) -> None:
+    kinds: list[str] = page.js("return panel.content.widgets.map((cell) => cell.model.type)")
+    for index in range(last + 1):
+        if kinds[index] == "code":
+            page.run_cell(index)
+
+
+def test_three_rows_are_there_before_the_cell_ends(lab: Lab):
+    page = opened(lab)
+    asking = index_of(page, "%chat stargazer How long")
+    run_up_to(page, asking - 1)
+    page.js(
+        """const cell = panel.content.widgets[arguments[0]].node;
+        window.most = 0;
+        new MutationObserver(() => {
+            const rows = document.querySelectorAll('.adknb-row').length;
+            const running = cell.querySelector('.jp-InputPrompt').textContent.includes('*');
+            if (running) window.most = Math.max(window.most, rows);
+        }).observe(document.body, {childList: true, subtree: true, characterData: true});""",
+        asking,
+    )
+
+    page.run_cell(asking)
+
+    assert page.browser.execute_script("return window.most") >= 3
+    page.until(lambda: "day_length_hours: 9.9" in page.text(asking), "the answer")
+
+
+def test_run_all_works_and_the_page_reads_the_same_after_a_reload(lab: Lab):
+    page = opened(lab)
+
+    page.run_all(timeout=60)
+    page.screenshot("tutorial-light")
+    page.theme("JupyterLab Dark")
+    page.screenshot("tutorial-dark")
+    page.theme("JupyterLab Light")
+    asked = index_of(page, "%chat What would 70 kg")
+    before = page.text(asked)
+    page.reload()
+
+    assert "64.3 kg on Saturn" in before
+    page.until(lambda: page.text(asked) == before, "the same words")
+    assert "not found" not in page.browser.page_source
+    assert page.alerts() == []
+
+
+def test_a_click_approves_and_the_file_is_written_once(lab: Lab):
+    page = opened(lab)
+    asking = index_of(page, "%chat Save the facts about Venus")
+    run_up_to(page, asking)
+    page.wait(".adknb-card", "save_facts")
+    page.screenshot("tutorial-approval")
+
+    page.button("Approve").click()
+
+    page.until(lambda: "7 facts about Venus" in page.text(asking), "the answer in the cell that asked")
+    printing = index_of(page, "print((folder")
+    page.run_cell(printing)
+    assert "mean_temperature_c: 464" in page.text(printing)
+    page.run_cell(index_of(page, "%confirm --yes"), allow_errors=True)
+    assert "InputError" in page.text(index_of(page, "%confirm --yes"))

@@ -1,0 +1,112 @@
+"""Every tutorial runs top to bottom with no key, as it is saved, and again from its cassette."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "notebooks"
+TUTORIALS = sorted(FOLDER.glob("*.ipynb"))
+HIDDEN = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB_REPLAY", "ADK_NB_DEFAULT_MODEL")
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem),
+]
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in HIDDEN:
+        monkeypatch.delenv(name, raising=False)
+
+
+def code_cells(notebook: Any) -> Iterator[Any]:
+    return (cell for cell in notebook.cells if cell.cell_type == "code")
+
+
+def executed(path: Path) -> Any:
+    notebook = nbformat.read(path, as_version=4)
+    place = {"metadata": {"path": str(path.parent)}}
+    quiet = ["--log-level=ERROR"]
+    NotebookClient(notebook, timeout=60, resources=place, extra_arguments=quiet).execute()
+    return notebook
+
+
+def shown(notebook: Any) -> list[list[tuple[str, Any]]]:
+    """What each code cell shows, without anything that is not content."""
+    return [
+        [
+            (output.output_type, output.get("text") or dict(output.get("data") or {}))
+            for output in cell.outputs
+            if output.output_type != "error"
+        ]
+        for cell in code_cells(notebook)
+    ]
+
+
+def plain(notebook: Any) -> str:
+    return "\n".join(
+        str(output.get("text") or output.get("data", {}).get("text/plain", ""))
+        for cell in code_cells(notebook)
+        for output in cell.outputs
+    )
+
+
+def test_it_shows_what_is_saved_and_prints_nothing_that_is_a_complaint(path: Path):
+    saved = nbformat.read(path, as_version=4)
+    now = executed(path)
+
+    assert shown(now) == shown(saved)
+    assert not [output for cell in code_cells(now) for output in cell.outputs if output.get("name") == "stderr"]
+    assert all(cell.execution_count for cell in code_cells(saved))
+
+
+def test_nbval_finds_no_difference(path: Path):
+    command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
+    ran = subprocess.run([*command, "--rootdir", str(FOLDER), str(path)], capture_output=True, text=True, cwd=FOLDER)
+
+    assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-2000:]
+
+
+def test_it_says_the_same_from_its_cassette_and_whose_words_they_are(path: Path, monkeypatch: pytest.MonkeyPatch):
+    cassette = FOLDER / "cassettes" / f"{path.stem}.jsonl"
+    monkeypatch.setenv("ADK_NB_REPLAY", str(cassette))
+    replayed = plain(executed(path))
+    saved = plain(nbformat.read(path, as_version=4))
+
+    notice = "offline: a small matcher that calls tools by their words, not a language model"
+    recorded = f"replayed from {cassette.name}: these are the recorded words of offline ({notice})"
+    assert notice in saved
+    assert replayed == saved.replace(notice, recorded)
+
+
+def test_an_edited_question_is_a_miss_that_says_what_changed(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    notebook = nbformat.read(path, as_version=4)
+    asking = next(cell for cell in code_cells(notebook) if cell.source.startswith("%chat"))
+    asking.source += " please"
+    notebook.cells = notebook.cells[: notebook.cells.index(asking) + 1]
+    monkeypatch.setenv("ADK_NB_REPLAY", str(FOLDER / "cassettes" / f"{path.stem}.jsonl"))
+
+    client = NotebookClient(
+        notebook,
+        timeout=60,
+        allow_errors=True,
+        resources={"metadata": {"path": str(FOLDER)}},
+        extra_arguments=["--log-level=ERROR"],
+    )
+    client.execute()
+
+    said = "\n".join("\n".join(output.traceback) for output in asking.outputs if output.output_type == "error")
+    assert said.startswith("RecordingMismatchError: no recording in ")
+    assert "message 1 differs" in said
+    assert "\n" not in said
