@@ -31,3 +31,10 @@ def load_ipython_extension(shell: Any) -> None:
     from adk_nb.notebook.magics import load_ipython_extension as load  # noqa: PLC0415  # the one door to IPython
 
     load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext adk_nb` calls this."""
+    from adk_nb.notebook.magics import unload_ipython_extension as unload  # noqa: PLC0415  # as above
+
+    unload(shell)

@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from adk_nb.notebook.safe_html import ATTRIBUTES, TAGS
+from adk_nb.notebook.safe_html import ATTRIBUTES, STYLES, TAGS
 
 PAYLOADS = [
     "<img src=x onerror=alert(1)>",
@@ -106,6 +106,7 @@ def assert_harmless(html: str, *, also: dict[str, set[str]] | None = None) -> No
         allowed = set(ATTRIBUTES.get(tag, ())) | (also or {}).get(tag, set())
         assert tag in TAGS or tag in (also or {}), f"<{tag}> in {html}"
         assert set(attributes) <= allowed, f"<{tag} {attributes}> in {html}"
+        assert attributes.get("style", "text-align: left") in STYLES or tag in (also or {}), f"<{tag} {attributes}>"
         if not (also or {}).get(tag):
             assert_safe_link(attributes, html)
     for text in page.texts:

@@ -63,9 +63,11 @@ def failure(event: Event) -> str:
 
 
 def doings(event: Event) -> list[str]:
-    """What the event does besides speaking and writing state: hands over, saves files, leaves a loop."""
+    """What the event does besides speaking and writing state: hands over, saves files, changes a definition."""
     actions = event.actions
     done: list[str] = []
+    if changed := (event.custom_metadata or {}).get("definition_changed"):
+        done.append(one_line(str(changed)))
     if actions.transfer_to_agent:
         done.append(f"→ transfer to {one_line(actions.transfer_to_agent, 100)}")
     done += [f"saved {one_line(name, 100)}, version {version}" for name, version in actions.artifact_delta.items()]

@@ -64,8 +64,9 @@ class _Renderer(RendererHTML):
         token.tag = _HEADINGS.get(token.tag, token.tag)
         if token.tag and token.tag not in TAGS:
             return ""
-        if token.tag in ("td", "th") and (style := str(token.attrs.get("style", ""))):
-            token.attrs["align"] = style.removeprefix("text-align:")
+        if token.tag in ("td", "th"):
+            side = str(token.attrs.get("style", "")).removeprefix("text-align:") or "left"
+            token.attrs["style"] = f"text-align: {side}"
         if token.type == "link_open":
             token.attrs["rel"] = LINK_REL
         allowed = ATTRIBUTES.get(token.tag, frozenset())

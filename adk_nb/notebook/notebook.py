@@ -8,7 +8,7 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.registry import LLMRegistry
+from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.notebook.cell_agent import CellAgent
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.definitions import AgentDefinition, ToolDefinition
@@ -251,7 +251,7 @@ class Notebook:
         return said + (f"; session kept, {events} events" if events else "")
 
     def _introduced(self, wanted: AgentDefinition) -> str:
-        told = [f"{wanted.name} v{wanted.version}", f"model {wanted.model or 'default'}"]
+        told = [f"{wanted.name} v{wanted.version}", f"model {wanted.model or default_model()}"]
         if wanted.tools:
             told.append("tools " + ", ".join(wanted.tools))
         return " · ".join(told)

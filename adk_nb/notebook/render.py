@@ -176,9 +176,12 @@ def _html(reply: ShownReply, rows: list[Json]) -> str:
     return element("section", "\n", Html("\n".join(parts)), "\n")
 
 
+_LEFT = "text-align: left"
+
+
 def _html_table(head: list[str], body: list[list[str]]) -> Html:
-    lines = [element("tr", *(element("td", cell) for cell in line)) for line in body]
-    header = element("tr", *(element("th", cell) for cell in head))
+    lines = [element("tr", *(element("td", cell, style=_LEFT) for cell in line)) for line in body]
+    header = element("tr", *(element("th", cell, style=_LEFT) for cell in head))
     rows = Html("\n".join(lines))
     return element("table", "\n", element("thead", header), "\n", element("tbody", "\n", rows, "\n"), "\n")
 

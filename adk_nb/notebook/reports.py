@@ -10,6 +10,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.registry import default_model
 from adk_nb.notebook.notebook import Notebook
 from adk_nb.notebook.render import event_table, table
 from adk_nb.notebook.reply import Reply
@@ -146,7 +147,7 @@ def _agent_row(notebook: Notebook, name: str) -> list[str]:
 
 def _model_of(agent: BaseAgent) -> str:
     model = getattr(agent, "model", "")
-    return model.model if isinstance(model, BaseLlm) else str(model or "default")
+    return model.model if isinstance(model, BaseLlm) else str(model or default_model())
 
 
 def _tool_name(tool: Any) -> str:

@@ -10,10 +10,12 @@ TAGS = frozenset(_PROSE | _LISTS | _TABLES | {"details", "section", "summary"})
 ATTRIBUTES = {
     "a": frozenset({"href", "rel"}),
     "ol": frozenset({"start"}),
-    "td": frozenset({"align"}),
-    "th": frozenset({"align"}),
+    "td": frozenset({"style"}),
+    "th": frozenset({"style"}),
 }
-"""Element -> the attributes it may have. No class, id, style or event: nothing that a page could act on."""
+"""Element -> the attributes it may have. No class, id or event: nothing that a page could act on."""
+STYLES = frozenset(f"text-align: {side}" for side in ("left", "center", "right"))
+"""The only values of `style`: JupyterLab and nbconvert align cells to the right, whatever `align` says."""
 LINK_REL = "noopener noreferrer"
 
 _LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`\\]+", re.IGNORECASE)
@@ -49,9 +51,10 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
         attributes: Each one of `ATTRIBUTES`.
 
     Raises:
-        ValueError: The element or an attribute is not in the list.
+        ValueError: The element, an attribute or a style is not in the list.
     """
-    if tag not in TAGS or not ATTRIBUTES.get(tag, frozenset()).issuperset(attributes):
+    styled = attributes.get("style", "text-align: left")
+    if tag not in TAGS or not ATTRIBUTES.get(tag, frozenset()).issuperset(attributes) or styled not in STYLES:
         raise ValueError(f"<{tag}> with {sorted(attributes)} is not markup this package makes")
     inside = "".join(child if isinstance(child, Html) else escaped(child) for child in children)
     given = "".join(f' {name}="{html.escape(value)}"' for name, value in attributes.items())

@@ -67,12 +67,12 @@ def test_an_answer_in_html():
 <section>
 <p>Paris is <strong>warmer</strong>: 21 °C against 9 °C.</p>
 <details><summary>4 events</summary><table>
-<thead><tr><th>who</th><th>event</th><th>state</th></tr></thead>
+<thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th><th style="text-align: left">state</th></tr></thead>
 <tbody>
-<tr><td>you</td><td>Is it warmer in Paris or in Oslo?</td><td></td></tr>
-<tr><td>weather</td><td>get_weather(city="Paris") → {"temp_c": 21}</td><td></td></tr>
-<tr><td>weather</td><td>get_weather(city="Oslo") → {"temp_c": 9}</td><td>last_city = "Oslo"</td></tr>
-<tr><td>weather</td><td>Paris is warmer: 21 °C against 9 °C.</td><td></td></tr>
+<tr><td style="text-align: left">you</td><td style="text-align: left">Is it warmer in Paris or in Oslo?</td><td style="text-align: left"></td></tr>
+<tr><td style="text-align: left">weather</td><td style="text-align: left">get_weather(city="Paris") → {"temp_c": 21}</td><td style="text-align: left"></td></tr>
+<tr><td style="text-align: left">weather</td><td style="text-align: left">get_weather(city="Oslo") → {"temp_c": 9}</td><td style="text-align: left">last_city = "Oslo"</td></tr>
+<tr><td style="text-align: left">weather</td><td style="text-align: left">Paris is warmer: 21 °C against 9 °C.</td><td style="text-align: left"></td></tr>
 </tbody>
 </table></details>
 </section>\
@@ -104,10 +104,10 @@ Answer with `%confirm --yes`, `%confirm --no` or `chat.approve()`.
 <p><strong>Waits for approval:</strong> <code>refund(order="17", amount=250.0)</code></p>
 <p>Answer with <code>%confirm --yes</code>, <code>%confirm --no</code> or <code>chat.approve()</code>.</p>
 <details><summary>2 events</summary><table>
-<thead><tr><th>who</th><th>event</th></tr></thead>
+<thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>
 <tbody>
-<tr><td>you</td><td>Refund 17.</td></tr>
-<tr><td>weather</td><td>refund(order="17", amount=250.0)  waits for approval</td></tr>
+<tr><td style="text-align: left">you</td><td style="text-align: left">Refund 17.</td></tr>
+<tr><td style="text-align: left">weather</td><td style="text-align: left">refund(order="17", amount=250.0)  waits for approval</td></tr>
 </tbody>
 </table></details>
 </section>\
@@ -206,10 +206,10 @@ planner\
 """)
     assert shown["text/html"] == snapshot("""\
 <table>
-<thead><tr><th>name</th><th>tools</th></tr></thead>
+<thead><tr><th style="text-align: left">name</th><th style="text-align: left">tools</th></tr></thead>
 <tbody>
-<tr><td>weather</td><td>get_weather, to_fahrenheit</td></tr>
-<tr><td>planner</td><td></td></tr>
+<tr><td style="text-align: left">weather</td><td style="text-align: left">get_weather, to_fahrenheit</td></tr>
+<tr><td style="text-align: left">planner</td><td style="text-align: left"></td></tr>
 </tbody>
 </table>\
 """)
