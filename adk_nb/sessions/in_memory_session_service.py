@@ -40,8 +40,10 @@ class _Kept:
     id: str
     app_name: str
     user_id: str
-    state: dict[str, Any]
+    app: _Shared
+    user: _Shared
     last_update_time: float
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
     events: list[Event] = field(default_factory=list[Event])
     event_ids: dict[str, Event] = field(default_factory=dict[str, Event])
     consumed: set[str] = field(default_factory=set[str])
@@ -66,17 +68,19 @@ class InMemorySessionService(BaseSessionService):
         with self._lock:
             if (app_name, user_id, key) in self._sessions:
                 raise AlreadyExistsError(f"user {user_id!r} of app {app_name!r} has a session {key!r} already")
-            kept = _Kept(key, app_name, user_id, {}, clock.now())
+            app = self._apps.setdefault(app_name, _Shared())
+            user = self._users.setdefault((app_name, user_id), _Shared())
+            kept = _Kept(key, app_name, user_id, app, user, clock.now())
             self._sessions[app_name, user_id, key] = kept
-            self._store(kept, first)
-            return self._copy_of(kept)
+            _store(kept, first)
+            return _copy_of(kept)
 
     def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | NoSession:
         with self._lock:
             kept = self._sessions.get((app_name, user_id, session_id))
-            return self._copy_of(kept, config) if kept else NoSession()
+            return _copy_of(kept, config) if kept else NoSession()
 
     def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
         with self._lock:
@@ -87,7 +91,7 @@ class InMemorySessionService(BaseSessionService):
             ]
             mine.sort(key=lambda kept: kept.last_update_time)
             return ListSessionsResponse(
-                sessions=[self._copy_of(kept, GetSessionConfig(num_recent_events=0)) for kept in mine]
+                sessions=[_copy_of(kept, GetSessionConfig(num_recent_events=0)) for kept in mine]
             )
 
     def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> _Done:
@@ -106,25 +110,25 @@ class InMemorySessionService(BaseSessionService):
             same = kept.event_ids.get(event.id)
             if same is not None and (same is event or same == event):
                 return _Appended(event)
-            newest = session.revision == self._revision(kept)
+            newest = session.revision == _revision(kept)
             if delta := event.actions.state_delta:
                 event.actions.state_delta = committed(delta)
-                self._store(kept, event.actions.state_delta)
+                _store(kept, event.actions.state_delta)
                 apply_delta(session.state, delta | committed(delta))
             kept.events.append(event)
             kept.event_ids[event.id] = event
             session.events.append(event)
             kept.last_update_time = session.last_update_time = event.timestamp
             if newest:
-                session.revision = self._revision(kept)
+                session.revision = _revision(kept)
         return _Appended(event)
 
     def is_current(self, session: Session) -> bool:
         with self._lock:
             kept = self._sessions.get((session.app_name, session.user_id, session.id))
-            if kept is None or session.revision != self._revision(kept) or len(session.events) != len(kept.events):
+            if kept is None or session.revision != _revision(kept) or len(session.events) != len(kept.events):
                 return False
-            return _same(session.state, self._state_of(kept))
+            return _same(session.state, _state_of(kept))
 
     def consume(self, session: Session, key: str) -> bool:
         """True the first time this session is asked for `key`: what may happen only once asks here first."""
@@ -135,39 +139,36 @@ class InMemorySessionService(BaseSessionService):
             kept.consumed.add(key)
             return True
 
-    def _revision(self, kept: _Kept) -> tuple[int, int, int, int]:
-        app = self._apps.get(kept.app_name)
-        user = self._users.get((kept.app_name, kept.user_id))
-        return kept.mark, len(kept.events), app.changes if app else 0, user.changes if user else 0
 
-    def _store(self, kept: _Kept, delta: dict[str, Any]) -> None:
-        for key, value in delta.items():
-            scope, _, name = key.partition(":")
-            if scope == "app" and name:
-                shared = self._apps.setdefault(kept.app_name, _Shared())
-            elif scope == "user" and name:
-                shared = self._users.setdefault((kept.app_name, kept.user_id), _Shared())
-            else:
-                apply_delta(kept.state, {key: value})
-                continue
+def _revision(kept: _Kept) -> tuple[int, int, int, int]:
+    return kept.mark, len(kept.events), kept.app.changes, kept.user.changes
+
+
+def _store(kept: _Kept, delta: dict[str, Any]) -> None:
+    for key, value in delta.items():
+        scope, _, name = key.partition(":")
+        shared = {"app": kept.app, "user": kept.user}.get(scope) if name else None
+        if shared:
             apply_delta(shared.state, {name: value})
             shared.changes += 1
+        else:
+            apply_delta(kept.state, {key: value})
 
-    def _state_of(self, kept: _Kept) -> dict[str, Any]:
-        state = dict(kept.state)
-        if app := self._apps.get(kept.app_name):
-            state |= {State.APP_PREFIX + key: value for key, value in app.state.items()}
-        if user := self._users.get((kept.app_name, kept.user_id)):
-            state |= {State.USER_PREFIX + key: value for key, value in user.state.items()}
-        return state
 
-    def _copy_of(self, kept: _Kept, config: GetSessionConfig | None = None) -> Session:
-        session = Session(id=kept.id, app_name=kept.app_name, user_id=kept.user_id)
-        session.state = copy.deepcopy(self._state_of(kept))
-        session.events = _recent(kept.events, config)
-        session.last_update_time = kept.last_update_time
-        session.revision = self._revision(kept) if config is None else None
-        return session
+def _state_of(kept: _Kept) -> dict[str, Any]:
+    state = dict(kept.state)
+    state |= {State.APP_PREFIX + key: value for key, value in kept.app.state.items()}
+    state |= {State.USER_PREFIX + key: value for key, value in kept.user.state.items()}
+    return state
+
+
+def _copy_of(kept: _Kept, config: GetSessionConfig | None = None) -> Session:
+    session = Session(id=kept.id, app_name=kept.app_name, user_id=kept.user_id)
+    session.state = copy.deepcopy(_state_of(kept))
+    session.events = _recent(kept.events, config)
+    session.last_update_time = kept.last_update_time
+    session.revision = _revision(kept) if config is None else None
+    return session
 
 
 def _same(state: dict[str, Any], stored: dict[str, Any]) -> bool:
