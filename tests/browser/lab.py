@@ -264,6 +264,11 @@ class Page:
         """For instance `JupyterLab Dark`; `JupyterLab Light` is there at the start."""
         self.js("await app.commands.execute('apputils:change-theme', {theme: arguments[0]})", name)
         self.until(lambda: self.js("return document.body.dataset.jpThemeName") == name, name)
+        self.gone("#jupyterlab-splash")
+
+    def scroll_to(self, css: str) -> None:
+        """Bring the first element one can see to the middle of the page."""
+        self.js("arguments[0].scrollIntoView({block: 'center'})", self.wait(css))
 
     def resize(self, width: int, height: int) -> None:
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

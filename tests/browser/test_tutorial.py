@@ -73,7 +73,11 @@ def test_a_click_approves_and_the_file_is_written_once(lab: Lab):
     asking = index_of(page, "%chat Save the facts about Venus")
     run_up_to(page, asking)
     page.wait(".adknb-card", "save_facts")
-    page.screenshot("tutorial-approval")
+    page.scroll_to(".adknb-card")
+    page.screenshot("tutorial-approval-light")
+    page.theme("JupyterLab Dark")
+    page.screenshot("tutorial-approval-dark")
+    page.theme("JupyterLab Light")
 
     page.button("Approve").click()
 
