@@ -25,6 +25,8 @@ from adk_nb.runtime.context import Context
 logger = logging.getLogger(__name__)
 
 _FIELD_PREFIX = "p_"
+_NO_SCHEMA = (PydanticSchemaGenerationError, PydanticUserError, TypeError, AttributeError)
+_Field = tuple[Any, Any, FieldInfo]
 _CONTEXT_BY_NAME = re.compile(r"\b(Tool|Callback)?Context\b")
 
 
@@ -87,7 +89,7 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
     parameters = _parameters(func, name)
     hints = _hints(func)
     told = _parameter_docs(func)
-    fields: dict[str, tuple[Any, Any]] = {}
+    fields: dict[str, _Field] = {}
     context, untyped = None, list[str]()
     for parameter in parameters:
         hint = hints.get(parameter.name, parameter.annotation)
@@ -123,18 +125,20 @@ def _parameters(func: Callable[..., Any], name: str) -> list[inspect.Parameter]:
         ) from error
 
 
-def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> tuple[Any, Any]:
-    """A field's type and default. The alias stands last in the type: the last one holds."""
+def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> _Field:
+    """One parameter as a field: its type, its default, and what holds whatever its type says: name and description."""
     default = ... if parameter.default is parameter.empty else parameter.default
-    said = [default, *getattr(hint, "__metadata__", ())]
-    description = next((text for one in said if (text := _said(one))), description)
+    said = [default] if isinstance(default, FieldInfo) else []
+    description = next(
+        (text for one in [*said, *getattr(hint, "__metadata__", ())] if (text := _said(one))), description
+    )
     if default is None and hint is not Any:
         hint = Union[hint, None]  # noqa: UP007 - a value, not an annotation
     if isinstance(default, FieldInfo):
         hint, default = Annotated[hint, default], default.get_default(call_default_factory=False)
         default = ... if default is PydanticUndefined else default
     about: dict[str, Any] = {"description": description} if description else {}
-    return Annotated[hint, Field(alias=parameter.name, **about)], default
+    return hint, default, Field(alias=parameter.name, **about)
 
 
 def _said(metadata: Any) -> str | None:
@@ -144,19 +148,34 @@ def _said(metadata: Any) -> str | None:
     return metadata if isinstance(metadata, str) else None
 
 
-def _arguments(name: str, fields: dict[str, tuple[Any, Any]]) -> type[BaseModel]:
-    config = ConfigDict(extra="allow", arbitrary_types_allowed=False, protected_namespaces=())
-    given: dict[str, Any] = {_FIELD_PREFIX + key: field for key, field in fields.items()}
+def _arguments(name: str, fields: dict[str, _Field]) -> type[BaseModel]:
     try:
-        model = create_model(name, __config__=config, **given)
-        model.model_json_schema(schema_generator=_PlainTitles)
-    except (PydanticSchemaGenerationError, PydanticUserError, TypeError) as error:
-        odd = ", ".join(f"{key}: {_spelled(hint)}" for key, (hint, _) in fields.items())
+        return _made(name, fields)
+    except _NO_SCHEMA as error:
+        odd = next((key for key, field in fields.items() if _is_odd(field)), "")
+        why = f" ({str(error).splitlines()[0]})" if isinstance(error, PydanticUserError) else ""
         raise ConfigurationError(
-            f"tool {name!r}: a model can only send JSON, and one of its parameters ({odd}) has a type that JSON "
-            "cannot fill; take str, int, float, bool, list, dict, Literal, Enum, a dataclass or a pydantic model"
+            f"tool {name!r}: parameter {odd!r} is a {_spelled(fields[odd][0])}, and a model can only send JSON; take "
+            f"str, int, float, bool, list, dict, Literal, Enum, a dataclass or a pydantic model{why}"
         ) from error
+
+
+def _made(name: str, fields: dict[str, _Field]) -> type[BaseModel]:
+    given: dict[str, Any] = {
+        _FIELD_PREFIX + key: (Annotated[hint, field], default) for key, (hint, default, field) in fields.items()
+    }
+    config = ConfigDict(extra="allow", arbitrary_types_allowed=False, protected_namespaces=())
+    model = create_model(name, __config__=config, **given)
+    model.model_json_schema(schema_generator=_PlainTitles)
     return model
+
+
+def _is_odd(field: _Field) -> bool:
+    try:
+        _made("odd", {"x": field})
+        return False
+    except _NO_SCHEMA:
+        return True
 
 
 def _spelled(hint: Any) -> str:
