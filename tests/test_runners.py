@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from adk_nb import types
 from adk_nb.agents import BaseAgent, InvocationContext, LlmAgent, RunConfig
 from adk_nb.errors import ConfigurationError, InputError, SessionNotFoundError
-from adk_nb.events import Event
+from adk_nb.events import Event, ToolConfirmation
 from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner, Runner
+from adk_nb.runtime.approvals import answer, pending
 from adk_nb.sessions import BaseSessionService, InMemorySessionService
-from adk_nb.tools import ToolContext
+from adk_nb.tools import FunctionTool, ToolContext
 from tests.talk import Talk, sent, told
 
 WHERE = {"user_id": "u", "session_id": "s"}
@@ -387,6 +388,58 @@ def test_a_run_that_takes_too_long_may_be_timed_out():
     with pytest.raises(TimeoutError):
         asyncio.run(limited())
     assert talk.stored().events[-1].error_code == "INVOCATION_ABORTED"
+
+
+def approve(events: list[Event]) -> list[types.Part]:
+    [asked] = [
+        one for event in events for one in event.get_function_calls() if one.id in (event.long_running_tool_ids or ())
+    ]
+    return [answer(asked.id or "", ToolConfirmation(confirmed=True))]
+
+
+def test_a_reader_that_stops_at_the_question_may_still_say_yes():
+    ran: list[int] = []
+
+    def delete() -> str:
+        """Deletes."""
+        ran.append(1)
+        return "deleted"
+
+    agent = guide(call("delete"), "done", tools=[FunctionTool(delete, require_confirmation=True)])
+    talk = Talk(agent)
+    events: list[Event] = []
+    for event in talk.runner.run(**WHERE, new_message="go"):
+        events.append(event)
+        if event.is_final_response():
+            break
+
+    assert ran == []
+    assert [what for _, what in told(talk.say(approve(events)))] == ["answers {'result': 'deleted'}", "done ."]
+    assert ran == [1]
+    assert [role for role, _ in requests(agent)[-1]] == ["user", "model", "user"]
+
+
+def test_a_run_stopped_while_an_approved_tool_runs_leaves_nothing_to_approve():
+    started = threading.Event()
+
+    async def delete() -> str:
+        """Deletes."""
+        started.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    agent = guide(call("delete"), "what now?", tools=[FunctionTool(delete, require_confirmation=True)])
+    talk = Talk(agent)
+    asked = talk.say("go")
+    assert len(pending(talk.stored().events)) == 1
+
+    asyncio.run(cancelled_when(started, talk.asay(approve(asked))))
+
+    assert pending(talk.stored().events) == []
+    sealed = talk.stored().events[-1]
+    assert [one.name for one in sealed.get_function_responses()] == ["delete"]
+    talk.say("hm")
+    assert "may or may not have taken effect" in requests(agent)[-1][2][1]
 
 
 # Errors

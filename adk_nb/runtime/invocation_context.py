@@ -59,8 +59,14 @@ class InvocationContext:
     @property
     def answers_approvals(self) -> bool:
         """True if the message that started this answers requests for approval."""
+        return bool(self.approvals_answered)
+
+    @property
+    def approvals_answered(self) -> set[str]:
+        """Ids that the message that started this answers: of requests for approval, or of the calls themselves."""
         parts = (self.user_content and self.user_content.parts) or []
-        return any(part.function_response and part.function_response.name == APPROVAL_REQUEST for part in parts)
+        responses = [part.function_response for part in parts if part.function_response]
+        return {response.id or "" for response in responses if response.name == APPROVAL_REQUEST}
 
     def count_llm_call(self) -> None:
         """Count one more model call.

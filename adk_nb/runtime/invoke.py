@@ -7,7 +7,7 @@ from contextlib import aclosing, suppress
 from adk_nb import types
 from adk_nb.errors import AdkNbError, SessionNotFoundError
 from adk_nb.events.event import Event
-from adk_nb.runtime.approvals import unanswered_calls
+from adk_nb.runtime.approvals import pending, unanswered_calls
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
 
@@ -71,11 +71,10 @@ def _stamp(ctx: InvocationContext, event: Event) -> None:
 
 async def _seal(ctx: InvocationContext, *, always: bool) -> None:
     """Answer the calls that a stopped run leaves open, so that the next turn finds a history every model accepts."""
-    mine = [event for event in ctx.session.events if event.invocation_id == ctx.invocation_id]
     stopped = "the run was stopped before this call was answered; it may or may not have taken effect"
     parts = [
         types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response={"error": stopped}))
-        for call in unanswered_calls(mine)
+        for call in _open_calls(ctx)
     ]
     if not (parts or always):
         return
@@ -88,3 +87,14 @@ async def _seal(ctx: InvocationContext, *, always: bool) -> None:
     )
     with suppress(SessionNotFoundError):  # deleted meanwhile: there is nothing left to seal
         await _append(ctx, sealed)
+
+
+def _open_calls(ctx: InvocationContext) -> list[types.FunctionCall]:
+    """The calls this run leaves open: its own, but for those that wait for a person, and those it was let to run."""
+    mine = unanswered_calls(event for event in ctx.session.events if event.invocation_id == ctx.invocation_id)
+    said = ctx.approvals_answered
+    if not (mine or said):
+        return []
+    waiting = pending(ctx.session.events)
+    let = [one.call for one in waiting if one.id in said or one.call.id in said]
+    return [*(call for call in mine if call.id not in {one.call.id for one in waiting}), *let]

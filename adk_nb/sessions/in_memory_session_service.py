@@ -130,6 +130,17 @@ class InMemorySessionService(BaseSessionService):
                 return False
             return _same(session.state, _state_of(kept))
 
+    create_session_sync = create_session
+    list_sessions_sync = list_sessions
+    delete_session_sync = delete_session
+
+    def get_session_sync(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | None:
+        """`get_session` under the name, and with the None, that google-adk's has for sync code."""
+        found = self.get_session(app_name=app_name, user_id=user_id, session_id=session_id, config=config)
+        return found if isinstance(found, Session) else None
+
     def consume(self, session: Session, key: str) -> bool:
         """True the first time this session is asked for `key`: what may happen only once asks here first."""
         with self._lock:

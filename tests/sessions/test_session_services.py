@@ -369,3 +369,14 @@ def test_the_in_memory_service_needs_no_await():
     missing = service.get_session(**S)
     assert not missing
     assert repr(missing) == "NoSession()"
+
+
+def test_the_in_memory_service_has_google_adks_names_for_sync_code():
+    service = InMemorySessionService()
+
+    made = service.create_session_sync(**S, state={"k": 1})
+
+    assert service.get_session_sync(**S) == made
+    assert [one.id for one in service.list_sessions_sync(app_name="app", user_id="u").sessions] == ["s"]
+    service.delete_session_sync(**S)
+    assert service.get_session_sync(**S) is None
