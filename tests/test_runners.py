@@ -32,6 +32,11 @@ def look() -> str:
     return "seen"
 
 
+def boom() -> str:
+    """Fails."""
+    raise ValueError("bad")
+
+
 def guide(*answers: Any, **fields: Any) -> LlmAgent:
     return LlmAgent(name="guide", model=ScriptedLlm(*answers), **fields)
 
@@ -271,7 +276,7 @@ def test_a_break_without_closing_is_sealed_too_and_the_next_turn_does_not_mind()
     assert [event.error_code for event in talk.stored().events].count("INVOCATION_ABORTED") == 1
     assert requests(agent)[1][0] == ("user", "hi") and requests(agent)[1][-1] == ("user", "more")
     last = [what for _, what in requests(agent)[2]]
-    assert last[1].startswith("calls look") and last[2].startswith("answers {'error': 'the run was stopped")
+    assert last[1].startswith("calls look") and last[2].startswith("answers {'error': 'the run ended")
     assert last[3:] == ["more", "again", "and more"]
 
 
@@ -440,6 +445,17 @@ def test_a_run_stopped_while_an_approved_tool_runs_leaves_nothing_to_approve():
     assert [one.name for one in sealed.get_function_responses()] == ["delete"]
     talk.say("hm")
     assert "may or may not have taken effect" in requests(agent)[-1][2][1]
+
+
+def test_an_approved_tool_that_ends_the_run_with_its_error_leaves_nothing_to_approve():
+    agent = guide(call("boom"), "what now?", tools=[FunctionTool(boom, require_confirmation=True)], tool_errors="raise")
+    talk = Talk(agent)
+
+    failed = talk.say(approve(talk.say("go")))
+
+    assert [event.error_code for event in failed] == ["ValueError"]
+    assert pending(talk.stored().events) == []
+    assert told(talk.say("hm")) == [("guide", "what now? .")]
 
 
 # Errors

@@ -42,7 +42,13 @@ async def invoke(ctx: InvocationContext, first: Event) -> AsyncGenerator[Event, 
         raise
     except Exception as error:
         code = error.code if isinstance(error, AdkNbError) else type(error).__name__
-        failed = Event(author=ctx.agent.name, error_code=code, error_message=str(error), branch=ctx.branch)
+        failed = Event(
+            author=ctx.agent.name,
+            content=_cut_short(_approved_calls(ctx)),
+            error_code=code,
+            error_message=str(error),
+            branch=ctx.branch,
+        )
         yield await _commit(ctx, failed)
         raise
 
@@ -71,16 +77,12 @@ def _stamp(ctx: InvocationContext, event: Event) -> None:
 
 async def _seal(ctx: InvocationContext, *, always: bool) -> None:
     """Answer the calls that a stopped run leaves open, so that the next turn finds a history every model accepts."""
-    stopped = "the run was stopped before this call was answered; it may or may not have taken effect"
-    parts = [
-        types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response={"error": stopped}))
-        for call in _open_calls(ctx)
-    ]
-    if not (parts or always):
+    content = _cut_short([*_own_calls(ctx), *_approved_calls(ctx)])
+    if not (content or always):
         return
     sealed = Event(
         author=ctx.agent.name,
-        content=types.Content(role="user", parts=parts) if parts else None,
+        content=content,
         error_code=INVOCATION_ABORTED,
         error_message="the run was stopped",
         branch=ctx.branch,
@@ -89,12 +91,21 @@ async def _seal(ctx: InvocationContext, *, always: bool) -> None:
         await _append(ctx, sealed)
 
 
-def _open_calls(ctx: InvocationContext) -> list[types.FunctionCall]:
-    """The calls this run leaves open: its own, but for those that wait for a person, and those it was let to run."""
+def _own_calls(ctx: InvocationContext) -> list[types.FunctionCall]:
+    """The calls this run made and leaves open, without those that wait for a person."""
     mine = unanswered_calls(event for event in ctx.session.events if event.invocation_id == ctx.invocation_id)
+    waiting = {one.call.id for one in pending(ctx.session.events)} if mine else set[str | None]()
+    return [call for call in mine if call.id not in waiting]
+
+
+def _approved_calls(ctx: InvocationContext) -> list[types.FunctionCall]:
+    """The calls this run was let to make and leaves open: an approval counts once, so nobody can let them again."""
     said = ctx.approvals_answered
-    if not (mine or said):
-        return []
-    waiting = pending(ctx.session.events)
-    let = [one.call for one in waiting if one.id in said or one.call.id in said]
-    return [*(call for call in mine if call.id not in {one.call.id for one in waiting}), *let]
+    return [one.call for one in pending(ctx.session.events) if one.id in said or one.call.id in said] if said else []
+
+
+def _cut_short(calls: list[types.FunctionCall]) -> types.Content | None:
+    """What stands as the results of `calls`. None: there are none."""
+    told = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
+    answers = [types.FunctionResponse(id=call.id, name=call.name, response=told) for call in calls]
+    return types.Content(role="user", parts=[types.Part(function_response=one) for one in answers]) if calls else None
