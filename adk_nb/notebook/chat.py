@@ -127,11 +127,15 @@ class Chat:
         Raises:
             InputError: One of them is not open, or its changed arguments do not fit its tool.
         """
-        self._check(decisions)
-        for key, decided in decisions.items():
-            if shown := self._waiting.pop(key, None):
-                shown.decided_elsewhere(key, decided)
-        return _waited_for(self._go_on(decisions, self._on_show(None)))
+        self._check(decisions, self.pending)
+        self._refuse_while_busy()
+        asked_in = [shown for key in decisions if (shown := self._waiting.pop(key, None))]
+        for shown in asked_in:
+            shown.decided_elsewhere(decisions, last=shown not in self._waiting.values())
+        try:
+            return _waited_for(self._go_on(decisions, self._on_show(None)))
+        finally:
+            self._close_answered(*asked_in)
 
     @property
     def pending(self) -> list[Pending]:
@@ -182,35 +186,37 @@ class Chat:
         return await self._run(message, session, shown)
 
     async def _go_on(self, decisions: Decisions, shown: RunOnShow) -> Reply:
+        session = await self._loaded()
+        self._check(decisions, approvals.pending(session.events) if session else [])
         parts = [approvals.answer(key, decided) for key, decided in decisions.items()]
-        return await self._run(types.Content(role="user", parts=parts), await self._loaded(), shown)
+        return await self._run(types.Content(role="user", parts=parts), session, shown)
 
     async def _run(self, message: types.Content, session: Session | None, shown: RunOnShow) -> Reply:
-        if self._task and not self._task.done():
-            raise InputError(f"session {self.session_id!r} is still answering; wait for it, or stop it: chat.stop()")
+        self._refuse_while_busy()
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
-        status, error = "done", None
+        before = session.events if session else []
         shown.begin(session, self.stop, lambda key, decided: self._decided_by_click(key, decided, shown))
         try:
             await self._walk(message, shown)
         except asyncio.CancelledError:
+            reply = self._ended(shown, before, "cancelled")
             if not self._stopped:
-                shown.end(self._reply(shown, "cancelled", None))
                 raise
             task.uncancel()  # whoever awaits this turn goes on
-            status = "cancelled"
+            return reply
         except UserError as wrong:
-            shown.end(self._reply(shown, "error", str(wrong)))
+            self._ended(shown, before, "error", str(wrong))
             raise
         except Exception as wrong:
-            status, error = "error", f"{type(wrong).__name__}: {wrong}"
+            return self._ended(shown, before, "error", f"{type(wrong).__name__}: {wrong}")
         finally:
             self._task = None
-        reply = self._reply(shown, cast(Status, status), error)
-        self._waiting |= {one.id: shown for one in reply.pending}
-        shown.end(reply)
-        return reply
+        return self._ended(shown, before, "done")
+
+    def _refuse_while_busy(self) -> None:
+        if self._task and not self._task.done():
+            raise InputError(f"session {self.session_id!r} is still answering; wait for it, or stop it: chat.stop()")
 
     async def _walk(self, message: types.Content, shown: RunOnShow) -> None:
         config = RunConfig(streaming_mode=StreamingMode.SSE if shown.is_live else StreamingMode.NONE)
@@ -225,35 +231,47 @@ class Chat:
             async for event in events:
                 shown.event(event)
 
-    def _reply(self, shown: RunOnShow, status: Status, error: str | None) -> Reply:
+    def _ended(self, shown: RunOnShow, before: list[Event], status: Status, error: str | None = None) -> Reply:
+        """The reply of a turn that followed `before`; its view stays as long as one of its cards can be answered."""
         events = shown.events
         failed = next((event for event in reversed(events) if event.error_code and event.author != "user"), None)
         if status == "done" and failed and events[-1] is failed:
             status, error = "error", f"{failed.error_code}: {failed.error_message or ''}".rstrip(": ")
-        waiting = approvals.pending(events) if status == "done" else []
-        return Reply(
+        waiting = approvals.pending([*before, *events])
+        reply = Reply(
             question=shown.question,
             agent=shown.agent,
             events=events,
             text=answer_in(events),
-            status="pending" if waiting else status,
+            status="pending" if waiting and status == "done" else status,
             pending=waiting,
             error=error,
             notice=shown.notice,
         )
+        self._waiting = {one.id: self._waiting.get(one.id, shown) for one in waiting}
+        shown.end(reply)
+        self._close_answered(shown)
+        return reply
+
+    def _close_answered(self, *views: RunOnShow) -> None:
+        for shown in views:
+            if shown not in self._waiting.values():
+                shown.close()
 
     def _decided_by_click(self, key: str, decided: ToolConfirmation, shown: RunOnShow) -> None:
         """Go on from a card's button: on the loop of all runs, in the context of the cell that asked."""
-        try:
-            self._check({key: decided})
-        except UserError as wrong:
-            shown.ask_again(key, str(wrong))
-            return
-        self._waiting.pop(key, None)
-        shown.in_its_cell(lambda: self._go_on({key: decided}, shown))
+        shown.in_its_cell(lambda: self._go_on_from_click(key, decided, shown))
 
-    def _check(self, decisions: Decisions) -> None:
-        waiting = {one.id: one for one in self.pending}
+    async def _go_on_from_click(self, key: str, decided: ToolConfirmation, shown: RunOnShow) -> None:
+        while (turn := self._task) and not turn.done():  # two cards clicked one after the other
+            await asyncio.wait([turn])
+        try:
+            await self._go_on({key: decided}, shown)
+        except InputError as wrong:
+            shown.ask_again(key, str(wrong))
+
+    def _check(self, decisions: Decisions, pending: list[Pending]) -> None:
+        waiting = {one.id: one for one in pending}
         for key, decided in decisions.items():
             one = waiting.get(key)
             if one is None:

@@ -3,11 +3,11 @@
 import asyncio
 import contextvars
 import os
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Literal
 
 from IPython.core.getipython import get_ipython
-from IPython.display import DisplayHandle, display  # pyright: ignore[reportUnknownVariableType]
+from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb import sync
 from adk_nb.events.event import Event
@@ -43,6 +43,7 @@ class LiveRun(RunOnShow):
         super().__init__(agent, question, notice)
         self._schema_of = schema_of
         self._rows: RunRows | None = None
+        self._cards: set[str] = set()
         self._view = LiveView(title=agent)
         self._cell = contextvars.copy_context()
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
@@ -51,7 +52,7 @@ class LiveRun(RunOnShow):
         self._decided: Decided = lambda key, decided: None
         self._view.on_answer(self._clicked)
         mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
-        self._output: DisplayHandle | None = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
+        self._output: Any = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
 
     def begin(self, session: Session | None, stop: Callable[[], None], decided: Decided) -> None:
         super().begin(session, stop, decided)
@@ -76,15 +77,21 @@ class LiveRun(RunOnShow):
         self._view.close_run()
         if self.resumed:  # the cell has its result already: what came after a click is shown under it
             display(reply)
-        if reply.status != "pending":
-            self._close()
 
-    def decided_elsewhere(self, key: str, decided: ToolConfirmation) -> None:
-        state = "rejected" if not decided.confirmed else "edited" if decided.args else "approved"
-        self._view.push({"op": "card", "card": {"id": key, "state": state, "note": "answered in another cell"}})
-        self._view.push({"op": "status", "status": "done", "text": "answered in another cell"})
+    def close(self) -> None:
+        """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
+        if self._output and self._in_view:
+            self._in_view = False
+            self._output.update(STUB, raw=True)
+
+    def decided_elsewhere(self, decisions: Mapping[str, ToolConfirmation], *, last: bool) -> None:
+        for key, decided in decisions.items():
+            if key in self._cards:
+                state = "rejected" if not decided.confirmed else "edited" if decided.args else "approved"
+                self._view.push({"op": "card", "card": {"id": key, "state": state, "note": "in another cell"}})
+        if last:
+            self._view.push({"op": "status", "status": "done", "text": "answered in another cell"})
         self._view.close_run()
-        self._close()
 
     def ask_again(self, key: str, why: str) -> None:
         self._view.push({"op": "card", "card": {"id": key, "state": "asked", "note": why}})
@@ -95,6 +102,8 @@ class LiveRun(RunOnShow):
 
     def _push(self, ops: Iterable[dict[str, Any]]) -> None:
         for op in ops:
+            if op["op"] == "card":
+                self._cards.add(op["card"]["id"])
             self._view.push(op)
 
     def _clicked(self, said: dict[str, Any]) -> None:
@@ -103,12 +112,6 @@ class LiveRun(RunOnShow):
             return
         approved = said["decision"] == "approve"
         self._decided(said["id"], ToolConfirmation(confirmed=approved, args=said["args"], reason=said["reason"]))
-
-    def _close(self) -> None:
-        """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
-        if self._output and self._in_view:
-            self._in_view = False
-            self._output.update(STUB, raw=True)
 
 
 _WORDS = {"done": "done", "pending": "waits for approval", "cancelled": "stopped", "error": "ended with an error"}

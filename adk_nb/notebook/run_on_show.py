@@ -1,6 +1,6 @@
 """A run as whoever watches it is told of it; this one is watched by nobody and only keeps the events."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from adk_nb import sync
@@ -40,10 +40,13 @@ class RunOnShow:
             self.events.append(event)
 
     def end(self, reply: Reply) -> None:
-        """The run has come to an end, or to a pause."""
+        """The run has come to an end, or to a pause; if nothing of it waits, `close` follows."""
 
-    def decided_elsewhere(self, key: str, decided: ToolConfirmation) -> None:
-        """An approval this run asks for was given or refused in another cell."""
+    def close(self) -> None:
+        """Nothing of it waits for an answer any more."""
+
+    def decided_elsewhere(self, decisions: Mapping[str, ToolConfirmation], *, last: bool) -> None:
+        """Approvals, by id, were given or refused in another cell; `last`: this run asks for no more of them."""
 
     def ask_again(self, key: str, why: str) -> None:
         """An answer by click could not be taken."""

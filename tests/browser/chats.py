@@ -1,0 +1,73 @@
+"""Notebooks with agents that the browser tests talk to: their models answer from a script."""
+
+SETUP = """
+%load_ext adk_nb
+import asyncio, json, pathlib, time
+from adk_nb import tool
+from adk_nb.agents import Agent
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+
+ran = []
+
+def wait_for(name):
+    until = time.monotonic() + 60
+    while not pathlib.Path(name).exists():
+        assert time.monotonic() < until, f"no {name}"
+        time.sleep(0.02)
+
+@tool
+def look(city: str) -> dict:
+    'Looks out of the window.'
+    wait_for("go")
+    return {"city": city, "temp_c": 9}
+
+@tool(confirm=True)
+def refund(order: str, amount: float) -> str:
+    'Pays money back.'
+    ran.append((order, amount))
+    print("paid", amount)
+    return f"paid {amount} for {order}"
+
+@tool(confirm=True)
+def refund_slowly(order: str) -> str:
+    'Pays money back when there is a go.'
+    wait_for("go")
+    return "paid at last"
+
+def told(model):
+    'What a model was last sent of a call.'
+    return model.requests[-1].contents[-1].parts[0].function_response.response
+"""
+PAYING = """
+model = ScriptedLlm(call("refund", order="A17", amount=250.0), "All **settled**.")
+payer = Agent(name="payer", model=model, tools=[refund])
+"""
+"""An agent that wants to pay, and then says that all is settled."""
+ASK = "%chat payer Please pay me back."
+NOTES = "print(json.dumps([ran, told(model)]))"
+SLOW = """
+from adk_nb import types
+from adk_nb.models import BaseLlm, LlmResponse
+
+class Slow(BaseLlm):
+    'Streams a word every 20 ms.'
+    async def generate_content_async(self, llm_request, stream=False):
+        for number in range(3_000):
+            part = types.Part(text=f"word{number} ")
+            yield LlmResponse(content=types.Content(role="model", parts=[part]), partial=True)
+            await asyncio.sleep(0.02)
+
+slow = Agent(name="slow", model=Slow(model="slow"))
+"""
+COUNT = """
+from ipykernel.comm import Comm
+counted, publish = [], Comm.publish_msg
+
+def counting(self, *said, **named):
+    counted.append(said)
+    return publish(self, *said, **named)
+
+Comm.publish_msg = counting
+"""
+"""From here on every message of a widget is counted."""

@@ -1,0 +1,184 @@
+"""Conversations in a real page: asked in a cell, watched, approved by a click, stopped, saved and read again."""
+
+import json
+from typing import Any
+
+import pytest
+from chats import ASK, COUNT, NOTES, PAYING, SETUP, SLOW
+from lab import Lab, Page
+
+pytestmark = pytest.mark.browser
+
+
+def paying(lab: Lab, *more: str, agent: str = PAYING) -> Page:
+    """A page whose third cell waits for an approval; `more` cells come after it."""
+    page = lab.open(lab.write("chat.ipynb", SETUP, agent, ASK, *more))
+    for cell in range(3):
+        page.run_cell(cell)
+    page.wait(".adknb-card")
+    return page
+
+
+def notes(page: Page, cell: int) -> list[Any]:
+    page.run_cell(cell)
+    return json.loads(page.text(cell))
+
+
+def settled(page: Page, cell: int = 2) -> None:
+    """Wait until the reply that came after a click stands in the outputs of the cell that asked."""
+    page.until(lambda: "All settled." in page.text(cell), "the reply in the cell that asked")
+
+
+WATCHER = """
+model = ScriptedLlm(["Let me ", "look.", call("look", city="Oslo")], "It is **9** degrees.")
+watcher = Agent(name="watcher", model=model, tools=[look])
+"""
+
+
+def test_rows_are_seen_before_the_cell_ends_and_its_reply_stays(lab: Lab):
+    page = lab.open(lab.write("chat.ipynb", SETUP, WATCHER, "%chat watcher How warm is Oslo?"))
+    page.run_cell(0)
+    page.run_cell(1)
+
+    page.run_cell(2, wait=False)
+
+    page.until(lambda: len(page.rows()) == 3, "three rows")
+    assert page.running(2)
+    assert page.rows()[:2] == [("you", "How warm is Oslo?"), ("watcher", "Let me look.")]
+    assert "look" in page.rows()[2][1]
+    (lab.folder / "go").touch()
+    page.until(lambda: not page.running(2))
+    page.gone(".adknb-root")
+    assert page.text(2).split("\n")[0] == "It is 9 degrees."
+
+
+def test_a_click_on_approve_runs_the_call_once_and_the_answer_comes_into_the_same_cell(lab: Lab):
+    page = paying(lab, NOTES)
+    assert not page.running(2)
+
+    page.js("const go = document.querySelector('.adknb-go'); go.click(); go.click();")
+    settled(page)
+
+    assert notes(page, 3) == [[["A17", 250.0]], {"result": "paid 250.0 for A17"}]
+    assert page.text(2).count("paid 250.0\n") == 1
+    page.gone(".adknb-root")
+
+
+TWICE = """
+both = [call("refund", order="A17", amount=250.0), call("refund", order="B2", amount=10.0)]
+model = ScriptedLlm(both, "Half **settled**.", "All **settled**.")
+payer = Agent(name="payer", model=model, tools=[refund])
+"""
+
+
+@pytest.mark.parametrize("quickly", [True, False])
+def test_two_cards_are_answered_one_after_the_other(lab: Lab, quickly: bool):
+    page = lab.open(lab.write("chat.ipynb", SETUP, TWICE, ASK, NOTES))
+    for cell in range(3):
+        page.run_cell(cell)
+    page.until(lambda: len(page.all(".adknb-card")) == 2, "both cards")
+
+    if quickly:
+        page.js("document.querySelectorAll('.adknb-go').forEach((go) => go.click())")
+    else:
+        page.button("Approve").click()
+        page.until(lambda: "Half settled." in page.text(2), "the first reply")
+        page.button("Approve").click()
+    settled(page)
+
+    page.gone(".adknb-root")
+    assert notes(page, 3)[0] == [["A17", 250.0], ["B2", 10.0]]
+
+
+def test_the_tool_gets_the_arguments_as_edited(lab: Lab):
+    page = paying(lab, NOTES)
+    page.button("Edit…").click()
+    fields = {label.text.split()[0]: label.get_attribute("for") for label in page.all(".adknb-field-name")}
+
+    page.type(f"#{fields['amount']}", "100")
+    page.button("Approve with these changes").click()
+    settled(page)
+
+    ran, told = notes(page, 3)
+    assert ran == [["A17", 100]]
+    assert told["result"] == "paid 100.0 for A17"
+
+
+def test_the_model_is_told_why_its_call_was_rejected(lab: Lab):
+    page = paying(lab, NOTES)
+
+    page.button("Reject…").click()
+    page.type(".adknb-form input", "too much")
+    page.button("Reject").click()
+    settled(page)
+
+    ran, told = notes(page, 3)
+    assert ran == []
+    assert "too much" in told["error"]
+
+
+def test_an_answer_in_another_cell_closes_the_card_and_a_click_after_it_does_nothing(lab: Lab):
+    slowly = PAYING.replace('"refund", order="A17", amount=250.0', '"refund_slowly", order="A17"')
+    page = paying(
+        lab, "%confirm --yes", "print(len(model.requests))", agent=slowly.replace("[refund]", "[refund_slowly]")
+    )
+
+    page.run_cell(3, wait=False)
+    page.wait(".adknb-card", "approved: in another cell")
+    page.js("document.querySelectorAll('.adknb-card button').forEach((one) => one.click())")
+    (lab.folder / "go").touch()
+
+    page.until(lambda: not page.running(3))
+    assert "All settled." in page.text(3)
+    page.gone(".adknb-root")
+    assert notes(page, 4) == 2
+
+
+def test_stop_ends_a_streaming_answer_and_the_reply_says_so(lab: Lab):
+    page = lab.open(lab.write("chat.ipynb", SETUP, SLOW, "%chat slow go on", "print(json.dumps(_run.status))"))
+    page.run_cell(0)
+    page.run_cell(1)
+    page.run_cell(2, wait=False)
+    page.until(lambda: len(page.rows()) == 2 and "word5 " in page.rows()[1][1], "some words")
+
+    page.button("Stop").click()
+
+    page.until(lambda: not page.running(2))
+    assert "Stopped." in page.text(2)
+    assert notes(page, 3) == "cancelled"
+
+
+def test_ten_thousand_tokens_of_an_answer_arrive_whole_in_at_most_fifty_messages(lab: Lab):
+    talker = (
+        "words = [f'word{number} ' for number in range(10_000)]\n"
+        "talker = Agent(name='talker', model=ScriptedLlm(words + [call('look', city='Oslo')], 'done'), tools=[look])"
+    )
+    page = lab.open(lab.write("chat.ipynb", SETUP, talker, COUNT, "%chat talker Speak.", "print(len(counted))"))
+    for cell in range(3):
+        page.run_cell(cell)
+
+    page.run_cell(3, wait=False)
+
+    script = "const row = document.querySelectorAll('.adknb-row')[1]; return row ? row.innerText : ''"
+    page.until(lambda: "word9999" in page.js(script) and "▌" not in page.js(script), "the last token")
+    assert [word for word in page.js(script).split() if word.startswith("word")] == [f"word{n}" for n in range(10_000)]
+    (lab.folder / "go").touch()
+    page.until(lambda: not page.running(3))
+    assert notes(page, 4) <= 50
+
+
+def test_agents_share_a_session_and_one_waits_for_the_others_approval(lab: Lab):
+    other = "other = Agent(name='other', model=ScriptedLlm('I am the other.'))"
+    page = paying(lab, other, "%chat other And you?", "%chat other And you?", "%trace", NOTES)
+    page.run_cell(3)
+
+    page.run_cell(4, allow_errors=True)
+    assert "1 approval is open (refund)" in page.text(4)
+    page.button("Approve").click()
+    settled(page)
+    page.run_cell(5)
+
+    assert page.text(5).startswith("I am the other.")
+    page.run_cell(6)
+    trace = page.text(6)
+    assert [word in trace for word in ("payer", "other", "Please pay me back.", "And you?")] == [True] * 4
