@@ -4,6 +4,7 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable
+from types import AsyncGeneratorType
 from typing import Any, cast, overload
 
 from pydantic import BaseModel, ValidationError
@@ -89,7 +90,7 @@ class FunctionTool(BaseTool):
         if self._is_async:
             return await self.func(*positional, **given)
         answer = await sync.blocking(functools.partial(self._called, *positional, **given), thread=self.thread)
-        if inspect.isasyncgen(answer):
+        if type(answer) is AsyncGeneratorType:
             return await adrained(cast(Any, answer))
         return await answer if _can_be_awaited(answer) else answer
 

@@ -63,7 +63,7 @@ def _frame(frame: Any) -> Any:
     columns = [*(_index_name(name, at, len(index)) for at, name in enumerate(index)), *frame.columns]
     count = len(frame)
     head = frame.head(max(1, min(count, MAX_CELLS // max(1, len(columns)))))
-    rows = [[*labels, *cells] for labels, cells in zip(_labels(head.index, len(index)), _cells(head), strict=True)]
+    rows = [[*labels, *cells] for labels, cells in zip(_labels(head, bool(index)), _cells(head), strict=True)]
     unique = len({str(one) for one in columns}) == len(columns)
     told: list[Any] = [dict(zip(columns, row, strict=True)) for row in rows] if unique else rows
     if unique and len(head) == count:
@@ -80,10 +80,10 @@ def _index_name(name: Any, at: int, levels: int) -> Any:
     return name if name is not None else "index" if levels == 1 else f"level_{at}"
 
 
-def _labels(index: Any, levels: int) -> Iterable[Iterable[Any]]:
-    if levels == 0:
-        return [()] * len(index)
-    return index if levels > 1 else ([label] for label in index)
+def _labels(frame: Any, told: bool) -> Iterable[Iterable[Any]]:
+    if not told:
+        return [()] * len(frame)
+    return frame.index if hasattr(frame.index, "levels") else ([label] for label in frame.index)
 
 
 def _cells(frame: Any) -> Iterable[tuple[Any, ...]]:

@@ -115,10 +115,11 @@ def _plain(value: Any, walk: _Walk) -> Any:
     if kind is int and value.bit_length() <= _MAX_INT_BITS:
         walk.left -= 1 + value.bit_length() // 4
         return value
-    walk.left -= 2
     if value is None or kind is bool:
+        walk.left -= 4
         return value
     if kind is float:
+        walk.left -= 3
         return value if math.isfinite(value) else _odd_float(value)
     if walk.left <= 0:
         return None
@@ -151,6 +152,7 @@ def _odd_float(value: float) -> str:
 
 def _object(value: Mapping[Any, Any], walk: _Walk) -> dict[str, Any]:
     made: dict[str, Any] = {}
+    walk.left -= 2
     for key, one in value.items():
         if walk.left <= 0:
             break
@@ -169,6 +171,7 @@ def _key(key: Any, walk: _Walk) -> str:
 
 def _items(values: Iterable[Any], walk: _Walk) -> list[Any]:
     made: list[Any] = []
+    walk.left -= 2
     for one in values:
         if walk.left <= 0:
             break

@@ -292,7 +292,7 @@ def test_a_type_that_cannot_be_resolved_leaves_the_others_told(caplog: pytest.Lo
 
 
 @pytest.mark.parametrize(
-    "hint", [ToolContext, Union[int, ToolContext], ToolContext | None, "ToolContext", "adk.ToolContext | None"], ids=str
+    "hint", [ToolContext, int | ToolContext, ToolContext | None, "ToolContext", "adk.ToolContext | None"], ids=str
 )
 def test_the_context_parameter_is_found_by_its_annotation(hint: Any):
     def f(x: int, ctx=None): ...
