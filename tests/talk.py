@@ -4,10 +4,15 @@ from contextlib import aclosing
 from typing import Any
 
 from adk_nb import sync, types
-from adk_nb.agents import BaseAgent, RunConfig
+from adk_nb.agents import BaseAgent, LlmAgent, RunConfig
 from adk_nb.events import Event
+from adk_nb.models import ScriptedLlm
 from adk_nb.runners import InMemoryRunner
 from adk_nb.sessions import Session
+
+WHERE = {"user_id": "u", "session_id": "s"}
+SECONDS = 5
+"""The longest a test waits for what should have happened."""
 
 
 class Talk:
@@ -99,3 +104,26 @@ def said(part: types.Part) -> str:
 def sent(contents: list[types.Content]) -> list[tuple[str, str]]:
     """What a model was sent: role and words of each content."""
     return [(content.role or "", "; ".join(said(part) for part in content.parts or [])) for content in contents]
+
+
+def look() -> str:
+    """Looks."""
+    return "seen"
+
+
+def boom() -> str:
+    """Fails."""
+    raise ValueError("bad")
+
+
+def guide(*answers: Any, **fields: Any) -> LlmAgent:
+    return LlmAgent(name="guide", model=ScriptedLlm(*answers), **fields)
+
+
+def requests(agent: LlmAgent) -> list[list[tuple[str, str]]]:
+    assert isinstance(agent.model, ScriptedLlm)
+    return [sent(request.contents) for request in agent.model.requests]
+
+
+def authors(talk: Talk) -> list[str]:
+    return [event.author for event in talk.stored().events]
