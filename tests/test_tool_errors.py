@@ -1,4 +1,4 @@
-"""Calls that go wrong: the model hears what happened, in the order of its calls, and the run goes on or ends as it is told."""
+"""Calls that go wrong: the model hears what happened, in call order, and the run goes on, or ends if told to."""
 
 import asyncio
 import threading

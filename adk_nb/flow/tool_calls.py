@@ -235,9 +235,9 @@ async def _no_such(
 
 def _unknown(name: str, tools: Tools) -> str:
     near = closest(name, tools)
-    hint = f"; did you mean {near}()?" if near else ""
+    hint = f"; did you mean {near}()?" if near else "."
     known = ", ".join(tools) or "none"
-    return f"{name:.100}() was not called: there is no such tool{hint}. The tools you can call are: {known}."
+    return f"{name:.100}() was not called: there is no such tool{hint} The tools you can call are: {known}."
 
 
 def _hooks(ctx: InvocationContext, spec: LlmSpec, name: str) -> list[Hook]:

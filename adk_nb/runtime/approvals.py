@@ -105,7 +105,7 @@ def pending(events: Iterable[Event]) -> list[Pending]:
             else:
                 called[call.id or ""] = call.name
         for response in event.get_function_responses():
-            if not (_by_a_model(event) or is_placeholder(event, response)):
+            if _settles(event, response):
                 waiting.pop(response.id or "", None)
     return list(waiting.values())
 
@@ -120,9 +120,10 @@ def _pending(request: types.FunctionCall, author: str) -> Pending | None:
     return Pending(id=request.id or "", call=call, hint=hint, payload=told.get("payload"), author=author)
 
 
-def _by_a_model(event: Event) -> bool:
-    """True for what a model said; a result that it wrote into its own answer is none."""
-    return event.content is not None and event.content.role == "model"
+def _settles(event: Event, response: types.FunctionResponse) -> bool:
+    """True for a call's result. An answer is none yet, nor is what a model wrote into its own words."""
+    by_a_model = event.content is not None and event.content.role == "model"
+    return not (by_a_model or response.name == REQUEST or is_placeholder(event, response))
 
 
 def is_placeholder(event: Event, response: types.FunctionResponse) -> bool:

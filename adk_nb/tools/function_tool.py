@@ -14,9 +14,8 @@ from adk_nb import sync, types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import ToolContext
-from adk_nb.runtime.hooks import takes
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.schema import signature_of
+from adk_nb.tools.schema import context_parameter, signature_of
 from adk_nb.tools.tool_result import LAZY, adrained, drained
 
 logger = logging.getLogger(__name__)
@@ -25,7 +24,7 @@ _TOLD = 5
 """Wrong arguments that the model is told of in one answer."""
 
 Decides = bool | Callable[..., Any]
-"""True: always ask. A callable gets the tool's arguments and says whether to ask."""
+"""True: always ask. A callable gets those of the tool's arguments that it names, and says whether to ask."""
 
 
 class FunctionTool(BaseTool):
@@ -77,8 +76,10 @@ class FunctionTool(BaseTool):
         if isinstance(given, str):
             return None  # wrong arguments go back to the model; nothing will run
         if callable(asks):
-            given = given if takes(asks, given) else {key: given[key] for key in given if key != self._context_name}
-            asks = asks(**given)
+            given.pop(self._context_name or "", None)
+            if context := context_parameter(asks):
+                given[context] = tool_context
+            asks = asks(**_named(asks, given))
             asks = await asks if _can_be_awaited(asks) else asks
         return ToolConfirmation() if asks else None
 
@@ -205,6 +206,13 @@ def _told(name: str, error: ValidationError) -> str:
     if len(wrong) > _TOLD:
         wrong[_TOLD:] = [f"and {len(wrong) - _TOLD} more"]
     return f"{name}() was not called: wrong arguments: {'; '.join(wrong)}. Call it again with arguments that fit."
+
+
+def _named(func: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+    """What of `given` the function has a name for."""
+    parameters = inspect.signature(func).parameters
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    return {key: one for key, one in given.items() if takes_any or key in parameters}
 
 
 def _can_be_awaited(answer: Any) -> bool:

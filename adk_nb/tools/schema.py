@@ -114,6 +114,13 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
     )
 
 
+def context_parameter(func: Callable[..., Any]) -> str | None:
+    """The parameter of `func` that takes a Context, told by its name or its type."""
+    hints = _hints(func)
+    found = (one.name for one in _parameters(func, "") if _is_context(one.name, hints.get(one.name, one.annotation)))
+    return next(found, None)
+
+
 def _parameters(func: Callable[..., Any], name: str) -> list[inspect.Parameter]:
     """What is still open: what a partial has filled in by name is its author's, not the model's."""
     filled: Any = cast(Any, func).keywords if isinstance(func, functools.partial) else ()
