@@ -12,6 +12,7 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb import sync
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.render import bundle
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.rows import RunRows
 from adk_nb.notebook.run_on_show import Decided, RunOnShow, SchemaOf
@@ -44,6 +45,7 @@ class LiveRun(RunOnShow):
         self._schema_of = schema_of
         self._rows: RunRows | None = None
         self._cards: set[str] = set()
+        self._history: list[Event] = []
         self._view = LiveView(title=agent)
         self._cell = contextvars.copy_context()
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
@@ -57,6 +59,7 @@ class LiveRun(RunOnShow):
     def begin(self, session: Session | None, stop: Callable[[], None], decided: Decided) -> None:
         super().begin(session, stop, decided)
         self._stop, self._decided = stop, decided
+        self._history = session.events if session else []
         if self._rows is None:
             state, history = (session.state, session.events) if session else ({}, [])
             self._rows = RunRows(schema_of=self._schema_of, state=state, history=history)
@@ -76,7 +79,7 @@ class LiveRun(RunOnShow):
         self._view.push({"op": "status", "status": reply.status, "text": _WORDS[reply.status]})
         self._view.close_run()
         if self.resumed:  # the cell has its result already: what came after a click is shown under it
-            display(reply)
+            display(bundle(reply, history=self._history), raw=True)
 
     def close(self) -> None:
         """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""

@@ -1,5 +1,7 @@
 """Notebooks with agents that the browser tests talk to: their models answer from a script."""
 
+import json
+
 SETUP = """
 %load_ext adk_nb
 import asyncio, json, pathlib, time
@@ -71,3 +73,46 @@ def counting(self, *said, **named):
 Comm.publish_msg = counting
 """
 """From here on every message of a widget is counted."""
+HOSTILE = (
+    "<img src=x onerror=alert(1)> </script><script>alert(2)</script> [x](javascript:alert(3)) "
+    "\x1b[31mred\x1b[0m \x1b]8;;javascript:alert(4)\x07link\x1b]8;;\x07 $\\href{javascript:alert(5)}{x}$ \"'`"
+)
+
+
+def hostile_cells() -> list[str]:
+    """A conversation in which everybody says nothing but `HOSTILE`; the last cell ends with a card."""
+    return [
+        f"H = json.loads({json.dumps(HOSTILE)!r})",
+        """
+from adk_nb.tools import FunctionTool, ToolContext
+
+def echo(said: dict, tool_context: ToolContext) -> dict:
+    tool_context.state[H] = {H: [H]}
+    return {H: [said, H]}
+
+def fail(said: str) -> str:
+    raise ValueError(H)
+
+def careful(said: str, tool_context: ToolContext) -> str:
+    if tool_context.tool_confirmation is None:
+        tool_context.request_confirmation(hint=H, payload={H: H})
+        return H
+    raise ValueError(H)
+
+echo, fail = FunctionTool(echo, name=H, description=H), FunctionTool(fail, description=H)
+tools = [echo, fail, careful]
+calls = [call(H, said={H: H}), call("fail", said=H), call("<b onclick=alert(1)>", said=H), call("careful", said=H)]
+calls = [H + " ", H] + calls
+talker = Agent(name="talker", description=H, instruction="x", model=ScriptedLlm(calls[:2] + calls[2:5], H), tools=tools)
+raiser = Agent(name="raiser", model=ScriptedLlm(RuntimeError(H)))
+asker = Agent(name="asker", model=ScriptedLlm(calls[:2] + calls[5:], H), tools=tools)
+""",
+        f"%%chat --raw talker\n{HOSTILE}",
+        f"%%chat --raw raiser\n{HOSTILE}",
+        "%tools",
+        "%tools --schema fail",
+        "%agents",
+        "%trace",
+        "%state",
+        f"%%chat --raw asker\n{HOSTILE}",
+    ]

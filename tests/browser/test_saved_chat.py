@@ -1,0 +1,117 @@
+"""What is left of a conversation: after a reload, after the kernel, and of words that want to be more than words."""
+
+import json
+
+import pytest
+from chats import ASK, NOTES, PAYING, SETUP, hostile_cells
+from hostile import assert_harmless, assert_nothing_unseen
+from lab import Lab, Page
+from nbconvert import HTMLExporter
+
+pytestmark = pytest.mark.browser
+
+
+def run(page: Page, *cells: int) -> None:
+    for cell in cells:
+        page.run_cell(cell)
+
+
+def without_its_kernel(page: Page) -> None:
+    """Save, restart the kernel, and load the page again."""
+    page.save()
+    page.js("await panel.sessionContext.session.kernel.restart()")
+    page.reload()
+
+
+def test_replies_are_read_after_a_reload_without_their_kernel(lab: Lab):
+    talker = "talker = Agent(name='talker', model=ScriptedLlm('It is **this**.'))"
+    page = lab.open(lab.write("chat.ipynb", SETUP, talker, "%chat talker What is it?", PAYING, ASK))
+    run(page, 0, 1, 2, 3, 4)
+    page.wait(".adknb-card")
+
+    without_its_kernel(page)
+
+    page.until(lambda: page.text(2).startswith("It is this."), "the saved reply")
+    assert "widget" not in page.text(2)
+    assert page.js("return panel.content.widgets[2].node.querySelectorAll('strong').length") == 1
+    page.until(lambda: "Waits for approval:" in page.text(4), "the saved reply that waits")
+    assert 'refund(order="A17", amount=250.0)' in page.text(4)
+    saved = [output.data for output in page.saved().cells[2].outputs]
+    assert [sorted(data) for data in saved] == [
+        ["text/html", "text/plain"],
+        ["text/html", "text/markdown", "text/plain"],
+    ]
+
+
+def test_a_card_still_works_after_a_reload(lab: Lab):
+    page = lab.open(lab.write("chat.ipynb", SETUP, PAYING, ASK, NOTES))
+    run(page, 0, 1, 2)
+    page.wait(".adknb-card")
+
+    page.reload()
+
+    page.button("Approve").click()
+    page.wait(".adknb-card", "approved")
+    page.until(lambda: ("payer", "All settled.") in page.rows(), "the reply")
+    run(page, 3)
+    assert json.loads(page.text(3))[0] == [["A17", 250.0]]
+
+
+DEAD = """
+    const dead = ["SCRIPT", "IMG", "IFRAME", "OBJECT", "EMBED", "FORM", "BASE", "META"];
+    return [...root.querySelectorAll("*")].filter((node) => dead.includes(node.tagName)
+        || [...node.attributes].some((one) => /^on/i.test(one.name) || /^\\s*javascript:/i.test(one.value)))
+        .map((node) => node.outerHTML)
+"""
+IN_OUTPUTS = f"""
+    const outputs = [...document.querySelectorAll(".jp-OutputArea-output")];
+    return outputs.flatMap((root) => {{ {DEAD} }});
+"""
+
+
+def assert_nothing_acts(page: Page) -> None:
+    page.js("for (const one of document.querySelectorAll('details')) one.open = true;")
+    page.js(
+        "for (const link of document.querySelectorAll('.jp-OutputArea-output a')) { link.target = ''; link.click(); }"
+    )
+    assert page.js(IN_OUTPUTS) == []
+    assert page.alerts() == []
+
+
+def test_hostile_words_stay_words_live_saved_and_exported(lab: Lab):
+    page = lab.open(lab.write("hostile.ipynb", SETUP, *hostile_cells()))
+    last = len(hostile_cells())
+    run(page, *range(last + 1))
+    page.wait(".adknb-card")
+    for more in page.all(".adknb-row button"):
+        more.click()
+    page.button("Edit…").click()
+    page.wait(".adknb-form")
+    page.screenshot("chat-hostile")
+    assert_nothing_acts(page)
+    assert "<img src=x onerror=alert(1)>" in page.text(last)
+    page.button("Back").click()
+    page.button("Approve").click()
+    page.until(lambda: page.text(last).count("3 events") == 2, "the reply")
+    assert_nothing_acts(page)
+    assert "ValueError" in page.text(last)
+
+    notebook = page.saved()
+    told = [output.data for cell in notebook.cells for output in cell.outputs if "data" in output]
+    for data in told:
+        assert_harmless(data.get("text/html", ""))
+        assert_nothing_unseen(data["text/plain"])
+    assert sum("alert(1)" in data.get("text/html", "") for data in told) >= 7
+    without_its_kernel(page)
+    page.until(lambda: page.text(last).count("3 events") == 2, "the saved replies")
+    assert_nothing_acts(page)
+
+    for cell in notebook.cells:
+        cell.source = ""  # what the author of a notebook writes is his own affair
+    exported, _ = HTMLExporter(mathjax_url="", require_js_url="").from_notebook_node(notebook)
+    path = lab.folder / "hostile.html"
+    path.write_text(exported)
+    lab.browser.get(path.as_uri())
+    assert lab.browser.execute_script("return document.body.innerText.includes('<img src=x onerror=alert(1)>')")
+    assert lab.browser.execute_script(IN_OUTPUTS) == []
+    assert lab.browser.execute_script("return window.alerts") == []
