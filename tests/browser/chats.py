@@ -63,14 +63,14 @@ class Slow(BaseLlm):
 slow = Agent(name="slow", model=Slow(model="slow"))
 """
 COUNT = """
-from ipykernel.comm import Comm
-counted, publish = [], Comm.publish_msg
+from ipykernel.comm.comm import BaseComm
+counted, publish = [], BaseComm.publish_msg
 
 def counting(self, *said, **named):
     counted.append(said)
     return publish(self, *said, **named)
 
-Comm.publish_msg = counting
+BaseComm.publish_msg = counting
 """
 """From here on every message of a widget is counted."""
 HOSTILE = (
