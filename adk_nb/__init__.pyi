@@ -1,5 +1,6 @@
 from typing import Any
 
+from adk_nb import types as types
 from adk_nb.agents.llm_agent import Agent as Agent
 from adk_nb.agents.llm_agent import LlmAgent as LlmAgent
 from adk_nb.events.event import Event as Event
@@ -12,7 +13,6 @@ from adk_nb.runtime.run_config import RunConfig as RunConfig
 from adk_nb.runtime.run_config import StreamingMode as StreamingMode
 from adk_nb.sync import run as run
 from adk_nb.tools.function_tool import tool as tool
-from adk_nb import types as types
 
 __version__: str
 
