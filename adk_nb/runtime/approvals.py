@@ -100,8 +100,7 @@ def pending(events: Iterable[Event]) -> list[Pending]:
             if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):
                 asked = _pending(call, event.author)
                 if asked and called.get(key := asked.call.id or "", asked.call.name) == asked.call.name:
-                    waiting.pop(key, None)  # asked again: the newest stands, and stands last
-                    waiting[key] = asked
+                    waiting[key] = asked  # asked again, the newest request stands
             else:
                 called[call.id or ""] = call.name
         for response in event.get_function_responses():
