@@ -28,13 +28,13 @@ __getattr__, __dir__ = face(
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext adk_nb` calls this."""
-    from adk_nb.notebook.magics import load_ipython_extension as load  # noqa: PLC0415  # the one door to IPython
+    from adk_nb.notebook.magics.extension import load_ipython_extension as load  # noqa: PLC0415  # the one door to IPython
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """`%unload_ext adk_nb` calls this."""
-    from adk_nb.notebook.magics import unload_ipython_extension as unload  # noqa: PLC0415  # as above
+    from adk_nb.notebook.magics.extension import unload_ipython_extension as unload  # noqa: PLC0415  # as above
 
     unload(shell)

@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from adk_nb.notebook.safe_html import ATTRIBUTES, STYLES, TAGS
+from adk_nb.notebook.view.safe_html import ATTRIBUTES, STYLES, TAGS
 
 PAYLOADS = [
     "<img src=x onerror=alert(1)>",

@@ -14,9 +14,9 @@ from adk_nb.errors import InputError, PendingError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.display import Mode, show_run
 from adk_nb.notebook.reply import Reply, Status, answer_in
-from adk_nb.notebook.run_on_show import RunOnShow
+from adk_nb.notebook.view.display import Mode, show_run
+from adk_nb.notebook.view.run_on_show import RunOnShow
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.render import bundle
+from adk_nb.notebook.view.render import bundle
 from adk_nb.runtime.approvals import Pending
 from adk_nb.sessions.state import State
 

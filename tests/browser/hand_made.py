@@ -7,7 +7,7 @@ from lab import Lab, Page
 
 SETUP = """
 import json, pathlib, threading, time
-from adk_nb.notebook.widget import LiveView
+from adk_nb.notebook.view.widget import LiveView
 
 answers, counted = [], []
 view = LiveView(title="weather ─ session main")

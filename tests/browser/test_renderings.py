@@ -6,8 +6,8 @@ import pytest
 from hostile import PAYLOADS
 from lab import Lab
 
-from adk_nb.notebook.markdown import markdown_safe, to_html
-from adk_nb.notebook.render import table
+from adk_nb.notebook.view.markdown import markdown_safe, to_html
+from adk_nb.notebook.view.render import table
 
 pytestmark = pytest.mark.browser
 

@@ -11,8 +11,8 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from adk_nb.notebook.config import DEFAULT_MODEL
-from adk_nb.notebook.magics import unload_ipython_extension
+from adk_nb.notebook.magics.config import DEFAULT_MODEL
+from adk_nb.notebook.magics.extension import unload_ipython_extension
 
 
 @dataclass

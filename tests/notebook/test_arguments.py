@@ -3,8 +3,8 @@
 import pytest
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.arguments import Grammar
-from adk_nb.notebook.grammar import AGENT, CHAT, CONFIRM, GRAMMARS, TOOL
+from adk_nb.notebook.magics.arguments import Grammar
+from adk_nb.notebook.magics.grammar import AGENT, CHAT, CONFIRM, GRAMMARS, TOOL
 
 
 def leads(word: str) -> bool:

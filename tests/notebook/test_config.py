@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 
-from adk_nb.notebook.config import DEFAULT_MODEL
+from adk_nb.notebook.magics.config import DEFAULT_MODEL
 from tests.notebook.conftest import Shell
 
 TWICE = """import asyncio

@@ -10,8 +10,8 @@ from nbformat import v4
 from turns import Shown, Talk
 
 from adk_nb.models.scripted_llm import call
-from adk_nb.notebook.plain_text import cleaned
-from adk_nb.notebook.render import bundle, event_table, table
+from adk_nb.notebook.view.plain_text import cleaned
+from adk_nb.notebook.view.render import bundle, event_table, table
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
 

@@ -10,8 +10,8 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_llm import call
-from adk_nb.notebook.rows import RunRows, rows_of
-from adk_nb.notebook.view_state import ViewState
+from adk_nb.notebook.view.rows import RunRows, rows_of
+from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
 

@@ -1,4 +1,4 @@
-from adk_nb.notebook.view_state import MAX_ROWS, ViewState
+from adk_nb.notebook.view.view_state import MAX_ROWS, ViewState
 
 
 def told(*ops):

@@ -6,7 +6,7 @@ import comm
 import pytest
 from comm.base_comm import BaseComm
 
-from adk_nb.notebook.widget import STUB, VIEW_MIME, LiveView
+from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
 
 WAIT = 5.0
 

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from IPython.core.completer import CompletionContext, SimpleCompletion
 
-from adk_nb.notebook.arguments import Grammar, Option
-from adk_nb.notebook.grammar import GRAMMARS
+from adk_nb.notebook.magics.arguments import Grammar, Option
+from adk_nb.notebook.magics.grammar import GRAMMARS
 
 _ID = "adk_nb"
 _NAMES = "|".join(GRAMMARS)

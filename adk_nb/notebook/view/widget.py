@@ -13,7 +13,7 @@ from typing import Any, cast
 import anywidget
 import traitlets
 
-from adk_nb.notebook.view_state import Json, ViewState, card_is_open, is_op
+from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 
 logger = logging.getLogger(__name__)
 

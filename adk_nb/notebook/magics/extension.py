@@ -12,12 +12,12 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 import adk_nb
 from adk_nb.errors import InputError
 from adk_nb.lazy import face
-from adk_nb.notebook import completion, lines
-from adk_nb.notebook.addressee import first_word_names
-from adk_nb.notebook.arguments import Grammar
-from adk_nb.notebook.config import AdkNb, hint_at_nesting
-from adk_nb.notebook.grammar import AGENT, AGENTS, CHAT, CONFIRM, STATE, TOOL, TOOLS, TRACE
-from adk_nb.notebook.place import is_being_tested
+from adk_nb.notebook.magics import completion, lines
+from adk_nb.notebook.magics.addressee import first_word_names
+from adk_nb.notebook.magics.arguments import Grammar
+from adk_nb.notebook.magics.config import AdkNb, hint_at_nesting
+from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, STATE, TOOL, TOOLS, TRACE
+from adk_nb.notebook.magics.place import is_being_tested
 
 _KEPT = "adk_nb"
 """The attribute of the shell that holds its notebook: one for each shell, and it outlives %reload_ext."""
@@ -26,13 +26,13 @@ _KEPT = "adk_nb"
 _late, _ = face(
     __name__,
     {
-        "AgentDefinition": "adk_nb.notebook.definitions",
-        "Notebook": "adk_nb.notebook.notebook",
-        "known_names": "adk_nb.notebook.known_names",
-        "reports": "adk_nb.notebook.reports",
-        "session_keys": "adk_nb.notebook.session_keys",
-        "tool_cell": "adk_nb.notebook.tool_cell",
-        "turns": "adk_nb.notebook.turns",
+        "AgentDefinition": "adk_nb.notebook.cells.definitions",
+        "Notebook": "adk_nb.notebook.cells.notebook",
+        "known_names": "adk_nb.notebook.magics.known_names",
+        "reports": "adk_nb.notebook.magics.reports",
+        "session_keys": "adk_nb.notebook.magics.session_keys",
+        "tool_cell": "adk_nb.notebook.cells.tool_cell",
+        "turns": "adk_nb.notebook.magics.turns",
     },
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from IPython.core.inputtransformer2 import EscapedCommand, MagicAssign
 
-from adk_nb.notebook.grammar import GRAMMARS
+from adk_nb.notebook.magics.grammar import GRAMMARS
 
 _WITH_TEXT = ("chat", "confirm", "state")
 _BEFORE_ALL = -1

@@ -9,12 +9,12 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry, default_model
-from adk_nb.notebook.cell_agent import CellAgent
+from adk_nb.notebook.cells.cell_agent import CellAgent
+from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition
+from adk_nb.notebook.cells.session_store import APP, USER, SessionStore
+from adk_nb.notebook.cells.templates import Template, read
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.definitions import AgentDefinition, ToolDefinition
-from adk_nb.notebook.display import Mode
-from adk_nb.notebook.session_store import APP, USER, SessionStore
-from adk_nb.notebook.templates import Template, read
+from adk_nb.notebook.view.display import Mode
 from adk_nb.tools.base_tool import BaseTool
 
 RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.markdown import markdown_cell, markdown_safe, to_html
-from adk_nb.notebook.plain_text import arguments_text, call_text, cleaned, one_line, shortened
-from adk_nb.notebook.rows import rows_of
-from adk_nb.notebook.safe_html import Html, code, element, words_of
-from adk_nb.notebook.state_changes import change_text
-from adk_nb.notebook.view_state import MAX_ROWS, Json
+from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
+from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
+from adk_nb.notebook.view.rows import rows_of
+from adk_nb.notebook.view.safe_html import Html, code, element, words_of
+from adk_nb.notebook.view.state_changes import change_text
+from adk_nb.notebook.view.view_state import MAX_ROWS, Json
 from adk_nb.runtime.approvals import Pending
 
 Bundle = dict[str, str]

@@ -8,8 +8,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from adk_nb.notebook.plain_text import cleaned
-from adk_nb.notebook.safe_html import ATTRIBUTES, LINK_REL, TAGS, Html, code, element, escaped, is_safe_link
+from adk_nb.notebook.view.plain_text import cleaned
+from adk_nb.notebook.view.safe_html import ATTRIBUTES, LINK_REL, TAGS, Html, code, element, escaped, is_safe_link
 
 MAX_RENDERED = 32_000
 """Characters; a longer text is shown as it was written."""

@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 from pydantic import PrivateAttr
 
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.notebook.templates import Template
+from adk_nb.notebook.cells.templates import Template
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.tools.base_tool import BaseTool
 

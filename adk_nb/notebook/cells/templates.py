@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adk_nb.errors import InputError, StateKeyError, closest
-from adk_nb.notebook.inserted import as_text, is_secret
+from adk_nb.notebook.cells.inserted import as_text, is_secret
 
 _STEP = r"(?:\.[^\W\d]\w*|\[-?\d+\]|\['[^'\n\]]*'\]|\[\"[^\"\n\]]*\"\])"
 _SPAN = re.compile(

@@ -11,13 +11,13 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import default_model
-from adk_nb.notebook.notebook import Notebook
-from adk_nb.notebook.render import event_table, table
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.rows import rows_of
-from adk_nb.notebook.shown import Shown, said
-from adk_nb.notebook.state_changes import change_text
-from adk_nb.notebook.view_state import Json
+from adk_nb.notebook.view.render import event_table, table
+from adk_nb.notebook.view.rows import rows_of
+from adk_nb.notebook.view.state_changes import change_text
+from adk_nb.notebook.view.view_state import Json
 from adk_nb.runtime.approvals import pending
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool

@@ -12,11 +12,11 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb import sync
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.render import bundle
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.rows import RunRows
-from adk_nb.notebook.run_on_show import Decided, RunOnShow, SchemaOf
-from adk_nb.notebook.widget import STUB, VIEW_MIME, LiveView
+from adk_nb.notebook.view.render import bundle
+from adk_nb.notebook.view.rows import RunRows
+from adk_nb.notebook.view.run_on_show import Decided, RunOnShow, SchemaOf
+from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
 from adk_nb.sessions.session import Session
 
 Mode = Literal["auto", "static", "off"]

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from adk_nb.errors import InputError, PendingError, closest
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.cells.templates import read
 from adk_nb.notebook.chat import Chat, Decisions
-from adk_nb.notebook.display import Mode
-from adk_nb.notebook.notebook import Notebook
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.templates import read
+from adk_nb.notebook.view.display import Mode
 from adk_nb.runtime.approvals import Pending, pending
 from adk_nb.tools.function_tool import FunctionTool
 

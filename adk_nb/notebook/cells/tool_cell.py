@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from adk_nb.errors import ConfigurationError, InputError, closest
-from adk_nb.notebook.definitions import digest_of_tool
-from adk_nb.notebook.notebook import Notebook
+from adk_nb.notebook.cells.definitions import digest_of_tool
+from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.schema import signature_of

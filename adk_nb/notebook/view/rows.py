@@ -7,11 +7,11 @@ from typing import Any
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook import event_words
-from adk_nb.notebook.markdown import to_html
-from adk_nb.notebook.plain_text import LONG, arguments_text, cleaned, json_text, one_line, shortened
-from adk_nb.notebook.state_changes import ShownState
-from adk_nb.notebook.view_state import Json, ViewState
+from adk_nb.notebook.view import event_words
+from adk_nb.notebook.view.markdown import to_html
+from adk_nb.notebook.view.plain_text import LONG, arguments_text, cleaned, json_text, one_line, shortened
+from adk_nb.notebook.view.state_changes import ShownState
+from adk_nb.notebook.view.view_state import Json, ViewState
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
 

@@ -1,6 +1,6 @@
 """What may stand on the line of each magic: names, options, examples. Help and completion are made from it."""
 
-from adk_nb.notebook.arguments import Grammar, Option, Word, always_or_never, names_in, whole_number
+from adk_nb.notebook.magics.arguments import Grammar, Option, Word, always_or_never, names_in, whole_number
 
 _SESSION = Option(name="session", short="s", value="NAME", help="another session than the current one", names="session")
 _ANSWERS = [

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.notebook.notebook import Notebook
+from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.runtime.approvals import pending
 from adk_nb.tools.base_tool import BaseTool
 

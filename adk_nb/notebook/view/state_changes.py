@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from adk_nb.events.event_actions import DELETED
-from adk_nb.notebook.plain_text import json_text, one_line, shortened
-from adk_nb.notebook.view_state import Json
+from adk_nb.notebook.view.plain_text import json_text, one_line, shortened
+from adk_nb.notebook.view.view_state import Json
 from adk_nb.sessions.state import State
 
 

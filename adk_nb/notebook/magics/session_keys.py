@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from adk_nb.errors import InputError
-from adk_nb.notebook import reports
-from adk_nb.notebook.notebook import Notebook
-from adk_nb.notebook.shown import said
-from adk_nb.notebook.turns import json_or_text
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.magics import reports
+from adk_nb.notebook.magics.shown import said
+from adk_nb.notebook.magics.turns import json_or_text
 
 _KEY = re.compile(r"(?:(?:app|user):)?[^\W\d]\w*")
 

@@ -1,0 +1,1 @@
+"""What a reader types: the magics, their parser, completion and settings."""

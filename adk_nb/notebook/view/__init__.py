@@ -1,0 +1,1 @@
+"""What a reader sees: a run as rows, live and saved, from escaped text only."""
