@@ -2,7 +2,7 @@
 
 import asyncio
 import traceback
-from collections.abc import Coroutine, Iterator, MutableMapping
+from collections.abc import Callable, Coroutine, Iterator, MutableMapping
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -60,6 +60,8 @@ class Chat:
         self.show: Mode = show
         self._service = session_service or InMemorySessionService()
         self._runner = Runner(app_name=app_name, agent=agent, session_service=self._service, auto_create_session=True)
+        self.on_reply: Callable[[Reply], None] | None = None
+        """Called with the reply of each turn, also of one that a click on a card let go on."""
         self._task: asyncio.Task[Any] | None = None
         self._stopped = False
         """The turn under way was stopped by `stop()`."""
@@ -242,6 +244,7 @@ class Chat:
             question=shown.question,
             agent=shown.agent,
             events=events,
+            history=before if shown.question is None or shown.resumed else [],
             text=answer_in(events),
             status="pending" if waiting and status == "done" else status,
             pending=waiting,
@@ -249,6 +252,8 @@ class Chat:
             notice=shown.notice,
         )
         self._waiting = {one.id: self._waiting.get(one.id, shown) for one in waiting}
+        if self.on_reply:
+            self.on_reply(reply)
         shown.end(reply)
         self._close_answered(shown)
         return reply

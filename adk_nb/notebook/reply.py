@@ -41,6 +41,8 @@ class Reply:
     agent: str
     events: list[Event] = field(repr=False)
     """Of this turn, oldest first, the user's included."""
+    history: list[Event] = field(default_factory=list[Event], repr=False)
+    """The session before this turn, where the turn answers an approval and goes on with a call made there."""
     text: str
     """The words of the answer; empty if there is none yet."""
     status: Status
@@ -64,10 +66,10 @@ class Reply:
         return usage_of(self.events)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return bundle(self)
+        return bundle(self, history=self.history)
 
     def __str__(self) -> str:
-        return bundle(self)["text/plain"]
+        return self._repr_mimebundle_()["text/plain"]
 
 
 def usage_of(events: Iterable[Event]) -> Usage:

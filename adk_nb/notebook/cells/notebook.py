@@ -201,6 +201,7 @@ class Notebook:
             self._chats[key] = Chat(
                 agent, session=key[1], user_id=USER, app_name=APP, session_service=self.sessions.service
             )
+            self._chats[key].on_reply = lambda reply: self.variables.update(_run=reply)
         chat = self._chats[key]
         if chat.agent is not agent:
             chat.agent = agent

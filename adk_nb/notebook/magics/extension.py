@@ -17,7 +17,7 @@ from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.arguments import Grammar
 from adk_nb.notebook.magics.config import AdkNb, hint_at_nesting
 from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, STATE, TOOL, TOOLS, TRACE
-from adk_nb.notebook.magics.place import is_being_tested
+from adk_nb.notebook.place import is_being_tested
 
 _KEPT = "adk_nb"
 """The attribute of the shell that holds its notebook: one for each shell, and it outlives %reload_ext."""

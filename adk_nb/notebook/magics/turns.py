@@ -89,8 +89,7 @@ def answer(
 
 
 def keep(notebook: Notebook, reply: Reply, capture: str | None) -> Reply:
-    """Remember the reply as `_run`, and as the variable it was asked for."""
-    notebook.variables["_run"] = reply
+    """Remember the reply as the variable it was asked for; `_run` holds it already."""
     if capture:
         notebook.variables[capture] = reply
     return reply

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextvars
-import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Literal
 
@@ -12,8 +11,8 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb import sync
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.render import bundle
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_on_show import Decided, RunOnShow, SchemaOf
 from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
@@ -29,7 +28,7 @@ def show_run(
     """A run that is shown as well as the place it runs in can show it."""
     if mode == "off" or not _in_a_kernel():
         return RunOnShow(agent, question, notice)
-    if mode == "static" or _is_being_tested():
+    if mode == "static" or is_being_tested(get_ipython()):
         display(STUB, raw=True)
         return RunOnShow(agent, question, notice)
     return LiveRun(agent, question, notice, schema_of)
@@ -45,7 +44,6 @@ class LiveRun(RunOnShow):
         self._schema_of = schema_of
         self._rows: RunRows | None = None
         self._cards: set[str] = set()
-        self._history: list[Event] = []
         self._view = LiveView(title=agent)
         self._cell = contextvars.copy_context()
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
@@ -59,7 +57,6 @@ class LiveRun(RunOnShow):
     def begin(self, session: Session | None, stop: Callable[[], None], decided: Decided) -> None:
         super().begin(session, stop, decided)
         self._stop, self._decided = stop, decided
-        self._history = session.events if session else []
         if self._rows is None:
             state, history = (session.state, session.events) if session else ({}, [])
             self._rows = RunRows(schema_of=self._schema_of, state=state, history=history)
@@ -79,7 +76,7 @@ class LiveRun(RunOnShow):
         self._view.push({"op": "status", "status": reply.status, "text": _WORDS[reply.status]})
         self._view.close_run()
         if self.resumed:  # the cell has its result already: what came after a click is shown under it
-            display(bundle(reply, history=self._history), raw=True)
+            display(reply)
 
     def close(self) -> None:
         """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
@@ -122,12 +119,6 @@ _WORDS = {"done": "done", "pending": "waits for approval", "cancelled": "stopped
 
 def _in_a_kernel() -> bool:
     return getattr(get_ipython(), "kernel", None) is not None
-
-
-def _is_being_tested() -> bool:
-    """True under nbval, nbclient and nbconvert, where nobody looks: they run a kernel that cannot ask for input."""
-    kernel = getattr(get_ipython(), "kernel", None)
-    return "PYTEST_VERSION" in os.environ or not getattr(kernel, "_allow_stdin", True)
 
 
 def _a_loop_runs() -> bool:
