@@ -13,6 +13,7 @@
           AgentNotFoundError
           ToolNotFoundError
           ModelNotFoundError
+        StorageError               a disk or a database did not do what it was asked
         RecordingMismatchError     a replayed model was asked what was never recorded
       AlreadyExistsError           a session with this id is there
       ModelError                   the model's service failed, or answered what cannot be used
@@ -109,6 +110,10 @@ class ToolNotFoundError(NotFoundError):
 
 class ModelNotFoundError(NotFoundError, ValueError):
     """No class of models answers to that name. Also a ValueError, as in ADK."""
+
+
+class StorageError(UserError):
+    """A disk or a database did not do what it was asked; nothing was half written."""
 
 
 class RecordingMismatchError(UserError):

@@ -6,9 +6,13 @@ from contextlib import aclosing
 from typing import Any
 
 from adk_nb import sync, types
+from adk_nb.artifacts.base_artifact_service import BaseArtifactService
+from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.errors import ConfigurationError, InputError, SessionNotFoundError
 from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import EventActions
+from adk_nb.memory.base_memory_service import BaseMemoryService
+from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.runtime.approvals import pending
 from adk_nb.runtime.hooks import Hook
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext, Runs
@@ -44,6 +48,8 @@ class Runner:
         app_name: str,
         agent: Runs,
         session_service: BaseSessionService,
+        artifact_service: BaseArtifactService | None = None,
+        memory_service: BaseMemoryService | None = None,
         auto_create_session: bool = False,
     ) -> None:
         if not app_name:
@@ -51,6 +57,8 @@ class Runner:
         self.app_name = app_name
         self.agent = agent
         self.session_service = session_service
+        self.artifact_service = artifact_service
+        self.memory_service = memory_service
         self.auto_create_session = auto_create_session
         self._hot: OrderedDict[tuple[str, str], Session] = OrderedDict()
         """Sessions as the last run left them, so that the next one reads nothing back. One in use is not in here."""
@@ -90,6 +98,8 @@ class Runner:
             agent=self.agent,
             session=session,
             session_service=self.session_service,
+            artifact_service=self.artifact_service,
+            memory_service=self.memory_service,
             plugins=_NoPlugins(),
             run_config=run_config or RunConfig(),
             user_content=message,
@@ -168,6 +178,8 @@ class InMemoryRunner(Runner):
             app_name=app_name,
             agent=agent,
             session_service=InMemorySessionService(),
+            artifact_service=InMemoryArtifactService(),
+            memory_service=InMemoryMemoryService(),
             auto_create_session=auto_create_session,
         )
 

@@ -1,7 +1,13 @@
 """The shape of everything that is stored or sent: snake_case in Python, camelCase in JSON, both read."""
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
+
+from adk_nb.errors import InputError
 
 
 class WireModel(BaseModel):
@@ -14,3 +20,24 @@ class WireModel(BaseModel):
         arbitrary_types_allowed=True,
         defer_build=True,  # each record is built when the first is made: an import that makes none is a third cheaper
     )
+
+
+def plain_json(given: Mapping[str, Any] | None, what: str) -> dict[str, Any]:
+    """A copy of `given`, empty for None, that a file can hold and give back equal.
+
+    Args:
+        given: The caller's own; not kept.
+        what: Whose it is, for the error: `custom_metadata of artifact 'a.txt'`.
+
+    Raises:
+        InputError: JSON would change it, or cannot hold it.
+    """
+    whole = dict(given or {})
+    try:
+        copy = json.loads(json.dumps(whole, allow_nan=False))
+        same = bool(copy == whole)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"{what} is kept as JSON, and {whole!r:.80} cannot be: {error}") from error
+    if not same:
+        raise InputError(f"{what} is kept as JSON, which would change {whole!r:.80}; use str, int, float, list, dict")
+    return copy

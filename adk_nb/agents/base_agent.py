@@ -83,7 +83,7 @@ class BaseAgent(BaseModel):
         context = CallbackContext(ctx)
         answer = await first_answer(hooks, callback_context=context)
         content = None if answer is None else as_content(answer, role="model")
-        if content is None and not context.state.has_delta():
+        if content is None and not (context.state.has_delta() or context.actions.artifact_delta):
             return None
         return Event(
             author=self.name,

@@ -10,7 +10,7 @@ from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent, shown
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
-from adk_nb.flow.instructions import fill_in
+from adk_nb.flow.instructions import filled_in
 from adk_nb.flow.loop import run_llm
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry, default_model
@@ -40,7 +40,8 @@ class LlmAgent(BaseAgent):
     model: str | BaseLlm = ""
     """A model, or the name of one. Empty: the default (see `models.registry.default_model`)."""
     instruction: str | InstructionProvider = ""
-    """What it is told. `{key}` is replaced by the state's value at each turn; a callable's text is taken as it is."""
+    """What it is told. At each turn `{key}` is replaced by the state's value and `{artifact.name}` by what that file
+    says; a callable's text is taken as it is."""
     template: bool = True
     """False: braces in the instruction mean nothing."""
     tools: list[Any] = Field(default_factory=list[Any])
@@ -96,10 +97,11 @@ class LlmAgent(BaseAgent):
         """The instruction of this turn.
 
         Raises:
-            StateKeyError: It names a state key that is not there.
+            StateKeyError: It names a state key, or an artifact, that is not there.
+            ConfigurationError: It names an artifact, and the runner has no artifact service.
         """
         if isinstance(self.instruction, str):
-            return fill_in(self.instruction, ctx.session.state, self.name) if self.template else self.instruction
+            return await filled_in(self.instruction, ctx) if self.template else self.instruction
         text = self.instruction(ctx)
         return await text if inspect.isawaitable(text) else text
 

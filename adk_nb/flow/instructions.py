@@ -1,4 +1,4 @@
-"""Instructions with `{keys}` in them: what the session's state says is put in their place at each turn."""
+"""Instructions with `{keys}` in them: what the session's state and its artifacts say is put in their place."""
 
 import re
 from collections.abc import Mapping
@@ -6,13 +6,19 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from adk_nb import types
 from adk_nb.errors import StateKeyError, closest
+from adk_nb.runtime.context import ReadonlyContext
 
+Artifacts = Mapping[str, str | None]
+"""Name -> what an instruction says in its place; None if there is no such artifact."""
 _SPAN = re.compile(r"(?<![${\\])\{+[^{}]*\}+|\\(?P<escaped>\{+[^{}]*\}+)")
 _SCOPES = ("app:", "user:", "temp:")
+_ARTIFACT = "artifact."
+_NO_ARTIFACTS: Artifacts = {}
 
 
-def fill_in(template: str, state: Mapping[str, Any], agent: str) -> str:
+def fill_in(template: str, state: Mapping[str, Any], agent: str, artifacts: Artifacts = _NO_ARTIFACTS) -> str:
     r"""`template` with each `{key}`, `{app:key}` and `{key?}` replaced by the state's value.
 
     Text is put in as it is, None as nothing, a dict or list as JSON. A key with `?` may be missing. Braces around
@@ -23,19 +29,18 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str) -> str:
         template: The instruction as written.
         state: The session's state.
         agent: Whose instruction it is, for the error.
+        artifacts: What stands for each `{artifact.name}`.
 
     Raises:
-        StateKeyError: A key without `?` is not in the state.
+        StateKeyError: A key without `?` is not in the state, or there is no such artifact.
     """
 
     def replace(span: re.Match[str]) -> str:
         if escaped := span["escaped"]:
             return escaped
-        key = span.group().strip("{}").strip()
-        optional = key.endswith("?")
-        key = key.removesuffix("?")
+        key, optional = _read(span)
         if not _is_key(key):
-            return span.group()
+            return span.group() if (name := _artifact(key)) is None else artifact(name, optional)
         if key in state:
             return _as_text(state[key])
         if optional:
@@ -44,7 +49,49 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str) -> str:
         hint = f"did you mean {{{near}}}?" if near else f"set it, or write {{{key}?}} if it may be missing"
         raise StateKeyError(f"Context variable not found: `{key}` in agent {agent!r}; {hint}")
 
+    def artifact(name: str, optional: bool) -> str:
+        said = artifacts.get(name)
+        if said is None and not optional:
+            hint = f"save it, or write {{{_ARTIFACT}{name}?}} if it may be missing"
+            raise StateKeyError(f"Artifact not found: `{name}` in agent {agent!r}; {hint}")
+        return said or ""
+
     return _SPAN.sub(replace, template) if "{" in template else template
+
+
+async def filled_in(template: str, ctx: ReadonlyContext) -> str:
+    """`template` with what the session's state and artifacts say, as `fill_in` puts it in.
+
+    An artifact's text is put in as it is, anything else as the JSON of its part.
+
+    Raises:
+        StateKeyError: A key or an artifact without `?` is not there.
+        ConfigurationError: It names an artifact, and the runner has no artifact service.
+    """
+    artifacts = await _artifacts_in(template, ctx) if _ARTIFACT in template else _NO_ARTIFACTS
+    return fill_in(template, ctx.session.state, ctx.agent_name, artifacts)
+
+
+async def _artifacts_in(template: str, ctx: ReadonlyContext) -> Artifacts:
+    spans = (span for span in _SPAN.finditer(template) if not span["escaped"])
+    names = {name for span in spans if (name := _artifact(_read(span)[0])) is not None}
+    return {name: _part_as_text(await ctx.load_artifact(name)) for name in sorted(names)}
+
+
+def _read(span: re.Match[str]) -> tuple[str, bool]:
+    """What stands in the braces, and whether it may be missing."""
+    key = span.group().strip("{}").strip()
+    return key.removesuffix("?"), key.endswith("?")
+
+
+def _artifact(key: str) -> str | None:
+    return key.removeprefix(_ARTIFACT) if len(key) > len(_ARTIFACT) and key.startswith(_ARTIFACT) else None
+
+
+def _part_as_text(part: types.Part | None) -> str | None:
+    if part is None or part.text is not None:
+        return part and part.text
+    return part.model_dump_json(exclude_none=True, by_alias=True)
 
 
 def _is_key(key: str) -> bool:

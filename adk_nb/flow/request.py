@@ -28,10 +28,10 @@ async def build_request(
     told = await spec.instruction_for(ReadonlyContext(ctx))
     request.append_instructions([told, _identity(spec)] if told else [_identity(spec)])
     request.append_tools([tool for tool in tools if _only_declares(tool)])
+    request.contents = contents_for(ctx.session, spec.name, ctx.branch)
     for tool in tools:
         if not _only_declares(tool):
             await tool.process_llm_request(tool_context=context, llm_request=request)
-    request.contents = contents_for(ctx.session, spec.name, ctx.branch)
     if spec.hooks("before_model"):  # a callback may edit what it is given; the session's own is not to change
         request.contents = [content.model_copy(deep=True) for content in request.contents]
         request.config = request.config.model_copy(deep=True)

@@ -42,6 +42,16 @@ class LlmRequest(WireModel):
             return
         self.config.system_instruction = "\n\n".join([present, *instructions] if present else instructions)
 
+    def insert_before_question(self, contents: Sequence[types.Content]) -> None:
+        """Put `contents`, which the session is not to keep, before what the user said last.
+
+        After a tool's result nothing was asked: there they stand last, since nothing may part a call and its result.
+        """
+        at = len(self.contents)
+        while at and _is_question(self.contents[at - 1]):
+            at -= 1
+        self.contents[at:at] = contents
+
     def append_tools(self, tools: Sequence[Declared]) -> None:
         """Offer `tools` to the model. One without a declaration is skipped; of one name the later tool wins."""
         declarations: dict[str, types.FunctionDeclaration] = {}
@@ -59,3 +69,7 @@ class LlmRequest(WireModel):
         kept = [one for one in (shared.function_declarations or [] if shared else []) if one.name not in declarations]
         together = types.Tool(function_declarations=[*kept, *declarations.values()])
         self.config.tools = [*(one for one in before if one is not shared), together]
+
+
+def _is_question(content: types.Content) -> bool:
+    return content.role == "user" and not any(part.function_response for part in content.parts or ())

@@ -1,13 +1,18 @@
 """What callbacks and tools are handed: the session's state to read and write, and nothing of the machinery."""
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from adk_nb import types
+from adk_nb.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 from adk_nb.errors import ConfigurationError
+from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from adk_nb.memory.memory_entry import MemoryEntry
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.session import Session
@@ -48,6 +53,55 @@ class ReadonlyContext:
     @property
     def state(self) -> Mapping[str, Any]:
         return MappingProxyType(self._invocation.session.state)
+
+    async def load_artifact(self, filename: str, version: int | None = None) -> types.Part | None:
+        """One version of a file, the newest if none is named; None if it is not there.
+
+        Raises:
+            ConfigurationError: The runner has no artifact service.
+            InputError: The name cannot be one.
+            StorageError: The service failed.
+        """
+        return await self._artifacts().load_artifact(**self._session_key, filename=filename, version=version)
+
+    async def list_artifacts(self) -> list[str]:
+        """The names of the session's files and, with `user:` before them, of the user's; sorted."""
+        return await self._artifacts().list_artifact_keys(**self._session_key)
+
+    async def get_artifact_version(self, filename: str, version: int | None = None) -> ArtifactVersion | None:
+        """What is known of one version of a file, the newest if none is named; None if it is not there."""
+        return await self._artifacts().get_artifact_version(**self._session_key, filename=filename, version=version)
+
+    async def search_memory(self, query: str) -> SearchMemoryResponse:
+        """What the user's memories in this app say to `query`, the best first.
+
+        Raises:
+            ConfigurationError: The runner has no memory service.
+            StorageError: The service failed.
+        """
+        return await self._memory().search_memory(**self._user_key, query=query)
+
+    @property
+    def _user_key(self) -> dict[str, str]:
+        return {"app_name": self.session.app_name, "user_id": self.session.user_id}
+
+    @property
+    def _session_key(self) -> dict[str, str]:
+        return {**self._user_key, "session_id": self.session.id}
+
+    def _artifacts(self) -> BaseArtifactService:
+        if service := self._invocation.artifact_service:
+            return service
+        raise ConfigurationError(
+            "this runner keeps no artifacts; write Runner(artifact_service=InMemoryArtifactService(), ...)"
+        )
+
+    def _memory(self) -> BaseMemoryService:
+        if service := self._invocation.memory_service:
+            return service
+        raise ConfigurationError(
+            "this runner keeps no memories; write Runner(memory_service=InMemoryMemoryService(), ...)"
+        )
 
 
 class Context(ReadonlyContext):
@@ -93,6 +147,50 @@ class Context(ReadonlyContext):
             raise ConfigurationError("request_confirmation belongs to a tool call; a callback has none to confirm")
         asked = ToolConfirmation(hint=hint or "", payload=payload)
         self.actions.requested_tool_confirmations[self.function_call_id] = asked
+
+    async def save_artifact(
+        self, filename: str, artifact: types.Part, custom_metadata: dict[str, Any] | None = None
+    ) -> int:
+        """Keep `artifact` as the newest version of a file of this session, or of the user if it begins with `user:`.
+
+        The event that follows tells of it in `actions.artifact_delta`.
+
+        Returns:
+            The version; the first is 0.
+
+        Raises:
+            ConfigurationError: The runner has no artifact service.
+            InputError: The name cannot be one, or `artifact` is neither text nor inline_data nor file_data.
+            StorageError: The service failed; nothing was kept.
+        """
+        service = self._artifacts()
+        version = await service.save_artifact(
+            **self._session_key, filename=filename, artifact=artifact, custom_metadata=custom_metadata
+        )
+        self.actions.artifact_delta[unicodedata.normalize("NFC", filename)] = version
+        return version
+
+    async def add_session_to_memory(self) -> None:
+        """Keep what was said in this session so far; call it after every turn. Raises as `search_memory`."""
+        await self._memory().add_session_to_memory(self.session)
+
+    async def add_events_to_memory(
+        self, *, events: Sequence[Event], custom_metadata: Mapping[str, Any] | None = None
+    ) -> None:
+        """Keep what was said in `events`, beside what is kept; `custom_metadata` is JSON. Raises as `search_memory`."""
+        await self._memory().add_events_to_memory(
+            **self._user_key, session_id=self.session.id, events=events, custom_metadata=custom_metadata
+        )
+
+    async def add_memory(
+        self, *, memories: Sequence[MemoryEntry], custom_metadata: Mapping[str, Any] | None = None
+    ) -> None:
+        """Keep `memories` as they are; one with the id of a kept one takes its place. Raises as `search_memory`."""
+        await self._memory().add_memory(**self._user_key, memories=memories, custom_metadata=custom_metadata)
+
+    async def delete_memory(self, memory_id: str) -> None:
+        """Forget one memory, by the `id` that a search told. No error if there is none. Raises as `search_memory`."""
+        await self._memory().delete_memory(**self._user_key, memory_id=memory_id)
 
 
 ToolContext = CallbackContext = Context

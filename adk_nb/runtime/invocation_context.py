@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from adk_nb import clock, types
+from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.errors import LlmCallsLimitExceededError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.runtime.hooks import Hook
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -44,6 +46,8 @@ class InvocationContext:
     agent: Runs
     session: Session
     session_service: BaseSessionService
+    artifact_service: BaseArtifactService | None = None
+    memory_service: BaseMemoryService | None = None
     plugins: Hooked
     run_config: RunConfig = field(default_factory=RunConfig)
     user_content: types.Content | None = None

@@ -1,0 +1,4 @@
+from adk_nb.artifacts.base_artifact_service import ArtifactVersion as ArtifactVersion
+from adk_nb.artifacts.base_artifact_service import BaseArtifactService as BaseArtifactService
+from adk_nb.artifacts.file_artifact_service import FileArtifactService as FileArtifactService
+from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService as InMemoryArtifactService

@@ -1,0 +1,14 @@
+"""What outlives a session and where it is kept, under ADK's import paths."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "BaseMemoryService": "adk_nb.memory.base_memory_service",
+        "InMemoryMemoryService": "adk_nb.memory.in_memory_memory_service",
+        "MemoryEntry": "adk_nb.memory.memory_entry",
+        "SearchMemoryResponse": "adk_nb.memory.base_memory_service",
+        "SqliteMemoryService": "adk_nb.memory.sqlite_memory_service",
+    },
+)

@@ -1,0 +1,5 @@
+from adk_nb.memory.base_memory_service import BaseMemoryService as BaseMemoryService
+from adk_nb.memory.base_memory_service import SearchMemoryResponse as SearchMemoryResponse
+from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService as InMemoryMemoryService
+from adk_nb.memory.memory_entry import MemoryEntry as MemoryEntry
+from adk_nb.memory.sqlite_memory_service import SqliteMemoryService as SqliteMemoryService
