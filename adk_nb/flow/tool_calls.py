@@ -2,14 +2,17 @@
 
 import asyncio
 import copy
-from collections.abc import Mapping, Sequence
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adk_nb import types
+from adk_nb import sync, types
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
@@ -17,9 +20,13 @@ from adk_nb.runtime.hooks import Hook, first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.state import committed
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.tool_result import as_response
+from adk_nb.tools.tool_result import as_response, told
+
+logger = logging.getLogger(__name__)
 
 Tools = Mapping[str, BaseTool]
+
+_NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass
@@ -137,12 +144,36 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
         result = {"error": f"{name}() ran, but {lost}"}
     if tool and tool.is_long_running and result is None:
         return _Answer(None, context.actions)
-    response = as_response(result, name)
+    part = await _part(call, result, context, decided)
+    return _Answer(part, context.actions, waits)
+
+
+async def _part(
+    call: types.FunctionCall, result: Any, context: Context, decided: ToolConfirmation | None
+) -> types.Part:
+    """A result as the model gets it."""
+    name = call.name or ""
+    response, whole = told(result, name)
+    if whole:
+        response |= await _kept(context, f"{name}-{call.id}", whole)
     if decided and decided.confirmed and decided.args is not None:
         key = "approval_note" if "note" in response else "note"
         response |= as_response({key: f"a person changed the arguments before approving them, to {decided.args}"}, name)
-    part = types.Part(function_response=types.FunctionResponse(id=call.id, name=name, response=response))
-    return _Answer(part, context.actions, waits)
+    return types.Part(function_response=types.FunctionResponse(id=call.id, name=name, response=response))
+
+
+async def _kept(context: Context, name: str, whole: Callable[[], bytes]) -> dict[str, Any]:
+    """Where the whole of a result that was cut can be read; nothing if it is not kept."""
+    if not context.get_invocation_context().artifact_service:
+        return {}
+    filename = f"tool_results/{_NO_FILE_NAME.sub('_', name)[:100]}.json"
+    try:
+        data = await sync.blocking(whole, thread=True)
+        part = types.Part(inline_data=types.Blob(data=data, mime_type="application/json"))
+        return {"artifact": filename, "version": await context.save_artifact(filename, part)}
+    except Exception as error:  # the tool has run: its result is not lost because a copy of it is
+        logger.warning("the whole result of a tool was not kept as %r: %s", filename, error)
+        return {}
 
 
 def _lost(context: Context) -> str | None:

@@ -33,6 +33,8 @@ MAX_ITEMS = 10_000
 MAX_DEPTH = 50
 _ENOUGH = 4 * MAX_BYTES
 """Characters; beyond it the rest of a result is not even looked at."""
+_KEPT = 8 * 1024 * 1024
+"""Characters that are looked at where the whole of a result is kept."""
 _EXCERPT = 2_000
 _MAX_INT_BITS = 12_000  # some 3,600 digits; Python's own readers of JSON refuse 4,300
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -45,18 +47,32 @@ def as_response(answer: Any, tool: str) -> dict[str, Any]:
         JSON: str keys, finite numbers (NaN and infinities as text), at most 256 KB. What cannot be told in JSON is
         `{"unserializable": its type, "repr": a bounded text}`.
     """
-    walk = _Walk()
-    plain = _plain(answer, walk)
+    return told(answer, tool)[0]
+
+
+def told(answer: Any, tool: str) -> tuple[dict[str, Any], Callable[[], bytes] | None]:
+    """`as_response`; and, for an answer that was cut, what makes the JSON of the whole, up to 8 MB.
+
+    To make it may take seconds: not on an event loop. None: the answer was not cut.
+    """
+    walk = _Walk(_ENOUGH)
+    response, text = _as_json(answer, walk)
     if walk.odd:
         logger.warning("tool %r returned what JSON cannot hold: %s; the model gets a text of it", tool, walk.odd)
-    response = cast(dict[str, Any], plain) if isinstance(plain, dict) else {"result": plain}
-    text = to_json(response)
     if walk.left > 0 and len(text) <= MAX_BYTES:
-        return response
+        return response, None
     size = str(len(text)) if walk.left > 0 else f"more than {max(len(text), _ENOUGH - walk.left)}"
     logger.warning("tool %r returned %s bytes; the model gets the first %d", tool, size, _EXCERPT)
     note = f"the result was {size} bytes of JSON, over the limit of {MAX_BYTES}; this is its beginning"
-    return {"note": note, "excerpt": text[:_EXCERPT].decode("utf-8", "ignore")}
+    excerpt = {"note": note, "excerpt": text[:_EXCERPT].decode("utf-8", "ignore")}
+    seen_whole = walk.left > 0 or walk.used_up  # what was made as it was read cannot be read again
+    return excerpt, lambda: text if seen_whole else _as_json(answer, _Walk(_KEPT))[1]
+
+
+def _as_json(answer: Any, walk: "_Walk") -> tuple[dict[str, Any], bytes]:
+    plain = _plain(answer, walk)
+    response = cast(dict[str, Any], plain) if isinstance(plain, dict) else {"result": plain}
+    return response, to_json(response)
 
 
 def drained(items: Iterable[Any]) -> list[Any]:
@@ -97,15 +113,18 @@ LAZY = (types.GeneratorType, map, filter, zip, enumerate)
 class _Walk:
     """Where the conversion stands."""
 
-    __slots__ = ("inside", "left", "odd")
+    __slots__ = ("inside", "left", "odd", "room", "used_up")
 
-    def __init__(self) -> None:
-        self.left = _ENOUGH
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.left = room
         """Characters of JSON that may still be made; never more is taken off than is made."""
         self.inside: set[int] = set()
         """Ids of the objects that are being converted."""
         self.odd = ""
         """The first value that has no JSON form, in words."""
+        self.used_up = False
+        """True: a generator was read, and has nothing more to give."""
 
 
 def _plain(value: Any, walk: _Walk) -> Any:
@@ -142,7 +161,7 @@ def _guarded(value: Any, walk: _Walk) -> Any:
 def _text(text: str, walk: _Walk) -> str:
     walk.left -= len(text) + 2
     if walk.left <= 0:
-        text = text[:_ENOUGH]
+        text = text[: walk.room]
     return text if text.isascii() else text.encode("utf-8", "replace").decode()  # lone surrogates have no UTF-8
 
 
@@ -211,6 +230,7 @@ def _converted(value: Any, walk: _Walk) -> Any:
         return _plain(table, walk)
     for kinds, convert in _CONVERSIONS:
         if isinstance(value, kinds):
+            walk.used_up = walk.used_up or kinds is LAZY
             return _plain(convert(value), walk)
     if isinstance(value, Mapping):
         return _object(cast(Mapping[Any, Any], value), walk)

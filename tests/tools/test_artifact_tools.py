@@ -1,5 +1,6 @@
 """`load_artifacts`, and the files that tools, callbacks and instructions save and read."""
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ import pytest
 
 from adk_nb import sync, types
 from adk_nb.agents import CallbackContext, LlmAgent
-from adk_nb.artifacts import FileArtifactService
+from adk_nb.artifacts import BaseArtifactService, FileArtifactService, InMemoryArtifactService
 from adk_nb.errors import ConfigurationError, InputError, StateKeyError
+from adk_nb.events import Event
 from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
@@ -325,3 +327,72 @@ def test_an_instruction_provider_reads_files_and_memory():
     talk.say()
 
     assert instruction(model.requests[0]).startswith("hello ['a.txt'] 0")
+
+
+def big_result(answer: Any, service: BaseArtifactService | None) -> tuple[dict[str, Any], Event]:
+    """What the model is told of a tool that returns `answer`, and the event it is told in."""
+
+    def big() -> Any:
+        """Big."""
+        return answer
+
+    model = ScriptedLlm(types.Part(function_call=types.FunctionCall(name="big", id="../id 1")), "ok")
+    runner = Runner(
+        app_name="app",
+        agent=LlmAgent(name="a", model=model, tools=[big]),
+        session_service=InMemorySessionService(),
+        artifact_service=service,
+        auto_create_session=True,
+    )
+    events = list(runner.run(user_id="u", session_id="s", new_message="hi"))
+    return events[1].get_function_responses()[0].response or {}, events[1]
+
+
+def test_a_result_over_256_kb_is_kept_whole_and_told_in_an_excerpt(tmp_path: Path):
+    rows = [{"n": number, "text": "x" * 100} for number in range(20_000)]
+    service = FileArtifactService(tmp_path)
+
+    response, event = big_result(rows, service)
+
+    filename = "tool_results/big-___id_1.json"
+    assert event.actions.artifact_delta == {filename: 0}
+    assert (response["artifact"], response["version"]) == (filename, 0)
+    assert response["excerpt"].startswith('{"result":[{"n":0,') and len(str(response)) < 3_000
+    kept = sync.run(service.load_artifact(app_name="app", user_id="u", session_id="s", filename=filename))
+    assert kept and kept.inline_data and json.loads(kept.inline_data.data or b"") == {"result": rows}
+    assert "the result was more than 1" in response["note"]
+
+
+def test_a_generator_that_was_read_for_the_excerpt_is_kept_as_far_as_it_was_read():
+    service = InMemoryArtifactService()
+
+    response, _ = big_result({"rows": ("x" * 1_000 for _ in range(5_000))}, service)
+
+    kept = sync.run(service.load_artifact(app_name="app", user_id="u", session_id="s", filename=response["artifact"]))
+    assert kept and kept.inline_data
+    rows = json.loads(kept.inline_data.data or b"")["rows"]
+    assert len(rows) > 1_000 and rows[:2] == ["x" * 1_000] * 2
+
+
+def test_a_result_of_100_mb_is_kept_up_to_8_mb():
+    service = InMemoryArtifactService()
+
+    response, _ = big_result("x" * 100_000_000, service)
+
+    kept = sync.run(service.load_artifact(app_name="app", user_id="u", session_id="s", filename=response["artifact"]))
+    assert kept and kept.inline_data and 8_000_000 < len(kept.inline_data.data or b"") < 9_000_000
+    assert "the result was more than 1" in response["note"]
+
+
+class Full(InMemoryArtifactService):
+    """A service with no room left."""
+
+    async def save_artifact(self, **given: Any) -> int:
+        raise OSError("no space left on device")
+
+
+@pytest.mark.parametrize("service", [None, Full()], ids=["no service", "no room"])
+def test_a_large_result_that_cannot_be_kept_is_told_in_its_excerpt_alone(service: BaseArtifactService | None):
+    response, event = big_result("x" * 300_000, service)
+
+    assert sorted(response) == ["excerpt", "note"] and event.actions.artifact_delta == {}
