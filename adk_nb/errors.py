@@ -21,6 +21,7 @@
         ModelTimeoutError
         UnexpectedModelAnswer
       LlmCallsLimitExceededError   one invocation asked the model too often
+      PluginError                  a plugin's hook raised, or did not close
 
 One rule for messages: what happened, the names and values involved, what to do next.
 """
@@ -149,6 +150,15 @@ class UnexpectedModelAnswer(ModelError):
 
 class LlmCallsLimitExceededError(AdkNbError):
     """One invocation asked the model more often than `RunConfig.max_llm_calls` allows."""
+
+
+class PluginError(AdkNbError, RuntimeError):
+    """A plugin's hook raised, or it did not close; `__cause__` is what it raised. Also a RuntimeError, as in ADK."""
+
+    @property
+    def code(self) -> str:
+        """`RuntimeError`: ADK's code for the same."""
+        return "RuntimeError"
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

@@ -1,7 +1,7 @@
 """The front door: a user's message in, events out."""
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -13,8 +13,10 @@ from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import EventActions
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
+from adk_nb.plugins.base_plugin import BasePlugin
+from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runtime.approvals import pending
-from adk_nb.runtime.hooks import Hook
+from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext, Runs
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.run_config import RunConfig
@@ -26,13 +28,6 @@ from adk_nb.sessions.state import State
 Message = str | types.Content | list[types.Part]
 
 _KEPT_HOT = 256
-
-
-class _NoPlugins:
-    """The hooks of a runner without plugins."""
-
-    def hooks(self, name: str, /) -> Iterable[Hook]:
-        return ()
 
 
 class Runner:
@@ -50,8 +45,11 @@ class Runner:
         session_service: BaseSessionService,
         artifact_service: BaseArtifactService | None = None,
         memory_service: BaseMemoryService | None = None,
+        plugins: Sequence[BasePlugin] | None = None,
+        plugin_close_timeout: float = 5.0,
         auto_create_session: bool = False,
     ) -> None:
+        """`plugin_close_timeout`: seconds that each plugin has when the runner is closed."""
         if not app_name:
             raise ConfigurationError("a runner needs the name of its app; write Runner(app_name='my_app', ...)")
         self.app_name = app_name
@@ -59,6 +57,7 @@ class Runner:
         self.session_service = session_service
         self.artifact_service = artifact_service
         self.memory_service = memory_service
+        self.plugin_manager = PluginManager(plugins or (), plugin_close_timeout)
         self.auto_create_session = auto_create_session
         self._hot: OrderedDict[tuple[str, str], Session] = OrderedDict()
         """Sessions as the last run left them, so that the next one reads nothing back. One in use is not in here."""
@@ -100,10 +99,12 @@ class Runner:
             session_service=self.session_service,
             artifact_service=self.artifact_service,
             memory_service=self.memory_service,
-            plugins=_NoPlugins(),
+            plugins=self.plugin_manager,
             run_config=run_config or RunConfig(),
             user_content=message,
         )
+        if message:
+            message = await _as_plugins_say(ctx, message)
         first = Event(
             author="user",
             content=message,
@@ -170,16 +171,34 @@ class Runner:
             self._hot.popitem(last=False)
 
 
+async def _as_plugins_say(ctx: InvocationContext, message: types.Content) -> types.Content:
+    """The message, or what a plugin puts in its place."""
+    if hooks := ctx.plugins.hooks("on_user_message"):
+        other = await first_answer(hooks, invocation_context=ctx, user_message=message)
+        if other is not None:
+            ctx.user_content = message = as_content(other)
+            _check(message, ctx.session)
+    return message
+
+
 class InMemoryRunner(Runner):
     """A runner whose services live in memory: for tests, lessons, and a first try."""
 
-    def __init__(self, agent: Runs, *, app_name: str = "InMemoryRunner", auto_create_session: bool = False) -> None:
+    def __init__(
+        self,
+        agent: Runs,
+        *,
+        app_name: str = "InMemoryRunner",
+        plugins: Sequence[BasePlugin] | None = None,
+        auto_create_session: bool = False,
+    ) -> None:
         super().__init__(
             app_name=app_name,
             agent=agent,
             session_service=InMemorySessionService(),
             artifact_service=InMemoryArtifactService(),
             memory_service=InMemoryMemoryService(),
+            plugins=plugins,
             auto_create_session=auto_create_session,
         )
 

@@ -1,5 +1,6 @@
 """A conversation in a test: one session of one runner, and events told in one line each."""
 
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -7,6 +8,7 @@ from adk_nb import sync, types
 from adk_nb.agents import BaseAgent, LlmAgent, RunConfig
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm
+from adk_nb.plugins import BasePlugin
 from adk_nb.runners import InMemoryRunner
 from adk_nb.sessions import Session
 
@@ -18,8 +20,10 @@ SECONDS = 5
 class Talk:
     """Says things to an agent in session `s` of user `u`; the runner and its service are there for a closer look."""
 
-    def __init__(self, agent: BaseAgent, state: dict[str, Any] | None = None) -> None:
-        self.runner = InMemoryRunner(agent, app_name="app")
+    def __init__(
+        self, agent: BaseAgent, state: dict[str, Any] | None = None, plugins: Sequence[BasePlugin] = ()
+    ) -> None:
+        self.runner = InMemoryRunner(agent, app_name="app", plugins=plugins)
         self.service = self.runner.session_service
         self.error: BaseException | None = None
         """What the last turn raised, after its events."""

@@ -24,7 +24,7 @@ PATHS: dict[str, str] = {
     "adk_nb.agents.run_config": "RunConfig StreamingMode ToolThreadPoolConfig",
     "adk_nb.artifacts": "ArtifactVersion BaseArtifactService FileArtifactService InMemoryArtifactService",
     "adk_nb.artifacts.in_memory_artifact_service": "InMemoryArtifactService",
-    "adk_nb.errors": "AlreadyExistsError LlmCallsLimitExceededError SessionNotFoundError",
+    "adk_nb.errors": "AlreadyExistsError LlmCallsLimitExceededError PluginError SessionNotFoundError",
     "adk_nb.events": "Event EventActions ToolConfirmation",
     "adk_nb.events.event": "Event",
     "adk_nb.events.event_actions": "EventActions",
@@ -40,6 +40,8 @@ PATHS: dict[str, str] = {
     "adk_nb.models.llm_request": "LlmRequest",
     "adk_nb.models.llm_response": "LlmResponse",
     "adk_nb.models.registry": "LLMRegistry",
+    "adk_nb.plugins": "BasePlugin PluginManager",
+    "adk_nb.plugins.base_plugin": "BasePlugin",
     "adk_nb.runners": "InMemoryRunner Runner",
     "adk_nb.sessions": (
         "BaseSessionService GetSessionConfig InMemorySessionService ListSessionsResponse Session State"

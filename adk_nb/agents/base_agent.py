@@ -13,7 +13,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError, closest
 from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.context import CallbackContext
-from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer
+from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
 
 
@@ -55,20 +55,22 @@ class BaseAgent(BaseModel):
             Events as they happen. The caller appends each to the session before it asks for the next.
         """
         ctx = replace(parent_context, agent=self) if parent_context.agent is not self else parent_context
-        if before := [*ctx.plugins.hooks("before_agent"), *self.hooks("before_agent")]:
-            event = await self._hooked(ctx, before)
-            if event:
-                if event.content:
-                    event.actions.state_delta.update(self.finish(event.content))
+        try:
+            if before := [*ctx.plugins.hooks("before_agent"), *self.hooks("before_agent")]:
+                event = await self._before(ctx, before)
+                if event:
+                    yield event
+                if (event and event.content) or ctx.end_invocation:
+                    return
+            async with aclosing(self._run_async_impl(ctx)) as events:
+                async for event in events:
+                    yield event
+            after = [*ctx.plugins.hooks("after_agent"), *self.hooks("after_agent")]
+            if after and not ctx.end_invocation and (event := await self._hooked(ctx, after)):
                 yield event
-            if (event and event.content) or ctx.end_invocation:
-                return
-        async with aclosing(self._run_async_impl(ctx)) as events:
-            async for event in events:
-                yield event
-        after = [*ctx.plugins.hooks("after_agent"), *self.hooks("after_agent")]
-        if after and not ctx.end_invocation and (event := await self._hooked(ctx, after)):
-            yield event
+        except Exception as error:
+            await tell(ctx.plugins.hooks("on_agent_error"), callback_context=CallbackContext(ctx), error=error)
+            raise
 
     def finish(self, answer: types.Content, /) -> dict[str, object]:
         """What a final answer leaves in the state."""
@@ -77,6 +79,12 @@ class BaseAgent(BaseModel):
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it does; override _run_async_impl")
+
+    async def _before(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:
+        event = await self._hooked(ctx, hooks)
+        if event and event.content:
+            event.actions.state_delta.update(self.finish(event.content))
+        return event
 
     async def _hooked(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:
         """What the hooks answered, or what they wrote to the state, as an event; None if they did neither."""

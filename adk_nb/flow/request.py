@@ -32,7 +32,8 @@ async def build_request(
     for tool in tools:
         if not _only_declares(tool):
             await tool.process_llm_request(tool_context=context, llm_request=request)
-    if spec.hooks("before_model"):  # a callback may edit what it is given; the session's own is not to change
+    # A callback may edit what it is given; the session's own is not to change.
+    if spec.hooks("before_model") or ctx.plugins.hooks("before_model"):
         request.contents = [content.model_copy(deep=True) for content in request.contents]
         request.config = request.config.model_copy(deep=True)
     return request

@@ -1,8 +1,11 @@
 """The one rule of every callback and plugin: ask in order, stop at the first that answers."""
 
 import inspect
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any, cast
+
+logger = logging.getLogger(__name__)
 
 Hook = Callable[..., Any]
 Hooks = Hook | list[Hook] | None
@@ -21,6 +24,15 @@ async def first_answer(hooks: Iterable[Hook], /, **said: Any) -> Any:
         if answer is not None:
             return answer
     return None
+
+
+async def tell(hooks: Iterable[Hook], /, **said: Any) -> None:
+    """Tell each hook, whatever the others answer or raise; what one raises is logged."""
+    for hook in hooks:
+        try:
+            await first_answer([hook], **said)
+        except Exception:
+            logger.exception("a hook that was only told of something raised")
 
 
 def as_list(hooks: Hooks) -> list[Hook]:

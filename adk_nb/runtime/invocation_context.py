@@ -1,6 +1,6 @@
 """What one invocation carries from the user's message to the last event."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -31,7 +31,7 @@ class Runs(Protocol):
 class Hooked(Protocol):
     """What an invocation needs of the plugins: the hooks that go by a name, in order."""
 
-    def hooks(self, name: str, /) -> Iterable[Hook]: ...
+    def hooks(self, name: str, /) -> Sequence[Hook]: ...
 
 
 def new_invocation_id() -> str:

@@ -1,14 +1,14 @@
 """The commit loop: the only place where events become history."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing, suppress
 
 from adk_nb import types
-from adk_nb.errors import AdkNbError, SessionNotFoundError
-from adk_nb.events.event import Event
+from adk_nb.errors import AdkNbError, ConfigurationError, PluginError, SessionNotFoundError
+from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.approvals import pending, unanswered_calls
-from adk_nb.runtime.hooks import first_answer
+from adk_nb.runtime.hooks import Hook, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
 
 INVOCATION_ABORTED = "INVOCATION_ABORTED"
@@ -30,37 +30,71 @@ async def invoke(ctx: InvocationContext, first: Event) -> AsyncGenerator[Event, 
     await _append(ctx, first)
     yield first
     try:
-        async with aclosing(ctx.agent.run_async(ctx)) as events:
+        early = await _early(ctx, before) if (before := ctx.plugins.hooks("before_run")) else None
+        async with aclosing(_only(early) if early else ctx.agent.run_async(ctx)) as events:
             async for event in events:
                 event = await _commit(ctx, event)
                 yield event
+        if after := ctx.plugins.hooks("after_run"):
+            await first_answer(after, invocation_context=ctx)
     except asyncio.CancelledError:
         await _seal(ctx, always=True)
         raise
     except GeneratorExit:
         await _seal(ctx, always=False)  # a reader that has seen enough is no abort, unless a call is open
+        await tell(ctx.plugins.hooks("after_run"), invocation_context=ctx)
         raise
     except Exception as error:
-        code = error.code if isinstance(error, AdkNbError) else type(error).__name__
-        failed = Event(
-            author=ctx.agent.name,
-            content=_cut_short(_approved_calls(ctx)),
-            error_code=code,
-            error_message=str(error),
-            branch=ctx.branch,
-        )
-        yield await _commit(ctx, failed)
+        yield await _failed(ctx, error)
         raise
+
+
+async def _early(ctx: InvocationContext, hooks: Iterable[Hook]) -> Event | None:
+    """What a plugin answers in the agent's place."""
+    answer = await first_answer(hooks, invocation_context=ctx)
+    return None if answer is None else Event(author="model", content=as_content(answer, role="model"))
+
+
+async def _only(event: Event) -> AsyncGenerator[Event, None]:
+    yield event
+
+
+async def _failed(ctx: InvocationContext, error: Exception) -> Event:
+    """The event that tells of `error`, stored; the plugins have heard of both."""
+    failed = Event(
+        author=ctx.agent.name,
+        content=_cut_short(_approved_calls(ctx)),
+        error_code=error.code if isinstance(error, AdkNbError) else type(error).__name__,
+        error_message=str(error),
+        branch=ctx.branch,
+    )
+    try:
+        failed = await _commit(ctx, failed)
+    except PluginError:  # the plugin that raised may be the one that is asked about every event
+        await _append(ctx, failed)
+    await tell(ctx.plugins.hooks("on_run_error"), invocation_context=ctx, error=error)
+    return failed
 
 
 async def _commit(ctx: InvocationContext, event: Event) -> Event:
     if hooks := ctx.plugins.hooks("on_event"):
-        event = await first_answer(hooks, event=event) or event
+        event = await _as_plugins_say(ctx, hooks, event)
     if event.partial:
         _stamp(ctx, event)
     else:
         await _append(ctx, event)
     return event
+
+
+async def _as_plugins_say(ctx: InvocationContext, hooks: Iterable[Hook], event: Event) -> Event:
+    _stamp(ctx, event)
+    other = await first_answer(hooks, invocation_context=ctx, event=event)
+    if other is None:
+        return event
+    if not isinstance(other, Event):
+        raise ConfigurationError(f"on_event_callback returned a {type(other).__name__}; return an Event, or None")
+    said = other.model_fields_set - {"id", "invocation_id", "timestamp"}
+    return event.model_copy(update={name: getattr(other, name) for name in said})
 
 
 async def _append(ctx: InvocationContext, event: Event) -> None:
