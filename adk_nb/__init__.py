@@ -10,6 +10,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "Agent": "adk_nb.agents.llm_agent",
+        "App": "adk_nb.apps.app",
         "Chat": "adk_nb.notebook.chat",
         "Context": "adk_nb.runtime.context",
         "Event": "adk_nb.events.event",

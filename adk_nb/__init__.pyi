@@ -3,6 +3,7 @@ from typing import Any
 from adk_nb import types as types
 from adk_nb.agents.llm_agent import Agent as Agent
 from adk_nb.agents.llm_agent import LlmAgent as LlmAgent
+from adk_nb.apps.app import App as App
 from adk_nb.events.event import Event as Event
 from adk_nb.notebook.chat import Chat as Chat
 from adk_nb.notebook.reply import Reply as Reply

@@ -3,9 +3,10 @@
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Self
 
 from adk_nb import sync, types
+from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.errors import ConfigurationError, InputError, SessionNotFoundError
@@ -31,17 +32,20 @@ _KEPT_HOT = 256
 
 
 class Runner:
-    """Runs an agent for many users. Holds services, never a conversation.
+    """Runs an app, or an agent under an app's name, for many users. Holds services, never a conversation.
+
+    `async with Runner(...) as runner:` closes it at the end.
 
     Raises:
-        ConfigurationError: The app name is missing.
+        ConfigurationError: No agent or no name is given, or two agents, or two plugins of one name.
     """
 
     def __init__(
         self,
         *,
-        app_name: str,
-        agent: Runs,
+        app: App | None = None,
+        app_name: str | None = None,
+        agent: Runs | None = None,
         session_service: BaseSessionService,
         artifact_service: BaseArtifactService | None = None,
         memory_service: BaseMemoryService | None = None,
@@ -49,15 +53,25 @@ class Runner:
         plugin_close_timeout: float = 5.0,
         auto_create_session: bool = False,
     ) -> None:
-        """`plugin_close_timeout`: seconds that each plugin has when the runner is closed."""
-        if not app_name:
-            raise ConfigurationError("a runner needs the name of its app; write Runner(app_name='my_app', ...)")
-        self.app_name = app_name
-        self.agent = agent
+        """Give `app`, or `agent` with `app_name` and `plugins`.
+
+        Args:
+            app: The app to run.
+            app_name: Beside an app: its sessions are kept under this name instead of its own.
+            agent: The agent to run.
+            session_service: Where conversations are kept.
+            artifact_service: Where files are kept. None: nowhere, and saving one is an error.
+            memory_service: Where memories are kept. None: nowhere, and asking for one is an error.
+            plugins: Of a runner without an app.
+            plugin_close_timeout: Seconds that each plugin has when the runner is closed.
+            auto_create_session: A missing session is made instead of refused.
+        """
+        self.app = app
+        self.app_name, self.agent, plugins = _what_runs(app, app_name, agent, plugins)
         self.session_service = session_service
         self.artifact_service = artifact_service
         self.memory_service = memory_service
-        self.plugin_manager = PluginManager(plugins or (), plugin_close_timeout)
+        self.plugin_manager = PluginManager(plugins, plugin_close_timeout)
         self.auto_create_session = auto_create_session
         self._hot: OrderedDict[tuple[str, str], Session] = OrderedDict()
         """Sessions as the last run left them, so that the next one reads nothing back. One in use is not in here."""
@@ -137,6 +151,21 @@ class Runner:
             )
         )
 
+    async def close(self) -> None:
+        """Close the plugins. The services are the caller's, and stay open.
+
+        Raises:
+            PluginError: A plugin raised, or took too long.
+        """
+        self._hot.clear()
+        await self.plugin_manager.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     async def _session(self, user_id: str, session_id: str, run_config: RunConfig | None) -> Session:
         hot = self._hot.pop((user_id, session_id), None)
         config = run_config.get_session_config if run_config else None
@@ -171,6 +200,24 @@ class Runner:
             self._hot.popitem(last=False)
 
 
+def _what_runs(
+    app: App | None, app_name: str | None, agent: Runs | None, plugins: Sequence[BasePlugin] | None
+) -> tuple[str, Runs, Sequence[BasePlugin]]:
+    if app is not None:
+        if agent is not None or plugins is not None:
+            named = "agent" if agent is not None else "plugins"
+            raise ConfigurationError(
+                f"a runner takes its {named} from app={app.name!r}; "
+                f"pass {'one of app and agent' if named == 'agent' else 'them to App(plugins=[...])'}"
+            )
+        return app_name or app.name, app.root_agent, app.plugins
+    if agent is None:
+        raise ConfigurationError("a runner needs something to run; write Runner(app=...) or Runner(agent=...)")
+    if not app_name:
+        raise ConfigurationError("a runner needs the name of its app; write Runner(app_name='my_app', ...)")
+    return app_name, agent, plugins or ()
+
+
 async def _as_plugins_say(ctx: InvocationContext, message: types.Content) -> types.Content:
     """The message, or what a plugin puts in its place."""
     if hooks := ctx.plugins.hooks("on_user_message"):
@@ -186,14 +233,17 @@ class InMemoryRunner(Runner):
 
     def __init__(
         self,
-        agent: Runs,
+        agent: Runs | None = None,
         *,
-        app_name: str = "InMemoryRunner",
+        app_name: str | None = None,
+        app: App | None = None,
         plugins: Sequence[BasePlugin] | None = None,
         auto_create_session: bool = False,
     ) -> None:
+        """`app_name`: the app's own, or `InMemoryRunner`, if none is given."""
         super().__init__(
-            app_name=app_name,
+            app=app,
+            app_name=app_name or (None if app else "InMemoryRunner"),
             agent=agent,
             session_service=InMemorySessionService(),
             artifact_service=InMemoryArtifactService(),

@@ -13,7 +13,9 @@ ROOT = Path(adk_nb.__file__).parent
 
 # module -> its names; the same object under each path. Counted in google/adk-docs, and our own beside.
 PATHS: dict[str, str] = {
-    "adk_nb": "Agent Chat Context Event InMemoryRunner LlmAgent Reply RunConfig Runner StreamingMode run tool types",
+    "adk_nb": (
+        "Agent App Chat Context Event InMemoryRunner LlmAgent Reply RunConfig Runner StreamingMode run tool types"
+    ),
     "adk_nb.agents": ("Agent BaseAgent CallbackContext Context InvocationContext LlmAgent RunConfig StreamingMode"),
     "adk_nb.agents.base_agent": "BaseAgent",
     "adk_nb.agents.callback_context": "CallbackContext",
@@ -22,6 +24,8 @@ PATHS: dict[str, str] = {
     "adk_nb.agents.llm_agent": "Agent InstructionProvider LlmAgent ToolUnion",
     "adk_nb.agents.readonly_context": "ReadonlyContext",
     "adk_nb.agents.run_config": "RunConfig StreamingMode ToolThreadPoolConfig",
+    "adk_nb.apps": "App",
+    "adk_nb.apps.app": "App",
     "adk_nb.artifacts": "ArtifactVersion BaseArtifactService FileArtifactService InMemoryArtifactService",
     "adk_nb.artifacts.in_memory_artifact_service": "InMemoryArtifactService",
     "adk_nb.errors": "AlreadyExistsError LlmCallsLimitExceededError PluginError SessionNotFoundError",
@@ -131,7 +135,6 @@ def test_star_takes_what_the_face_has(path: Path):
     ("module", "name"),
     [
         ("adk_nb", "Workflow"),
-        ("adk_nb", "App"),
         ("adk_nb.agents", "LiveRequestQueue"),
         ("adk_nb.sessions", "VertexAiSessionService"),
         ("adk_nb.tools", "google_search"),

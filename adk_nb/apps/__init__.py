@@ -1,0 +1,10 @@
+"""Apps, under ADK's import paths."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "App": "adk_nb.apps.app",
+    },
+)

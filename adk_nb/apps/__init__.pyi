@@ -1,0 +1,1 @@
+from adk_nb.apps.app import App as App
