@@ -146,6 +146,9 @@ class Started(Generic[T]):
     def __init__(self, work: "Work[T]") -> None:
         self._work = work
 
+    def __repr__(self) -> str:
+        return f"Started({'done' if self.done() else 'running'})"
+
     def done(self) -> bool:
         """Whether it has ended: with a result, with an error, or cancelled."""
         return self._work.ended()

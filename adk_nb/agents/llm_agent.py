@@ -10,12 +10,12 @@ from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent, shown
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
-from adk_nb.flow.instructions import filled_in
 from adk_nb.flow.loop import run_llm
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hooks
+from adk_nb.runtime.instructions import filled_in
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
@@ -74,6 +74,11 @@ class LlmAgent(BaseAgent):
         super().model_post_init(context)
         self._check_settings()
         self.tools_now()
+
+    def __repr__(self) -> str:
+        model = self.model if isinstance(self.model, str) else self.model.model
+        tools = [tool.name for tool in self.tools_now()]
+        return f"{type(self).__name__}(name={self.name!r}, model={model or 'default'!r}, tools={tools})"
 
     @property
     def canonical_model(self) -> BaseLlm:

@@ -54,6 +54,17 @@ class Event(LlmResponse):
             fields["actions"] = EventActions(state_delta=fields.pop("state"))
         return fields
 
+    def __repr__(self) -> str:
+        told = [f"author={self.author!r}"]
+        told += [f"text={self.text[:60]!r}"] if self.text else []
+        told += [f"calls={[call.name for call in calls]}"] if (calls := self.get_function_calls()) else []
+        told += [f"results={[one.name for one in done]}"] if (done := self.get_function_responses()) else []
+        told += [f"state_delta={self.actions.state_delta!r:.80}"] if self.actions.state_delta else []
+        told += [f"error_code={self.error_code!r}"] if self.error_code else []
+        return f"Event({', '.join(told)})"
+
+    __str__ = __repr__
+
     def is_final_response(self) -> bool:
         """True for what a reader waits for: a whole answer, a refusal, or a result that stands as it is.
 

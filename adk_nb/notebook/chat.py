@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.errors import InputError, PendingError, UserError
+from adk_nb.errors import ConfigurationError, InputError, PendingError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -55,6 +55,8 @@ class Chat:
         session_service: BaseSessionService | None = None,
         show: Mode = "auto",
     ) -> None:
+        if not isinstance(agent, BaseAgent):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"Chat takes an agent, and {agent!r:.60} is none; write Chat(Agent(name=...))")
         self.session_id = session
         self.user_id = user_id
         self.show: Mode = show
@@ -67,6 +69,9 @@ class Chat:
         """The turn under way was stopped by `stop()`."""
         self._waiting: dict[str, RunOnShow] = {}
         """Approval id -> the view whose card asks for it."""
+
+    def __repr__(self) -> str:
+        return f"Chat(agent={self.agent.name!r}, session={self.session_id!r})"
 
     @property
     def agent(self) -> BaseAgent:
@@ -179,8 +184,8 @@ class Chat:
         return show_run(self.agent.name, question, notice, self._schema_of, self.show)
 
     async def _turn(self, text: str, shown: RunOnShow) -> Reply:
-        if not text.strip():
-            raise InputError("there is nothing to say; write a message")
+        if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"a message is text with something in it, and {text!r:.60} is not; write chat.ask('...')")
         session = await self._loaded()
         if session and (waiting := approvals.pending(session.events)):
             raise PendingError(_waiting_words(waiting))

@@ -61,6 +61,9 @@ class FunctionTool(BaseTool):
                 ", ".join(self.signature.untyped),
             )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, as if it were no tool."""
         return self.func(*args, **kwargs)

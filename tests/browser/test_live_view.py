@@ -161,9 +161,9 @@ def test_a_click_reaches_python_while_the_cell_blocks(lab: Lab):
     cell = (
         f"view.push({{'op': 'card', 'card': {CARD!r}}})\n"
         "view.push({'op': 'status', 'status': 'running', 'text': ''})\n"
-        "until = time.monotonic() + 20; heard = view.probe(10)\n"
+        "until = time.monotonic() + 20\n"
         "while len(answers) < 2 and time.monotonic() < until: time.sleep(0.02)\n"
-        "print(heard, [said['kind'] for said in answers])"
+        "print([said['kind'] for said in answers])"
     )
     page = lab.open(lab.write("view.ipynb", SETUP, cell))
     page.run_cell(0)
@@ -175,7 +175,19 @@ def test_a_click_reaches_python_while_the_cell_blocks(lab: Lab):
     page.button("Stop").click()
 
     page.until(lambda: not page.running(1))
-    assert page.text(1) == "True ['answer', 'stop']"
+    assert page.text(1) == "['answer', 'stop']"
+
+
+def test_a_card_whose_kernel_is_gone_says_so_instead_of_doing_nothing(lab: Lab):
+    page = shown(lab, *story())
+    page.wait(".adknb-card")
+
+    page.js("await panel.sessionContext.session.kernel.restart()")
+    page.ready()
+    page.button("Approve").click()
+
+    page.wait(".adknb-notice", "run the cell again")
+    page.until(lambda: not [each for each in page.all(".adknb-button") if each.text == "Approve"], "no button")
 
 
 def test_a_reloaded_page_shows_the_snapshot_and_still_answers(lab: Lab):

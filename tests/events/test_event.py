@@ -142,3 +142,12 @@ def test_a_message_may_be_words_parts_or_a_content():
 def test_anything_else_is_no_message(odd: object):
     with pytest.raises(InputError, match=r"a message is text, a types.Content or a list of types.Part, and not"):
         as_content(odd)
+
+
+def test_an_event_prints_in_one_short_line():
+    event = Event(author="guide", message="It is sunny." * 100, state={"city": "Oslo"})
+
+    assert repr(event).startswith("Event(author='guide', text='It is sunny.")
+    assert "state_delta={'city': 'Oslo'}" in repr(event)
+    assert len(repr(event)) < 200
+    assert str(event) == repr(event)

@@ -183,21 +183,10 @@ def test_a_page_that_asks_gets_the_whole_even_when_it_was_sent_before(view: Live
     view.push(row(text="hello"))
     view.close_run()
     wire.sent.clear()
-    assert not view.mounted
 
     wire.says(kind="resync")
 
     assert [snapshot["rows"][0]["text"] for snapshot in wire.snapshots] == ["hello"]
-    assert view.mounted
-
-
-def test_a_probe_tells_whether_the_page_answers(view: LiveView, wire: Wire):
-    assert not view.probe(0.01)
-
-    answering = threading.Thread(target=lambda: (wire.wait_for(lambda w: len(w.customs) == 2), wire.says(kind="pong")))
-    answering.start()
-    assert view.probe(WAIT)
-    answering.join()
 
 
 def test_an_answer_is_handed_on_once_per_card(view: LiveView, wire: Wire):

@@ -29,9 +29,16 @@ def show_run(
     if mode == "off" or not _in_a_kernel():
         return RunOnShow(agent, question, notice)
     if mode == "static" or is_being_tested(get_ipython()):
-        display(STUB, raw=True)
-        return RunOnShow(agent, question, notice)
+        return StaticRun(agent, question, notice)
     return LiveRun(agent, question, notice, schema_of)
+
+
+class StaticRun(RunOnShow):
+    """A run that leaves in the notebook what a live view leaves."""
+
+    def begin(self, session: Session | None, stop: Callable[[], None], decided: Decided) -> None:
+        super().begin(session, stop, decided)
+        display(STUB, raw=True)
 
 
 class LiveRun(RunOnShow):
@@ -47,17 +54,17 @@ class LiveRun(RunOnShow):
         self._view = LiveView(title=agent)
         self._cell = contextvars.copy_context()
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
-        self._in_view = True
+        self._output: Any = None
         self._stop: Callable[[], None] = lambda: None
         self._decided: Decided = lambda key, decided: None
         self._view.on_answer(self._clicked)
-        mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
-        self._output: Any = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
 
     def begin(self, session: Session | None, stop: Callable[[], None], decided: Decided) -> None:
         super().begin(session, stop, decided)
         self._stop, self._decided = stop, decided
         if self._rows is None:
+            mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
+            self._output = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
             state, history = (session.state, session.events) if session else ({}, [])
             self._rows = RunRows(schema_of=self._schema_of, state=state, history=history)
             self._push(self._rows.opening())
@@ -80,9 +87,9 @@ class LiveRun(RunOnShow):
 
     def close(self) -> None:
         """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
-        if self._output and self._in_view:
-            self._in_view = False
+        if self._output:
             self._output.update(STUB, raw=True)
+            self._output = None
 
     def decided_elsewhere(self, decisions: Mapping[str, ToolConfirmation], *, last: bool) -> None:
         for key, decided in decisions.items():

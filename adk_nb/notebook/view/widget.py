@@ -48,8 +48,6 @@ class LiveView(anywidget.AnyWidget):
         self._lock = threading.Lock()  # guards what waits to be sent
         self._sending = threading.RLock()  # guards the order of what is sent, and the state it adds up to
         self._snapshot_due = 0.0
-        self._mounted = threading.Event()
-        self._pong = threading.Event()
         self._listeners: list[Callable[[Json], None]] = []
         super().__init__(snapshot=self._state.snapshot(0))
         _answer_on_the_front_ends_subshell(self.comm)
@@ -92,21 +90,6 @@ class LiveView(anywidget.AnyWidget):
         """Send what waits and the whole state: call it when a run ends or pauses. The view can be pushed to again."""
         self.flush()
         self._write_snapshot()
-
-    def probe(self, timeout: float = 1.0) -> bool:
-        """Ask the page for a sign of life, waiting at most `timeout` seconds.
-
-        Returns:
-            Whether a click would reach Python while the calling thread blocks as it does now.
-        """
-        self._pong.clear()
-        self.send({"kind": "ping"})
-        return self._pong.wait(timeout)
-
-    @property
-    def mounted(self) -> bool:
-        """Whether a page has shown this view at least once."""
-        return self._mounted.is_set()
 
     def on_answer(self, listener: Callable[[Json], None]) -> None:
         """Call `listener` with each thing the reader does.
@@ -170,10 +153,7 @@ class LiveView(anywidget.AnyWidget):
     def _receive(self, _: Any, message: Any, __: Any) -> None:
         message = cast(Json, message)
         kind = message.get("kind")
-        if kind == "pong":
-            self._pong.set()
-        elif kind == "resync":
-            self._mounted.set()
+        if kind == "resync":
             self.flush()
             self._write_snapshot(force=True)
         elif kind == "stop":

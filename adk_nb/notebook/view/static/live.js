@@ -110,11 +110,10 @@ class Store {
   }
 
   receive(message) {
-    if (message.kind === "ping") this.model.send({ kind: "pong" });
     if (message.kind !== "ops" || message.seq <= this.seq) return;
     this.ahead.set(message.seq, message.ops);
     this.catchUp();
-    if (this.ahead.size) this.model.send({ kind: "resync" });
+    if (this.ahead.size) this.say({ kind: "resync" });
   }
 
   catchUp() {
@@ -160,10 +159,25 @@ class Store {
     return card.state === "asked" && this.sent.get(card.id) !== card.again;
   }
 
+  // Whether Python can hear it: after the kernel is gone, a model has no comm to send on.
+  say(message) {
+    try {
+      this.model.send(message);
+      return true;
+    } catch {
+      this.notice = "The kernel that ran this is gone: run the cell again.";
+      for (const view of this.views) view.schedule();
+      return false;
+    }
+  }
+
   answer(card, decision, more) {
     if (!this.isOpen(card)) return;
-    this.sent.set(card.id, card.again);
-    this.model.send({ kind: "answer", id: card.id, decision, args: null, reason: null, ...more });
+    if (this.say({ kind: "answer", id: card.id, decision, args: null, reason: null, ...more })) {
+      this.sent.set(card.id, card.again);
+    } else {
+      card.state = "superseded";
+    }
     for (const view of this.views) view.touch({ op: "card", card });
   }
 }
@@ -299,7 +313,7 @@ class View {
     this.status = el("span", "status");
     this.stop = button("Stop", "stop", () => {
       this.stopping = true;
-      this.store.model.send({ kind: "stop" });
+      this.store.say({ kind: "stop" });
       this.schedule();
     });
     this.notice = el("div", "notice");
@@ -642,7 +656,7 @@ export default () => {
     render({ model, el: host }) {
       const view = new View(store, host);
       store.views.add(view);
-      model.send({ kind: "resync" });
+      store.say({ kind: "resync" });
       return () => view.remove();
     },
   };

@@ -1,0 +1,73 @@
+"""The door of a conversation: what it takes, what it refuses, and how it prints."""
+
+from typing import Any
+
+import pytest
+
+from adk_nb import Agent, Chat, sync, tool
+from adk_nb.errors import ConfigurationError, InputError
+from adk_nb.models import ScriptedLlm, call
+
+
+def guide(*answers: Any) -> Agent:
+    return Agent(name="guide", model=ScriptedLlm(*answers))
+
+
+@pytest.mark.parametrize("nobody", ["guide", 3, None, [guide()]])
+def test_a_chat_with_what_is_no_agent_is_refused_at_once(nobody: Any):
+    with pytest.raises(ConfigurationError, match="Chat takes an agent"):
+        Chat(nobody)
+
+
+@pytest.mark.parametrize("nothing", ["", "  \n", None, 3])
+def test_what_is_no_message_is_refused_and_nothing_is_stored(nothing: Any):
+    chat = Chat(guide("hello"))
+
+    with pytest.raises(InputError, match="a message is text"):
+        chat.ask(nothing)
+
+    assert chat.events == []
+
+
+def test_things_print_in_one_short_line():
+    @tool
+    def add(x: int) -> int:
+        """Add one."""
+        return x + 1
+
+    agent = Agent(name="guide", model="offline", tools=[add])
+
+    assert repr(agent) == "LlmAgent(name='guide', model='offline', tools=['add'])"
+    assert repr(add) == "FunctionTool(add)"
+    assert repr(Chat(agent, session="tea")) == "Chat(agent='guide', session='tea')"
+
+
+def test_a_turn_in_the_background_says_whether_it_is_done():
+    started = Chat(guide("hello")).start("hi")
+
+    assert started.result(5).text == "hello"
+    assert repr(started) == "Started(done)"
+
+
+def test_work_runs_on_the_loop_of_the_agents():
+    async def where() -> bool:
+        return sync.on_a_loop_thread()
+
+    assert Chat(guide("hello")).run_on_loop(where())
+
+
+def test_a_reply_that_goes_on_from_an_approval_shows_the_call_it_was_about():
+    @tool(confirm=True)
+    def pay(amount: float) -> str:
+        """Pay."""
+        return f"paid {amount:g}"
+
+    chat = Chat(Agent(name="payer", model=ScriptedLlm(call("pay", amount=3), "Done."), tools=[pay]))
+    heard: list[str] = []
+    chat.on_reply = lambda reply: heard.append(reply.status)
+    chat.ask("pay 3")
+
+    reply = chat.approve()
+
+    assert "pay(amount=3)" in reply._repr_mimebundle_()["text/html"]
+    assert heard == ["pending", "done"]
