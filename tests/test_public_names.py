@@ -44,8 +44,12 @@ PATHS: dict[str, str] = {
     "adk_nb.models.llm_request": "LlmRequest",
     "adk_nb.models.llm_response": "LlmResponse",
     "adk_nb.models.registry": "LLMRegistry",
-    "adk_nb.plugins": "BasePlugin PluginManager",
+    "adk_nb.plugins": (
+        "BasePlugin ContextFilterPlugin DebugLoggingPlugin GlobalInstructionPlugin LoggingPlugin PluginManager "
+        "ReflectAndRetryToolPlugin SaveFilesAsArtifactsPlugin"
+    ),
     "adk_nb.plugins.base_plugin": "BasePlugin",
+    "adk_nb.plugins.reflect_retry_tool_plugin": "ReflectAndRetryToolPlugin TrackingScope",
     "adk_nb.runners": "InMemoryRunner Runner",
     "adk_nb.sessions": (
         "BaseSessionService GetSessionConfig InMemorySessionService ListSessionsResponse Session State"

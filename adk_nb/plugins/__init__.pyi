@@ -1,2 +1,8 @@
 from adk_nb.plugins.base_plugin import BasePlugin as BasePlugin
+from adk_nb.plugins.context_filter_plugin import ContextFilterPlugin as ContextFilterPlugin
+from adk_nb.plugins.debug_logging_plugin import DebugLoggingPlugin as DebugLoggingPlugin
+from adk_nb.plugins.global_instruction_plugin import GlobalInstructionPlugin as GlobalInstructionPlugin
+from adk_nb.plugins.logging_plugin import LoggingPlugin as LoggingPlugin
 from adk_nb.plugins.plugin_manager import PluginManager as PluginManager
+from adk_nb.plugins.reflect_retry_tool_plugin import ReflectAndRetryToolPlugin as ReflectAndRetryToolPlugin
+from adk_nb.plugins.save_files_as_artifacts_plugin import SaveFilesAsArtifactsPlugin as SaveFilesAsArtifactsPlugin

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adk_nb.errors import StateKeyError
-from adk_nb.flow.instructions import fill_in
+from adk_nb.runtime.instructions import fill_in
 
 STATE: dict[str, Any] = {
     "x": "X",

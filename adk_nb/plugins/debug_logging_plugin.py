@@ -1,0 +1,143 @@
+"""A plugin that writes down everything a run does, whole, for a program or a person to read later."""
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import to_json
+
+from adk_nb import clock, types
+from adk_nb.errors import StorageError
+from adk_nb.events.event import Event
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.plugins.base_plugin import BasePlugin
+from adk_nb.runtime.context import CallbackContext, ToolContext
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.tools.base_tool import BaseTool
+
+
+class DebugLoggingPlugin(BasePlugin):
+    """Appends a line of JSON to a file for each message, request, response, tool call, result, event and error.
+
+    Every line has `time` (seconds since the epoch), `invocation_id`, `session_id`, `agent` and `kind`; what else is in
+    it depends on the kind. What users and tools said stands in it as it is, bytes in base64; keys and headers of
+    requests do not.
+    """
+
+    def __init__(
+        self,
+        output_path: str | Path = "adk_debug.jsonl",
+        *,
+        name: str = "debug_logging_plugin",
+        include_session_state: bool = True,
+        include_system_instruction: bool = True,
+    ) -> None:
+        """Say where, and what.
+
+        Args:
+            output_path: The file; made when it is not there, and its folder too.
+            name: No other plugin of the same runner has it.
+            include_session_state: Also the session's state, at the end of each run.
+            include_system_instruction: Also the instruction, in each request.
+        """
+        super().__init__(name)
+        self._path = Path(output_path)
+        self._with_state = include_session_state
+        self._without = {"http_options"} | (set[str]() if include_system_instruction else {"system_instruction"})
+        self._lock = threading.Lock()
+
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: types.Content
+    ) -> None:
+        self._note(invocation_context, "user_message", content=user_message)
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        self._note(invocation_context, "run_begins")
+
+    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        state = {"state": invocation_context.session.state} if self._with_state else {}
+        self._note(invocation_context, "run_ends", **state)
+
+    async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
+        self._note(invocation_context, "run_failed", error=error)
+
+    async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
+        self._note(invocation_context, "event", event=event)
+
+    async def before_agent_callback(self, *, agent: Any, callback_context: CallbackContext) -> None:
+        self._note(callback_context.get_invocation_context(), "agent_begins")
+
+    async def after_agent_callback(self, *, agent: Any, callback_context: CallbackContext) -> None:
+        self._note(callback_context.get_invocation_context(), "agent_ends")
+
+    async def on_agent_error_callback(self, *, agent: Any, callback_context: CallbackContext, error: Exception) -> None:
+        self._note(callback_context.get_invocation_context(), "agent_failed", error=error)
+
+    async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        self._note(
+            callback_context.get_invocation_context(),
+            "request",
+            model=llm_request.model,
+            contents=llm_request.contents,
+            config=llm_request.config.model_dump(exclude=self._without, exclude_none=True),
+        )
+
+    async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
+        self._note(callback_context.get_invocation_context(), "response", response=llm_response)
+
+    async def on_model_error_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
+    ) -> None:
+        self._note(callback_context.get_invocation_context(), "model_failed", error=error)
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> None:
+        self._note_call(tool, tool_context, "tool_called", args=tool_args)
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
+    ) -> None:
+        self._note_call(tool, tool_context, "tool_answered", result=result)
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
+    ) -> None:
+        self._note_call(tool, tool_context, "tool_failed", args=tool_args, error=error)
+
+    def _note_call(self, tool: BaseTool, context: ToolContext, kind: str, **more: Any) -> None:
+        call = {"tool": tool.name, "function_call_id": context.function_call_id}
+        self._note(context.get_invocation_context(), kind, **call, **more)
+
+    def _note(self, ctx: InvocationContext, kind: str, **more: Any) -> None:
+        about = {
+            "time": clock.now(),
+            "invocation_id": ctx.invocation_id,
+            "session_id": ctx.session.id,
+            "agent": ctx.agent.name,
+            "kind": kind,
+        }
+        line = _json(about | more)
+        try:
+            with self._lock:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with self._path.open("ab") as file:
+                    file.write(line + b"\n")
+        except OSError as error:
+            raise StorageError(f"{str(self._path)!r} cannot be written: {error}; give another output_path") from error
+
+
+def _json(entry: Mapping[str, Any]) -> bytes:
+    try:
+        return to_json(entry, exclude_none=True, by_alias=False, bytes_mode="base64", fallback=_otherwise)
+    except (ValueError, RecursionError):  # a value that holds itself, or is nested too deeply
+        return to_json({key: one if isinstance(one, str | float) else repr(one) for key, one in entry.items()})
+
+
+def _otherwise(value: Any) -> Any:
+    if isinstance(value, BaseException):
+        return f"{type(value).__name__}: {value}"
+    return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else repr(value)
