@@ -1,5 +1,6 @@
 """The front door: a user's message in, events out."""
 
+import sys
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
@@ -17,6 +18,7 @@ from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runtime.approvals import pending
+from adk_nb.runtime.event_lines import lines_of
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext, Runs
 from adk_nb.runtime.invoke import invoke
@@ -150,6 +152,41 @@ class Runner:
                 run_config=run_config,
             )
         )
+
+    async def run_debug(
+        self,
+        user_messages: str | list[str],
+        *,
+        user_id: str = "debug_user_id",
+        session_id: str = "debug_session_id",
+        run_config: RunConfig | None = None,
+        quiet: bool = False,
+        verbose: bool = False,
+    ) -> list[Event]:
+        """Say something, or several things one after the other, and print what comes: `author > words`, a line each.
+
+        Args:
+            user_messages: What is said.
+            user_id: Whose session it is.
+            session_id: The session; made if it is not there, gone on with if it is.
+            run_config: How the runs are to be done.
+            quiet: Print nothing.
+            verbose: Also print thoughts, calls, results, code and files.
+
+        Returns:
+            All events, the user's own apart.
+        """
+        where: dict[str, Any] = {"user_id": user_id, "session_id": session_id}
+        if not await self.session_service.get_session(app_name=self.app_name, **where):
+            await self.session_service.create_session(app_name=self.app_name, **where)
+        events: list[Event] = []
+        for message in [user_messages] if isinstance(user_messages, str) else user_messages:
+            async with aclosing(self.run_async(**where, new_message=message, run_config=run_config)) as answers:
+                async for event in answers:
+                    events.append(event)
+                    if not quiet:
+                        sys.stdout.writelines(f"{line}\n" for line in lines_of(event, verbose=verbose))
+        return events
 
     async def close(self) -> None:
         """Close the plugins. The services are the caller's, and stay open.
