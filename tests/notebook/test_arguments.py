@@ -96,7 +96,7 @@ def test_a_semicolon_at_the_end_of_the_line_silences_and_is_no_part_of_the_text(
         (AGENT, "weather --modle=x", "x", "%%agent has no option --modle; did you mean --model? see %%agent?"),
         (AGENT, "weather -x", "x", "%%agent has no option -x; see %%agent?"),
         (AGENT, "weather --help", "x", "%%agent has no option --help; see %%agent?"),
-        (AGENT, "", "x", "%%agent: what is missing is NAME; see %%agent?"),
+        (AGENT, "", "x", "%%agent: NAME is missing; see %%agent?"),
         (AGENT, "a b", "x", "%%agent: there is no place for b; see %%agent?"),
         (AGENT, "a --model", "x", "%%agent: --model: expected one argument; see %%agent?"),
         (AGENT, "a --max-iterations no", "x", "'no' is no whole number above zero"),

@@ -235,7 +235,7 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
 @pytest.mark.parametrize(
     ("cell", "kind", "said"),
     [
-        ("%%agent", "InputError", "%%agent: what is missing is NAME; see %%agent?"),
+        ("%%agent", "InputError", "%%agent: NAME is missing; see %%agent?"),
         ("%%agent other", "InputError", "%%agent other has no instruction; write it below the line, see %%agent?"),
         ("%%agent other\n\n  \n", "InputError", "%%agent other has no instruction"),
         ("%agent other", "InputError", "%%agent other has no instruction"),

@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -11,6 +12,9 @@ from typing import Any, NoReturn
 from adk_nb.errors import InputError, closest
 
 _CAPTURE = re.compile(r"\s*([^\W\d]\w*)\s*<<(?:\s+|$)")
+_KEY = re.compile(r"((?:[^\W\d]\w*:)?[^\W\d]\w*)\s*=")
+_BEFORE_VALUE = re.compile(r"\s+(?=\S)(?!#|--?[^\W\d]|[\w:]+\s*=)")
+_JSON = json.JSONDecoder()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +73,7 @@ class Grammar:
         twin: The same in Python.
         takes_text: Its line form ends in free text: quotes and `#` mean nothing there.
         cells: It is mostly used with `%%`.
+        pairs: It takes `key=value`; blanks may stand around the `=`, and JSON behind it without quotes around it.
     """
 
     def __init__(
@@ -82,6 +87,7 @@ class Grammar:
         twin: str = "",
         takes_text: bool = False,
         cells: bool = False,
+        pairs: bool = False,
     ) -> None:
         self.name = name
         self.purpose = purpose
@@ -91,6 +97,7 @@ class Grammar:
         self.twin = twin
         self.takes_text = takes_text
         self.cells = cells
+        self.pairs = pairs
         self._spelled = {word: option for option in self.options for word in option.spelled}
 
     def parse(
@@ -113,7 +120,7 @@ class Grammar:
         """
         mark = ("%" if cell is None else "%%") + self.name
         line, silent = _without_semicolon(line.strip())
-        line, capture = self._captured(line)
+        line, capture = self._captured(_with_pairs_joined(line, mark) if self.pairs else line)
         free = self.takes_text and cell is None
         words, text, plain = self._free(line, mark, leads) if free else ([*self._words(line, mark)], "", False)
         asked = self._parser(mark, free).parse_intermixed_args(self._checked(words, mark))
@@ -230,7 +237,7 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(prog=mark, add_help=False, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        message = message.replace("the following arguments are required: ", "what is missing is ")
+        message = re.sub(r"^the following arguments are required: (.*)", r"\1 is missing", message)
         message = re.sub(r"^argument (-\w/)?", "", message)
         message = message.replace("unrecognized arguments: ", "there is no place for ")
         raise InputError(f"{self.prog}: {message}; see {self.prog}?")
@@ -252,6 +259,14 @@ def always_or_never(text: str) -> str:
     return text
 
 
+def no_json(mark: str, key: str, value: str) -> InputError:
+    """The error for a value that begins like JSON and is none."""
+    return InputError(
+        f"{mark}: {key}={value:.80} begins like JSON and is none; write names and text in double quotes, as "
+        f'{key}={{"x": ["y"]}}, or the whole value in double quotes if it is text'
+    )
+
+
 def names_in(text: str) -> list[str]:
     """`a,b` as a list of names."""
     return [one.strip() for one in text.split(",") if one.strip()]
@@ -271,6 +286,42 @@ def _split(line: str, mark: str, *, comments: bool = True, start: int = 0) -> It
         except ValueError as error:
             raise InputError(f"{mark}: a quote is opened and not closed in: {line}") from error
         yield word, at, stream.tell()
+
+
+def _with_pairs_joined(line: str, mark: str) -> str:
+    """`line` without blanks around each `=`, and JSON behind it quoted, so that the shell's rules leave it whole."""
+    made = ""
+    start = 0
+    while (start := _next_word(line, start)) < len(line) and line[start] != "#":
+        if key := _KEY.match(line, start):
+            made += f" {key[1]}="
+            blanks = _BEFORE_VALUE.match(line, key.end())
+            start = blanks.end() if blanks else key.end()
+            end = _end_of_json(line, start)
+            if end is None and line[start : start + 1] in ("{", "["):
+                raise no_json(mark, key[1], line[start:])
+            if end is not None:
+                made += shlex.quote(line[start:end])
+                start = end
+            if end is not None or not line[start : start + 1].strip():
+                continue
+        else:
+            made += " "
+        _, at, end = next(_split(line, mark, comments=False, start=start))
+        made += line[at:end].rstrip()
+        start = end
+    return made + " " + line[start:]
+
+
+def _end_of_json(line: str, start: int) -> int | None:
+    """Where the object, list or text in double quotes that begins at `start` ends; None if none does."""
+    if line[start : start + 1] not in ("{", "[", '"'):
+        return None
+    try:
+        _, end = _JSON.raw_decode(line, start)
+    except ValueError:
+        return None
+    return None if line[end : end + 1].strip() else end
 
 
 def _next_word(line: str, start: int) -> int:

@@ -106,7 +106,7 @@ TOOLS = Grammar(
 STATE = Grammar(
     "state",
     "Show or change the state of the session.",
-    examples=["%state", '%state budget=400 user:name="Ada" places=\'["Oslo", "Rome"]\'', "%state --del budget"],
+    examples=["%state", '%state budget=400 user:name="Ada" places=["Oslo", "Rome"]', "%state --del budget"],
     words=[
         Word(name="KEY", help="key=value sets it (JSON, else text); a key alone shows it", many=True, names="state")
     ],
@@ -117,6 +117,7 @@ STATE = Grammar(
         Option(name="diff", help="what each event changed"),
     ],
     twin='chat.state["budget"] = 400',
+    pairs=True,
 )
 
 TRACE = Grammar(
@@ -148,6 +149,7 @@ CONFIRM = Grammar(
         Option(name="reason", value="TEXT", help="why; the agent is told"),
     ],
     twin="chat.pending, chat.approve(id, amount=100), chat.reject(id, reason=...)",
+    pairs=True,
 )
 
 GRAMMARS = {one.name: one for one in (AGENT, TOOL, CHAT, AGENTS, TOOLS, STATE, TRACE, CONFIRM)}

@@ -7,6 +7,7 @@ from typing import Any
 from adk_nb.errors import InputError
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics import reports
+from adk_nb.notebook.magics.arguments import no_json
 from adk_nb.notebook.magics.shown import said
 from adk_nb.notebook.magics.turns import json_or_text
 
@@ -44,7 +45,7 @@ def pairs(words: Iterable[str], mark: str) -> dict[str, Any]:
     """`key=value` words as a dict; a value is JSON, else text.
 
     Raises:
-        InputError: There is no `=`, or nothing before it.
+        InputError: There is no `=`, nothing before it, or what begins like JSON behind it and is none.
     """
     made: dict[str, Any] = {}
     for word in words:
@@ -52,6 +53,8 @@ def pairs(words: Iterable[str], mark: str) -> dict[str, Any]:
         if not (key and sign):
             raise InputError(f"{mark}: {word!r} is no key=value")
         made[key] = json_or_text(value)
+        if value[:1] in ("{", "[") and isinstance(made[key], str):
+            raise no_json(mark, key, value)
     return made
 
 
