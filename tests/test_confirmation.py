@@ -1,6 +1,7 @@
 """A call that needs a person's word: it waits, it runs once when approved, and nobody but a person can approve it."""
 
 import asyncio
+import functools
 import json
 import threading
 from typing import Any
@@ -504,6 +505,126 @@ def test_an_approval_after_the_tool_was_taken_away_runs_nothing():
     [response] = results(answer(talk))
 
     assert "no such tool" in response["error"] and shop.deleted == [] and waiting(talk) == []
+
+
+def test_a_no_holds_whatever_the_condition_says_by_then():
+    limit = [1]
+    shop = Shop()
+    tools = [FunctionTool(shop.dele, require_confirmation=lambda p: len(p) > limit[0])]
+    talk = Talk(LlmAgent(name="a1", model=ScriptedLlm(delete_call(), "as you wish"), tools=tools))
+    talk.say("del")
+    limit[0] = 100
+
+    [response] = results(answer(talk, {"confirmed": False}))
+
+    assert shop.deleted == [] and "rejected" in response["error"]
+
+
+def test_a_no_holds_if_the_tool_needs_no_word_any_more():
+    talk, shop = shop_talk(delete_call(), "as you wish")
+    talk.say("del")
+    talk.runner.agent.tools = [FunctionTool(shop.dele)]
+
+    [response] = results(answer(talk, {"confirmed": False, "reason": "no"}))
+
+    assert shop.deleted == [] and "rejected" in response["error"]
+
+
+def test_a_no_to_a_tool_that_asked_while_it_ran_does_not_run_another_of_its_name():
+    talk, shop = shop_talk(call("pay", amt=1), "hm")
+    talk.say("pay")
+
+    def pay(amt: int) -> str:
+        """Pay, after asking how much."""
+        shop.paid.append(amt)
+        return "paid"
+
+    talk.runner.agent.tools = [pay]
+
+    [response] = results(answer(talk, {"confirmed": False}))
+
+    assert shop.paid == [] and "rejected" in response["error"]
+
+
+def booking(done: list[str], **how: Any) -> FunctionTool:
+    def book(place: str, nights: int = 1) -> str:
+        """Book a place."""
+        done.append(f"{place} x{nights}")
+        return "booked"
+
+    return FunctionTool(book, require_confirmation=True, **how)
+
+
+def other_body(done: list[str]) -> FunctionTool:
+    def book(place: str, nights: int = 1) -> str:
+        """Book a place."""
+        done.append(f"all of {place}")
+        return "booked"
+
+    return FunctionTool(book, require_confirmation=True)
+
+
+def other_number(done: list[str]) -> FunctionTool:
+    def book(place: str, nights: int = 100) -> str:
+        """Book a place."""
+        done.append(f"{place} x{nights}")
+        return "booked"
+
+    return FunctionTool(book, require_confirmation=True)
+
+
+def other_words(done: list[str]) -> FunctionTool:
+    return booking(done, description="Buy a place.")
+
+
+def wrapped_in_more(done: list[str]) -> FunctionTool:
+    inner = booking(done).func
+
+    @functools.wraps(inner)
+    def twice(*args: Any, **given: Any) -> Any:
+        inner(*args, **given)
+        return inner(*args, **given)
+
+    return FunctionTool(twice, require_confirmation=True)
+
+
+def partly_filled(done: list[str]) -> FunctionTool:
+    return FunctionTool(functools.partial(booking(done).func, nights=9), require_confirmation=True)
+
+
+def another_kind(done: list[str]) -> BaseTool:
+    class Book(BaseTool):
+        async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+            done.append("another")
+
+    return Book(name="book", description="Book a place.")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [other_body, other_number, other_words, wrapped_in_more, partly_filled, another_kind],
+    ids=lambda one: one.__name__,
+)
+def test_an_approval_is_for_the_tool_as_it_was_when_it_was_asked_about(other: Any):
+    done: list[str] = []
+    model = ScriptedLlm(call("book", place="Rome"), "sorry", call("book", place="Rome"))
+    talk = Talk(LlmAgent(name="a1", model=model, tools=[booking(done)]))
+    talk.say("book")
+    talk.runner.agent.tools = [other(done)]
+
+    [response] = results(answer(talk))
+
+    assert done == [] and "redefined" in response["error"] and waiting(talk) == []
+
+
+def test_the_same_tool_made_again_is_still_approved():
+    done: list[str] = []
+    talk = Talk(LlmAgent(name="a1", model=ScriptedLlm(call("book", place="Rome"), "ok"), tools=[booking(done)]))
+    talk.say("book")
+    talk.runner.agent.tools = [booking(done)]
+    answer(talk)
+
+    assert done == ["Rome x1"]
 
 
 def test_an_approval_is_for_the_agent_that_asked():

@@ -17,9 +17,10 @@ from adk_nb.flow.spec import LlmSpec
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import Hook, first_answer
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.sessions.state import committed
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.tool_result import as_response, told
 
 logger = logging.getLogger(__name__)
@@ -84,14 +85,30 @@ async def answer_calls(
     results = _together(ctx, spec, answers)
     if results is None:
         return Answers([], error)
-    wanted = results.actions.requested_tool_confirmations
-    if not wanted:
+    if not results.actions.requested_tool_confirmations:
         return Answers([results], error)
-    asks = approvals.ask(spec.name, ctx.branch, calls, wanted)
+    asks = approvals.ask(spec.name, ctx.branch, calls, _wanted(results.actions, calls, answers, tools))
     if all(answer.waits for answer in answers):
         results.actions.skip_summarization = True
         return Answers([asks, results], error)
     return Answers([results, asks], error)
+
+
+def _wanted(
+    actions: EventActions, calls: Sequence[types.FunctionCall], answers: list[_Answer], tools: Tools
+) -> dict[str, approvals.Wanted]:
+    """What a person is asked, by the id of the call."""
+    names = {call.id or "": call.name or "" for call in calls}
+    held = {key for answer in answers if answer.waits for key in answer.actions.requested_tool_confirmations}
+    return {
+        key: approvals.Wanted(confirmation=asked, ran=key not in held, tool=_fingerprint(tools, names.get(key, "")))
+        for key, asked in actions.requested_tool_confirmations.items()
+    }
+
+
+def _fingerprint(tools: Tools, name: str) -> str | None:
+    tool = tools.get(name)
+    return fingerprint(tool) if tool else None
 
 
 async def _side_by_side(
@@ -125,7 +142,8 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     name, given = call.name or "", call.args or {}
     # Taken out: the answer is for this one call, even if a model uses its id again.
     decided = ctx.answered.pop(call.id or "", None)
-    context = Context(ctx, function_call_id=call.id, tool_confirmation=decided)
+    confirmation = decided.confirmation if decided else None
+    context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation)
     tool, waits = tools.get(name), False
     try:
         # Copies: history keeps what was said, whatever callbacks and tools do to their arguments.
@@ -134,7 +152,7 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
         result = {"error": f"{name}() was not called: its arguments are nested too deeply"}
     else:
         if tool:
-            result, waits = await _outcome(ctx, spec, tool, args, context)
+            result, waits = await _outcome(ctx, spec, tool, args, context, decided)
         else:
             result = await _no_such(ctx, spec, name, args, tools, context)
         asked = context.actions.requested_tool_confirmations.get(call.id or "")
@@ -144,7 +162,7 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
         result = {"error": f"{name}() ran, but {lost}"}
     if tool and tool.is_long_running and result is None:
         return _Answer(None, context.actions)
-    part = await _part(call, result, context, decided)
+    part = await _part(call, result, context, confirmation)
     return _Answer(part, context.actions, waits)
 
 
@@ -194,16 +212,21 @@ def _lost(context: Context) -> str | None:
 
 
 async def _outcome(
-    ctx: InvocationContext, spec: LlmSpec, tool: BaseTool, args: dict[str, Any], context: Context
+    ctx: InvocationContext,
+    spec: LlmSpec,
+    tool: BaseTool,
+    args: dict[str, Any],
+    context: Context,
+    decided: Decided | None,
 ) -> tuple[Any, bool]:
     """The result of a call, and whether it is only a placeholder while a person is asked."""
-    approved = copy.deepcopy(args) if context.tool_confirmation else args
+    approved = copy.deepcopy(args) if decided else args
     said: dict[str, Any] = {"tool": tool, "args": args, "tool_context": context}
     before = _hooks(ctx, spec, "before_tool")
     result = await first_answer(before, **said) if before else None
     if result is None:
         try:
-            result, waits = await _gated(tool, args, approved, context)
+            result, waits = await _gated(tool, args, approved, context, decided)
         except Exception as error:
             result, waits = await _failed(ctx, spec, tool, args, context, error), False
         if waits:
@@ -213,18 +236,32 @@ async def _outcome(
     return (result if other is None else other), False
 
 
-async def _gated(tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context) -> tuple[Any, bool]:
-    """The one gate before a tool: nothing that needs a person's word passes without it, or with other arguments."""
-    decided = context.tool_confirmation
-    needed = await tool.confirmation(args, context)
-    if needed and decided is None:
-        context.actions.requested_tool_confirmations[context.function_call_id or ""] = needed
-        return approvals.placeholder(), True
-    if needed and decided and not decided.confirmed:
-        return approvals.rejection(decided), False
-    if decided and decided.confirmed and not approvals.same(args, approved):
-        return {"error": approvals.CHANGED}, False
+async def _gated(
+    tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decided: Decided | None
+) -> tuple[Any, bool]:
+    """The one gate before a tool: nothing that needs a person's word passes without it, or as something else."""
+    if decided is None:
+        if needed := await tool.confirmation(args, context):
+            context.actions.requested_tool_confirmations[context.function_call_id or ""] = needed
+            return approvals.placeholder(), True
+    elif refusal := await _refusal(tool, args, approved, context, decided):
+        return refusal, False
     return await tool.run_async(args=args, tool_context=context), False
+
+
+async def _refusal(
+    tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decided: Decided
+) -> dict[str, Any] | None:
+    """Why a call does not run that a person has decided. None: it runs, and if it is a no, the tool itself obeys it."""
+    redefined = decided.tool is not None and decided.tool != fingerprint(tool)
+    said = decided.confirmation
+    if not said.confirmed:
+        # Only a tool that asked while it ran knows what a no means: for all others it means that they do not run.
+        obeys = decided.ran and not redefined and not await tool.confirmation(args, context)
+        return None if obeys else approvals.rejection(said)
+    if redefined:
+        return {"error": approvals.REDEFINED}
+    return None if approvals.same(args, approved) else {"error": approvals.CHANGED}
 
 
 async def _failed(

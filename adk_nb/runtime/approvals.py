@@ -15,7 +15,7 @@ from adk_nb import clock, types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST as REQUEST
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
@@ -25,6 +25,9 @@ RESERVED = "adk_"
 WAITING = "this call needs a person's approval and has not run yet; it runs once it is approved"
 REJECTED = "a person rejected this call; it did not run"
 CHANGED = "this call did not run: a callback changed its arguments after a person had approved others"
+REDEFINED = "this call did not run: its tool was redefined after a person was asked; call it again if need be"
+_ASKED_OF = "askedOf"
+"""Key of a request beside those of ADK: what the tool was, and whether it ran."""
 
 
 @runtime_checkable
@@ -47,6 +50,19 @@ class Pending:
     payload: Any
     author: str
     """The agent whose call it is."""
+    ran: bool = False
+    """The tool asked while it ran; False: the call was held back before it ran."""
+    tool: str | None = None
+    """What the tool was when this was asked, as `tools.fingerprint` tells it; None if that is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be asked of a call."""
+
+    confirmation: ToolConfirmation
+    ran: bool
+    tool: str | None
 
 
 def placeholder() -> dict[str, Any]:
@@ -59,9 +75,7 @@ def rejection(decided: ToolConfirmation) -> dict[str, Any]:
     return {"error": f"{REJECTED}; the reason given: {decided.reason}" if decided.reason else REJECTED}
 
 
-def ask(
-    author: str, branch: str | None, calls: Iterable[types.FunctionCall], wanted: dict[str, ToolConfirmation]
-) -> Event:
+def ask(author: str, branch: str | None, calls: Iterable[types.FunctionCall], wanted: dict[str, Wanted]) -> Event:
     """The event in which `author` asks for approval of those of its calls that are in `wanted`, by call id."""
     parts = [types.Part(function_call=_request(call, wanted[call.id or ""])) for call in calls if call.id in wanted]
     return Event(
@@ -72,13 +86,18 @@ def ask(
     )
 
 
-def _request(call: types.FunctionCall, wanted: ToolConfirmation) -> types.FunctionCall:
-    if wanted.args is not None:  # a callback changed them: what will run is what is asked
-        call = call.model_copy(update={"args": wanted.args})
-    confirmation = {"hint": wanted.hint or _usual_hint(call.name or ""), "confirmed": False}
-    if wanted.payload is not None:
-        confirmation["payload"] = wanted.payload
-    args = {"originalFunctionCall": call.model_dump(exclude_none=True), "toolConfirmation": confirmation}
+def _request(call: types.FunctionCall, wanted: Wanted) -> types.FunctionCall:
+    asked = wanted.confirmation
+    if asked.args is not None:  # a callback changed them: what will run is what is asked
+        call = call.model_copy(update={"args": asked.args})
+    confirmation = {"hint": asked.hint or _usual_hint(call.name or ""), "confirmed": False}
+    if asked.payload is not None:
+        confirmation["payload"] = asked.payload
+    args = {
+        "originalFunctionCall": call.model_dump(exclude_none=True),
+        "toolConfirmation": confirmation,
+        _ASKED_OF: {"tool": wanted.tool, "ran": wanted.ran},
+    }
     return types.FunctionCall(id=f"adk-{clock.new_id()}", name=REQUEST, args=args)
 
 
@@ -116,7 +135,16 @@ def _pending(request: types.FunctionCall, author: str) -> Pending | None:
     call = types.FunctionCall.model_validate(original)
     told = args.get("toolConfirmation", {})
     hint = "" if told.get("hint") == _usual_hint(call.name or "") else str(told.get("hint", ""))
-    return Pending(id=request.id or "", call=call, hint=hint, payload=told.get("payload"), author=author)
+    of: dict[str, Any] = args.get(_ASKED_OF, {})
+    return Pending(
+        id=request.id or "",
+        call=call,
+        hint=hint,
+        payload=told.get("payload"),
+        author=author,
+        ran=of.get("ran") is True,
+        tool=of.get("tool"),
+    )
 
 
 def _settles(event: Event, response: types.FunctionResponse) -> bool:
@@ -161,7 +189,7 @@ def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
             continue
         decided = read_answer(response.response or {})
         key = asked.call.id or ""
-        ctx.answered[key] = decided
+        ctx.answered[key] = Decided(confirmation=decided, ran=asked.ran, tool=asked.tool)
         taken[key] = asked.call if decided.args is None else asked.call.model_copy(update={"args": decided.args})
     return list(taken.values())
 

@@ -34,6 +34,17 @@ class Hooked(Protocol):
     def hooks(self, name: str, /) -> Sequence[Hook]: ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """What a person decided of a call, and of what they decided it."""
+
+    confirmation: ToolConfirmation
+    ran: bool
+    """The tool asked while it ran, and gave a result; False: the call was held back before it ran."""
+    tool: str | None
+    """What the tool was when it was asked about; None if that is not known."""
+
+
 def new_invocation_id() -> str:
     """`e-` and a fresh id, as ADK spells it."""
     return f"e-{clock.new_id()}"
@@ -54,7 +65,7 @@ class InvocationContext:
     """The message that started this."""
     invocation_id: str = field(default_factory=new_invocation_id)
     branch: str | None = None
-    answered: dict[str, ToolConfirmation] = field(default_factory=dict[str, ToolConfirmation])
+    answered: dict[str, Decided] = field(default_factory=dict[str, Decided])
     """Function call id -> what a human decided of it in the message that started this."""
     end_invocation: bool = False
     """True: stop before the next step."""
