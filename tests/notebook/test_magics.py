@@ -252,7 +252,7 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
         (
             "%%agent data\nHi",
             "InputError",
-            "'data' is a variable that holds a list; give the agent another name, or: del data",
+            "'data' is a variable of type list; give the agent another name, or: del data",
         ),
         ("%%agent other\nSee {{dat}}.", "InputError", "{{dat}} is not a variable; did you mean {{data}}? (line 1"),
         (
@@ -292,7 +292,7 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
         ("%%tool f g\ndef f(a: int): return 1", "InputError", "%%tool takes one name, and there are 2: f, g"),
         ("%tool", "InputError", "%tool needs the name of a function"),
         ("%tool fnuc", "InputError", "there is no function 'fnuc'; did you mean 'func'?"),
-        ("%tool data", "InputError", "'data' is a list, not a function"),
+        ("%tool data", "InputError", "'data' is of type list, not a function"),
         ("%agents --show guid", "AgentNotFoundError", "did you mean 'guide'?"),
         ("%agents --rm guid", "AgentNotFoundError", "did you mean 'guide'?"),
         ("%tools --schema weather", "ToolNotFoundError", "did you mean 'weather_in'?"),
