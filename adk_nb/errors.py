@@ -13,6 +13,7 @@
           AgentNotFoundError
           ToolNotFoundError
           ModelNotFoundError
+          InvocationNotFoundError
         StorageError               a disk or a database did not do what it was asked
         RecordingMismatchError     a replayed model was asked what was never recorded
       AlreadyExistsError           a session with this id is there
@@ -111,6 +112,10 @@ class ToolNotFoundError(NotFoundError):
 
 class ModelNotFoundError(NotFoundError, ValueError):
     """No class of models answers to that name. Also a ValueError, as in ADK."""
+
+
+class InvocationNotFoundError(NotFoundError):
+    """The session has no such invocation."""
 
 
 class StorageError(UserError):

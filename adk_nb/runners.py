@@ -22,6 +22,7 @@ from adk_nb.runtime.event_lines import lines_of
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext, Runs
 from adk_nb.runtime.invoke import invoke
+from adk_nb.runtime.rewind import surviving, undoing
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -152,6 +153,38 @@ class Runner:
                 run_config=run_config,
             )
         )
+
+    async def rewind_async(
+        self,
+        *,
+        user_id: str,
+        session_id: str,
+        rewind_before_invocation_id: str,
+        run_config: RunConfig | None = None,
+    ) -> None:
+        """Undo an invocation and all that came after it: agents no longer see it, state and files are as before.
+
+        The events stay in the session, with one more that undoes them. What belongs to the user or the app stays as it
+        is. A key that the session was created with, and that was first written after, is deleted: no event has its
+        first value.
+
+        Args:
+            user_id: Whose session it is.
+            session_id: The session.
+            rewind_before_invocation_id: The `invocation_id` of any event of the invocation.
+            run_config: Its `custom_metadata` is put on the event; the whole history is read, whatever it says.
+
+        Raises:
+            SessionNotFoundError: There is no such session.
+            InvocationNotFoundError: The session has no such invocation.
+        """
+        self._hot.pop((user_id, session_id), None)
+        session = await self.session_service.get_session(app_name=self.app_name, user_id=user_id, session_id=session_id)
+        if not session:
+            raise await self._not_found(user_id, session_id)
+        mark = await undoing(session, rewind_before_invocation_id, self.artifact_service)
+        mark.custom_metadata = run_config.custom_metadata if run_config else None
+        await self.session_service.append_event(session, mark)
 
     async def run_debug(
         self,
@@ -299,11 +332,12 @@ def _check(message: types.Content, session: Session) -> None:
         return
     if len(answers) < len(parts):
         raise InputError("a message carries function responses or words, not both; send them one after the other")
-    waiting = {key for one in pending(session.events) for key in (one.id, one.call.id)}
+    events = surviving(session.events)
+    waiting = {key for one in pending(events) for key in (one.id, one.call.id)}
     for one in answers:
         if one.name == APPROVAL_REQUEST and one.id not in waiting:
             raise InputError(f"approval {one.id!r} is not open; it was answered already, or there never was one")
-    called = {call.id for event in session.events for call in event.get_function_calls()}
+    called = {call.id for event in events for call in event.get_function_calls()}
     if unknown := [one.id for one in answers if one.id not in called]:
         raise InputError(
             f"the function response {unknown[0]!r} answers no call of session {session.id!r}; "

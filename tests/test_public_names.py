@@ -28,7 +28,9 @@ PATHS: dict[str, str] = {
     "adk_nb.apps.app": "App",
     "adk_nb.artifacts": "ArtifactVersion BaseArtifactService FileArtifactService InMemoryArtifactService",
     "adk_nb.artifacts.in_memory_artifact_service": "InMemoryArtifactService",
-    "adk_nb.errors": "AlreadyExistsError LlmCallsLimitExceededError PluginError SessionNotFoundError",
+    "adk_nb.errors": (
+        "AlreadyExistsError InvocationNotFoundError LlmCallsLimitExceededError PluginError SessionNotFoundError"
+    ),
     "adk_nb.events": "Event EventActions ToolConfirmation",
     "adk_nb.events.event": "Event",
     "adk_nb.events.event_actions": "EventActions",

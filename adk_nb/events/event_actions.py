@@ -24,6 +24,8 @@ class EventActions(WireModel):
     """Name of the agent that answers next."""
     escalate: bool | None = None
     """True: leave the enclosing loop."""
+    rewind_before_invocation_id: str | None = None
+    """Set: this event undoes that invocation and all that came after it."""
     requested_tool_confirmations: dict[str, ToolConfirmation] = Field(default_factory=dict[str, ToolConfirmation])
     """Function call id -> what a human is asked before that call may run."""
 

@@ -7,6 +7,7 @@ from pydantic_core import to_json
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST
+from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 
 _BEGIN, _END = "<<<BEGIN_QUOTED_AGENT_CONTENT>>>", "<<<END_QUOTED_AGENT_CONTENT>>>"
@@ -36,6 +37,9 @@ class _View:
     def __init__(self, agent: str, branch: str | None) -> None:
         self._agent = agent
         self._branch = branch
+        self._begin()
+
+    def _begin(self) -> None:
         self.seen = 0
         self._contents: list[types.Content] = []
         self._answers: dict[str, int] = {}
@@ -50,7 +54,14 @@ class _View:
         """When the newest content answers an old call: the slice between the two, hidden until something is said."""
 
     def look(self, events: list[Event]) -> None:
-        for event in events[self.seen :]:
+        """Take in the events that came since the last look; all that count, if some of them were undone meanwhile."""
+        new = events[self.seen :]
+        for event in new:
+            if event.actions.rewind_before_invocation_id:
+                self._begin()
+                new = surviving(events)
+                break
+        for event in new:
             if content := self._visible(event):
                 self._add(content, event)
         self.seen = len(events)

@@ -16,6 +16,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST as REQUEST
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
+from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
@@ -113,7 +114,7 @@ def pending(events: Iterable[Event]) -> list[Pending]:
     waiting: dict[str, Pending] = {}
     """By the id of the call that waits."""
     called: dict[str, str | None] = {}
-    for event in events:
+    for event in surviving(events):
         for call in event.get_function_calls():
             # Only the runtime marks a request as long-running: one that a model wrote is not a request.
             if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from adk_nb import types
-from adk_nb.events import Event
+from adk_nb.events import Event, EventActions
 from adk_nb.flow.contents import contents_for
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST
+from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions import Session
 from tests.talk import sent
 
@@ -305,28 +306,39 @@ def test_calls_without_ids_are_left_as_they_are():
 
 
 IDS = st.sampled_from("123")
-EVENTS = st.lists(
-    st.one_of(
-        st.builds(text, st.sampled_from(["hi", "", "go"]), st.sampled_from(["user", "me", "other"])),
-        st.builds(
-            lambda ids, author, paused, branch: call(
-                *ids, author=author, branch=branch, long_running_tool_ids=set(ids) if paused else None
-            ),
-            st.lists(IDS, min_size=1, max_size=3, unique=True),
-            st.sampled_from(["me", "me", "other"]),
-            st.booleans(),
-            st.sampled_from([None, "p.me", "p.other"]),
+EVENT = st.one_of(
+    st.builds(text, st.sampled_from(["hi", "", "go"]), st.sampled_from(["user", "me", "other"])),
+    st.builds(
+        lambda ids, author, paused, branch: call(
+            *ids, author=author, branch=branch, long_running_tool_ids=set(ids) if paused else None
         ),
-        st.builds(
-            lambda ids, author, says: answer(*ids, author=author, says=says),
-            st.lists(IDS, min_size=1, max_size=3, unique=True),
-            st.sampled_from(["me", "me", "user", "other"]),
-            st.sampled_from(["ok", "pending"]),
-        ),
-        st.builds(lambda one: call(one, name=APPROVAL_REQUEST, long_running_tool_ids={one}), IDS),
+        st.lists(IDS, min_size=1, max_size=3, unique=True),
+        st.sampled_from(["me", "me", "other"]),
+        st.booleans(),
+        st.sampled_from([None, "p.me", "p.other"]),
     ),
-    max_size=12,
+    st.builds(
+        lambda ids, author, says: answer(*ids, author=author, says=says),
+        st.lists(IDS, min_size=1, max_size=3, unique=True),
+        st.sampled_from(["me", "me", "user", "other"]),
+        st.sampled_from(["ok", "pending"]),
+    ),
+    st.builds(lambda one: call(one, name=APPROVAL_REQUEST, long_running_tool_ids={one}), IDS),
 )
+EVENTS = st.lists(EVENT, max_size=12)
+RUNS = st.sampled_from("xyz")
+
+
+def of_run(event: Event, run: str) -> Event:
+    event.invocation_id = run
+    return event
+
+
+def mark(run: str) -> Event:
+    return Event(author="user", actions=EventActions(rewind_before_invocation_id=run))
+
+
+REWOUND = st.lists(st.one_of(st.builds(of_run, EVENT, RUNS), st.builds(mark, RUNS)), max_size=12)
 
 
 @given(EVENTS, st.sampled_from([None, "p.me"]))
@@ -338,6 +350,18 @@ def test_a_view_kept_up_to_date_is_the_one_made_anew(events: list[Event], branch
         kept = contents_for(session, "me", branch)
         anew = contents_for(Session(id="s", events=list(session.events)), "me", branch)
         assert kept == anew
+
+
+@given(REWOUND, st.lists(st.integers(1, 4), max_size=12))
+def test_a_view_kept_up_to_date_skips_what_was_undone(events: list[Event], steps: list[int]):
+    session = Session(id="s")
+
+    for step in [*steps, len(events)]:
+        new, events = events[:step], events[step:]
+        session.events.extend(new)
+        kept = contents_for(session, "me", None)
+        assert kept == contents_for(Session(id="s", events=list(session.events)), "me", None)
+        assert kept == contents_for(Session(id="s", events=surviving(session.events)), "me", None)
 
 
 @given(EVENTS)
