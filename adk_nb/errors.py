@@ -87,7 +87,9 @@ class NotFoundError(UserError):
         self.kind = kind
         self.name = name
         self.known = sorted(known)
-        super().__init__(self._message() + (f"; {hint}" if hint else ""))
+        said = self._message()
+        between = " " if said.endswith("?") else "; "
+        super().__init__(said + (between + hint if hint else ""))
 
     def _message(self) -> str:
         said = f"no {self.kind} named {self.name!r}"

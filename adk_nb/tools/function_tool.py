@@ -60,6 +60,8 @@ class FunctionTool(BaseTool):
                 self.name,
                 ", ".join(self.signature.untyped),
             )
+        for parameter in self.signature.faults.keys() - set(self.signature.untyped):
+            logger.warning("tool %r: %s", self.name, self.signature.faults[parameter])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
@@ -171,7 +173,7 @@ def tool(
         description: What the model is told. None: the docstring.
 
     Raises:
-        ConfigurationError: A parameter has no type, or one that JSON cannot fill.
+        ConfigurationError: A parameter has no type, or one that JSON cannot fill, or is `*args`.
     """
 
     def wrap(func: Callable[..., Any]) -> FunctionTool:
@@ -182,14 +184,10 @@ def tool(
 
 
 def refuse_untyped(func: Callable[..., Any]) -> None:
-    """Raise ConfigurationError if a parameter has no type: a tool made on purpose says what it takes."""
+    """Raise ConfigurationError if a parameter has no type or is `*args`: a tool made on purpose says what it takes."""
     name = _name_of(func)
-    if untyped := signature_of(func, name).untyped:
-        first = untyped[0]
-        raise ConfigurationError(
-            f"tool {name!r}: parameter {first!r} has no type, so the model cannot be told what to send; "
-            f"write `{first}: str`, or whatever it is"
-        )
+    for fault in signature_of(func, name).faults.values():
+        raise ConfigurationError(f"tool {name!r}: {fault}")
 
 
 def _unpacked(value: Any) -> Any:

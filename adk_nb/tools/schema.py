@@ -42,7 +42,9 @@ class Signature:
     takes_any: bool
     """It has `**kwargs`."""
     untyped: list[str]
-    """Parameters without a type: the model is not told what to send."""
+    """Parameters without a type that can be read: the model is not told what to send."""
+    faults: dict[str, str]
+    """Parameter -> in words why the model cannot be told of it, and what to write; `*args` among them."""
     required: list[str]
     """Parameters without a default."""
     positional: list[str]
@@ -90,9 +92,11 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
     hints = _hints(func)
     told = _parameter_docs(func)
     fields: dict[str, _Field] = {}
-    context, untyped = None, list[str]()
+    context, untyped, faults = None, list[str](), dict[str, str]()
     for parameter in parameters:
         hint = hints.get(parameter.name, parameter.annotation)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            faults[parameter.name] = _no_list(parameter)
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
         if _is_context(parameter.name, hint):
@@ -100,6 +104,7 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
             continue
         if hint is parameter.empty or isinstance(hint, str):
             untyped.append(parameter.name)
+            faults[parameter.name] = _no_type(func, parameter.name, hint)
             hint = Any
         fields[parameter.name] = _field(parameter, hint, told.get(parameter.name))
     model = _arguments(name, fields)
@@ -109,6 +114,7 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
         context_parameter=context,
         takes_any=any(one.kind is one.VAR_KEYWORD for one in parameters),
         untyped=untyped,
+        faults=faults,
         required=[field.alias or "" for field in model.model_fields.values() if field.is_required()],
         positional=[one.name for one in parameters if one.kind is one.POSITIONAL_ONLY],
     )
@@ -189,10 +195,36 @@ def _spelled(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) else str(hint)
 
 
+def _no_type(func: Callable[..., Any], name: str, hint: Any) -> str:
+    if isinstance(hint, str):
+        try:
+            _resolve(_target(func), name, hint)
+        except Exception as error:  # an annotation may be any expression
+            return f"parameter {name!r} has a type that cannot be read here: {error}; define or import it first"
+    return (
+        f"parameter {name!r} has no type, so the model cannot be told what to send; "
+        f"write `{name}: str`, or whatever it is"
+    )
+
+
+def _no_list(parameter: inspect.Parameter) -> str:
+    of = inspect.formatannotation(parameter.annotation) if parameter.annotation is not parameter.empty else "str"
+    of = of.strip("'\"")
+    return (
+        f"parameter '*{parameter.name}' takes values without a name, and a model sends each by its name; "
+        f"write `{parameter.name}: list[{of}]`"
+    )
+
+
+def _target(func: Callable[..., Any]) -> Any:
+    """What holds the annotations."""
+    target: Any = func.func if isinstance(func, functools.partial) else func
+    return target if inspect.isroutine(target) else target.__call__
+
+
 def _hints(func: Callable[..., Any]) -> dict[str, Any]:
     """The types as objects. One that cannot be resolved stays the text that it is."""
-    target: Any = func.func if isinstance(func, functools.partial) else func
-    target = target if inspect.isroutine(target) else target.__call__
+    target = _target(func)
     try:
         return typing.get_type_hints(target, include_extras=True)
     except Exception:  # an annotation may be any expression, so resolving it may raise anything
@@ -200,10 +232,14 @@ def _hints(func: Callable[..., Any]) -> dict[str, Any]:
         return {key: _resolved(target, key, one) for key, one in written.items()}
 
 
-def _resolved(target: Any, key: str, hint: Any) -> Any:
+def _resolve(target: Any, key: str, hint: Any) -> Any:
     alone = pytypes.SimpleNamespace(__annotations__={key: hint})
+    return typing.get_type_hints(alone, getattr(target, "__globals__", {}), include_extras=True)[key]
+
+
+def _resolved(target: Any, key: str, hint: Any) -> Any:
     try:
-        return typing.get_type_hints(alone, getattr(target, "__globals__", {}), include_extras=True)[key]
+        return _resolve(target, key, hint)
     except Exception as error:  # as above
         logger.debug("the type of %r cannot be resolved: %s", key, error)
         return hint

@@ -27,6 +27,7 @@ def full(shell: Shell) -> Shell:
         ("%%agent guide --model=off", ["%%agent guide --model=offline"]),
         ("%%agent guide -t wea", ["%%agent guide -t weather_in"]),
         ("%%agent guide -t weather_in,wi", ["%%agent guide -t weather_in,wind"]),
+        ("%%agent guide -t weather_in,", ["%%agent guide -t weather_in,wind"]),
         ("%%agent gu", ["%%agent guide"]),
         ("%chat gu", ["%chat guide"]),
         ("%chat --new gu", ["%chat --new guide"]),

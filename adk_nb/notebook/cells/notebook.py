@@ -1,12 +1,13 @@
 """What this notebook has defined: agents and tools by name, and the conversations with them."""
 
+import builtins
 import keyword
 from collections.abc import MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError
+from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.notebook.cells.cell_agent import CellAgent
@@ -36,6 +37,8 @@ class Notebook:
         self.root: str | None = None
         """Who gets a line that names no agent."""
         self.last_asked: str | None = None
+        self.removed: set[str] = set()
+        """Agents that were taken out and are not defined again."""
         self._agents: dict[str, CellAgent] = {}
         self._chats: dict[tuple[str, str], Chat] = {}
 
@@ -68,6 +71,7 @@ class Notebook:
         self.definitions[name] = wanted
         self._agents[name] = agent
         self.variables[name] = agent
+        self.removed.discard(name)
         self._reload(name, agent)
         self.root = name if root else self.root
         return [self._told(wanted, old, unchanged=unchanged), *self._notes(wanted, template)]
@@ -106,6 +110,7 @@ class Notebook:
         self._chats = {key: chat for key, chat in self._chats.items() if key[0] != name}
         if self.variables.get(name) is agent:
             del self.variables[name]
+        self.removed.add(name)
         self.root = None if self.root == name else self.root
         self.last_asked = None if self.last_asked == name else self.last_asked
         return f"{name} is forgotten; the sessions are kept"
@@ -260,7 +265,9 @@ class Notebook:
     def _notes(self, wanted: AgentDefinition, template: Template | None) -> list[str]:
         notes = list(template.notes) if template else []
         if missing := [one for one in wanted.tools if one not in self.tool_names]:
-            notes.append(f"not defined yet: {', '.join(missing)}; define before you ask {wanted.name}")
+            near = [found for one in missing if (found := closest(one, self.tool_names))]
+            meant = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+            notes.append(f"not defined yet: {', '.join(missing)}; define before you ask {wanted.name}{meant}")
         keys = template.keys if template else []
         known = self.sessions.state()
         open_ones = dict.fromkeys(
@@ -292,6 +299,8 @@ class Notebook:
             raise InputError(
                 f"an agent cannot be named {name!r}: the word has a meaning of its own; choose another name"
             )
+        if hasattr(builtins, name):
+            raise InputError(f"an agent named {name!r} would hide Python's own; choose another name, as {name}_agent")
         if name in self.tools:
             raise ConfigurationError(f"{name!r} is a tool {_where(self.tools[name].cell)}; give the agent another name")
         held = self.variables.get(name)
@@ -299,7 +308,7 @@ class Notebook:
             raise ConfigurationError(f"{name!r} is a tool; give the agent another name")
         if name in self.variables and not isinstance(held, BaseAgent):
             kind = type(held).__name__
-            raise InputError(f"{name!r} is a variable that holds a {kind}; give the agent another name, or: del {name}")
+            raise InputError(f"{name!r} is a variable of type {kind}; give the agent another name, or: del {name}")
 
     def check_function_name(self, name: str) -> None:
         """Raise a UserError if a tool, or the function it is made of, cannot have that name."""

@@ -6,13 +6,12 @@ from typing import Any
 from adk_nb.errors import InputError, SessionNotFoundError, StateKeyError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
+from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
 
 APP = "notebook"
 USER = "user"
-NOTEBOOK = "notebook"
-"""Author of events that only say what changed in the notebook; no model sees them."""
 
 
 class SessionStore:
@@ -95,11 +94,15 @@ class SessionStore:
         return StateKeyError(f"no key {key!r} in the state of session {name or self.current!r}; {hint}")
 
     def mark(self, what: str, said: str) -> int:
-        """Note a change of the notebook in the current session, if anything was said in it; how many events it had."""
+        """Note a change of the notebook in the current session, if anything was said in it.
+
+        Returns:
+            How many events it had, without those of the notebook.
+        """
         session = self.find()
         if session is None or not session.events:
             return 0
-        count = len(session.events)
+        count = sum(event.author != NOTEBOOK for event in session.events)
         self.service.append_event(session, Event(author=NOTEBOOK, custom_metadata={what: said}))
         return count
 

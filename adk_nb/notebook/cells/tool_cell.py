@@ -1,6 +1,7 @@
 """Run a `%%tool` cell as the Python it is, and find the functions that it defines."""
 
 import ast
+import builtins
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,17 @@ from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.schema import signature_of
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class CellSyntaxError(InputError):
+    """A cell that is no Python; shown as Python shows it, without our lines above it."""
+
+    def __init__(self, error: SyntaxError, shown: list[str]) -> None:
+        super().__init__(str(error))
+        self._shown = shown
+
+    def _render_traceback_(self) -> list[str]:
+        return self._shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +100,7 @@ def run_tool_cell(shell: Any, body: str, number: int, check: Callable[[str], Non
     Names with a leading underscore are the cell's own and become no tools.
 
     Raises:
+        CellSyntaxError: It is no Python; nothing was run.
         InputError: It defines no function. What it did define is there all the same.
         ConfigurationError: `check` refuses the name of a function; nothing was run.
         Exception: What the cell raised.
@@ -97,11 +110,16 @@ def run_tool_cell(shell: Any, body: str, number: int, check: Callable[[str], Non
     blank = body[: len(body) - len(body.lstrip())].count("\n")  # which transform_cell takes away
     source = "\n" * (blank + 1) + shell.transform_cell(body)
     name = shell.compile.cache(source, number, raw_code="\n" + body)
-    tree = ast.parse(source, name)
+    try:
+        tree = ast.parse(source, name)
+        codes = _compiled(shell, tree, name)
+    except SyntaxError as error:
+        raise CellSyntaxError(error, shell.SyntaxTB.structured_traceback(type(error), error, [])) from None
     made = [node for node in tree.body if isinstance(node, _Function) and not node.name.startswith("_")]
     for node in made:
+        _refuse_builtin(node.name)
         check(node.name)
-    for code in _compiled(shell, tree, name):
+    for code in codes:
         exec(code, shell.user_ns)
     if not made:
         raise InputError("%%tool defines no function; write `def name(parameter: str) -> str:` below the line")
@@ -122,7 +140,7 @@ def found_variable(variable: str, variables: dict[str, Any]) -> Found:
         raise InputError(f"%tool: there is no function {variable!r}; {hint}")
     value = variables[variable]
     if not (callable(value) or isinstance(value, BaseTool)) or isinstance(value, type):
-        raise InputError(f"%tool: {variable!r} is a {type(value).__name__}, not a function")
+        raise InputError(f"%tool: {variable!r} is of type {type(value).__name__}, not a function")
     return Found(variable=variable, value=value, source=_source_of(value), lines={})
 
 
@@ -151,7 +169,7 @@ def made_tool(found: Found, options: ToolOptions, cell: int | None) -> FunctionT
     """The tool that a function becomes; a tool that `@tool` has made stays as it is, unless the line says otherwise.
 
     Raises:
-        ConfigurationError: A parameter has no type, or one that JSON cannot fill.
+        ConfigurationError: A parameter has no type, or one that JSON cannot fill, or is `*args`.
     """
     name = options.name or dict(options.rename).get(found.variable)
     value = found.value
@@ -166,7 +184,7 @@ def made_tool(found: Found, options: ToolOptions, cell: int | None) -> FunctionT
     func: Callable[..., Any] = value.func if isinstance(value, FunctionTool) else value
     if not callable(func):
         raise ConfigurationError(
-            f"tool {found.variable!r} is a {type(value).__name__} after its decorators, not a function"
+            f"tool {found.variable!r} is of type {type(value).__name__} after its decorators, not a function"
         )
     _refuse_untyped(func, name or found.variable, found, cell)
     return FunctionTool(
@@ -175,16 +193,18 @@ def made_tool(found: Found, options: ToolOptions, cell: int | None) -> FunctionT
 
 
 def _refuse_untyped(func: Callable[..., Any], name: str, found: Found, cell: int | None) -> None:
-    untyped = signature_of(func, name).untyped
-    if not untyped:
-        return
-    first = untyped[0]
-    line = found.lines.get(first)
-    where = f" (In[{cell}] line {line})" if line else ""
-    raise ConfigurationError(
-        f"tool {name!r}: parameter {first!r} has no type, so the model cannot be told what to send; "
-        f"write `{first}: str`, or whatever it is{where}"
-    )
+    for parameter, fault in signature_of(func, name).faults.items():
+        line = found.lines.get(parameter)
+        where = f" (In[{cell}] line {line})" if line else ""
+        raise ConfigurationError(f"tool {name!r}: {fault}{where}")
+
+
+def _refuse_builtin(name: str) -> None:
+    if hasattr(builtins, name):
+        raise InputError(
+            f"a function named {name!r} would hide Python's own; write `def {name}_tool(...)`, "
+            f"with --rename {name}_tool={name} if the model is to call it {name}"
+        )
 
 
 def _compiled(shell: Any, tree: ast.Module, name: str) -> list[Any]:
@@ -197,7 +217,8 @@ def _compiled(shell: Any, tree: ast.Module, name: str) -> list[Any]:
 
 
 def _found(node: _Function, value: Any, source: str) -> Found:
-    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    starred = [node.args.vararg] if node.args.vararg else []
+    given = [*node.args.posonlyargs, *node.args.args, *starred, *node.args.kwonlyargs]
     first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
     text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
     return Found(variable=node.name, value=value, source=text, lines={one.arg: one.lineno for one in given})

@@ -1,8 +1,8 @@
 """Who a line of `%chat` is for: does its first word name an agent, misspell one, or is it text?"""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from adk_nb.errors import AgentNotFoundError
+from adk_nb.errors import AgentNotFoundError, InputError
 
 _EVERYDAY = (
     "a about after again all also am an and any are as ask at be been before but by can could did do does each for from"
@@ -14,14 +14,17 @@ _EVERYDAY = (
 _FUNCTION_WORDS = frozenset(_EVERYDAY.split())
 
 
-def first_word_names(word: str, known: Sequence[str]) -> bool:
+def first_word_names(word: str, known: Sequence[str], removed: Collection[str] = ()) -> bool:
     """Whether `word` is one of the agents in `known`.
 
     Raises:
+        InputError: It is one of `removed`.
         AgentNotFoundError: It is none, and so like one that it must be a slip.
     """
     if word in known:
         return True
+    if word in removed:
+        raise InputError(f"agent {word!r} was removed; define it again, or write `--` before your text")
     if any(_is_slip(word, name) for name in known):
         hint = "if it is the beginning of your text, write `--` before it"
         raise AgentNotFoundError("agent", word, known, hint=hint)

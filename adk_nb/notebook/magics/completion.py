@@ -128,5 +128,7 @@ def _value(option: Option, typed: str, knows: Knows) -> tuple[str, list[str], st
         return None
     if "|" in option.names:
         return typed, option.names.split("|"), _TYPES.get(option.names, "value")
-    fragment = typed.rpartition(",")[2] if option.convert is not str else typed
-    return fragment, list(knows.names(option.names)), option.names
+    if option.convert is str:
+        return typed, list(knows.names(option.names)), option.names
+    *named, fragment = typed.split(",")
+    return fragment, [one for one in knows.names(option.names) if one not in named], option.names

@@ -117,10 +117,12 @@ class AdkMagics(Magics):
     @_helps(CHAT)
     def chat(self, line: str, cell: str | None = None) -> Any:
         notebook = self.notebook
-        asked = CHAT.parse(line, cell, leads=lambda word: first_word_names(word, notebook.agent_names))
+        names = notebook.agent_names
+        asked = CHAT.parse(line, cell, leads=lambda word: first_word_names(word, names, notebook.removed))
         if not asked.text.strip():
+            name = asked.agent or next(iter(names), "NAME")
             raise InputError(
-                f"{asked.mark} needs a text; write %chat weather How is Oslo?, or %%chat weather with the text below"
+                f"{asked.mark} needs a text; write %chat {name} and the text, or %%chat {name} with the text below"
             )
         turns = _late("turns")
         if asked.yes and asked.no:

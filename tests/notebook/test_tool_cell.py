@@ -1,0 +1,91 @@
+"""What a `%%tool` cell and `@tool` refuse, and how they say it."""
+
+import logging
+
+import pytest
+
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+from tests.notebook.conftest import Shell
+
+STARRED = "def days(*dates: str, **rest: str) -> int:\n    'Days.'\n    return len(dates)"
+
+
+def test_arguments_behind_a_star_are_refused_with_what_to_write(shell: Shell) -> None:
+    said = shell.fails(f"%%tool\n{STARRED}")
+    decorated = shell.fails(f"from adk_nb import tool\n@tool\n{STARRED}")
+
+    why = (
+        "ConfigurationError: tool 'days': parameter '*dates' takes values without a name, and a model sends each by "
+        "its name; write `dates: list[str]`"
+    )
+    assert said == f"{why} (In[2] line 2)"
+    assert decorated.splitlines()[-1] == why
+    assert "'days': parameter '*all'" in shell.fails("%%tool\ndef days(*all):\n    'Days.'")
+    assert (
+        str(shell.cell("%%tool\ndef days(dates: list[str], **rest: str) -> int:\n    'D.'\n    return 1")) == "days v1"
+    )
+
+
+def test_a_plain_function_with_a_star_stays_a_tool_and_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    def days(since: str, *dates: str) -> str:
+        return f"{since} {dates}"
+
+    with caplog.at_level(logging.WARNING):
+        model = ScriptedLlm(call("days", since="May"), "Done.")
+        Chat(LlmAgent(name="guide", model=model, tools=[days])).ask("Go")
+
+    assert "May ()" in str(model.requests[-1].contents[-1])
+    assert "tool 'days': parameter '*dates' takes values without a name" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("hint", "why"),
+    [
+        ("'np.ndarray'", "name 'np' is not defined"),
+        ("'list[Nowhere]'", "name 'Nowhere' is not defined"),
+        ("'logging.Nowhere'", "module 'logging' has no attribute 'Nowhere'"),
+    ],
+)
+def test_a_type_that_cannot_be_read_is_said_to_be_that(shell: Shell, hint: str, why: str) -> None:
+    said = shell.fails(f"%%tool\nimport logging\ndef f(x: {hint}) -> str:\n    'F.'\n    return ''")
+
+    assert f"tool 'f': parameter 'x' has a type that cannot be read here: {why};" in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "why"),
+    [
+        ("x = 1\ndef f(a: int:\n    return a", 3, "SyntaxError"),
+        ("def f(a: int) -> int:\n    return (a", 3, "SyntaxError: '(' was never closed"),
+        ("def f(a: int) -> int:\nreturn a", 3, "IndentationError"),
+        ("def f(a: int) -> int:\n    return a\nreturn 1", 4, "SyntaxError: 'return' outside function"),
+    ],
+)
+def test_a_cell_that_is_no_python_is_shown_as_python_shows_it(shell: Shell, body: str, line: int, why: str) -> None:
+    said = shell.fails(f"%%tool\n{body}")
+
+    assert why in said
+    assert f"line {line}" in said
+    assert body.splitlines()[line - 2].strip() in said
+    assert "adk_nb" not in said and "Traceback" not in said and "magic" not in said
+    assert "x" not in shell.names
+
+
+@pytest.mark.parametrize("name", ["print", "sum", "input"])
+def test_no_tool_and_no_agent_hides_what_python_has(shell: Shell, name: str) -> None:
+    tool = shell.fails(f"%%tool\ndef {name}(text: str) -> str:\n    'P.'\n    return text")
+    agent = shell.fails(f"%%agent {name}\nBe brief.")
+
+    assert tool == (
+        f"InputError: a function named {name!r} would hide Python's own; write `def {name}_tool(...)`, "
+        f"with --rename {name}_tool={name} if the model is to call it {name}"
+    )
+    assert agent == (
+        f"InputError: an agent named {name!r} would hide Python's own; choose another name, as {name}_agent"
+    )
+    assert name not in shell.names
+    shell.cell(f"%%tool --rename {name}_tool={name}\ndef {name}_tool(text: str) -> str:\n    'P.'\n    return text")
+    assert f"{name}(text)" in str(shell.cell("%tools"))
