@@ -8,12 +8,17 @@ from typing import Any
 from adk_nb.errors import MissingExtraError
 
 
-def require(module: str, *, extra: str) -> ModuleType:
-    """Import an optional package, or raise MissingExtraError with the command that installs it."""
+def require(module: str, *, package: str) -> ModuleType:
+    """Import an optional package, or raise MissingExtraError with the command that installs it.
+
+    Args:
+        module: As it is imported.
+        package: As it is installed.
+    """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtraError(f"{module!r} is not installed; type: %pip install 'adk-nb[{extra}]'") from error
+        raise MissingExtraError(f"{module!r} is not installed; type: %pip install {package}") from error
 
 
 def face(package: str, table: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -64,6 +64,11 @@ class LLMRegistry:
         return _find(model)[0]
 
     @staticmethod
+    def check(model: str) -> None:
+        """Raise ModelNotFoundError if no class answers to `model`; loads none."""
+        _entry_of(model)
+
+    @staticmethod
     def new_llm(model: str) -> BaseLlm:
         """A model that can be asked. `provider:name` asks `name` of the class whose name is `provider`.
 
@@ -91,15 +96,20 @@ def _opened(cassette: Path) -> Cassette:
 @cache
 def _find(model: str) -> tuple[type[BaseLlm], str]:
     """The class, and the name by which it knows the model."""
+    entry, name = _entry_of(model)
+    return entry.load(), name
+
+
+def _entry_of(model: str) -> tuple[_Entry, str]:
     entries = [*_registered, *_BUILT_IN]
     provider, colon, rest = model.partition(":")
     if colon and rest and not rest.startswith("//"):
         for entry in entries:
             if provider.lower() in (entry.name.lower(), entry.name.removesuffix("Llm").lower()):
-                return entry.load(), rest
+                return entry, rest
     for entry in entries:
         if any(re.fullmatch(pattern, model) for pattern in entry.patterns):
-            return entry.load(), model
+            return entry, model
     known = [name for entry in entries for name in entry.spelled]
     own = (
         "" if closest(model, known) else "for one of your own, pass the model itself or LLMRegistry.register its class"

@@ -1,6 +1,7 @@
 """%config AdkNb, and pasted code that calls asyncio.run."""
 
 import os
+import sys
 from collections.abc import Iterator
 from queue import Empty
 from typing import Any
@@ -39,6 +40,41 @@ def test_settings_are_listed_and_a_wrong_value_is_one_line(shell: Shell, caplog:
     assert len(caplog.records) == 1
     assert "'auto', 'static', 'off'" in caplog.text
     assert shell.cell("%config AdkNb.display") == "auto"
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("ofline", "no model named 'ofline'; did you mean 'offline'?"),
+        ("gpt", "no model named 'gpt'; there is: "),
+    ],
+)
+def test_a_model_that_nobody_knows_is_refused_at_once_in_one_line(
+    shell: Shell, caplog: pytest.LogCaptureFixture, typed: str, said: str
+) -> None:
+    shell.cell("%config AdkNb.model = 'offline'")
+
+    shell.run(f"%config AdkNb.model = {typed!r}")
+
+    assert len(caplog.records) == 1
+    assert said in caplog.text and caplog.text.count("\n") == 1
+    assert shell.cell("%config AdkNb.model") == "offline"
+    assert str(shell.cell("%%agent guide\nBe brief.")) == "guide v1 · model offline"
+    shell.cell("%config AdkNb.display = 'static'")
+    shell.cell("%config AdkNb.model = 'gemini-2.5-pro'")
+    assert len(caplog.records) == 1
+    assert os.environ[DEFAULT_MODEL] == "gemini-2.5-pro"
+
+
+def test_a_package_that_is_not_installed_is_named_with_what_installs_it(
+    shell: Shell, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "nest_asyncio2", None)  # Python's own way to say that there is none
+
+    shell.run("%config AdkNb.nest_asyncio = True")
+
+    assert "'nest_asyncio2' is not installed; type: %pip install nest-asyncio2" in caplog.text
+    assert shell.cell("%config AdkNb.nest_asyncio") is False
 
 
 class Kernel:

@@ -5,15 +5,18 @@ import os
 import sys
 from typing import Any
 
-from traitlets import Bool, Enum, Unicode, observe
+from traitlets import Bool, Enum, TraitError, Unicode, observe, validate
 from traitlets.config import Configurable
 
 from adk_nb.errors import UserError
-from adk_nb.lazy import require
+from adk_nb.lazy import face, require
 from adk_nb.models.google_access import key_from_environment, uses_vertex
 
 DEFAULT_MODEL = "ADK_NB_DEFAULT_MODEL"
 """The environment variable that `models.registry.default_model` reads first."""
+
+# Loaded when a model is set: %load_ext is to cost nothing.
+_late, _ = face(__name__, {"LLMRegistry": "adk_nb.models.registry"})
 
 
 class AdkNb(Configurable):
@@ -36,6 +39,16 @@ class AdkNb(Configurable):
         self._given_model = os.environ.get(DEFAULT_MODEL)
         super().__init__(**said)
 
+    @validate("model")
+    def _known_model(self, proposal: Any) -> str:
+        named = proposal.value.strip()
+        if named:
+            try:
+                _late("LLMRegistry").check(named)
+            except UserError as error:  # in traitlets' terms, so that the old value stays
+                raise TraitError(str(error)) from None
+        return named
+
     @observe("model")
     def _set_model(self, change: Any) -> None:
         if change.new:
@@ -48,7 +61,7 @@ class AdkNb(Configurable):
         if not change.new:
             return
         try:
-            require("nest_asyncio2", extra="nest").apply(_running_loop())
+            require("nest_asyncio2", package="nest-asyncio2").apply(_running_loop())
         except UserError:
             self.nest_asyncio = False
             raise

@@ -2,8 +2,11 @@
 
 import inspect
 import json
+import shutil
 from collections.abc import Sequence
 from typing import Any
+
+from IPython.core.getipython import get_ipython
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
@@ -28,9 +31,7 @@ def agents(notebook: Notebook) -> Shown:
     names = notebook.agent_names
     if not names:
         return said("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
-    return Shown(
-        table(["agent", "version", "model", "tools", "defined in"], [_agent_row(notebook, one) for one in names])
-    )
+    return _table(["agent", "version", "model", "tools", "defined in"], [_agent_row(notebook, one) for one in names])
 
 
 def agent_cell(notebook: Notebook, name: str) -> Shown:
@@ -51,7 +52,7 @@ def tools(notebook: Notebook) -> Shown:
     if not names:
         return said("no tool is defined yet; begin a cell with %%tool, see %%tool?")
     headers = ["tool", "description", "approval", "defined in", "used by"]
-    return Shown(table(headers, [_tool_row(notebook, one) for one in names]))
+    return _table(headers, [_tool_row(notebook, one) for one in names])
 
 
 def schema(notebook: Notebook, name: str) -> Shown:
@@ -67,7 +68,7 @@ def state(notebook: Notebook, session: str | None, keys: Sequence[str] = ()) -> 
         return said(
             f"the state of session {session or notebook.sessions.current!r} is empty; %state key=value sets a key"
         )
-    return Shown(table(["key", "value"], [[key, short(now[key])] for key in sorted(keys or now)]))
+    return _table(["key", "value"], [[key, short(now[key])] for key in sorted(keys or now)])
 
 
 def state_changes(notebook: Notebook, session: str | None) -> Shown:
@@ -78,12 +79,12 @@ def state_changes(notebook: Notebook, session: str | None) -> Shown:
         changed += [[str(number), row["author"], change_text(change)] for change in changes]
     if not changed:
         return said(f"nothing has changed the state of session {session or notebook.sessions.current!r} yet")
-    return Shown(table(["event", "author", "change"], changed))
+    return _table(["event", "author", "change"], changed)
 
 
 def trace(events: Sequence[Event]) -> Shown:
     """A row for each event, oldest first."""
-    return Shown(event_table(events)) if events else said("nothing was said in this session yet")
+    return Shown(event_table(events, width=_width())) if events else said("nothing was said in this session yet")
 
 
 def raw_event(events: Sequence[Event], number: int) -> Shown:
@@ -127,12 +128,22 @@ def approvals(notebook: Notebook, session: str | None) -> Shown:
         [str(number), one.author, one.call.name or "", short(one.call.args or {}), one.hint]
         for number, one in enumerate(waiting, 1)
     ]
-    return Shown(table(["approval", "agent", "tool", "arguments", "asks"], rows))
+    return _table(["approval", "agent", "tool", "arguments", "asks"], rows)
 
 
 def as_json(value: Any, *, indent: int | None = 2) -> Shown:
     """`value` as JSON text."""
     return said(json.dumps(value, indent=indent, ensure_ascii=False, default=str))
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Shown:
+    return Shown(table(headers, rows, width=_width()))
+
+
+def _width() -> int | None:
+    """Characters of a terminal's line; None in a kernel: what it saves is the same on every machine."""
+    kinds = [one.__name__ for one in type(get_ipython()).__mro__]
+    return shutil.get_terminal_size().columns if "TerminalInteractiveShell" in kinds else None
 
 
 def _agent_row(notebook: Notebook, name: str) -> list[str]:

@@ -20,6 +20,11 @@ _ASKED = 2_000
 _ANSWER_BY = ("%confirm --yes", "%confirm --no", "chat.approve()")
 
 
+_GAP = "  "
+_NARROW = 6
+"""Characters that a column keeps in the narrowest terminal."""
+
+
 class ShownReply(Protocol):
     """What is shown of a turn."""
 
@@ -63,21 +68,27 @@ def bundle(reply: ShownReply, *, history: Iterable[Event] = ()) -> Bundle:
     }
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> Bundle:
-    """A table of plain text; cells are shown as they are, on one line."""
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None) -> Bundle:
+    """A table of plain text; cells are shown as they are, on one line.
+
+    Args:
+        headers: A word for each column.
+        rows: As many cells in each.
+        width: Characters a line of `text/plain` may have, the widest columns are cut to that; None: any number.
+    """
     head = [one_line(one) for one in headers]
     body = [[one_line(cell, 500) for cell in row] for row in rows]
     return {
-        "text/plain": _plain_table(head, body),
+        "text/plain": _plain_table(head, body, width),
         "text/markdown": _markdown_table(head, body),
         "text/html": _html_table(head, body),
     }
 
 
-def event_table(events: Iterable[Event], *, history: Iterable[Event] = ()) -> Bundle:
-    """The event log: who, what, and what it changed in the state; no ids, no times."""
+def event_table(events: Iterable[Event], *, history: Iterable[Event] = (), width: int | None = None) -> Bundle:
+    """The event log: who, what, and what it changed in the state; no ids, no times. `width` as in `table`."""
     head, body = _trace(rows_of(events, history=history))
-    return table(["#", *head], [[str(number), *row] for number, row in enumerate(body, 1)])
+    return table(["#", *head], [[str(number), *row] for number, row in enumerate(body, 1)], width=width)
 
 
 def row_text(row: Json) -> str:
@@ -118,13 +129,24 @@ def _suffixes(reply: ShownReply, rows: list[Json]) -> list[str]:
     return [*said, "stopped"] if reply.status == "cancelled" else said
 
 
-def _plain_table(head: list[str], body: list[list[str]]) -> str:
+def _plain_table(head: list[str], body: list[list[str]], most: int | None) -> str:
     lines = [head, *body]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    if most is not None:
+        widths = _narrowed(widths, most - len(_GAP) * (len(head) - 1))
     ruled = [head, ["-" * width for width in widths], *body]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in ruled
+        _GAP.join(shortened(cell, width).ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in ruled
     )
+
+
+def _narrowed(widths: list[int], most: int) -> list[int]:
+    """`widths` with the widest ones cut to one size, so that all are `most` together; none below `_NARROW`."""
+    limit = max(widths)
+    while limit > _NARROW and sum(min(width, limit) for width in widths) > most:
+        limit -= 1
+    return [min(width, limit) for width in widths]
 
 
 # ---- markdown
