@@ -166,6 +166,11 @@ def _arguments(name: str, fields: dict[str, _Field]) -> type[BaseModel]:
         return _made(name, fields)
     except _NO_SCHEMA as error:
         odd = next((key for key, field in fields.items() if _is_odd(field)), "")
+        if isinstance(error, PydanticUserError) and error.code == "class-not-fully-defined":
+            raise ConfigurationError(
+                f"tool {name!r}: parameter {odd!r} has a type that cannot be read here: {_spelled(fields[odd][0])}; "
+                "define or import what it names first"
+            ) from error
         why = f" ({str(error).splitlines()[0]})" if isinstance(error, PydanticUserError) else ""
         raise ConfigurationError(
             f"tool {name!r}: parameter {odd!r} is a {_spelled(fields[odd][0])}, and a model can only send JSON; take "

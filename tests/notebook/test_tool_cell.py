@@ -45,6 +45,7 @@ def test_a_plain_function_with_a_star_stays_a_tool_and_is_warned_of(caplog: pyte
     [
         ("'np.ndarray'", "name 'np' is not defined"),
         ("'list[Nowhere]'", "name 'Nowhere' is not defined"),
+        ("list['Nowhere']", "list['Nowhere']"),
         ("'logging.Nowhere'", "module 'logging' has no attribute 'Nowhere'"),
     ],
 )
