@@ -14,6 +14,7 @@ from adk_nb.errors import ConfigurationError, InputError, PendingError, UserErro
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.decisions import Decisions, check, how_to_answer, one_of, tools_of, waiting_words
 from adk_nb.notebook.reply import Reply, Status, answer_in
 from adk_nb.notebook.view.display import Mode, show_run
 from adk_nb.notebook.view.run_on_show import RunOnShow
@@ -24,12 +25,8 @@ from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
-from adk_nb.tools.base_tool import BaseTool
 
 T = TypeVar("T")
-
-Decisions = dict[str, ToolConfirmation]
-"""Approval id -> what was decided."""
 
 
 class Chat:
@@ -64,6 +61,8 @@ class Chat:
         self._runner = Runner(app_name=app_name, agent=agent, session_service=self._service, auto_create_session=True)
         self.on_reply: Callable[[Reply], None] | None = None
         """Called with the reply of each turn, also of one that a click on a card let go on."""
+        self.magic: Callable[[], str] = str
+        """Returns the `%confirm` that reaches this session, empty if only Python has this chat."""
         self._task: asyncio.Task[Any] | None = None
         self._stopped = False
         """The turn under way was stopped by `stop()`."""
@@ -106,27 +105,28 @@ class Chat:
         """`ask` in the background: a handle with `.result()`, `.cancel()` and `.done()`."""
         return sync.start(self._turn(text, self._on_show(text)))
 
-    def approve(self, id: str | None = None, **edits: Any) -> Reply:
+    def approve(self, id: str | int | None = None, **edits: Any) -> Reply:
         """Let a waiting call run, and wait for what comes of it.
 
         Args:
-            id: Which one, of `pending`. None: the only one.
+            id: Which one: its id, or its place in `pending`, 1 for the first. None: the only one.
             edits: Arguments to change before it runs.
 
         Raises:
             InputError: Nothing waits, several do and `id` does not say which, or the changed arguments do not fit.
         """
-        waiting = self._one_waiting(id)
+        waiting = one_of(self.pending, id, self.session_id)
         args = {**(waiting.call.args or {}), **edits} if edits else None
         return self.decide({waiting.id: ToolConfirmation(confirmed=True, args=args)})
 
-    def reject(self, id: str | None = None, reason: str | None = None) -> Reply:
+    def reject(self, id: str | int | None = None, reason: str | None = None) -> Reply:
         """Refuse a waiting call; the agent is told, with the reason, and goes on.
 
         Raises:
             InputError: Nothing waits, or several do and `id` does not say which.
         """
-        return self.decide({self._one_waiting(id).id: ToolConfirmation(confirmed=False, reason=reason)})
+        waiting = one_of(self.pending, id, self.session_id)
+        return self.decide({waiting.id: ToolConfirmation(confirmed=False, reason=reason)})
 
     def decide(self, decisions: Decisions) -> Reply:
         """Answer several approvals at once, and wait for what comes of it.
@@ -134,7 +134,7 @@ class Chat:
         Raises:
             InputError: One of them is not open, or its changed arguments do not fit its tool.
         """
-        self._check(decisions, self.pending)
+        check(decisions, self.pending, self.agent, self.magic())
         self._refuse_while_busy()
         asked_in = [shown for key in decisions if (shown := self._waiting.pop(key, None))]
         for shown in asked_in:
@@ -181,20 +181,23 @@ class Chat:
 
     def _on_show(self, question: str | None) -> RunOnShow:
         notice = _notice_of(self.agent)
-        return show_run(self.agent.name, question, notice, self._schema_of, self.show)
+        shown = show_run(self.agent.name, question, notice, self._schema_of, self.show)
+        shown.magic = self.magic()
+        return shown
 
     async def _turn(self, text: str, shown: RunOnShow) -> Reply:
         if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(f"a message is text with something in it, and {text!r:.60} is not; write chat.ask('...')")
         session = await self._loaded()
         if session and (waiting := approvals.pending(session.events)):
-            raise PendingError(_waiting_words(waiting))
+            raise PendingError(waiting_words(waiting, self.magic()))
         message = types.Content(role="user", parts=[types.Part(text=text)])
         return await self._run(message, session, shown)
 
     async def _go_on(self, decisions: Decisions, shown: RunOnShow) -> Reply:
         session = await self._loaded()
-        self._check(decisions, approvals.pending(session.events) if session else [])
+        waiting = approvals.pending(session.events) if session else []
+        check(decisions, waiting, self.agent, self.magic())
         parts = [approvals.answer(key, decided) for key, decided in decisions.items()]
         return await self._run(types.Content(role="user", parts=parts), session, shown)
 
@@ -253,6 +256,7 @@ class Chat:
             text=answer_in(events),
             status="pending" if waiting and status == "done" else status,
             pending=waiting,
+            answer_with=how_to_answer(self.magic(), 1 if len(waiting) > 1 else None),
             error=error,
             notice=shown.notice,
         )
@@ -280,42 +284,10 @@ class Chat:
         except InputError as wrong:
             shown.ask_again(key, str(wrong))
 
-    def _check(self, decisions: Decisions, pending: list[Pending]) -> None:
-        waiting = {one.id: one for one in pending}
-        for key, decided in decisions.items():
-            one = waiting.get(key)
-            if one is None:
-                raise InputError(f"approval {key!r} is not open; it was answered already, or there never was one")
-            if one.author != self.agent.name:
-                raise InputError(f"this approval was asked by agent {one.author!r}; answer it in a chat with it")
-            if decided.args is not None and (wrong := self._misfit(one, decided.args)):
-                raise InputError(f"the changed arguments do not fit: {wrong}")
-
     def _schema_of(self, tool: str) -> dict[str, Any] | None:
-        found = self._tools().get(tool)
+        found = tools_of(self.agent).get(tool)
         declared = found.declaration if found else None
         return cast(Any, declared.parameters_json_schema) if declared else None
-
-    def _tools(self) -> dict[str, BaseTool]:
-        if not isinstance(self.agent, LlmAgent):
-            return {}
-        return {tool.name: tool for tool in self.agent.tools_now()}
-
-    def _misfit(self, waiting: Pending, args: dict[str, Any]) -> str | None:
-        tool = self._tools().get(waiting.call.name or "")
-        return tool.check(args) if tool else f"the agent has no tool {waiting.call.name!r} any more"
-
-    def _one_waiting(self, key: str | None) -> Pending:
-        waiting = self.pending
-        if not waiting:
-            raise InputError(f"nothing is waiting for approval in session {self.session_id!r}")
-        if key is None and len(waiting) > 1:
-            told = ", ".join(f"{one.id} ({one.call.name})" for one in waiting)
-            raise InputError(f"{len(waiting)} approvals are open; say which by its id: {told}")
-        for one in waiting:
-            if key in (None, one.id, one.call.id):
-                return one
-        raise InputError(f"approval {key!r} is not open; it was answered already, or there never was one")
 
     def _session(self) -> Session | None:
         return sync.run(self._loaded())
@@ -386,9 +358,3 @@ def _outside_this_package(trace: TracebackType | None) -> list[str]:
 
 def _notice_of(agent: BaseAgent) -> str | None:
     return agent.canonical_model.notice if isinstance(agent, LlmAgent) else None
-
-
-def _waiting_words(waiting: list[Pending]) -> str:
-    tools = ", ".join(one.call.name or "" for one in waiting)
-    count = "1 approval is" if len(waiting) == 1 else f"{len(waiting)} approvals are"
-    return f"{count} open ({tools}); answer with %confirm --yes or %confirm --no, or start over with %chat --new"

@@ -48,6 +48,8 @@ class Reply:
     status: Status
     pending: list[Pending] = field(default_factory=list[Pending])
     """The approvals that are open; answer them with `%confirm`, `chat.approve()` or `chat.reject()`."""
+    answer_with: tuple[str, str] = ("chat.approve()", "chat.reject()")
+    """What to type for a yes, and for a no; of several approvals, to the first."""
     error: str | None = None
     notice: str | None = None
     """What every view says of a model that is not what it seems."""

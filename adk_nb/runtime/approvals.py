@@ -197,7 +197,19 @@ def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
 
 def _first(ctx: InvocationContext, request_id: str) -> bool:
     service = ctx.session_service
-    return not isinstance(service, Consumes) or service.consume(ctx.session, f"approval:{request_id}")
+    return not isinstance(service, Consumes) or service.consume(ctx.session, use_of(request_id))
+
+
+def use_of(request_id: str) -> str:
+    """What a session service consumes when a request is answered."""
+    return f"approval:{request_id}"
+
+
+def refused(one: Pending, decided: ToolConfirmation) -> Event:
+    """The result of a call that was refused, to be stored where no run of its agent can tell of it."""
+    response = types.FunctionResponse(id=one.call.id, name=one.call.name, response=rejection(decided))
+    content = types.Content(role="user", parts=[types.Part(function_response=response)])
+    return Event(author=one.author, content=content)
 
 
 def answer(request_id: str, confirmation: ToolConfirmation) -> types.Part:

@@ -79,4 +79,4 @@ def _closed_over(func: FunctionType) -> Iterator[Any]:
 
 
 def _type(value: Any) -> Any:
-    return type(value)
+    return cast(Any, type(value))

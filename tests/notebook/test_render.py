@@ -85,12 +85,12 @@ def test_what_waits_for_approval_and_how_to_answer():
     assert shown["text/plain"] == snapshot("""\
 weather > (waits for approval)  [1 tool call]
 waits for approval: refund(order="17", amount=250.0)
-answer with %confirm --yes, %confirm --no or chat.approve()\
+answer with %confirm --yes or %confirm --no\
 """)
     assert shown["text/markdown"] == snapshot("""\
 **Waits for approval:** refund(order="17", amount=250.0)
 
-Answer with `%confirm --yes`, `%confirm --no` or `chat.approve()`.
+Answer with `%confirm --yes` or `%confirm --no`.
 
 2 events:
 
@@ -102,7 +102,7 @@ Answer with `%confirm --yes`, `%confirm --no` or `chat.approve()`.
     assert shown["text/html"] == snapshot("""\
 <section>
 <p><strong>Waits for approval:</strong> <code>refund(order="17", amount=250.0)</code></p>
-<p>Answer with <code>%confirm --yes</code>, <code>%confirm --no</code> or <code>chat.approve()</code>.</p>
+<p>Answer with <code>%confirm --yes</code> or <code>%confirm --no</code>.</p>
 <details><summary>2 events</summary><table>
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>
 <tbody>

@@ -64,6 +64,7 @@ class Shown:
     events: list[Event]
     text: str = ""
     pending: list[Pending] = field(default_factory=list[Pending])
+    answer_with: tuple[str, str] = ("%confirm --yes", "%confirm --no")
     status: str = "done"
     error: str | None = None
     notice: str | None = None

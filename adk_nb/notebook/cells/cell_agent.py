@@ -1,11 +1,13 @@
 """The agent that a `%%agent` cell defines: its tools are looked up by name and its braces filled in at each turn."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Protocol, Self
 
 from pydantic import PrivateAttr
 
 from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import ToolNotFoundError
 from adk_nb.notebook.cells.templates import Template
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.tools.base_tool import BaseTool
@@ -40,9 +42,18 @@ class CellAgent(LlmAgent):
         Raises:
             ToolNotFoundError: One is not defined.
         """
+        self._look_up()
+        return await super().canonical_tools(ctx)
+
+    def tools_now(self) -> list[BaseTool]:
+        """Its tools as they are defined now; as they were last, if one is not."""
+        with suppress(ToolNotFoundError):
+            self._look_up()
+        return super().tools_now()
+
+    def _look_up(self) -> None:
         if self._names and self.tools is self._found:
             self.tools = self._found = list[Any](self._names.tools_named(self._tool_names))
-        return await super().canonical_tools(ctx)
 
     async def instruction_for(self, ctx: ReadonlyContext, /) -> str:
         if self._names and self._written and self.instruction == self._source:

@@ -2,6 +2,7 @@
 
 import builtins
 import keyword
+import shlex
 from collections.abc import MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -206,6 +207,7 @@ class Notebook:
             self._chats[key] = Chat(
                 agent, session=key[1], user_id=USER, app_name=APP, session_service=self.sessions.service
             )
+            self._chats[key].magic = lambda: self.confirm_magic(key[1])
             self._chats[key].on_reply = lambda reply: self.variables.update(_run=reply)
         chat = self._chats[key]
         if chat.agent is not agent:
@@ -217,15 +219,14 @@ class Notebook:
         """The agents whose cells name a tool."""
         return [one.name for one in self.definitions.values() if tool in one.tools]
 
-    def name_of(self, agent: str) -> str:
-        """By what name an agent that calls itself `agent` can be asked: a variable may hold it under another.
+    def name_of(self, agent: str) -> str | None:
+        """By what name an agent that calls itself `agent` can be asked, its own first; None: it is gone."""
+        names = [one for one in self.agent_names if self.agent(one).name == agent]
+        return agent if agent in names else next(iter(names), None)
 
-        Raises:
-            AgentNotFoundError: There is none.
-        """
-        if agent in self.agent_names:
-            return agent
-        return next((one for one in self.agent_names if self.agent(one).name == agent), None) or self.agent(agent).name
+    def confirm_magic(self, session: str) -> str:
+        """The `%confirm` that answers what is open in a session, as it has to be typed now."""
+        return "%confirm" if session == self.sessions.current else f"%confirm -s {shlex.quote(session)}"
 
     def _built(self, wanted: AgentDefinition, template: Template | None) -> CellAgent:
         given: dict[str, Any] = {"max_iterations": wanted.max_iterations} if wanted.max_iterations else {}

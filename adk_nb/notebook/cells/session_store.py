@@ -1,12 +1,15 @@
 """The sessions of a notebook: all agents share them, one of them is the current one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adk_nb.errors import InputError, SessionNotFoundError, StateKeyError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.view.rows import NOTEBOOK
+from adk_nb.runtime import approvals
+from adk_nb.runtime.approvals import Pending
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
 
@@ -86,6 +89,22 @@ class SessionStore:
             if key not in state:
                 raise self.no_key(key, state, name)
         self.write({key: dict(DELETED) for key in keys}, name)
+
+    def settle(self, refused: Sequence[Pending], reason: str | None, name: str) -> list[Event]:
+        """Refuse calls without their agents, which are not there to hear of it.
+
+        Raises:
+            InputError: One was answered in the meantime.
+        """
+        session = self._made(name)
+        said = ToolConfirmation(confirmed=False, reason=reason)
+        made: list[Event] = []
+        for one in refused:
+            if not self.service.consume(session, approvals.use_of(one.id)):
+                raise InputError(f"approval {one.id!r} was answered in the meantime")
+            made.append(approvals.refused(one, said))
+            self.service.append_event(session, made[-1])
+        return made
 
     def no_key(self, key: str, state: Mapping[str, Any], name: str | None) -> StateKeyError:
         """The error for a key that is not there."""

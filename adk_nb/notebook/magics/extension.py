@@ -185,24 +185,7 @@ class AdkMagics(Magics):
     @_helps(CONFIRM)
     def confirm(self, line: str, cell: str | None = None) -> Any:
         asked = _alone(CONFIRM, line, cell)
-        turns = _late("turns")
-        if asked.yes and asked.no:
-            raise InputError("%confirm: --yes and --no cannot both be; choose one")
-        if not (asked.yes or asked.no):
-            if asked.edit or asked.reason or asked.all or asked.id:
-                raise InputError("%confirm: is it a yes or a no? add --yes or --no")
-            return _unless_silent(_late("reports").approvals(self.notebook, asked.session), asked)
-        reply = turns.answer(
-            self.notebook,
-            session=asked.session,
-            which=asked.id,
-            every=asked.all,
-            yes=asked.yes,
-            edits=_late("session_keys").pairs(asked.edit or [], "%confirm --edit"),
-            reason=asked.reason,
-            show=self.settings.display,
-        )
-        return _unless_silent(reply, asked)
+        return _unless_silent(_late("turns").confirm(self.notebook, asked, self.settings.display), asked)
 
     def _confirm(self, asked: Any) -> str:
         for word in ("yes", "no", "ask"):

@@ -1,15 +1,13 @@
 """What `%state` does: show, set and delete keys of a session's state."""
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics import reports
-from adk_nb.notebook.magics.arguments import no_json
+from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.magics.shown import said
-from adk_nb.notebook.magics.turns import json_or_text
 
 _KEY = re.compile(r"(?:(?:app|user):)?[^\W\d]\w*")
 
@@ -39,23 +37,6 @@ def show_or_change(notebook: Notebook, asked: Any) -> Any:
     if len(read) == 1:
         return now[read[0]]
     return reports.state(notebook, asked.session, read)
-
-
-def pairs(words: Iterable[str], mark: str) -> dict[str, Any]:
-    """`key=value` words as a dict; a value is JSON, else text.
-
-    Raises:
-        InputError: There is no `=`, nothing before it, or what begins like JSON behind it and is none.
-    """
-    made: dict[str, Any] = {}
-    for word in words:
-        key, sign, value = word.partition("=")
-        if not (key and sign):
-            raise InputError(f"{mark}: {word!r} is no key=value")
-        made[key] = json_or_text(value)
-        if value[:1] in ("{", "[") and isinstance(made[key], str):
-            raise no_json(mark, key, value)
-    return made
 
 
 def _changed(notebook: Notebook, written: dict[str, Any], deleted: list[str], session: str | None) -> Any:

@@ -1,20 +1,22 @@
 """What `%chat` and `%confirm` do: one turn, and the approvals that come up in it."""
 
-import json
 import keyword
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from adk_nb.errors import InputError, PendingError, closest
+from adk_nb.errors import InputError, PendingError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.templates import read
-from adk_nb.notebook.chat import Chat, Decisions
+from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.decisions import Decisions, how_to_answer
+from adk_nb.notebook.magics import reports
+from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 from adk_nb.runtime.approvals import Pending, pending
-from adk_nb.tools.function_tool import FunctionTool
 
 Confirm = Literal["ask", "yes", "no"]
 _MOST_ROUNDS = 32
@@ -57,35 +59,81 @@ def say(notebook: Notebook, said: Said) -> Reply:
     return keep(notebook, _settled(chat, reply, said.confirm), said.capture)
 
 
-def answer(
-    notebook: Notebook,
-    *,
-    session: str | None,
-    which: str | None,
-    every: bool,
-    yes: bool,
-    edits: dict[str, Any],
-    reason: str | None,
-    show: Mode,
-) -> Reply:
-    """Answer open approvals.
+def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
+    """What a line of `%confirm` asks for: the list of what is open, or the reply to its answers.
 
     Raises:
-        InputError: None is open, several are and it is not said which, or an edit fits no argument.
+        InputError: None is open, several are and it is not said which, the line contradicts itself, an edit fits no
+            argument, or who asked is gone.
     """
-    waiting = pending(notebook.sessions.events(session))
-    chosen = waiting if every and waiting else [_one(waiting, which, session or notebook.sessions.current)]
-    decisions: dict[str, Decisions] = {}
-    for one in chosen:
-        args = _edited(notebook, one, edits)
-        decided = ToolConfirmation(confirmed=yes, args=args if yes else None, reason=reason)
-        decisions.setdefault(notebook.name_of(one.author), {})[one.id] = decided
-    reply: Reply | None = None
-    for agent, decided in decisions.items():
-        reply = notebook.chat(agent, session, show=show).decide(decided)
+    if asked.yes and asked.no:
+        raise InputError("%confirm: --yes and --no cannot both be; choose one")
+    if not (asked.yes or asked.no):
+        if asked.edit or asked.reason or asked.all or asked.id:
+            raise InputError("%confirm: is it a yes or a no? add --yes or --no")
+        return reports.approvals(notebook, asked.session)
+    edits = _edits(asked)
+    session = asked.session or notebook.sessions.current
+    waiting = pending(notebook.sessions.events(asked.session))
+    magic = notebook.confirm_magic(session)
+    chosen = waiting if asked.all and waiting else [_one(waiting, asked.id, session, magic)]
+    unheard = [one for one in chosen if notebook.name_of(one.author) is None]
+    if unheard and asked.yes:
+        raise InputError(_gone(unheard[0], how_to_answer(magic, _place(waiting, unheard[0]))[1]))
+    reply = _refused_unheard(notebook, unheard, asked.reason, session) if unheard else None
+    for agent, decisions in _by_agent(notebook, chosen, asked, edits).items():
+        reply = notebook.chat(agent, session, show=show).decide(decisions)
     if reply is None:
         raise InputError("no approval was chosen")
     return keep(notebook, reply, None)
+
+
+def _edits(asked: Any) -> dict[str, Any]:
+    if asked.no and asked.edit:
+        raise InputError("%confirm: --edit changes a call that is to run, so it does not go with --no; leave it out")
+    if asked.edit and "=" in (asked.id or ""):
+        raise InputError(f"%confirm: each change takes an --edit of its own; write --edit {shlex.quote(asked.id)}")
+    return pairs(asked.edit or [], "%confirm --edit")
+
+
+def _by_agent(notebook: Notebook, chosen: list[Pending], asked: Any, edits: dict[str, Any]) -> dict[str, Decisions]:
+    """What was decided, by the name under which its agent can be asked."""
+    made: dict[str, Decisions] = {}
+    for one in chosen:
+        if name := notebook.name_of(one.author):
+            args = {**(one.call.args or {}), **edits} if edits else None
+            decided = ToolConfirmation(confirmed=asked.yes, args=args, reason=asked.reason)
+            made.setdefault(name, {})[one.id] = decided
+    return made
+
+
+def _place(waiting: Sequence[Pending], one: Pending) -> int | None:
+    return waiting.index(one) + 1 if len(waiting) > 1 else None
+
+
+def _gone(one: Pending, no: str) -> str:
+    return f"agent {one.author!r}, which asked for this, is gone; define it again, or refuse the call with {no}"
+
+
+def _refused_unheard(notebook: Notebook, refused: list[Pending], reason: str | None, session: str) -> Reply:
+    """A no to calls of agents that are gone: the calls are settled, and no model is asked to go on."""
+    before = notebook.sessions.events(session)
+    events = notebook.sessions.settle(refused, reason, session)
+    names = ", ".join(dict.fromkeys(one.author for one in refused))
+    left = pending([*before, *events])
+    reply = Reply(
+        question=None,
+        agent=refused[0].author,
+        events=events,
+        history=before,
+        text="",
+        status="pending" if left else "done",
+        pending=left,
+        answer_with=how_to_answer(notebook.confirm_magic(session), 1 if len(left) > 1 else None),
+        notice=f"refused; nobody goes on from it, as {names} is gone",
+    )
+    notebook.variables["_run"] = reply
+    return reply
 
 
 def keep(notebook: Notebook, reply: Reply, capture: str | None) -> Reply:
@@ -93,14 +141,6 @@ def keep(notebook: Notebook, reply: Reply, capture: str | None) -> Reply:
     if capture:
         notebook.variables[capture] = reply
     return reply
-
-
-def json_or_text(text: str) -> Any:
-    """`text` as JSON, if it is that."""
-    try:
-        return json.loads(text, parse_constant=lambda word: word)
-    except ValueError:
-        return text
 
 
 def _settled(chat: Chat, reply: Reply, confirm: Confirm) -> Reply:
@@ -111,7 +151,7 @@ def _settled(chat: Chat, reply: Reply, confirm: Confirm) -> Reply:
     return reply
 
 
-def _one(waiting: Sequence[Pending], which: str | None, session: str) -> Pending:
+def _one(waiting: Sequence[Pending], which: str | None, session: str, magic: str) -> Pending:
     if not waiting:
         raise InputError(f"no approval is open in session {session!r}; it was answered already, or none was asked for")
     if which is None:
@@ -125,24 +165,8 @@ def _one(waiting: Sequence[Pending], which: str | None, session: str) -> Pending
     if len(found) == 1:
         return found[0]
     if found:
-        raise PendingError(f"{len(found)} approvals of {which} are open; give the number that %confirm shows")
-    raise InputError(f"no approval {which!r} is open; type %confirm to see those that are")
-
-
-def _edited(notebook: Notebook, waiting: Pending, edits: dict[str, Any]) -> dict[str, Any] | None:
-    if not edits:
-        return None
-    args = dict(waiting.call.args or {})
-    tool = notebook.tool(waiting.call.name or "")
-    known = set(args)
-    if isinstance(tool, FunctionTool):
-        known |= {one.alias or "" for one in tool.signature.arguments.model_fields.values()}
-    for name in edits:
-        if name not in known:
-            near = closest(name, known)
-            hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(known)) or 'none'}"
-            raise InputError(f"{waiting.call.name}() has no argument {name!r}; {hint}")
-    return args | edits
+        raise PendingError(f"{len(found)} approvals of {which} are open; give the number that {magic} shows")
+    raise InputError(f"no approval {which!r} is open; type {magic} to see those that are")
 
 
 def _check_capture(notebook: Notebook, name: str) -> None:

@@ -66,7 +66,7 @@ class LiveRun(RunOnShow):
             mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
             self._output = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
             state, history = (session.state, session.events) if session else ({}, [])
-            self._rows = RunRows(schema_of=self._schema_of, state=state, history=history)
+            self._rows = RunRows(schema_of=self._schema_of, state=state, history=history, magic=self.magic)
             self._push(self._rows.opening())
         if self.notice:
             self._view.push({"op": "notice", "text": self.notice})

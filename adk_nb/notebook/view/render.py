@@ -17,7 +17,7 @@ Bundle = dict[str, str]
 
 _ASKED = 2_000
 """Characters of the arguments that a person is to approve."""
-_ANSWER_BY = ("%confirm --yes", "%confirm --no", "chat.approve()")
+_ANSWER = ("answer with", "answer each by its number, as")
 
 
 _GAP = "  "
@@ -39,6 +39,11 @@ class ShownReply(Protocol):
     def text(self) -> str: ...
     @property
     def pending(self) -> list[Pending]: ...
+    @property
+    def answer_with(self) -> tuple[str, str]:
+        """What to type for a yes, and for a no; of several approvals, to the first."""
+        ...
+
     @property
     def status(self) -> str:
         """`done`, `pending`, `cancelled` or `error`."""
@@ -117,7 +122,7 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
         lines.append(f"waits for approval: {_asked(one)}")
         lines += [f"    {hint}" for hint in _hint(one)]
     if reply.pending:
-        lines.append("answer with {}, {} or {}".format(*_ANSWER_BY))
+        lines.append("{} {} or {}".format(_ANSWER[len(reply.pending) > 1], *reply.answer_with))
     if reply.notice:
         lines.append(f"({one_line(reply.notice, _ASKED)})")
     return "\n".join(lines)
@@ -162,7 +167,8 @@ def _markdown(reply: ShownReply, rows: list[Json]) -> str:
         blocks.append(f"**Waits for approval:** {markdown_cell(_asked(one))}")
         blocks += [markdown_cell(hint) for hint in _hint(one)]
     if reply.pending:
-        blocks.append("Answer with `{}`, `{}` or `{}`.".format(*_ANSWER_BY))
+        answer = _ANSWER[len(reply.pending) > 1].capitalize()
+        blocks.append("{} `{}` or `{}`.".format(answer, *(way.replace("`", "'") for way in reply.answer_with)))
     if reply.notice:
         blocks.append(f"*{markdown_cell(reply.notice)}*")
     blocks += [_count(rows) + ":", _markdown_table(*_trace(rows))] if rows else []
@@ -189,8 +195,8 @@ def _html(reply: ShownReply, rows: list[Json]) -> str:
         parts.append(element("p", element("strong", "Waits for approval:"), " ", asked))
         parts += [element("p", hint) for hint in _hint(one)]
     if reply.pending:
-        yes, no, chat = (element("code", code(way)) for way in _ANSWER_BY)
-        parts.append(element("p", "Answer with ", yes, ", ", no, " or ", chat, "."))
+        yes, no = (element("code", code(way)) for way in reply.answer_with)
+        parts.append(element("p", _ANSWER[len(reply.pending) > 1].capitalize() + " ", yes, " or ", no, "."))
     if reply.notice:
         parts.append(element("p", element("small", cleaned(reply.notice))))
     if rows:

@@ -59,6 +59,7 @@ class RunRows:
         state: Mapping[str, Any] | None = None,
         history: Iterable[Event] = (),
         live: bool = True,
+        magic: str = "",
     ) -> None:
         """A run of which nothing is known yet.
 
@@ -68,7 +69,9 @@ class RunRows:
             history: Earlier events of the session, oldest first; needed only where the run goes on from an approval
                 that this object did not see asked.
             live: False leaves out durations and details.
+            magic: The `%confirm` that answers what is asked; empty: only Python has the chat.
         """
+        self._magic = magic
         self._schema_of = schema_of
         self._live = live
         self._state = ShownState(state or {})
@@ -191,6 +194,7 @@ class RunRows:
             "hint": cleaned(one.hint),
             "args": one.call.args or {},
             "schema": schema,
+            "how": f"{self._magic} {one.id} --yes" if self._magic else f"chat.approve({one.id!r})",
             "state": "asked",
             "note": "",
         }

@@ -25,6 +25,8 @@ class RunOnShow:
         self.agent = agent
         self.question = question
         self.notice = notice
+        self.magic = ""
+        """The `%confirm` that answers what it asks; empty: only Python has its chat."""
         self.events: list[Event] = []
         """Whole ones since the run began or last went on, oldest first."""
         self.resumed = False

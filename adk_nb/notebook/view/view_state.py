@@ -28,6 +28,7 @@ _CARD: Json = {
     "hint": "",
     "args": {},
     "schema": None,
+    "how": "",
     "state": "asked",
     "note": "",
     "again": 0,

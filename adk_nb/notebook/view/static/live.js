@@ -607,7 +607,7 @@ class View {
 
   offer(node, card) {
     const place = el("div", "place");
-    const command = el("span", "twin", "or type: ", el("code", "", "%confirm --yes"));
+    const command = card.how ? el("span", "twin", "or type: ", el("code", "", card.how)) : "";
     const buttons = () => {
       const edit = button("Edit…", "edit", () => {
         const approve = (args) => this.store.answer(card, "approve", { args });

@@ -1,0 +1,114 @@
+"""Which approvals can be answered, and how: checked before anything counts as answered, and said so it can be typed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import InputError, closest
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.runtime.approvals import Pending
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.fingerprint import fingerprint
+from adk_nb.tools.function_tool import FunctionTool
+
+Decisions = dict[str, ToolConfirmation]
+"""Approval id -> what was decided."""
+
+
+def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
+    """By name, as they are now."""
+    return {tool.name: tool for tool in agent.tools_now()} if isinstance(agent, LlmAgent) else {}
+
+
+def check(decisions: Decisions, waiting: Sequence[Pending], agent: BaseAgent, magic: str) -> None:
+    """Refuse what cannot be carried out.
+
+    Args:
+        decisions: To be carried out together.
+        waiting: What is open.
+        agent: Who asked.
+        magic: As for `how_to_answer`.
+
+    Raises:
+        InputError: One is not open or was asked by another agent; a tool was redefined since; changed arguments do
+            not fit.
+    """
+    places = {one.id: (number, one) for number, one in enumerate(waiting, 1)}
+    tools = tools_of(agent)
+    for key, decided in decisions.items():
+        if key not in places:
+            raise InputError(f"approval {key!r} is not open; it was answered already, or there never was one")
+        number, one = places[key]
+        if one.author != agent.name:
+            raise InputError(f"this approval was asked by agent {one.author!r}; answer it in a chat with it")
+        if decided.confirmed:
+            _, no = how_to_answer(magic, number if len(waiting) > 1 else None)
+            _check_yes(one, decided, tools.get(one.call.name or ""), no)
+
+
+def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, no: str) -> None:
+    name = one.call.name or ""
+    if tool and one.tool is not None and fingerprint(tool) != one.tool:
+        raise InputError(f"{name} was redefined since this was asked; refuse the call with {no}, and ask again")
+    if decided.args is None:
+        return
+    if tool is None:
+        raise InputError(f"the changed arguments do not fit: the agent has no tool {name!r} any more")
+    _refuse_unknown(one, decided.args, tool)
+    if wrong := tool.check(decided.args):
+        raise InputError(f"the changed arguments do not fit: {wrong}")
+
+
+def _refuse_unknown(one: Pending, args: dict[str, object], tool: BaseTool) -> None:
+    schema: dict[str, Any] = (tool.declaration and tool.declaration.parameters_json_schema) or {}
+    takes_any = schema.get("additionalProperties", not schema)
+    if isinstance(tool, FunctionTool):
+        takes_any = tool.signature.takes_any
+    known: set[str] = {*(one.call.args or {}), *schema.get("properties", {})}
+    for name in args:
+        if not takes_any and name not in known:
+            near = closest(name, known)
+            hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(known)) or 'none'}"
+            raise InputError(f"{one.call.name}() has no argument {name!r}; {hint}")
+
+
+def one_of(waiting: Sequence[Pending], which: str | int | None, session: str) -> Pending:
+    """The approval with that id, of that call, or at that place, 1 for the oldest; None: the only one.
+
+    Raises:
+        InputError: There is none, or it is not said which of several.
+    """
+    if not waiting:
+        raise InputError(f"nothing is waiting for approval in session {session!r}")
+    if which is None and len(waiting) > 1:
+        told = ", ".join(f"{number} ({one.call.name})" for number, one in enumerate(waiting, 1))
+        raise InputError(f"{len(waiting)} approvals are open; say which by its number: {told}")
+    for number, one in enumerate(waiting, 1):
+        if which in (None, one.id, one.call.id, number, str(number)):
+            return one
+    raise InputError(f"approval {which!r} is not open; it was answered already, or there never was one")
+
+
+def how_to_answer(magic: str, which: int | None = None) -> tuple[str, str]:
+    """What to type for a yes, and for a no.
+
+    Args:
+        magic: `%confirm`, with what leads it to the session; empty where only Python has the chat.
+        which: The approval's place among several.
+    """
+    if not magic:
+        said = which or ""
+        return f"chat.approve({said})", f"chat.reject({said})"
+    line = f"{magic} {which}" if which else magic
+    return f"{line} --yes", f"{line} --no"
+
+
+def waiting_words(waiting: Sequence[Pending], magic: str) -> str:
+    """That nothing can be asked while approvals are open, and what to type."""
+    tools = ", ".join(one.call.name or "" for one in waiting)
+    count = "1 approval is" if len(waiting) == 1 else f"{len(waiting)} approvals are"
+    yes, no = how_to_answer(magic, 1 if len(waiting) > 1 else None)
+    each = "answer with" if len(waiting) == 1 else "answer each by its number with"
+    fresh = ", or start over with %chat --new" if magic else ""
+    return f"{count} open ({tools}); {each} {yes} or {no}{fresh}"

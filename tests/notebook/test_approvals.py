@@ -1,0 +1,209 @@
+"""Approvals as a person answers them: what is said can be typed, and settles the call it was said of."""
+
+import re
+
+import pytest
+
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import InputError, PendingError
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.view.rows import RunRows
+from adk_nb.runtime.approvals import pending
+from adk_nb.tools.function_tool import tool
+from tests.notebook.conftest import Shell
+
+PAY = '''%%tool --confirm
+def pay(amount: int, to: str = "Ada") -> str:
+    """Pay."""
+    paid.append((amount, to))
+    return "paid"
+'''
+
+
+def paying(shell: Shell, *amounts: int, agent: str = "clerk") -> None:
+    """An agent that asks for payments, one a turn, and then has a word for everything."""
+    shell.names.setdefault("paid", [])
+    shell.cell(PAY)
+    said = [one for amount in amounts for one in (call("pay", amount=amount), f"{amount} is done")]
+    shell.names[f"model_{agent}"] = ScriptedLlm(*said)
+    shell.cell(f"%%agent {agent} -m model_{agent} -t pay\nPay.")
+
+
+def typed(said: str, ending: str) -> str:
+    """What a message tells to type for a yes or a no."""
+    [found] = set(re.findall(rf"(?:%confirm|chat\.)[^,;`<%]*?{re.escape(ending)}", said))
+    return found
+
+
+@pytest.mark.parametrize("session", ["main", "other", "my money"])
+@pytest.mark.parametrize(("ending", "paid"), [("--yes", [(2, "Ada")]), ("--no", [])])
+@pytest.mark.parametrize("where", ["text/plain", "text/markdown", "text/html", "error"])
+def test_what_a_message_says_settles_the_call_it_speaks_of(
+    shell: Shell, session: str, ending: str, paid: list[object], where: str
+) -> None:
+    paying(shell, 1, agent="clerk")
+    paying(shell, 2, agent="teller")
+    shell.cell("%chat -s here clerk Pay 1" if session == "main" else "%chat clerk Pay 1")
+    reply = shell.cell(f"%chat -s '{session}' teller Pay 2")
+    said = reply._repr_mimebundle_().get(where) or shell.fails(f"%chat -s '{session}' teller Well?")
+
+    assert "chat." not in said
+    done = shell.cell(typed(said.replace("&#x27;", "'").replace("&#39;", "'"), ending))
+
+    assert (done.text, done.agent) == ("2 is done", "teller")
+    assert shell.names["paid"] == paid
+
+
+@pytest.mark.parametrize(("ending", "paid"), [("--yes", [(1, "Ada")]), ("--no", [])])
+def test_of_several_the_first_is_said_by_its_number(shell: Shell, ending: str, paid: list[object]) -> None:
+    shell.names["paid"] = []
+    shell.cell(PAY)
+    shell.names["model"] = ScriptedLlm([call("pay", amount=1), call("pay", amount=2)], "one", "two")
+    shell.cell("%%agent clerk -m model -t pay\nPay.")
+    reply = shell.cell("%chat clerk Pay both")
+
+    left = shell.cell(typed(str(reply), ending))
+
+    assert shell.names["paid"] == paid and [one.call.args for one in left.pending] == [{"amount": 2}]
+    assert shell.cell(typed(str(left), "--no")).status == "done"
+
+
+@pytest.mark.parametrize(("way", "count"), [("chat.approve()", 1), ("chat.reject()", 0)])
+@pytest.mark.parametrize("where", ["reply", "error"])
+def test_a_chat_made_in_python_speaks_of_python_only(way: str, count: int, where: str) -> None:
+    paid: list[int] = []
+    chat = own_chat(paid, call("pay", amount=1), "done")
+    said = str(chat.ask("Pay"))
+    if where == "error":
+        with pytest.raises(PendingError) as error:
+            chat.ask("Well?")
+        said = str(error.value)
+
+    assert way in said and "%" not in said
+    assert eval(way, {"chat": chat}).text == "done"
+    assert len(paid) == count
+
+
+def test_a_chat_made_in_python_tells_several_apart_by_number() -> None:
+    paid: list[int] = []
+    chat = own_chat(paid, [call("pay", amount=1), call("pay", amount=2)], "one", "two")
+    said = str(chat.ask("Pay"))
+
+    assert "chat.approve(1)" in said and "chat.reject(1)" in said
+    with pytest.raises(InputError, match=r"say which by its number: 1 \(pay\), 2 \(pay\)"):
+        chat.approve()
+    chat.approve(2)
+    assert paid == [2]
+
+
+def own_chat(paid: list[int], *answers: object) -> Chat:
+    @tool(confirm=True)
+    def pay(amount: int, to: str = "Ada") -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    return Chat(LlmAgent(name="clerk", model=ScriptedLlm(*answers), tools=[pay]))  # type: ignore[arg-type]
+
+
+def test_an_argument_that_the_tool_has_not_is_refused_before_anything_counts() -> None:
+    paid: list[int] = []
+    chat = own_chat(paid, call("pay", amount=1), "done")
+    [asked] = chat.ask("Pay").pending
+
+    with pytest.raises(InputError, match=r"^pay\(\) has no argument 'amuont'; did you mean 'amount'\?$"):
+        chat.approve(amuont=2)
+    with pytest.raises(InputError, match="did you mean 'amount'"):
+        chat.decide({asked.id: ToolConfirmation(confirmed=True, args={"amount": 1, "amuont": 2})})
+
+    assert paid == [] and len(chat.pending) == 1
+    assert chat.approve(amount=2, to="Bo").text == "done"
+    assert paid == [2]
+
+
+def test_a_tool_redefined_since_it_was_asked_about_is_not_approved_but_can_be_refused(shell: Shell) -> None:
+    paying(shell, 1)
+    shell.cell("%chat clerk Pay 1")
+    shell.cell(PAY.replace("paid.append((amount, to))", "paid.append((amount * 100, to))"))
+
+    said = shell.fails("%confirm --yes")
+    edited = shell.fails("%confirm --yes --edit amount=3")
+    assert (
+        said
+        == edited
+        == ("InputError: pay was redefined since this was asked; refuse the call with %confirm --no, and ask again")
+    )
+    assert shell.cell(typed(said, "--no")).text == "1 is done"
+    assert shell.names["paid"] == []
+
+
+def test_a_tool_cell_that_is_run_again_as_it_was_keeps_what_was_asked(shell: Shell) -> None:
+    paying(shell, 1)
+    shell.cell("%chat clerk Pay 1")
+    shell.cell("# moves the lines\n" * 3)
+    shell.cell(PAY)
+
+    assert shell.cell("%confirm --yes").text == "1 is done"
+    assert shell.names["paid"] == [(1, "Ada")]
+
+
+def test_a_no_holds_when_the_cell_does_not_ask_any_more(shell: Shell) -> None:
+    paying(shell, 1)
+    shell.cell("%chat clerk Pay 1")
+    shell.cell(PAY.replace(" --confirm", ""))
+
+    assert shell.cell("%confirm --no").text == "1 is done"
+    assert shell.names["paid"] == []
+
+
+@pytest.mark.parametrize("gone", ["%agents --rm clerk", "clerk = LlmAgent(name='somebody', model=model_clerk)"])
+def test_a_call_of_an_agent_that_is_gone_can_be_refused_and_the_session_goes_on(shell: Shell, gone: str) -> None:
+    paying(shell, 1)
+    shell.names["LlmAgent"] = LlmAgent
+    shell.cell("%chat clerk Pay 1")
+    shell.cell(gone)
+    shell.names["other"] = ScriptedLlm("hello")
+    shell.cell("%%agent guide -m other\nTalk.")
+
+    said = shell.fails("%confirm --yes")
+    assert said.startswith("InputError: agent 'clerk', which asked for this, is gone") and "\n" not in said
+    refused = shell.cell(typed(said, "--no") + " --reason 'not now'")
+
+    assert (refused.status, refused.pending, shell.names["paid"]) == ("done", [], [])
+    assert "clerk is gone" in str(refused) and "not now" in refused._repr_mimebundle_()["text/html"]
+    assert "no approval is open" in shell.fails("%confirm --no")
+    assert shell.cell("%chat guide Hi").text == "hello"
+    assert pending(shell.names["_run"].events) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%confirm --no --edit amount=3", "--edit changes a call that is to run, so it does not go with --no"),
+        ("%confirm --yes --edit amount=4 to=Bo", "each change takes an --edit of its own; write --edit to=Bo"),
+    ],
+)
+def test_an_edit_that_would_be_lost_is_refused(shell: Shell, line: str, said: str) -> None:
+    paying(shell, 1)
+    shell.cell("%chat clerk Pay 1")
+
+    told = shell.fails(line)
+
+    assert said in told and "\n" not in told
+    assert shell.names["paid"] == [] and len(shell.names["_run"].pending) == 1
+
+
+def test_a_card_says_what_to_type_for_its_own_call(shell: Shell) -> None:
+    shell.names["paid"] = []
+    shell.cell(PAY)
+    shell.names["model"] = ScriptedLlm([call("pay", amount=1), call("pay", amount=2)], "one", "two")
+    shell.cell("%%agent clerk -m model -t pay\nPay.")
+    rows = RunRows(magic="%confirm")
+    ops = [op for event in shell.cell("%chat clerk Pay both").events for op in rows.feed(event)]
+    second = next(op["card"] for op in ops if op["op"] == "card" and op["card"]["args"] == {"amount": 2})
+
+    shell.cell(second["how"])
+
+    assert shell.names["paid"] == [(2, "Ada")]
