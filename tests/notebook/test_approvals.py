@@ -195,6 +195,14 @@ def test_an_edit_that_would_be_lost_is_refused(shell: Shell, line: str, said: st
     assert shell.names["paid"] == [] and len(shell.names["_run"].pending) == 1
 
 
+def test_an_only_card_says_the_short_form(shell: Shell) -> None:
+    paying(shell, 1)
+    rows = RunRows(magic="%confirm")
+    ops = [op for event in shell.cell("%chat clerk Pay 1").events for op in rows.feed(event)]
+
+    assert [op["card"]["how"] for op in ops if op["op"] == "card"] == ["%confirm --yes"]
+
+
 def test_a_card_says_what_to_type_for_its_own_call(shell: Shell) -> None:
     shell.names["paid"] = []
     shell.cell(PAY)

@@ -182,10 +182,20 @@ class RunRows:
     # -- approvals
 
     def _ask(self, event: Event, told: _Told) -> None:
-        for one in _asked_in(event):
-            told.ops.append({"op": "card", "card": dict(self._card(one))})
+        told.ops += [{"op": "card", "card": dict(card)} for card in self._cards_of(event)]
 
-    def _card(self, one: Pending) -> Json:
+    def _cards_of(self, event: Event) -> list[Json]:
+        asked = _asked_in(event)
+        alone = len(asked) == 1 and not any(card["state"] == "asked" for card in self._cards.values())
+        return [self._card(one, alone) for one in asked]
+
+    def _how(self, one: Pending, alone: bool) -> str:
+        """What can be typed instead of a click; an only question needs no id."""
+        if self._magic:
+            return f"{self._magic} --yes" if alone else f"{self._magic} {one.id} --yes"
+        return "chat.approve()" if alone else f"chat.approve({one.id!r})"
+
+    def _card(self, one: Pending, alone: bool) -> Json:
         schema = self._schema_of(one.call.name or "") if self._schema_of else None
         card: Json = {
             "id": one.id,
@@ -194,7 +204,7 @@ class RunRows:
             "hint": cleaned(one.hint),
             "args": one.call.args or {},
             "schema": schema,
-            "how": f"{self._magic} {one.id} --yes" if self._magic else f"chat.approve({one.id!r})",
+            "how": self._how(one, alone),
             "state": "asked",
             "note": "",
         }
@@ -224,8 +234,7 @@ class RunRows:
         for call in event.get_function_calls():
             if call.id and not _is_ask(event, call):
                 self._calls[call.id] = _Call(one_line(call.name or "", 100), call.args or {}, event.timestamp, None)
-        for one in _asked_in(event):
-            self._card(one)
+        self._cards_of(event)
         for response in event.get_function_responses():
             card = self._cards.get(self._asked_for.get(response.id or "", response.id or ""))
             if card and not approvals.is_placeholder(event, response):
