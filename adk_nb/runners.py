@@ -76,6 +76,8 @@ class Runner:
         self.memory_service = memory_service
         self.plugin_manager = PluginManager(plugins, plugin_close_timeout)
         self.auto_create_session = auto_create_session
+        self._run_config = RunConfig()
+        """Of the runs that bring none: made once, since it reads the environment."""
         self._hot: OrderedDict[tuple[str, str], Session] = OrderedDict()
         """Sessions as the last run left them, so that the next one reads nothing back. One in use is not in here."""
 
@@ -117,7 +119,7 @@ class Runner:
             artifact_service=self.artifact_service,
             memory_service=self.memory_service,
             plugins=self.plugin_manager,
-            run_config=run_config or RunConfig(),
+            run_config=run_config or self._run_config,
             user_content=message,
         )
         if message:

@@ -3,6 +3,7 @@
 import inspect
 import logging
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, cast
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,15 @@ def as_list(hooks: Hooks) -> list[Hook]:
 
 def takes(hook: Hook, said: Iterable[str]) -> bool:
     """True if `hook` has all the names in `said`, or takes any."""
+    names = tuple(said)
+    try:
+        return _takes(hook, names)
+    except TypeError:  # a method of something that cannot be hashed
+        return _takes.__wrapped__(hook, names)
+
+
+@lru_cache(maxsize=256)  # a signature is read once, not once a turn
+def _takes(hook: Hook, names: tuple[str, ...]) -> bool:
     try:
         parameters = inspect.signature(hook).parameters
     except (TypeError, ValueError):
@@ -51,4 +61,4 @@ def takes(hook: Hook, said: Iterable[str]) -> bool:
     if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
         return True
     named = {name for name, one in parameters.items() if one.kind is not one.POSITIONAL_ONLY}
-    return named.issuperset(said)
+    return named.issuperset(names)

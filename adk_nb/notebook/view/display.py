@@ -13,8 +13,8 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.rows import RunRows
-from adk_nb.notebook.view.run_on_show import Decided, RunOnShow, SchemaOf
+from adk_nb.notebook.view.rows import RunRows, SchemaOf
+from adk_nb.notebook.view.run_on_show import Decided, RunOnShow
 from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
 from adk_nb.sessions.session import Session
 

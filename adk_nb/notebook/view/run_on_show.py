@@ -11,8 +11,6 @@ from adk_nb.sessions.session import Session
 
 Decided = Callable[[str, ToolConfirmation], None]
 """Is told the approval's id and what was decided of it."""
-SchemaOf = Callable[[str], dict[str, Any] | None]
-"""Tool name -> the JSON schema of its parameters."""
 
 
 class RunOnShow:
