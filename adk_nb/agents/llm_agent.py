@@ -44,12 +44,32 @@ class LlmAgent(BaseAgent):
     says; a callable's text is taken as it is."""
     template: bool = True
     """False: braces in the instruction mean nothing."""
+    global_instruction: str | InstructionProvider = ""
+    """Told to every agent of the tree if this one is its root, else to this one alone; templated as `instruction`."""
+    static_instruction: Any = None
+    """Text, a content, or parts, said first and byte for byte the same at every call, so that a service can cache it;
+    `instruction` then stands before the user's words instead of in the system instruction."""
+    identity: bool = True
+    """False: the model is not told the agent's name and description."""
+    include_contents: Literal["default", "none"] = "default"
+    """`none`: the agent sees the current turn only."""
     tools: list[Any] = Field(default_factory=list[Any])
     """Functions, or tools."""
     generate_content_config: types.GenerateContentConfig | None = None
     """Temperature, limits, safety and the like; tools and instruction have fields of their own."""
+    input_schema: Any = None
+    """What a message to this agent must be, as JSON: a pydantic model, or a JSON schema. None: anything."""
+    output_schema: Any = None
+    """What its final answer must be, as JSON: a type that pydantic knows, a JSON schema, or a types.Schema."""
+    on_output_error: Literal["event", "raise", "raw", "retry"] = "event"
+    """An answer that does not fit `output_schema`: is told by an OUTPUT_SCHEMA_MISMATCH event, raises, is kept as text,
+    or is asked for once more."""
     output_key: str | None = None
-    """Where in the state the text of its final answer is kept."""
+    """Where in the state its final answer is kept: the text, or with `output_schema` the JSON value."""
+    planner: Any = None
+    """How it is told to plan (`adk_nb.planners`)."""
+    code_executor: Any = None
+    """Runs the code in its answers (`adk_nb.code_executors`)."""
     max_iterations: int | None = Field(default=16, gt=0)
     """Model calls in one turn; the next ends it with a MAX_ITERATIONS event. None: no limit."""
     tool_errors: Literal["return", "raise"] = "return"
