@@ -10,10 +10,14 @@ from typing import Any, TypeVar, cast
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.artifacts.base_artifact_service import BaseArtifactService
+from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.errors import ConfigurationError, InputError, PendingError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.memory.base_memory_service import BaseMemoryService
+from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook.decisions import Decisions, check, how_to_answer, one_of, tools_of, waiting_words
 from adk_nb.notebook.reply import Reply, Status, answer_in
 from adk_nb.notebook.view.display import Mode, show_run
@@ -38,6 +42,8 @@ class Chat:
         user_id: Whose session it is.
         app_name: The app it belongs to.
         session_service: Where it is kept. None: in this process's memory, for this chat alone.
+        artifact_service: Where its files are kept. None: as for the session.
+        memory_service: Where its memories are kept. None: as for the session.
         show: What is seen while the agent works: `auto`, a live view where a page can show it; `static`, only what a
             saved notebook keeps; `off`, only the reply.
     """
@@ -50,6 +56,8 @@ class Chat:
         user_id: str = "user",
         app_name: str = "notebook",
         session_service: BaseSessionService | None = None,
+        artifact_service: BaseArtifactService | None = None,
+        memory_service: BaseMemoryService | None = None,
         show: Mode = "auto",
     ) -> None:
         if not isinstance(agent, BaseAgent):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -58,7 +66,14 @@ class Chat:
         self.user_id = user_id
         self.show: Mode = show
         self._service = session_service or InMemorySessionService()
-        self._runner = Runner(app_name=app_name, agent=agent, session_service=self._service, auto_create_session=True)
+        self._runner = Runner(
+            app_name=app_name,
+            agent=agent,
+            session_service=self._service,
+            artifact_service=artifact_service or InMemoryArtifactService(),
+            memory_service=memory_service or InMemoryMemoryService(),
+            auto_create_session=True,
+        )
         self.on_reply: Callable[[Reply], None] | None = None
         """Called with the reply of each turn, also of one that a click on a card let go on."""
         self.magic: Callable[[], str] = str

@@ -205,7 +205,13 @@ class Notebook:
         key = name, session or self.sessions.current
         if key not in self._chats:
             self._chats[key] = Chat(
-                agent, session=key[1], user_id=USER, app_name=APP, session_service=self.sessions.service
+                agent,
+                session=key[1],
+                user_id=USER,
+                app_name=APP,
+                session_service=self.sessions.service,
+                artifact_service=self.sessions.artifacts,
+                memory_service=self.sessions.memory,
             )
             self._chats[key].magic = lambda: self.confirm_magic(key[1])
             self._chats[key].on_reply = lambda reply: self.variables.update(_run=reply)

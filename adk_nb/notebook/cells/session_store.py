@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.errors import InputError, SessionNotFoundError, StateKeyError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
@@ -22,6 +24,8 @@ class SessionStore:
 
     def __init__(self) -> None:
         self.service = InMemorySessionService()
+        self.artifacts = InMemoryArtifactService()
+        self.memory = InMemoryMemoryService()
         self.current = "main"
         self.keys: set[str] = set()
         """State keys that were ever set by hand."""
