@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.errors import ConfigurationError, InputError, PendingError, UserError
@@ -37,10 +38,11 @@ class Chat:
     """One user, one session, one agent.
 
     Args:
-        agent: Who answers. May be replaced by assigning `chat.agent`; the session stays.
+        agent: Who answers, or an app with an agent and plugins. Assigning `chat.agent` replaces the agent; the session
+            stays.
         session: Its id; made when first needed.
         user_id: Whose session it is.
-        app_name: The app it belongs to.
+        app_name: The app it belongs to. None: the app's own, or `notebook`.
         session_service: Where it is kept. None: in this process's memory, for this chat alone.
         artifact_service: Where its files are kept. None: as for the session.
         memory_service: Where its memories are kept. None: as for the session.
@@ -50,25 +52,27 @@ class Chat:
 
     def __init__(
         self,
-        agent: BaseAgent,
+        agent: BaseAgent | App,
         *,
         session: str = "main",
         user_id: str = "user",
-        app_name: str = "notebook",
+        app_name: str | None = None,
         session_service: BaseSessionService | None = None,
         artifact_service: BaseArtifactService | None = None,
         memory_service: BaseMemoryService | None = None,
         show: Mode = "auto",
     ) -> None:
-        if not isinstance(agent, BaseAgent):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(agent, BaseAgent | App):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"Chat takes an agent, and {agent!r:.60} is none; write Chat(Agent(name=...))")
+        app = agent if isinstance(agent, App) else None
         self.session_id = session
         self.user_id = user_id
         self.show: Mode = show
         self._service = session_service or InMemorySessionService()
         self._runner = Runner(
-            app_name=app_name,
-            agent=agent,
+            app=app,
+            app_name=app_name or (app.name if app else "notebook"),
+            agent=None if app else cast(BaseAgent, agent),
             session_service=self._service,
             artifact_service=artifact_service or InMemoryArtifactService(),
             memory_service=memory_service or InMemoryMemoryService(),

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from adk_nb import Agent, Chat, sync, tool
+from adk_nb.apps import App
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.plugins import BasePlugin
 
 
 def guide(*answers: Any) -> Agent:
@@ -71,3 +73,17 @@ def test_a_reply_that_goes_on_from_an_approval_shows_the_call_it_was_about():
 
     assert "pay(amount=3)" in reply._repr_mimebundle_()["text/html"]
     assert heard == ["pending", "done"]
+
+
+def test_a_chat_with_an_app_runs_its_plugins():
+    class Counting(BasePlugin):
+        turns = 0
+
+        async def before_run_callback(self, **_: Any) -> None:
+            self.turns += 1
+
+    plugin = Counting(name="counting")
+    chat = Chat(App(name="desk", root_agent=guide("hello", "bye"), plugins=[plugin]))
+
+    assert [chat.ask("hi").text, chat.ask("so long").text] == ["hello", "bye"]
+    assert (plugin.turns, chat.agent.name) == (2, "guide")
