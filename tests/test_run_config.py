@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.sessions import GetSessionConfig
@@ -30,7 +31,12 @@ def test_the_environment_may_set_the_limit(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize(
     ("value", "mode"),
-    [(None, StreamingMode.NONE), ("sse", StreamingMode.SSE), (StreamingMode.SSE, StreamingMode.SSE)],
+    [
+        (None, StreamingMode.NONE),
+        ("sse", StreamingMode.SSE),
+        (StreamingMode.SSE, StreamingMode.SSE),
+        ("bidi", StreamingMode.BIDI),
+    ],
 )
 def test_a_streaming_mode_may_be_given_by_its_value(value: Any, mode: StreamingMode):
     assert RunConfig(streaming_mode=value).streaming_mode is mode
@@ -44,11 +50,76 @@ def test_a_streaming_mode_may_be_given_by_its_value(value: Any, mode: StreamingM
         ({"max_llm_calls": "many"}, "max_llm_calls"),
         ({"streaming_mode": "often"}, "streaming_mode"),
         ({"tool_errors": "ignore"}, "tool_errors"),
+        ({"timeout": 0}, "timeout"),
+        ({"timeout": float("inf")}, "timeout"),
+        ({"tool_thread_pool_config": {"max_workers": 0}}, "max_workers"),
+        ({"custom_metadata": {"at": object()}}, "custom_metadata of a run is kept as JSON"),
+        ({"labels": {"team": 7}}, "labels.team"),
+        ({"service_tier": "deferred"}, "write 'flex'"),
+        ({"speech_config": {"voice": "x"}}, "speech_config.voice"),
+        ({"model_input_context": ["words"]}, "model_input_context"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(given: dict[str, Any], said: str):
     with pytest.raises(ValidationError, match=said):
         RunConfig(**given)
+
+
+def test_a_limit_of_the_environment_that_is_no_number_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setenv("ADK_MAX_LLM_CALLS", "many")
+
+    assert RunConfig().max_llm_calls == 500
+    assert "ADK_MAX_LLM_CALLS='many' is no number" in caplog.text
+
+
+def test_the_settings_of_live_runs_are_google_genais_and_may_be_given_as_json():
+    config = RunConfig.model_validate(
+        {"response_modalities": ["AUDIO"], "speech_config": {"language_code": "de-DE"}, "session_resumption": {}}
+    )
+
+    assert config.response_modalities == [types.Modality.AUDIO]
+    assert config.speech_config == types.SpeechConfig(language_code="de-DE")
+    assert config.session_resumption == types.SessionResumptionConfig()
+    assert RunConfig.model_validate_json(config.model_dump_json()) == config
+
+
+def test_both_sides_of_a_live_run_are_written_down_unless_that_is_not_wanted():
+    assert RunConfig().input_audio_transcription == RunConfig().output_audio_transcription
+    assert RunConfig().output_audio_transcription == types.AudioTranscriptionConfig()
+    assert RunConfig(output_audio_transcription=None).output_audio_transcription is None
+
+
+def test_the_old_name_of_save_live_blob_is_read():
+    assert RunConfig.model_validate({"save_live_audio": True}).save_live_blob
+
+
+def test_what_a_run_says_of_every_request_stands_over_what_the_agent_says():
+    model = ScriptedLlm("one", "two")
+    own = types.GenerateContentConfig(
+        temperature=0.5,
+        labels={"team": "a", "kept": "yes"},
+        http_options=types.HttpOptions(timeout=9_000, headers={"x-agent": "1", "x-both": "agent"}),
+    )
+    talk = Talk(LlmAgent(name="guide", model=model, generate_content_config=own))
+    config = RunConfig(
+        labels={"team": "b"},
+        service_tier="flex",
+        http_options=types.HttpOptions(headers={"x-both": "run"}, api_version="v1"),
+    )
+
+    talk.say(config=config)
+    talk.say()
+
+    first, second = (request.config for request in model.requests)
+    assert (first.labels, first.service_tier) == ({"team": "b", "kept": "yes"}, types.ServiceTier.FLEX)
+    assert first.temperature == 0.5
+    assert first.http_options == types.HttpOptions(
+        timeout=9_000, api_version="v1", headers={"x-agent": "1", "x-both": "run"}
+    )
+    assert (second.labels, second.http_options) == (own.labels, own.http_options)
+    assert own.labels == {"team": "a", "kept": "yes"}
 
 
 @pytest.mark.parametrize("limit", [0, -1])

@@ -1,6 +1,7 @@
 """Instruction, history and tools become one request to a model."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from adk_nb import types
 from adk_nb.flow.contents import contents_for
@@ -8,6 +9,7 @@ from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.run_config import RunConfig
 from adk_nb.tools.base_tool import BaseTool
 
 _NO_SETTINGS = types.GenerateContentConfig()
@@ -23,8 +25,7 @@ async def build_request(
     Raises:
         StateKeyError: The instruction names a state key that is not there.
     """
-    settings = spec.generate_content_config or _NO_SETTINGS
-    request = LlmRequest(model=spec.canonical_model.model, config=settings.model_copy())
+    request = LlmRequest(model=spec.canonical_model.model, config=_settings(spec, ctx.run_config))
     told = await spec.instruction_for(ReadonlyContext(ctx))
     request.append_instructions([told, _identity(spec)] if told else [_identity(spec)])
     request.append_tools([tool for tool in tools if _only_declares(tool)])
@@ -37,6 +38,22 @@ async def build_request(
         request.contents = [content.model_copy(deep=True) for content in request.contents]
         request.config = request.config.model_copy(deep=True)
     return request
+
+
+def _settings(spec: LlmSpec, run: RunConfig) -> types.GenerateContentConfig:
+    """A copy of the agent's settings, and over them what the run says of every request."""
+    own = spec.generate_content_config or _NO_SETTINGS
+    changed: dict[str, Any] = {}
+    if run.labels:
+        changed["labels"] = (own.labels or {}) | run.labels
+    if run.service_tier:
+        changed["service_tier"] = types.ServiceTier(run.service_tier)
+    if options := run.http_options:
+        before = own.http_options or types.HttpOptions()
+        said = {name: getattr(options, name) for name in options.model_fields_set}
+        said["headers"] = (before.headers or {}) | (options.headers or {})
+        changed["http_options"] = before.model_copy(update=said)
+    return own.model_copy(update=changed)
 
 
 def _only_declares(tool: BaseTool) -> bool:
