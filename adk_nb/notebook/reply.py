@@ -92,6 +92,13 @@ def usage_of(events: Iterable[Event]) -> Usage:
 
 
 def answer_in(events: Iterable[Event]) -> str:
-    """The words of the last answer in `events`; empty if there is none."""
-    answers = [event.text for event in events if event.author != "user" and event.is_answer()]
-    return answers[-1] if answers else ""
+    """The words of the last answer in `events`, with what its agent said right before it; empty if there is none."""
+    said: list[Event] = []
+    goes_on = False
+    for event in events:
+        if event.author != "user" and event.is_answer():
+            said = [*said, event] if goes_on and said[-1].author == event.author else [event]
+            goes_on = True
+        elif event.content:
+            goes_on = False
+    return "\n\n".join(event.text for event in said)

@@ -87,3 +87,9 @@ def test_a_chat_with_an_app_runs_its_plugins():
 
     assert [chat.ask("hi").text, chat.ask("so long").text] == ["hello", "bye"]
     assert (plugin.turns, chat.agent.name) == (2, "guide")
+
+
+def test_what_is_said_after_the_answer_does_not_hide_it():
+    agent = Agent(name="guide", model=ScriptedLlm("It is sunny."), after_agent_callback=lambda _: "Have a nice day!")
+
+    assert Chat(agent).ask("weather?").text == "It is sunny.\n\nHave a nice day!"
