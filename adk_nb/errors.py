@@ -151,6 +151,10 @@ class ModelTimeoutError(ModelError):
     """The service did not answer in time."""
 
 
+class ModelConnectionLost(ModelError):
+    """A live conversation's connection broke; it can be taken up again where the service gave a handle for that."""
+
+
 class UnexpectedModelAnswer(ModelError):
     """The model answered something the loop cannot use."""
 

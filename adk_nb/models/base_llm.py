@@ -2,10 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 
 from pydantic import BaseModel, ConfigDict
 
 from adk_nb import types
+from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 
@@ -57,6 +59,20 @@ class BaseLlm(BaseModel):
             ModelHTTPError: The service refused. A refusal by the model is an answer, not an error.
             ModelTimeoutError: The service did not answer in time.
         """
+
+    def connect(self, llm_request: LlmRequest) -> AbstractAsyncContextManager[BaseLlmConnection]:
+        """A live conversation, closed when its block is left. Override it as an `@asynccontextmanager`.
+
+        Args:
+            llm_request: Settings in `live_connect_config`; its contents are not sent, see `send_history`.
+
+        Raises:
+            NotImplementedError: This model holds no live conversations.
+            ModelError: The service refused, or cannot be reached.
+        """
+        raise NotImplementedError(
+            f"model {self.model!r} holds no live conversations; take one that does, such as a Gemini live model"
+        )
 
     def with_a_user_turn(self, llm_request: LlmRequest) -> list[types.Content]:
         """The request's contents, ending in a user turn, which most services insist on."""

@@ -31,6 +31,8 @@ class LlmRequest(WireModel):
     contents: list[types.Content] = Field(default_factory=list[types.Content])
     """Oldest first. The list is this request's own; the contents in it are the session's and are not to be changed."""
     config: types.GenerateContentConfig = Field(default_factory=types.GenerateContentConfig)
+    live_connect_config: types.LiveConnectConfig | None = None
+    """The settings of a live conversation, instead of `config`. None: the request is not for one."""
     tools_dict: dict[str, Any] = Field(default_factory=dict[str, Any], exclude=True)
     """Name -> the tool that answers to it."""
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from pydantic import PrivateAttr
@@ -11,9 +12,11 @@ from adk_nb.errors import UnexpectedModelAnswer
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.scripted_live import ScriptedConnection, Turn
 
-Answer = str | types.Part | Sequence[types.Part | str] | LlmResponse | Exception
-"""Words, a part, several parts of one answer, a whole response, or an error to raise."""
+Given = str | types.Part | LlmResponse | Exception
+Answer = Given | Sequence[Given]
+"""Words, a part, several of both in one answer; or whole responses and errors to raise, one or several in order."""
 
 
 def call(tool: str, /, **args: Any) -> types.Part:
@@ -24,12 +27,16 @@ def call(tool: str, /, **args: Any) -> types.Part:
 class ScriptedLlm(BaseLlm):
     """Gives its answers in order and keeps every request it was asked.
 
-    When asked to stream, text comes word by word; text given as several strings comes in just those pieces.
+    When asked to stream, text comes word by word; text given as several strings comes in just those pieces. In a live
+    conversation the next answer comes when the user has said something; words and parts as they are streamed, and
+    without a call `turn_complete` after them; responses just as they are given.
     """
 
     model: str = "scripted"
     _answers: list[Answer] = PrivateAttr(default_factory=list[Answer])
+    _given: int = 0
     _requests: list[LlmRequest] = PrivateAttr(default_factory=list[LlmRequest])
+    _connections: list[ScriptedConnection] = PrivateAttr(default_factory=list[ScriptedConnection])
 
     def __init__(self, *answers: Answer, model: str = "scripted") -> None:
         super().__init__(model=model)
@@ -40,30 +47,74 @@ class ScriptedLlm(BaseLlm):
         """What it was asked, oldest first; a request's contents as they were then."""
         return self._requests
 
+    @property
+    def connections(self) -> list[ScriptedConnection]:
+        """The live conversations it held, oldest first, with what was sent in each."""
+        return self._connections
+
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        self._requests.append(llm_request.model_copy(update={"contents": list(llm_request.contents)}))
+        self._asked(llm_request)
         answer = self._next()
         if isinstance(answer, Exception):
             raise answer
-        if isinstance(answer, LlmResponse):
-            yield answer
-            return
-        given = [answer] if isinstance(answer, str | types.Part) else list(answer)
-        if stream:
-            for piece in _pieces(given):
-                yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=piece)]), partial=True)
-        yield LlmResponse(content=types.Content(role="model", parts=_whole(given)), turn_complete=True)
+        for one in _as_given(answer) or _as_said(answer, turn_complete=True, stream=stream):
+            if isinstance(one, Exception):
+                raise one
+            yield one
+
+    @asynccontextmanager
+    async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[ScriptedConnection, None]:
+        self._asked(llm_request)
+        connection = ScriptedConnection(self._next_turn)
+        self._connections.append(connection)
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+    def _asked(self, llm_request: LlmRequest) -> None:
+        self._requests.append(llm_request.model_copy(update={"contents": list(llm_request.contents)}))
+
+    def _next_turn(self) -> Turn:
+        try:
+            answer = self._next()
+        except UnexpectedModelAnswer as error:
+            return [error]
+        if given := _as_given(answer):
+            return given
+        said = _as_said(answer, turn_complete=None, stream=True)
+        return said if said[-1].get_function_calls() else [*said, LlmResponse(turn_complete=True)]
 
     def _next(self) -> Answer:
-        asked = len(self._requests)
-        if asked > len(self._answers):
+        self._given += 1
+        if self._given > len(self._answers):
             raise UnexpectedModelAnswer(
-                f"the script has {len(self._answers)} answers and was asked {asked} times; "
+                f"the script has {len(self._answers)} answers and was asked {self._given} times; "
                 "add the missing answer, or look why the agent asked again"
             )
-        return self._answers[asked - 1]
+        return self._answers[self._given - 1]
+
+
+def _as_given(answer: Answer) -> list[LlmResponse | Exception]:
+    """What is to come as it is; empty if these are words and parts."""
+    return [one for one in _several(answer) if isinstance(one, LlmResponse | Exception)]
+
+
+def _as_said(answer: Answer, *, turn_complete: bool | None, stream: bool) -> list[LlmResponse]:
+    """Words and parts as a model says them: in pieces if it streams, then whole."""
+    said = [one for one in _several(answer) if isinstance(one, str | types.Part)]
+    pieces = [types.Content(role="model", parts=[types.Part(text=one)]) for one in _pieces(said)] if stream else []
+    whole = types.Content(role="model", parts=_whole(said))
+    return [
+        *(LlmResponse(content=piece, partial=True) for piece in pieces),
+        LlmResponse(content=whole, turn_complete=turn_complete),
+    ]
+
+
+def _several(answer: Answer) -> Sequence[Given]:
+    return [answer] if isinstance(answer, str | types.Part | LlmResponse | Exception) else answer
 
 
 def _pieces(given: list[types.Part | str]) -> list[str]:
