@@ -31,9 +31,9 @@ PATHS: dict[str, str] = {
     "adk_nb.errors": (
         "AlreadyExistsError InvocationNotFoundError LlmCallsLimitExceededError PluginError SessionNotFoundError"
     ),
-    "adk_nb.events": "Event EventActions ToolConfirmation",
+    "adk_nb.events": "Event EventActions EventCompaction ToolConfirmation",
     "adk_nb.events.event": "Event",
-    "adk_nb.events.event_actions": "EventActions",
+    "adk_nb.events.event_actions": "EventActions EventCompaction",
     "adk_nb.memory": "BaseMemoryService InMemoryMemoryService MemoryEntry SearchMemoryResponse SqliteMemoryService",
     "adk_nb.memory.base_memory_service": "SearchMemoryResponse",
     "adk_nb.memory.in_memory_memory_service": "InMemoryMemoryService",

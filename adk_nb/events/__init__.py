@@ -7,6 +7,7 @@ __getattr__, __dir__ = face(
     {
         "Event": "adk_nb.events.event",
         "EventActions": "adk_nb.events.event_actions",
+        "EventCompaction": "adk_nb.events.event_actions",
         "ToolConfirmation": "adk_nb.events.tool_confirmation",
     },
 )

@@ -1,14 +1,35 @@
 """What an event does, beside what it says."""
 
-from typing import Any
+from typing import Any, cast
 
 from pydantic import Field
 
+from adk_nb import types
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.wire import WireModel
 
 DELETED: dict[str, bool] = {"__adk_deleted__": True}
 """In a state delta: the key is removed. `None` would set it to None."""
+
+
+class EventCompaction(WireModel):
+    """One content in the place of all events from one time to another, both included."""
+
+    start_timestamp: float
+    """Seconds since the epoch, UTC."""
+    end_timestamp: float
+    """Seconds since the epoch, UTC."""
+    compacted_content: types.Content
+
+
+class UiWidget(WireModel):
+    """Something a user interface draws."""
+
+    id: str
+    provider: str
+    """Who knows how to draw it: `mcp`."""
+    payload: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """JSON that the provider reads."""
 
 
 class EventActions(WireModel):
@@ -22,6 +43,8 @@ class EventActions(WireModel):
     """File name -> the version just saved."""
     transfer_to_agent: str | None = None
     """Name of the agent that answers next."""
+    transfer_reason: str | None = None
+    """Why, in the words of the agent that hands over."""
     escalate: bool | None = None
     """True: leave the enclosing loop."""
     rewind_before_invocation_id: str | None = None
@@ -29,11 +52,36 @@ class EventActions(WireModel):
     requested_tool_confirmations: dict[str, ToolConfirmation] = Field(default_factory=dict[str, ToolConfirmation])
     """Function call id -> what a human is asked before that call may run."""
 
+    compaction: EventCompaction | None = None
+    """Set: this event stands for those of a stretch of time."""
+    end_of_agent: bool | None = None
+    """True: the agent has done its work. A loop's agent says so once a round."""
+    agent_state: dict[str, Any] | None = None
+    """Where the agent stands, as JSON, so that a stopped run can go on from there."""
+    route: bool | int | str | list[bool | int | str] | None = None
+    """Which of a graph node's ways to go: the edges of this name, or of these."""
+    render_ui_widgets: list[UiWidget] | None = None
+    """What a user interface shows beside the words."""
+    set_model_response: Any = None
+    """The JSON answer of an agent that has an output schema and tools."""
+
     def merge(self, later: "EventActions") -> None:
-        """Take in the actions of another tool of the same step: dicts united (the later wins a key), flags or-ed."""
-        self.state_delta.update(later.state_delta)
-        self.artifact_delta.update(later.artifact_delta)
-        self.requested_tool_confirmations.update(later.requested_tool_confirmations)
-        for flag in ("transfer_to_agent", "escalate", "skip_summarization"):
-            if value := getattr(later, flag):
-                setattr(self, flag, value)
+        """Take in the actions of another tool of the same step: dicts united in depth (the later wins), flags or-ed."""
+        for name, value in later.__dict__.items():
+            if value is None or value == {}:
+                continue
+            mine: Any = getattr(self, name)
+            if isinstance(mine, dict):
+                _unite(cast(dict[str, Any], mine), value)
+            elif not (mine is True and value is False):
+                setattr(self, name, value)
+
+
+def _unite(mine: dict[str, Any], later: dict[str, Any]) -> None:
+    for key, value in later.items():
+        before = mine.get(key)
+        if isinstance(before, dict) and isinstance(value, dict) and DELETED not in (before, value):
+            mine[key] = dict(cast(dict[str, Any], before))  # the inner one is someone's live value
+            _unite(mine[key], cast(dict[str, Any], value))
+        else:
+            mine[key] = value

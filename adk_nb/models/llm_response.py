@@ -3,6 +3,7 @@
 from typing import Any
 
 from adk_nb import types
+from adk_nb.models.cache_metadata import CacheMetadata
 from adk_nb.wire import WireModel
 
 
@@ -13,11 +14,20 @@ class LlmResponse(WireModel):
     partial: bool | None = None
     """True for a streamed piece. The whole answer follows, in one response that repeats the pieces' text."""
     turn_complete: bool | None = None
+    """True in a live conversation: the model has said what it had to say."""
+    turn_complete_reason: types.TurnCompleteReason | None = None
     finish_reason: types.FinishReason | None = None
     error_code: str | None = None
     """A refusal by the model (`SAFETY`, `MAX_TOKENS`), or the class of the error that ended the run."""
     error_message: str | None = None
     interrupted: bool | None = None
+    """True in a live conversation: the user spoke while the model did."""
+    input_transcription: types.Transcription | None = None
+    """What the user was heard to say."""
+    output_transcription: types.Transcription | None = None
+    """What the model's voice said."""
+    live_session_resumption_update: types.LiveServerSessionResumptionUpdate | None = None
+    """The handle to go on with after the connection is lost."""
     model_version: str | None = None
     """The model that answered, as its service names it."""
     usage_metadata: types.GenerateContentResponseUsageMetadata | None = None
@@ -27,6 +37,11 @@ class LlmResponse(WireModel):
     avg_logprobs: float | None = None
     logprobs_result: types.LogprobsResult | None = None
     custom_metadata: dict[str, Any] | None = None
+    """JSON values, the caller's own; not sent to a model."""
+    cache_metadata: CacheMetadata | None = None
+    """The cached beginning of the request this answers."""
+    interaction_id: str | None = None
+    """The service's name for this answer, to go on from without sending the history again."""
 
     @property
     def text(self) -> str:

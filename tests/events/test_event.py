@@ -1,16 +1,24 @@
 """What an event is taken for, what it takes, and how it travels."""
 
+import copy
+import json
+import pickle
+
 import pytest
 from inline_snapshot import snapshot
 from pydantic import ValidationError
 
 from adk_nb import types
 from adk_nb.errors import InputError
-from adk_nb.events import Event, EventActions, ToolConfirmation
-from adk_nb.events.event import as_content
+from adk_nb.events import Event, EventActions, EventCompaction, ToolConfirmation
+from adk_nb.events.event import NodeInfo, as_content
+from adk_nb.events.event_actions import UiWidget
+from adk_nb.models.cache_metadata import CacheMetadata
 
 CALL = types.Part(function_call=types.FunctionCall(id="c", name="f", args={}))
 RESULT = types.Part(function_response=types.FunctionResponse(id="c", name="f", response={"ok": 1}))
+
+RAN = types.Part(code_execution_result=types.CodeExecutionResult(outcome=types.Outcome.OUTCOME_OK, output="1"))
 
 
 def event(*parts: types.Part | str, **fields: object) -> Event:
@@ -35,6 +43,11 @@ def event(*parts: types.Part | str, **fields: object) -> Event:
         (event(), False),
         (event(actions=EventActions(state_delta={"k": 1})), False),
         (event(actions=EventActions(skip_summarization=True)), False),
+        (event("print(1)", RAN), False),
+        (event(RAN, "it is 1"), True),
+        (event(RAN, error_code="SAFETY"), True),
+        (event(output={"n": 1}), True),
+        (event(output={"n": 1}, partial=True), False),
     ],
 )
 def test_final_is_what_a_reader_waits_for(what: Event, final: bool):
@@ -63,11 +76,53 @@ def test_message_and_state_are_short_for_a_content_and_a_delta():
     )
 
 
-def test_a_shorthand_beside_what_it_stands_for_is_refused():
+def test_route_and_node_path_are_short_for_an_action_and_a_node():
+    short = Event(route=["yes", 1], node_path="graph/ask@2", message=types.Part(text="x"))
+
+    assert short.actions.route == ["yes", 1]
+    assert (short.node_info.path, short.node_info.name, short.node_name) == ("graph/ask@2", "ask", "ask")
+    assert short.message == short.content == types.Content(role="user", parts=[types.Part(text="x")])
+    assert Event(node_path="graph", actions=EventActions(end_of_agent=True)).node_name == ""
+
+
+def test_a_shorthand_joins_the_actions_and_the_node_info_it_stands_beside():
+    short = Event(state={"k": 1}, route="no", actions=EventActions(escalate=True), nodePath="ignored")
+
+    assert short.actions == EventActions(state_delta={"k": 1}, route="no", escalate=True)
+    assert Event.model_validate({"state": {"k": 1}, "actions": {"skipSummarization": True}}).actions == EventActions(
+        state_delta={"k": 1}, skip_summarization=True
+    )
+    assert Event(node_path="g/n", node_info=NodeInfo(message_as_output=True)).node_info == NodeInfo(
+        path="g/n", message_as_output=True
+    )
+    assert Event(state=None, route=None, message=None, node_path=None).actions == EventActions()
+
+
+def test_a_shorthand_for_what_is_given_too_is_refused():
     with pytest.raises(ValidationError, match="`message` or `content`, not both"):
         Event(message="a", content=types.Content(parts=[]))
-    with pytest.raises(ValidationError, match="`state` or `actions`, not both"):
-        Event(state={}, actions=EventActions())
+    with pytest.raises(ValidationError, match="state_delta is given twice: in `actions`, and by the shorthand"):
+        Event(state={"k": 2}, actions=EventActions(state_delta={"k": 1}))
+
+
+def test_what_an_event_does_not_say_is_none_and_takes_no_room():
+    quiet, said = Event(id="1", timestamp=1.0), Event(id="1", timestamp=1.0)
+    for name in Event.model_fields:
+        if Event.model_fields[name].default is None:
+            assert getattr(quiet, name) is None and name not in quiet.__dict__
+    said.branch = None
+
+    assert said == quiet and quiet == said and copy.deepcopy(said) == pickle.loads(pickle.dumps(quiet)) == quiet
+    said.branch = "a"
+    assert said != quiet and said.branch == "a" and quiet.branch is None
+    assert quiet != EventActions()
+
+
+def test_a_dump_names_every_field_unless_told_to_leave_out_none(frozen: None):
+    assert list(Event().model_dump()) == list(Event.model_fields)
+    assert Event().model_dump(by_alias=True)["longRunningToolIds"] is None
+    assert json.loads(Event().model_dump_json(include={"branch", "id"})) == {"branch": None, "id": "id-3"}
+    assert "branch" not in Event().model_dump(exclude_none=True)
 
 
 def test_events_get_ids_and_times_of_their_own(frozen: None):
@@ -82,7 +137,7 @@ def test_an_event_travels_in_camel_case_and_comes_back_equal(frozen: None):
         author="a",
         invocation_id="e-1",
         content=types.Content(role="model", parts=[CALL]),
-        long_running_tool_ids={"c"},
+        long_running_tool_ids={"c", "b", "a"},
         actions=EventActions(
             state_delta={"k": [1]},
             requested_tool_confirmations={"c": ToolConfirmation(hint="really?")},
@@ -101,7 +156,8 @@ def test_an_event_travels_in_camel_case_and_comes_back_equal(frozen: None):
                 "artifactDelta": {},
                 "requestedToolConfirmations": {"c": {"hint": "really?", "confirmed": False}},
             },
-            "longRunningToolIds": ["c"],
+            "nodeInfo": {"path": ""},
+            "longRunningToolIds": ["a", "b", "c"],
             "timestamp": 1000.0,
         }
     )
@@ -115,19 +171,81 @@ def test_keys_of_a_newer_writer_are_ignored():
     assert read.author == "a"
 
 
-def test_merged_actions_unite_dicts_and_or_flags():
-    merged = EventActions(state_delta={"a": 1, "b": 1}, escalate=True)
+def test_merged_actions_unite_dicts_in_depth_and_or_flags():
+    mine, theirs = {"a": 1, "deep": {"x": 1, "y": {"z": 1}}}, {"b": 2, "deep": {"x": 2, "y": {"w": 2}}}
+    merged = EventActions(state_delta=dict(mine), escalate=True, route="a")
 
-    merged.merge(EventActions(state_delta={"b": 2}, artifact_delta={"f": 0}, skip_summarization=True))
-    merged.merge(EventActions(transfer_to_agent="x"))
+    merged.merge(EventActions(state_delta=theirs, artifact_delta={"f": 0}, skip_summarization=True, escalate=False))
+    merged.merge(EventActions(transfer_to_agent="x", transfer_reason="asked", agent_state={"step": 1}, route=False))
 
     assert merged == EventActions(
-        state_delta={"a": 1, "b": 2},
+        state_delta={"a": 1, "b": 2, "deep": {"x": 2, "y": {"z": 1, "w": 2}}},
         artifact_delta={"f": 0},
         escalate=True,
         skip_summarization=True,
         transfer_to_agent="x",
+        transfer_reason="asked",
+        agent_state={"step": 1},
+        route=False,
     )
+    assert mine["deep"] == {"x": 1, "y": {"z": 1}} and theirs["deep"] == {"x": 2, "y": {"w": 2}}
+
+
+def test_a_later_deletion_or_value_takes_the_place_of_a_dict():
+    gone = {"__adk_deleted__": True}
+    merged = EventActions(state_delta={"a": {"x": 1}, "b": gone, "c": {"x": 1}})
+
+    merged.merge(EventActions(state_delta={"a": gone, "b": {"x": 1}, "c": [1]}))
+
+    assert merged.state_delta == {"a": gone, "b": {"x": 1}, "c": [1]}
+
+
+def test_every_action_travels():
+    content = types.Content(role="model", parts=[types.Part(text="so far")])
+    sent = EventActions(
+        compaction=EventCompaction(start_timestamp=1.0, end_timestamp=2.0, compacted_content=content),
+        end_of_agent=True,
+        agent_state={"step": 2},
+        route=["a", True, 3],
+        render_ui_widgets=[UiWidget(id="w", provider="mcp", payload={"uri": "ui://x"})],
+        set_model_response={"n": 1},
+    )
+    wire = Event(id="1", timestamp=1.0, actions=sent).model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    assert wire["actions"]["compaction"]["startTimestamp"] == 1.0
+    assert wire["actions"]["renderUiWidgets"] == [{"id": "w", "provider": "mcp", "payload": {"uri": "ui://x"}}]
+    assert Event.model_validate(wire).actions == sent
+
+
+def test_a_live_answer_travels():
+    said = Event(
+        id="1",
+        timestamp=1.0,
+        input_transcription=types.Transcription(text="hello", finished=True),
+        output_transcription=types.Transcription(text="hi"),
+        live_session_resumption_update=types.LiveServerSessionResumptionUpdate(new_handle="h", resumable=True),
+        turn_complete_reason=types.TurnCompleteReason.NEED_MORE_INPUT,
+        cache_metadata=CacheMetadata(fingerprint="f", contents_count=2),
+        interaction_id="i",
+    )
+    wire = said.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    assert (wire["inputTranscription"], wire["turnCompleteReason"]) == (
+        {"text": "hello", "finished": True},
+        "NEED_MORE_INPUT",
+    )
+    assert Event.model_validate(wire) == said
+
+
+def test_a_cache_is_known_whole_or_only_by_its_print(frozen: None):
+    print_only = CacheMetadata(fingerprint="f", contents_count=0)
+    cache = {"cache_name": "cachedContents/1", "invocations_used": 0, "fingerprint": "f", "contents_count": 2}
+
+    assert not print_only.expire_soon
+    assert not CacheMetadata(**cache, expire_time=1120.0).expire_soon
+    assert CacheMetadata(**cache, expire_time=1119.0).expire_soon
+    with pytest.raises(ValidationError, match="give all three, or none"):
+        CacheMetadata(**cache)
 
 
 def test_a_message_may_be_words_parts_or_a_content():
