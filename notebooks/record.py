@@ -51,7 +51,8 @@ def main() -> int:
         for cell in notebook.cells:
             cell.metadata.pop("execution", None)  # when each cell ran would differ on every run
         nbformat.write(notebook, path)
-        print(f"{path}: outputs saved, {len(cassette.read_text().splitlines())} answers in {cassette}")
+        answers = len(cassette.read_text().splitlines()) if cassette.exists() else 0
+        print(f"{path}: outputs saved, {answers} answers of the offline model in {cassette}")
     return 0
 
 

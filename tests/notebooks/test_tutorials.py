@@ -16,10 +16,12 @@ FOLDER = ROOT / "notebooks"
 TUTORIALS = sorted(FOLDER.glob("*.ipynb"))
 HIDDEN = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB_REPLAY", "ADK_NB_DEFAULT_MODEL")
 
-pytestmark = [
-    pytest.mark.kernel,
-    pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem),
-]
+RECORDED = [path for path in TUTORIALS if (FOLDER / "cassettes" / f"{path.stem}.jsonl").exists()]
+
+pytestmark = pytest.mark.kernel
+every_tutorial = pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+recorded_tutorial = pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+"""Those in which the offline model answers; in the others all models are scripted."""
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +62,7 @@ def plain(notebook: Any) -> str:
     )
 
 
+@every_tutorial
 def test_it_shows_what_is_saved_and_prints_nothing_that_is_a_complaint(path: Path):
     saved = nbformat.read(path, as_version=4)
     now = executed(path)
@@ -69,6 +72,7 @@ def test_it_shows_what_is_saved_and_prints_nothing_that_is_a_complaint(path: Pat
     assert all(cell.execution_count for cell in code_cells(saved))
 
 
+@every_tutorial
 def test_nbval_finds_no_difference(path: Path):
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
     ran = subprocess.run([*command, "--rootdir", str(FOLDER), str(path)], capture_output=True, text=True, cwd=FOLDER)
@@ -76,6 +80,7 @@ def test_nbval_finds_no_difference(path: Path):
     assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-2000:]
 
 
+@recorded_tutorial
 def test_it_says_the_same_from_its_cassette_and_whose_words_they_are(path: Path, monkeypatch: pytest.MonkeyPatch):
     cassette = FOLDER / "cassettes" / f"{path.stem}.jsonl"
     monkeypatch.setenv("ADK_NB_REPLAY", str(cassette))
@@ -88,6 +93,7 @@ def test_it_says_the_same_from_its_cassette_and_whose_words_they_are(path: Path,
     assert replayed == saved.replace(notice, recorded)
 
 
+@recorded_tutorial
 def test_an_edited_question_is_a_miss_that_says_what_changed(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
