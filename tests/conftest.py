@@ -1,5 +1,6 @@
 """What every test shares: no connection leaves the machine, and time and ids stand still when asked."""
 
+import gc
 import ipaddress
 import itertools
 import os
@@ -13,6 +14,12 @@ from adk_nb import clock
 
 for key in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB_REPLAY"):
     os.environ.pop(key, None)
+
+
+def pytest_collection_finish() -> None:
+    """Whoever collects garbage in a test looks through what the tests made, not through every module again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _stays_here(address: str | bytes | tuple[Any, ...]) -> bool:
