@@ -1,6 +1,6 @@
 """The one door to the content types: Content, Part, FunctionCall, GenerateContentConfig and the rest of google-genai's.
 
-Only this file and `models/google_llm.py` import google.genai; both are loaded when a cell first needs them.
+Only this file and `models/google_*.py` import google.genai; both are loaded when a cell first needs them.
 Source: https://googleapis.github.io/python-genai/genai.html#module-genai.types.
 """
 

@@ -28,6 +28,10 @@ class LlmResponse(WireModel):
     """What the model's voice said."""
     live_session_resumption_update: types.LiveServerSessionResumptionUpdate | None = None
     """The handle to go on with after the connection is lost."""
+    go_away: types.LiveServerGoAway | None = None
+    """The service will soon end the live connection."""
+    voice_activity: types.VoiceActivity | None = None
+    """The user was heard to begin or to end speaking in a live conversation."""
     model_version: str | None = None
     """The model that answered, as its service names it."""
     usage_metadata: types.GenerateContentResponseUsageMetadata | None = None

@@ -1,0 +1,266 @@
+"""Gemini's live conversations: what google-genai's websocket brings, and what is sent through it.
+
+Source: https://ai.google.dev/api/live, and google-adk 2.13 for what comes of each message.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import aclosing, contextmanager
+from typing import Any, Protocol
+
+from google.genai.errors import APIError
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+
+from adk_nb import types
+from adk_nb.errors import ModelConnectionLost, ModelError, ModelHTTPError, ModelTimeoutError
+from adk_nb.models.base_llm_connection import BaseLlmConnection, RealtimeInput
+from adk_nb.models.call_ids import without_our_ids
+from adk_nb.models.google_access import KEY_VARIABLES
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+
+_NORMAL = 1000
+_LOST = {_NORMAL, 1001, 1006, 1011, 1012, 1013}
+"""Why a websocket closed though nobody did anything wrong. Source: RFC 6455, 7.4.1, and IANA's list of close codes."""
+_GO_ON = "."
+"""What makes a Gemini 3 answer a history that ends with the user's words."""
+
+
+class Session(Protocol):
+    """What is used of google-genai's AsyncSession, whose own types are not fully known."""
+
+    async def send_client_content(self, *, turns: list[types.Content], turn_complete: bool) -> None: ...
+    async def send_realtime_input(self, **one: Any) -> None: ...
+    async def send_tool_response(self, *, function_responses: list[types.FunctionResponse]) -> None: ...
+    def receive(self) -> AsyncGenerator[types.LiveServerMessage, None]: ...
+    async def close(self) -> None: ...
+
+
+def live_settings(llm_request: LlmRequest, *, vertex: bool) -> types.LiveConnectConfig:
+    """The settings as they are sent: a copy, since google-genai writes into them."""
+    settings = (llm_request.live_connect_config or types.LiveConnectConfig()).model_copy()
+    resumption = settings.session_resumption
+    if vertex and resumption and resumption.handle and resumption.transparent is None:
+        settings.session_resumption = resumption.model_copy(update={"transparent": True})  # the Gemini API refuses it
+    return settings
+
+
+@contextmanager
+def live_errors(model: str, safe: Callable[[str], str], *, closed: bool = False) -> Generator[None, None, None]:
+    """Turn what a websocket raises into this package's errors.
+
+    Args:
+        model: Its name, for the message.
+        safe: Makes what the service said fit to be shown.
+        closed: This side closed the connection, so that its end is no error.
+    """
+    try:
+        yield
+    except (APIError, ConnectionClosed) as error:
+        code = error.code if isinstance(error, APIError) else (error.rcvd.code if error.rcvd else 1006)
+        if not closed:
+            raise _broken(code, safe(str(error)), model) from None
+    except InvalidStatus as error:
+        body = safe((error.response.body or b"").decode(errors="replace"))
+        raise ModelHTTPError(error.response.status_code, body, model) from None
+    except TimeoutError as error:
+        raise ModelTimeoutError(
+            f"no live connection to the service of model {model!r} in time; look at the network"
+        ) from error
+    except (OSError, InvalidHandshake) as error:
+        why = f"{type(error).__name__}: {safe(str(error))}"
+        raise ModelConnectionLost(
+            f"the service of model {model!r} cannot be reached ({why}); look at the network and at base_url"
+        ) from None
+
+
+def _broken(code: int, why: str, model: str) -> ModelError:
+    if code in _LOST:
+        return ModelConnectionLost(
+            f"the live connection to model {model!r} broke ({why}); "
+            "with RunConfig(session_resumption=types.SessionResumptionConfig()) it is taken up again by itself"
+        )
+    hint = f"look at {KEY_VARIABLES[0]}" if "API key" in why else "look at the model's name and at the RunConfig"
+    return ModelError(f"the service of model {model!r} ended the live conversation ({why}); {hint}")
+
+
+class GoogleConnection(BaseLlmConnection):
+    """A live conversation with a Gemini model."""
+
+    def __init__(self, session: Session, model: str, safe: Callable[[str], str]) -> None:
+        self._session = session
+        self._model = model
+        self._safe = safe
+        self._closed = False
+        self._turn = _Turn(model)
+        # Source: https://ai.google.dev/gemini-api/docs/live-guide: from Gemini 3 on, text is sent as real-time input.
+        self._text_is_realtime = bool(re.search(r"gemini-3.*-live(?!.*translate)", model))
+
+    async def send_history(self, history: Sequence[types.Content]) -> None:
+        turns = [without_our_ids(one) for content in history if (one := _without_sound(content))]
+        if not turns:
+            return
+        asks = turns[-1].role == "user"
+        with self._errors():
+            await self._session.send_client_content(turns=turns, turn_complete=asks)
+            if asks and self._text_is_realtime:
+                await self._session.send_realtime_input(text=_GO_ON)
+
+    async def send_content(self, content: types.Content, *, partial: bool = False) -> None:
+        content = without_our_ids(content)
+        parts = content.parts or []
+        results = [part.function_response for part in parts if part.function_response]
+        with self._errors():
+            if results:
+                await self._session.send_tool_response(function_responses=results)
+            elif self._text_is_realtime and not partial and len(parts) == 1 and parts[0].text:
+                await self._session.send_realtime_input(text=parts[0].text)
+            else:
+                await self._session.send_client_content(turns=[content], turn_complete=not partial)
+
+    async def send_realtime(self, blob: RealtimeInput) -> None:
+        with self._errors():
+            await self._session.send_realtime_input(**_realtime(blob))
+
+    async def receive(self) -> AsyncGenerator[LlmResponse, None]:
+        with self._errors():
+            async with aclosing(self._session.receive()) as messages:
+                async for message in messages:
+                    for response in self._turn.responses(message):
+                        yield response
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._session.close()
+
+    @contextmanager
+    def _errors(self) -> Generator[None, None, None]:
+        with live_errors(self._model, self._safe, closed=self._closed):
+            yield
+
+
+class _Turn:
+    """Puts together what comes in pieces: words, and what was heard and spoken."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._text, self._thought = "", False
+        self._heard, self._spoken = "", ""
+        self._grounding: types.GroundingMetadata | None = None
+
+    def responses(self, message: types.LiveServerMessage) -> Generator[LlmResponse, None, None]:
+        """What one message comes to."""
+        if usage := message.usage_metadata:
+            yield self._response(usage_metadata=_usage(usage))
+        if content := message.server_content:
+            yield from self._content(content)
+        if message.tool_call and message.tool_call.function_calls:
+            yield from self._heard_out()
+            yield from self._said()
+            yield self._parts([types.Part(function_call=call) for call in message.tool_call.function_calls])
+        if update := message.session_resumption_update:
+            yield self._response(live_session_resumption_update=update)
+        if activity := message.voice_activity:
+            yield self._response(voice_activity=activity)
+        if away := message.go_away:
+            yield self._response(go_away=away)
+
+    def _content(self, content: types.LiveServerContent) -> Generator[LlmResponse, None, None]:
+        self._grounding = content.grounding_metadata or self._grounding
+        for part in (content.model_turn and content.model_turn.parts) or ():
+            yield from self._part(part)
+        if heard := content.input_transcription:
+            self._heard += heard.text or ""
+            yield from self._piece("input_transcription", heard)
+        if spoken := content.output_transcription:
+            self._spoken += spoken.text or ""
+            yield from self._piece("output_transcription", spoken)
+        ends = bool(content.interrupted or content.turn_complete or content.generation_complete)
+        if ends or (heard and heard.finished):
+            yield from self._heard_out()
+        if ends or (spoken and spoken.finished):
+            yield from self._spoken_out()
+        if content.interrupted or content.turn_complete:
+            said = list(self._said(interrupted=content.interrupted))
+            yield from said
+            if said and not content.turn_complete:
+                return  # the words tell of it
+            yield self._response(
+                interrupted=content.interrupted,
+                turn_complete=content.turn_complete,
+                turn_complete_reason=content.turn_complete_reason,
+                grounding_metadata=self._grounding,
+            )
+            self._grounding = None
+
+    def _part(self, part: types.Part) -> Generator[LlmResponse, None, None]:
+        if part.text is None:
+            yield from self._said()
+            yield self._parts([part])
+        elif part.text:
+            if bool(part.thought) is not self._thought:
+                yield from self._said()
+            self._text, self._thought = self._text + part.text, bool(part.thought)
+            yield self._parts([part], partial=True)
+
+    def _said(self, interrupted: bool | None = None) -> Generator[LlmResponse, None, None]:
+        """The words so far, whole."""
+        if self._text:
+            part = types.Part(text=self._text, thought=self._thought or None)
+            yield self._parts([part], interrupted=interrupted, grounding_metadata=self._grounding)
+            self._text, self._thought, self._grounding = "", False, None
+
+    def _piece(self, field: str, told: types.Transcription) -> Generator[LlmResponse, None, None]:
+        if told.text:
+            yield self._response(partial=True, **{field: types.Transcription(text=told.text, finished=False)})
+
+    def _heard_out(self) -> Generator[LlmResponse, None, None]:
+        if self._heard:
+            yield self._response(input_transcription=types.Transcription(text=self._heard, finished=True))
+            self._heard = ""
+
+    def _spoken_out(self) -> Generator[LlmResponse, None, None]:
+        if self._spoken:
+            yield self._response(output_transcription=types.Transcription(text=self._spoken, finished=True))
+            self._spoken = ""
+
+    def _parts(self, parts: list[types.Part], **more: Any) -> LlmResponse:
+        return self._response(content=types.Content(role="model", parts=parts), **more)
+
+    def _response(self, **given: Any) -> LlmResponse:
+        said = {name: value for name, value in given.items() if value is not None}
+        return LlmResponse(model_version=self._model, **said)
+
+
+def _realtime(blob: RealtimeInput) -> dict[str, Any]:
+    if isinstance(blob, types.ActivityStart):
+        return {"activity_start": blob}
+    if isinstance(blob, types.ActivityEnd):
+        return {"activity_end": blob}
+    if isinstance(blob, types.LiveClientRealtimeInput):
+        return {"audio_stream_end": blob.audio_stream_end}
+    kinds = {"audio": "audio", "image": "video", "video": "video"}
+    return {kinds.get((blob.mime_type or "").partition("/")[0], "media"): blob}
+
+
+def _without_sound(content: types.Content) -> types.Content | None:
+    """`content` without the sound in it, which the API takes only as it is recorded. None: there is nothing else."""
+    parts = content.parts or []
+    kept = [
+        part for part in parts if not (part.inline_data and (part.inline_data.mime_type or "").startswith("audio/"))
+    ]
+    if not kept:
+        return None
+    return content if len(kept) == len(parts) else content.model_copy(update={"parts": kept})
+
+
+def _usage(told: types.UsageMetadata) -> types.GenerateContentResponseUsageMetadata:
+    """Tokens under the names that all other answers have for them."""
+    said = {name: getattr(told, name) for name in told.model_fields_set}
+    for live, usual in (
+        ("response_token_count", "candidates_token_count"),
+        ("response_tokens_details", "candidates_tokens_details"),
+    ):
+        if live in said:
+            said[usual] = said.pop(live)
+    return types.GenerateContentResponseUsageMetadata(**said)
