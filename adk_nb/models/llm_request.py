@@ -7,6 +7,8 @@ from typing import Any, Protocol, cast
 from pydantic import ConfigDict, Field
 
 from adk_nb import types
+from adk_nb.models.cache_metadata import CacheMetadata
+from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.wire import WireModel
 
 logger = logging.getLogger(__name__)
@@ -35,14 +37,43 @@ class LlmRequest(WireModel):
     """The settings of a live conversation, instead of `config`. None: the request is not for one."""
     tools_dict: dict[str, Any] = Field(default_factory=dict[str, Any], exclude=True)
     """Name -> the tool that answers to it."""
+    cache_config: ContextCacheConfig | None = Field(default=None, exclude=True)
+    """How long the service may keep the beginning of this. None: it is not asked to."""
+    cache_metadata: CacheMetadata | None = Field(default=None, exclude=True)
+    """What the agent's last answer left to remember of its cache."""
+    cacheable_contents_token_count: int | None = Field(default=None, exclude=True)
+    """Tokens of the agent's last prompt."""
 
-    def append_instructions(self, instructions: Sequence[str]) -> None:
-        """Join `instructions` onto the system instruction, each after a blank line."""
+    def append_instructions(self, instructions: Sequence[str] | types.Content) -> list[types.Content]:
+        """Join `instructions` onto the system instruction, each after a blank line.
+
+        A system instruction is text, so what is no text in a content is added to `contents` as the user's, under an id
+        that the instruction names: `inline_data_0`, `file_data_1`, numbered together.
+
+        Returns:
+            What was added to `contents`.
+
+        Raises:
+            TypeError: `instructions` is neither a list of texts nor a content.
+        """
+        data: list[types.Content] = []
+        if isinstance(instructions, types.Content):
+            texts, data = _told(instructions)
+        else:
+            texts = _texts(instructions)
         present: Any = cast(Any, self.config).system_instruction  # its type names a package that may not be there
         if present and not isinstance(present, str):
-            logger.warning("the system instruction is not text, so %d instructions were not added", len(instructions))
-            return
-        self.config.system_instruction = "\n\n".join([present, *instructions] if present else instructions)
+            logger.warning("the system instruction is not text, so %d instructions were not added", len(texts))
+            return []
+        if texts:
+            self.config.system_instruction = "\n\n".join([present, *texts] if present else texts)
+        self.contents += data
+        return data
+
+    def set_output_schema(self, output_schema: Any) -> None:
+        """Ask for JSON of this schema: a type, a JSON Schema as a dict, or a types.Schema."""
+        self.config.response_schema = output_schema
+        self.config.response_mime_type = "application/json"
 
     def insert_before_question(self, contents: Sequence[types.Content]) -> None:
         """Put `contents`, which the session is not to keep, before what the user said last.
@@ -75,3 +106,28 @@ class LlmRequest(WireModel):
 
 def _is_question(content: types.Content) -> bool:
     return content.role == "user" and not any(part.function_response for part in content.parts or ())
+
+
+def _texts(instructions: Any) -> list[str]:
+    if isinstance(instructions, list | tuple) and all(isinstance(one, str) for one in cast(list[Any], instructions)):
+        return list(cast(list[str], instructions))
+    raise TypeError(f"instructions are a list of texts or a types.Content, and not {instructions!r:.80}")
+
+
+def _told(content: types.Content) -> tuple[list[str], list[types.Content]]:
+    """What `content` says, in text that names the data in it; and the data, each under its name."""
+    texts: list[str] = []
+    data: list[types.Content] = []
+    for part in content.parts or []:
+        if part.text:
+            texts.append(part.text)
+        elif one := part.inline_data or part.file_data:
+            kind = "inline" if part.inline_data else "file"
+            name = f"{kind}_data_{len(data)}"
+            about = [repr(one.display_name)] if one.display_name else []
+            about += [f"URI: {one.file_uri}"] if isinstance(one, types.FileData) and one.file_uri else []
+            about += [f"type: {one.mime_type}"] if one.mime_type else []
+            texts.append(f"[See {kind} data {name}{' (' + ', '.join(about) + ')' if about else ''}]")
+            named = types.Part(text=f"This is {kind} data {name}:")
+            data.append(types.Content(role="user", parts=[named, part]))
+    return texts, data
