@@ -1,0 +1,195 @@
+"""Gemini's explicit cache: the beginning of a conversation, kept by the service and named instead of sent again.
+
+Source: https://ai.google.dev/api/caching, and google-adk 2.13 for when a cache is made, used and given up.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from adk_nb import clock, types
+from adk_nb.errors import ModelHTTPError
+from adk_nb.models.cache_metadata import CacheMetadata
+from adk_nb.models.context_cache_config import ContextCacheConfig
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+
+logger = logging.getLogger(__name__)
+
+_KEPT = {"system_instruction", "tools", "tool_config"}
+"""Settings that a cache holds; beside its name they may not be sent."""
+_LEAST_TOKENS = (("gemini-2.5-", 2048), ("gemini-3", 4096))
+"""Below this the service refuses to make a cache. Source: google-adk 2.13."""
+_GONE = (400, 403, 404)
+"""What the service answers when it does not know a cache, or not for this key."""
+_SECONDS = 60
+"""That making a cache, or deleting one, may take."""
+
+Question = dict[str, Any]
+"""The arguments of google-genai's generate_content: `model`, `contents`, `config`."""
+
+
+class Caches(Protocol):
+    """What is used of google-genai's AsyncCaches."""
+
+    async def create(self, *, model: str, config: types.CreateCachedContentConfig) -> types.CachedContent: ...
+
+    async def delete(self, *, name: str) -> Any: ...
+
+
+class Caching:
+    """One request's dealings with the cache. Whatever goes wrong with it is a warning, and everything is sent."""
+
+    def __init__(self, caches: Caches, request: LlmRequest, safe: Callable[[str], str]) -> None:
+        """Deal with the cache of one request.
+
+        Args:
+            caches: The service's.
+            request: With a `cache_config`, and what the agent's last answer left to remember.
+            safe: Takes out of a text what must not be shown.
+        """
+        self._caches = caches
+        self._config = request.cache_config or ContextCacheConfig()
+        self._before = request.cache_metadata
+        self._prompt_tokens = request.cacheable_contents_token_count
+        self._safe = safe
+
+    async def answers(
+        self, question: Question, ask: Callable[[Question], AsyncGenerator[LlmResponse, None]]
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """What `ask` answers, the whole answer with what is to be remembered of the cache.
+
+        Args:
+            question: As it would be asked without a cache; not changed.
+            ask: Asks the service. Called again, without a cache, if the service does not know the cache any more.
+        """
+        beginning = _Beginning(question)
+        known = await self._cache(beginning)
+        if known.cache_name:
+            try:
+                async for answer in _noted(ask(beginning.asked_with(known)), known):
+                    yield answer
+                return
+            except ModelHTTPError as error:
+                if error.status not in _GONE:
+                    raise
+                self._warn(f"cache {known.cache_name!r} cannot be used, everything is sent", error)
+            known = beginning.noted(known.contents_count)
+        async for answer in _noted(ask(question), known):
+            yield answer
+
+    async def _cache(self, beginning: "_Beginning") -> CacheMetadata:
+        """The cache to use, or the print of what could be cached: it is when it is asked for the second time."""
+        before = self._before
+        if before is None:
+            return beginning.noted()
+        same = beginning.begins_with(before)
+        alive = before.cache_name is not None and clock.now() < (before.expire_time or 0)
+        if same and alive and (before.invocations_used or 0) <= self._config.cache_intervals:
+            return before
+        if alive:
+            await self._give_up(before.cache_name or "")
+        count = max(beginning.count, before.contents_count) if same else beginning.count
+        made = await self._make(beginning, count) if same and self._is_worth_it(beginning, count) else None
+        return made or beginning.noted(count)
+
+    def _is_worth_it(self, beginning: "_Beginning", count: int) -> bool:
+        tokens, least = self._prompt_tokens, self._config.min_tokens
+        return tokens is not None and tokens >= least and beginning.is_long_enough(tokens, count)
+
+    async def _make(self, beginning: "_Beginning", count: int) -> CacheMetadata | None:
+        wanted = beginning.to_be_kept(count)
+        wanted.ttl = f"{self._config.ttl_seconds}s"
+        wanted.http_options = self._config.create_http_options
+        try:
+            async with asyncio.timeout(_SECONDS):
+                made = await self._caches.create(model=beginning.model, config=wanted)
+        except Exception as error:
+            self._warn(f"no cache for model {beginning.model!r}, everything is sent", error)
+            return None
+        now = clock.now()
+        about = {
+            "cache_name": made.name,
+            "expire_time": made.expire_time.timestamp() if made.expire_time else now + self._config.ttl_seconds,
+            "invocations_used": 1,
+            "created_at": now,
+        }
+        return beginning.noted(count).model_copy(update=about) if made.name else None
+
+    async def _give_up(self, name: str) -> None:
+        try:
+            async with asyncio.timeout(_SECONDS):
+                await self._caches.delete(name=name)
+        except Exception as error:
+            self._warn(f"cache {name!r} is not used any more and could not be deleted", error)
+
+    def _warn(self, what: str, error: Exception) -> None:
+        logger.warning("%s: %s: %s", what, type(error).__name__, self._safe(str(error)))
+
+
+async def _noted(answers: AsyncGenerator[LlmResponse, None], known: CacheMetadata) -> AsyncGenerator[LlmResponse, None]:
+    async with aclosing(answers):
+        async for answer in answers:
+            if not answer.partial:
+                answer.cache_metadata = known
+            yield answer
+
+
+class _Beginning:
+    """What of a question can be cached: its instruction, its tools, and what was said before the user's last words."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self.model: str = question["model"]
+        self._settings: types.GenerateContentConfig = question["config"]
+        self.contents: list[types.Content] = question["contents"]
+        self.count = _before_last_words(self.contents)
+        self._head = self._settings.model_dump_json(include=_KEPT, exclude_none=True, fallback=str)
+
+    def noted(self, count: int | None = None) -> CacheMetadata:
+        """The print of the first `count` contents and what stands before them."""
+        count = self.count if count is None else count
+        read = hashlib.sha256(f"{self.model}\n{self._head}".encode())
+        for content in self.contents[:count]:
+            read.update(content.model_dump_json(exclude_none=True).encode() + b"\n")
+        return CacheMetadata(fingerprint=read.hexdigest()[:16], contents_count=count)
+
+    def begins_with(self, before: CacheMetadata) -> bool:
+        """True if nothing of what was noted then has changed."""
+        count = before.contents_count
+        return count <= len(self.contents) and self.noted(count).fingerprint == before.fingerprint
+
+    def is_long_enough(self, prompt_tokens: int, count: int) -> bool:
+        """True if the service keeps so much. How many of the prompt's tokens are the beginning's is guessed."""
+        lengths = [_length(content) for content in self.contents]
+        share = (len(self._head) + sum(lengths[:count])) / (len(self._head) + sum(lengths))
+        name = self.model.rpartition("/")[2]
+        return all(prompt_tokens * share >= least for start, least in _LEAST_TOKENS if name.startswith(start))
+
+    def to_be_kept(self, count: int) -> types.CreateCachedContentConfig:
+        kept: dict[str, Any] = {name: getattr(self._settings, name) for name in _KEPT}
+        return types.CreateCachedContentConfig(contents=list(self.contents[:count]) or None, **kept)
+
+    def asked_with(self, cache: CacheMetadata) -> Question:
+        """The question without what the cache holds."""
+        changed = dict.fromkeys(_KEPT) | {"cached_content": cache.cache_name}
+        start = min(cache.contents_count, len(self.contents) - 1)  # the service wants at least one content
+        config = self._settings.model_copy(update=changed)
+        return self._question | {"contents": self.contents[start:], "config": config}
+
+
+def _before_last_words(contents: list[types.Content]) -> int:
+    """How many contents stand before the user's last ones; a call is not parted from its response."""
+    at = len(contents)
+    while at and contents[at - 1].role == "user":
+        at -= 1
+    answers = any(part.function_response for content in contents[at:] for part in content.parts or ())
+    return at - 1 if answers and at else at
+
+
+def _length(content: types.Content) -> int:
+    """Characters, data left out: what a picture counts has nothing to do with its size."""
+    return len(content.model_dump_json(exclude_none=True, exclude={"parts": {"__all__": {"inline_data"}}}))
