@@ -1,5 +1,6 @@
 """What one invocation carries from the user's message to the last event."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -12,6 +13,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.runtime.hooks import Hook
 from adk_nb.runtime.run_config import RunConfig
+from adk_nb.runtime.stopping import Stop
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
 
@@ -24,6 +26,8 @@ class Runs(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    def find_agent(self, name: str, /) -> "Runs | None": ...
 
     def run_async(self, parent_context: "InvocationContext", /) -> AsyncGenerator[Event, None]: ...
 
@@ -51,6 +55,17 @@ def new_invocation_id() -> str:
 
 
 @dataclass(kw_only=True)
+class Shared:
+    """What all agents of one invocation share, whichever of them has the word."""
+
+    llm_calls: int = 0
+    end_invocation: bool = False
+    stop: Stop = field(default_factory=Stop)
+    failed: "tuple[Exception, InvocationContext] | None" = None
+    """The last error that left an agent, and where it came from."""
+
+
+@dataclass(kw_only=True)
 class InvocationContext:
     """One user message and all that is done to answer it."""
 
@@ -67,9 +82,23 @@ class InvocationContext:
     branch: str | None = None
     answered: dict[str, Decided] = field(default_factory=dict[str, Decided])
     """Function call id -> what a human decided of it in the message that started this."""
-    end_invocation: bool = False
-    """True: stop before the next step."""
-    llm_calls: int = 0
+    abort_signal: asyncio.Event | None = None
+    """Set by whoever wants the run stopped; what runs long may look at it."""
+    shared: Shared = field(default_factory=Shared)
+
+    @property
+    def end_invocation(self) -> bool:
+        """True: stop before the next step, whichever agent's it is."""
+        return self.shared.end_invocation
+
+    @end_invocation.setter
+    def end_invocation(self, value: bool) -> None:
+        self.shared.end_invocation = value
+
+    @property
+    def llm_calls(self) -> int:
+        """How often models were asked so far, all agents together."""
+        return self.shared.llm_calls
 
     @property
     def answers_approvals(self) -> bool:
@@ -89,9 +118,9 @@ class InvocationContext:
         Raises:
             LlmCallsLimitExceededError: That is one more than RunConfig allows.
         """
-        self.llm_calls += 1
+        self.shared.llm_calls = asked = self.shared.llm_calls + 1
         limit = self.run_config.max_llm_calls
-        if 0 < limit < self.llm_calls:
+        if 0 < limit < asked:
             raise LlmCallsLimitExceededError(
                 f"Max number of llm calls limit of `{limit}` exceeded: agent {self.agent.name!r} asked its model more "
                 "often in one invocation; raise RunConfig.max_llm_calls, or look for a tool that never satisfies it"

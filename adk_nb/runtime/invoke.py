@@ -4,15 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing, suppress
 
-from adk_nb import types
-from adk_nb.errors import AdkNbError, ConfigurationError, PluginError, SessionNotFoundError
+from adk_nb.errors import ConfigurationError, PluginError, SessionNotFoundError
 from adk_nb.events.event import Event, as_content
-from adk_nb.runtime.approvals import pending, unanswered_calls
 from adk_nb.runtime.hooks import Hook, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
-
-INVOCATION_ABORTED = "INVOCATION_ABORTED"
-"""Error code of the event that closes a run which was stopped from outside."""
+from adk_nb.runtime.sealing import failure, leaves_calls_open, sealing
+from adk_nb.runtime.stopping import STOPPED, Stop, Why
 
 
 async def invoke(ctx: InvocationContext, first: Event) -> AsyncGenerator[Event, None]:
@@ -22,52 +19,67 @@ async def invoke(ctx: InvocationContext, first: Event) -> AsyncGenerator[Event, 
     agent does next already reads the state it just wrote.
 
     Yields:
-        `first`, then what the agent says.
+        `first`, then what the agent says. A run that is stopped, or takes too long, ends with the events that close it.
 
     Raises:
         Exception: What the agent raised, after one event that carries it as `error_code` and `error_message`.
     """
+    stop = ctx.shared.stop
     await _append(ctx, first)
     yield first
     try:
-        early = await _early(ctx, before) if (before := ctx.plugins.hooks("before_run")) else None
-        async with aclosing(_only(early) if early else ctx.agent.run_async(ctx)) as events:
-            async for event in events:
-                event = await _commit(ctx, event)
-                yield event
+        with stop.hearing(ctx.abort_signal, ctx.run_config.timeout):
+            stop.within = asyncio.current_task()
+            async with aclosing(await _begun(ctx, stop)) as events:
+                async for event in events:
+                    stop.within = None
+                    event = await _commit(ctx, event)
+                    yield event
+                    if stop.why or (stop.signal and stop.signal.is_set()):
+                        stop.request()
+                        break
+                    stop.within = asyncio.current_task()
+        for event in await _seal(ctx, stop.why) if stop.why else ():
+            yield event
         if after := ctx.plugins.hooks("after_run"):
             await first_answer(after, invocation_context=ctx)
-    except asyncio.CancelledError:
-        await _seal(ctx, always=True)
+    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+        await _seal(ctx, stop.why or STOPPED)
         raise
     except GeneratorExit:
-        await _seal(ctx, always=False)  # a reader that has seen enough is no abort, unless a call is open
-        await tell(ctx.plugins.hooks("after_run"), invocation_context=ctx)
+        await _left(ctx)
         raise
     except Exception as error:
         yield await _failed(ctx, error)
         raise
 
 
-async def _early(ctx: InvocationContext, hooks: Iterable[Hook]) -> Event | None:
-    """What a plugin answers in the agent's place."""
-    answer = await first_answer(hooks, invocation_context=ctx)
-    return None if answer is None else Event(author="model", content=as_content(answer, role="model"))
+async def _begun(ctx: InvocationContext, stop: Stop) -> AsyncGenerator[Event, None]:
+    """The agent's events; or what a plugin answers in its place; or nothing, if the run is to stop before it begins."""
+    if stop.why:
+        return _only()
+    if before := ctx.plugins.hooks("before_run"):
+        answer = await first_answer(before, invocation_context=ctx)
+        if answer is not None:
+            return _only(Event(author="model", content=as_content(answer, role="model")))
+    return ctx.agent.run_async(ctx)
 
 
-async def _only(event: Event) -> AsyncGenerator[Event, None]:
-    yield event
+async def _only(*events: Event) -> AsyncGenerator[Event, None]:
+    for event in events:
+        yield event
+
+
+async def _left(ctx: InvocationContext) -> None:
+    """A reader that has seen enough is no abort, unless a call is open."""
+    if leaves_calls_open(ctx):
+        await _seal(ctx, STOPPED)
+    await tell(ctx.plugins.hooks("after_run"), invocation_context=ctx)
 
 
 async def _failed(ctx: InvocationContext, error: Exception) -> Event:
     """The event that tells of `error`, stored; the plugins have heard of both."""
-    failed = Event(
-        author=ctx.agent.name,
-        content=_cut_short(_approved_calls(ctx)),
-        error_code=error.code if isinstance(error, AdkNbError) else type(error).__name__,
-        error_message=str(error),
-        branch=ctx.branch,
-    )
+    failed = failure(ctx, error)
     try:
         failed = await _commit(ctx, failed)
     except PluginError:  # the plugin that raised may be the one that is asked about every event
@@ -109,37 +121,9 @@ def _stamp(ctx: InvocationContext, event: Event) -> None:
         event.custom_metadata = metadata | (event.custom_metadata or {})
 
 
-async def _seal(ctx: InvocationContext, *, always: bool) -> None:
-    """Answer the calls that a stopped run leaves open, so that the next turn finds a history every model accepts."""
-    content = _cut_short([*_own_calls(ctx), *_approved_calls(ctx)])
-    if not (content or always):
-        return
-    sealed = Event(
-        author=ctx.agent.name,
-        content=content,
-        error_code=INVOCATION_ABORTED,
-        error_message="the run was stopped",
-        branch=ctx.branch,
-    )
+async def _seal(ctx: InvocationContext, why: Why) -> list[Event]:
+    events = sealing(ctx, why)
     with suppress(SessionNotFoundError):  # deleted meanwhile: there is nothing left to seal
-        await _append(ctx, sealed)
-
-
-def _own_calls(ctx: InvocationContext) -> list[types.FunctionCall]:
-    """The calls this run made and leaves open, without those that wait for a person."""
-    mine = unanswered_calls(event for event in ctx.session.events if event.invocation_id == ctx.invocation_id)
-    waiting = {one.call.id for one in pending(ctx.session.events)} if mine else set[str | None]()
-    return [call for call in mine if call.id not in waiting]
-
-
-def _approved_calls(ctx: InvocationContext) -> list[types.FunctionCall]:
-    """The calls this run was let to make and leaves open: an approval counts once, so nobody can let them again."""
-    said = ctx.approvals_answered
-    return [one.call for one in pending(ctx.session.events) if one.id in said or one.call.id in said] if said else []
-
-
-def _cut_short(calls: list[types.FunctionCall]) -> types.Content | None:
-    """What stands as the results of `calls`. None: there are none."""
-    told = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
-    answers = [types.FunctionResponse(id=call.id, name=call.name, response=told) for call in calls]
-    return types.Content(role="user", parts=[types.Part(function_response=one) for one in answers]) if calls else None
+        for event in events:
+            await _append(ctx, event)
+    return events

@@ -8,7 +8,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.loop import MAX_ITERATIONS
 from adk_nb.flow.model_call import NO_CONTENT
 from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
-from adk_nb.runtime.invoke import INVOCATION_ABORTED
+from adk_nb.runtime.stopping import INVOCATION_ABORTED
 
 WAITS = "waits for approval"
 STOPPED = INVOCATION_ABORTED

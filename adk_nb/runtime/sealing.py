@@ -1,0 +1,87 @@
+"""What closes a run that did not come to its own end: every call it leaves open gets a result."""
+
+from collections.abc import Iterable, Sequence
+
+from adk_nb import types
+from adk_nb.errors import AdkNbError
+from adk_nb.events.event import Event
+from adk_nb.runtime.approvals import pending, unanswered_calls
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.stopping import Why
+
+Calls = Sequence[types.FunctionCall]
+_Place = tuple[str, str | None, str | None]
+"""Author, branch and isolation scope of an event."""
+
+
+def sealing(ctx: InvocationContext, why: Why) -> list[Event]:
+    """The events that close a run which was stopped: one for each agent that leaves calls open, so that the next turn
+    finds a history every model accepts; or one alone, if none does.
+    """
+    code, message = why
+    groups = _by_author(ctx, [*_own_calls(ctx), *_approved_calls(ctx)]) or [(_last_place(ctx), [])]
+    return [
+        Event(
+            author=author,
+            branch=branch,
+            isolation_scope=scope,
+            content=_cut_short(calls) if calls else None,
+            error_code=code,
+            error_message=message,
+        )
+        for (author, branch, scope), calls in groups
+    ]
+
+
+def leaves_calls_open(ctx: InvocationContext) -> bool:
+    """True if this run made, or was let to make, a call that has no result."""
+    return bool(_own_calls(ctx) or _approved_calls(ctx))
+
+
+def failure(ctx: InvocationContext, error: Exception) -> Event:
+    """The event that tells of the error that ended a run, by the agent it came from."""
+    where = ctx.shared.failed[1] if ctx.shared.failed and ctx.shared.failed[0] is error else ctx
+    calls = _approved_calls(ctx)
+    return Event(
+        author=where.agent.name,
+        content=_cut_short(calls) if calls else None,
+        error_code=error.code if isinstance(error, AdkNbError) else type(error).__name__,
+        error_message=str(error),
+        branch=where.branch,
+    )
+
+
+def _by_author(ctx: InvocationContext, calls: Calls) -> list[tuple[_Place, Calls]]:
+    made = {call.id: event for event in ctx.session.events for call in event.get_function_calls()} if calls else {}
+    groups: dict[_Place, list[types.FunctionCall]] = {}
+    for call in calls:
+        groups.setdefault(_place(ctx, made.get(call.id)), []).append(call)
+    return list(groups.items())
+
+
+def _last_place(ctx: InvocationContext) -> _Place:
+    mine = (event for event in reversed(ctx.session.events) if event.invocation_id == ctx.invocation_id)
+    return _place(ctx, next((event for event in mine if event.author not in ("user", "model")), None))
+
+
+def _place(ctx: InvocationContext, event: Event | None) -> _Place:
+    return (event.author, event.branch, event.isolation_scope) if event else (ctx.agent.name, ctx.branch, None)
+
+
+def _own_calls(ctx: InvocationContext) -> Calls:
+    """The calls this run made and leaves open, without those that wait for a person."""
+    mine = unanswered_calls(event for event in ctx.session.events if event.invocation_id == ctx.invocation_id)
+    waiting = {one.call.id for one in pending(ctx.session.events)} if mine else set[str | None]()
+    return [call for call in mine if call.id not in waiting]
+
+
+def _approved_calls(ctx: InvocationContext) -> Calls:
+    """The calls this run was let to make and leaves open: an approval counts once, so nobody can let them again."""
+    said = ctx.approvals_answered
+    return [one.call for one in pending(ctx.session.events) if one.id in said or one.call.id in said] if said else []
+
+
+def _cut_short(calls: Iterable[types.FunctionCall]) -> types.Content:
+    told = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
+    answers = [types.FunctionResponse(id=call.id, name=call.name, response=told) for call in calls]
+    return types.Content(role="user", parts=[types.Part(function_response=one) for one in answers])
