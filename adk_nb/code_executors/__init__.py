@@ -1,0 +1,14 @@
+"""What runs the code in a model's answers, under ADK's import paths."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "BaseCodeExecutor": "adk_nb.code_executors.base_code_executor",
+        "BuiltInCodeExecutor": "adk_nb.code_executors.built_in_code_executor",
+        "CodeExecutorContext": "adk_nb.runtime.code_executor_context",
+        "KernelCodeExecutor": "adk_nb.code_executors.kernel_code_executor",
+        "UnsafeLocalCodeExecutor": "adk_nb.code_executors.unsafe_local_code_executor",
+    },
+)

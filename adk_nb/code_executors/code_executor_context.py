@@ -1,0 +1,5 @@
+"""ADK's path to CodeExecutorContext."""
+
+from adk_nb.runtime.code_executor_context import CodeExecutorContext
+
+__all__ = ["CodeExecutorContext"]

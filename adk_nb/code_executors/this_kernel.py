@@ -1,0 +1,60 @@
+"""A model's code among the notebook's own variables: in the IPython shell that this process is."""
+
+import ast
+import traceback
+from typing import Any
+
+from adk_nb.code_executors.output import Output
+from adk_nb.errors import ConfigurationError
+from adk_nb.lazy import require
+from adk_nb.runtime.code import CodeExecutionResult
+
+
+def run_here(code: str) -> CodeExecutionResult:
+    """Run `code` in this thread, in the shell's namespace, and take what it prints and shows.
+
+    Raises:
+        ConfigurationError: This process is no IPython shell.
+        KeyboardInterrupt: Ctrl-C stopped it.
+    """
+    shell: Any = require("IPython", package="ipython").get_ipython()
+    if shell is None:
+        raise ConfigurationError(
+            'KernelCodeExecutor(kernel="this") runs code in a notebook\'s own kernel, and this process is none; '
+            "leave kernel= out"
+        )
+    images = iter(range(1, 1_000_000))
+    output = Output(lambda extension: f"image_{next(images)}.{extension}")
+    exit_code = 0
+    with require("IPython.utils.capture", package="ipython").capture_output() as captured:
+        try:
+            value = _run(shell.transform_cell(code), shell.user_ns)
+            if value is not None:
+                shell.display_pub.publish(*shell.display_formatter.format(value))
+        except (Exception, SystemExit) as error:
+            exit_code = 1
+            output.complain("".join(traceback.format_exception(type(error), error, _below_here(error))))
+    output.say(captured.stdout)
+    output.complain(captured.stderr)
+    for shown in captured.outputs:
+        output.show(shown.data)
+    return output.result(exit_code)
+
+
+def _run(code: str, namespace: dict[str, Any]) -> Any:
+    """Run it; the value of the expression it ends with, or None."""
+    tree = ast.parse(code, "<code>")
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr):
+        return exec(compile(tree, "<code>", "exec"), namespace)
+    del tree.body[-1]
+    exec(compile(tree, "<code>", "exec"), namespace)
+    return eval(compile(ast.Expression(last.value), "<code>", "eval"), namespace)
+
+
+def _below_here(error: BaseException) -> Any:
+    """The traceback without the frames of this file."""
+    at = error.__traceback__
+    while at and at.tb_frame.f_code.co_filename == __file__:
+        at = at.tb_next
+    return at

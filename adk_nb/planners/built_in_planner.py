@@ -1,0 +1,39 @@
+"""Planning by the model itself: models that think before they answer."""
+
+import logging
+from collections.abc import Sequence
+
+from adk_nb import types
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.planners.base_planner import BasePlanner
+from adk_nb.runtime.context import CallbackContext, ReadonlyContext
+
+logger = logging.getLogger(__name__)
+
+
+class BuiltInPlanner(BasePlanner):
+    """Turns on, and bounds, the thinking that the model's service offers."""
+
+    def __init__(self, *, thinking_config: types.ThinkingConfig) -> None:
+        """`thinking_config` stands above the one in the agent's `generate_content_config`."""
+        self.thinking_config = thinking_config
+
+    def apply_thinking_config(self, llm_request: LlmRequest) -> None:
+        """Ask for thinking, as ADK calls it; a different setting that is there already is replaced with a warning."""
+        before = llm_request.config.thinking_config
+        if before is not None and before != self.thinking_config:
+            logger.warning(
+                "the planner's thinking_config replaces the one in generate_content_config; set it in one of them"
+            )
+        llm_request.config.thinking_config = self.thinking_config
+
+    def process_llm_request(self, llm_request: LlmRequest) -> None:
+        self.apply_thinking_config(llm_request)
+
+    def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> str | None:
+        return None
+
+    def process_planning_response(
+        self, callback_context: CallbackContext, response_parts: Sequence[types.Part]
+    ) -> list[types.Part] | None:
+        return None

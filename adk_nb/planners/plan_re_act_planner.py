@@ -1,0 +1,108 @@
+"""Planning in words: any model is told to plan, act and reason in tagged sections, and to answer in the last one."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from adk_nb import types
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.planners.base_planner import BasePlanner
+from adk_nb.runtime.context import CallbackContext, ReadonlyContext
+
+PLANNING_TAG = "/*PLANNING*/"
+REPLANNING_TAG = "/*REPLANNING*/"
+REASONING_TAG = "/*REASONING*/"
+ACTION_TAG = "/*ACTION*/"
+FINAL_ANSWER_TAG = "/*FINAL_ANSWER*/"
+
+_THINKING = (PLANNING_TAG, REPLANNING_TAG, REASONING_TAG, ACTION_TAG)
+_THINKING_TAG = re.compile("|".join(re.escape(tag) for tag in _THINKING))
+_INSTRUCTION = f"""\
+Work in sections, each of which begins with its tag on a line of its own:
+
+{PLANNING_TAG}
+First of all, a numbered list of steps that leads to the answer. Each step uses one or more of your tools; use no tool \
+that you were not given. Cover everything that was asked.
+
+{ACTION_TAG}
+What you do next: the call of a tool, or code if you can run code. Use the tools rather than what you remember.
+
+{REASONING_TAG}
+After each result: what it says about the question, and what follows for the next step.
+
+{REPLANNING_TAG}
+Only if the plan does not work out: a new plan, made from what the results have shown. Then go on with it.
+
+{FINAL_ANSWER_TAG}
+Last, and once: the answer itself, exact, and in the form that was asked for. It has to be clear without the other \
+sections, which the reader does not see. If your tools and what you were told cannot answer the question, say why, \
+and ask for what is missing.
+
+What is in the conversation already need not be looked up again. If the question is not clear, ask instead of guessing.\
+"""
+
+
+class PlanReActPlanner(BasePlanner):
+    """Plan, act, reason, answer. What comes before the answer is kept as thoughts; the model needs no gift for them."""
+
+    def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> str | None:
+        return _INSTRUCTION
+
+    def process_llm_request(self, llm_request: LlmRequest) -> None:
+        """The plan of this turn is told as words, so that the model can follow it; thoughts of earlier turns go."""
+        contents = llm_request.contents
+        turn = next((at for at in reversed(range(len(contents))) if _asks(contents[at])), 0)
+        kept = [_without_thoughts(content) for content in contents[:turn]]
+        kept += [_with_plain_thoughts(content) for content in contents[turn:]]
+        llm_request.contents = [content for content in kept if content.parts]
+
+    def process_planning_response(
+        self, callback_context: CallbackContext, response_parts: Sequence[types.Part]
+    ) -> list[types.Part] | None:
+        """Thoughts and answer apart, tags left out; parts after the first group of calls are dropped.
+
+        A model that goes on after its calls makes up their results.
+        """
+        kept: list[types.Part] = []
+        called = False
+        for part in response_parts:
+            if part.function_call:
+                called = called or bool(part.function_call.name)
+                kept += [part] if part.function_call.name else []
+            elif called:
+                break
+            else:
+                kept += _sorted(part)
+        return kept
+
+
+def _sorted(part: types.Part) -> Iterator[types.Part]:
+    """One part as its thoughts and its answer."""
+    if part.text is None or part.thought:
+        yield part
+        return
+    before, tag, answer = part.text.rpartition(FINAL_ANSWER_TAG)
+    if not tag and not part.text.lstrip().startswith(_THINKING):
+        yield part
+        return
+    thoughts, said = (before, answer) if tag else (part.text, "")
+    if thoughts := _THINKING_TAG.sub("", thoughts).replace(FINAL_ANSWER_TAG, "").strip():
+        yield part.model_copy(update={"text": thoughts, "thought": True})
+    if said := said.strip():
+        yield types.Part(text=said)
+
+
+def _asks(content: types.Content) -> bool:
+    return content.role == "user" and not any(part.function_response for part in content.parts or ())
+
+
+def _without_thoughts(content: types.Content) -> types.Content:
+    if not any(part.thought for part in content.parts or ()):
+        return content
+    return content.model_copy(update={"parts": [part for part in content.parts or () if not part.thought]})
+
+
+def _with_plain_thoughts(content: types.Content) -> types.Content:
+    if not any(part.thought for part in content.parts or ()):
+        return content
+    parts = [part.model_copy(update={"thought": None}) if part.thought else part for part in content.parts or ()]
+    return content.model_copy(update={"parts": parts})
