@@ -19,7 +19,7 @@ def surviving(events: Iterable[Event]) -> list[Event]:
     """`events` without those that were undone, and without the marks that undid them.
 
     A mark undoes all from the first event of its invocation on; also an older mark, and what that undid counts again.
-    An invocation that is not in `events` began before them.
+    An invocation that is not in `events` before the mark began before them.
     """
     given = list(events)
     if not any(event.actions.rewind_before_invocation_id for event in given):
@@ -30,7 +30,8 @@ def surviving(events: Iterable[Event]) -> list[Event]:
     while at >= 0:
         undone = given[at].actions.rewind_before_invocation_id
         if undone:
-            at = min(at, began.get(undone, 0))
+            first = began.get(undone, at)
+            at = first if first < at else 0
         else:
             kept.append(given[at])
         at -= 1
