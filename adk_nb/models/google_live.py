@@ -3,6 +3,7 @@
 Source: https://ai.google.dev/api/live, and google-adk 2.13 for what comes of each message.
 """
 
+import os
 import re
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import aclosing, contextmanager
@@ -36,9 +37,17 @@ class Session(Protocol):
     async def close(self) -> None: ...
 
 
-def live_settings(llm_request: LlmRequest, *, vertex: bool) -> types.LiveConnectConfig:
-    """The settings as they are sent: a copy, since google-genai writes into them."""
+def live_settings(
+    llm_request: LlmRequest, client_options: types.HttpOptions | None, *, vertex: bool
+) -> types.LiveConnectConfig:
+    """The settings as they are sent: a copy, since google-genai writes into them.
+
+    The version of the API is the newest, where nobody chose one: live conversations come there first.
+    """
     settings = (llm_request.live_connect_config or types.LiveConnectConfig()).model_copy()
+    if not (client_options and client_options.api_version) and not os.environ.get("GOOGLE_GENAI_API_VERSION"):
+        newest = types.HttpOptions(api_version="v1beta1" if vertex else "v1alpha")
+        settings.http_options = settings.http_options or newest
     resumption = settings.session_resumption
     if vertex and resumption and resumption.handle and resumption.transparent is None:
         settings.session_resumption = resumption.model_copy(update={"transparent": True})  # the Gemini API refuses it
@@ -46,19 +55,22 @@ def live_settings(llm_request: LlmRequest, *, vertex: bool) -> types.LiveConnect
 
 
 @contextmanager
-def live_errors(model: str, safe: Callable[[str], str], *, closed: bool = False) -> Generator[None, None, None]:
+def live_errors(
+    model: str, safe: Callable[[str], str], *, closed: bool = False, may_end: bool = False
+) -> Generator[None, None, None]:
     """Turn what a websocket raises into this package's errors.
 
     Args:
         model: Its name, for the message.
         safe: Makes what the service said fit to be shown.
-        closed: This side closed the connection, so that its end is no error.
+        closed: This side closed the connection: whatever its end says is no error.
+        may_end: That the other side closed it in order is none either.
     """
     try:
         yield
     except (APIError, ConnectionClosed) as error:
         code = error.code if isinstance(error, APIError) else (error.rcvd.code if error.rcvd else 1006)
-        if not closed:
+        if not closed and not (may_end and code == _NORMAL):
             raise _broken(code, safe(str(error)), model) from None
     except InvalidStatus as error:
         body = safe((error.response.body or b"").decode(errors="replace"))
@@ -123,7 +135,7 @@ class GoogleConnection(BaseLlmConnection):
             await self._session.send_realtime_input(**_realtime(blob))
 
     async def receive(self) -> AsyncGenerator[LlmResponse, None]:
-        with self._errors():
+        with self._errors(may_end=True):
             async with aclosing(self._session.receive()) as messages:
                 async for message in messages:
                     for response in self._turn.responses(message):
@@ -134,8 +146,8 @@ class GoogleConnection(BaseLlmConnection):
         await self._session.close()
 
     @contextmanager
-    def _errors(self) -> Generator[None, None, None]:
-        with live_errors(self._model, self._safe, closed=self._closed):
+    def _errors(self, *, may_end: bool = False) -> Generator[None, None, None]:
+        with live_errors(self._model, self._safe, closed=self._closed, may_end=may_end):
             yield
 
 

@@ -30,9 +30,12 @@ def request(**settings: Any) -> LlmRequest:
 async def connected(
     *talks: Any, asked: LlmRequest | None = None, **fields: Any
 ) -> AsyncGenerator[tuple[BaseLlmConnection, LiveServer], None]:
-    async with asyncio.timeout(5), LiveServer(*talks) as server:
-        async with gemini(server, **fields).connect(asked or request()) as connection:
-            yield connection, server
+    async with (
+        asyncio.timeout(5),
+        LiveServer(*talks) as server,
+        gemini(server, **fields).connect(asked or request()) as connection,
+    ):
+        yield connection, server
 
 
 def answers(*messages: dict[str, Any], **fields: Any) -> list[LlmResponse]:
@@ -51,22 +54,22 @@ def answers(*messages: dict[str, Any], **fields: Any) -> list[LlmResponse]:
 def sent(*sends: Any, **fields: Any) -> list[dict[str, Any]]:
     """What arrives at the service: `(method, argument)`, or with a dict of keywords as a third."""
     heard: list[dict[str, Any]] = []
-    arrived = asyncio.Event()
 
     async def talk(client: Client) -> None:
-        heard.append(await client.heard())
-        while not arrived.is_set():
-            heard.append(await client.heard())
+        while "activityEnd" not in (message := await client.heard()).get("realtime_input", {}):
+            heard.append(message)
+        await client.say(said(turnComplete=True))
 
     async def send() -> None:
         async with connected(talk, **fields) as (connection, _):
             for name, argument, *more in sends:
                 await getattr(connection, name)(argument, **(more[0] if more else {}))
-            arrived.set()
             await connection.send_realtime(types.ActivityEnd())
+            async for _ in connection.receive():
+                pass
 
     asyncio.run(send())
-    return [one for one in heard if "activityEnd" not in one.get("realtime_input", {})]
+    return heard
 
 
 def kinds(responses: list[LlmResponse]) -> list[dict[str, Any]]:
@@ -97,7 +100,7 @@ def test_the_set_up_carries_the_settings_and_the_key_and_goes_to_the_live_method
 
     server = asyncio.run(connect())
 
-    assert server.paths == ["/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"]
+    assert server.paths == ["/ws/google.ai.generativelanguage.v1alpha.GenerativeService.BidiGenerateContent"]
     assert {name.lower(): one for name, one in server.headers[0].items()}["x-goog-api-key"] == KEY
     [setup] = server.setups
     assert setup["model"] == f"models/{MODEL}"
@@ -138,9 +141,9 @@ def test_a_refused_connection_says_what_the_service_said():
 
 def test_settings_that_a_live_conversation_cannot_have_are_named():
     async def connect() -> None:
-        async with LiveServer() as server:
-            async with gemini(server).connect(request(http_options=types.HttpOptions(timeout=5))):
-                pass
+        options = types.HttpOptions(timeout=5)
+        async with LiveServer() as server, gemini(server).connect(request(http_options=options)):
+            pass
 
     with pytest.raises(ConfigurationError, match="timeout"):
         asyncio.run(connect())
@@ -173,8 +176,8 @@ def test_sound_pictures_and_signals_are_sent_as_they_come():
 
     assert [one["realtime_input"] for one in arrived] == [
         {"activityStart": {}},
-        {"audio": {"data": "AQI=", "mimeType": "audio/pcm;rate=16000"}},
-        {"video": {"data": "Aw==", "mimeType": "image/jpeg"}},
+        {"audio": {"data": "AQI=", "mime_type": "audio/pcm;rate=16000"}},
+        {"video": {"data": "Aw==", "mime_type": "image/jpeg"}},
         {"audioStreamEnd": True},
     ]
 
@@ -291,7 +294,7 @@ def test_handles_farewells_voices_and_tokens_are_told():
         answers(
             {"sessionResumptionUpdate": {"newHandle": "h1", "resumable": True}},
             {"goAway": {"timeLeft": "5s"}},
-            {"voiceActivity": {"voiceActivityType": "ACTIVITY_START"}},
+            {"voiceActivity": {"type": "ACTIVITY_START"}},
             {"usageMetadata": {"promptTokenCount": 4, "responseTokenCount": 6, "totalTokenCount": 10}},
         )
     )
@@ -318,8 +321,7 @@ def ended(talk: Any) -> list[LlmResponse]:
 
 
 def test_a_service_that_hangs_up_in_order_has_said_all():
-    with pytest.raises(ModelConnectionLost, match="broke"):
-        ended(lambda client: client.hang_up(1000))
+    assert ended(lambda client: client.hang_up(1000)) == []
 
 
 @pytest.mark.parametrize("end", [lambda client: client.drop(), lambda client: client.hang_up(1011, "restarting")])
