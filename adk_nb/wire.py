@@ -1,13 +1,13 @@
 """The shape of everything that is stored or sent: snake_case in Python, camelCase in JSON, both read."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from adk_nb.errors import InputError
+from adk_nb.errors import InputError, closest
 
 
 class WireModel(BaseModel):
@@ -41,3 +41,18 @@ def plain_json(given: Mapping[str, Any] | None, what: str) -> dict[str, Any]:
     if not same:
         raise InputError(f"{what} is kept as JSON, which would change {whole!r:.80}; use str, int, float, list, dict")
     return copy
+
+
+def wrong_fields(error: ValidationError, known: Iterable[str]) -> str:
+    """What is wrong with each field, joined by `; `. `known`: the fields there are."""
+    told: list[str] = []
+    for wrong in error.errors(include_url=False, include_context=False):
+        field = ".".join(str(step) for step in wrong["loc"])
+        if wrong["type"] == "missing":
+            told.append(f"{field!r} is missing")
+        elif wrong["type"] == "extra_forbidden":
+            near = closest(field, known)
+            told.append(f"there is no field {field!r}" + (f"; did you mean {near!r}?" if near else ""))
+        else:
+            told.append(f"{field!r}: {wrong['msg']} (got {' '.join(repr(wrong['input']).split()):.80})")
+    return "; ".join(told)

@@ -6,5 +6,8 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "App": "adk_nb.apps.app",
+        "BaseEventsSummarizer": "adk_nb.apps.base_events_summarizer",
+        "EventsCompactionConfig": "adk_nb.apps.events_compaction_config",
+        "LlmEventSummarizer": "adk_nb.apps.llm_event_summarizer",
     },
 )

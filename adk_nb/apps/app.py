@@ -1,13 +1,20 @@
 """An app: a root agent under a name, and what holds for all of its runs."""
 
 import re
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.errors import ConfigurationError, closest
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.apps.base_events_summarizer import BaseEventsSummarizer
+from adk_nb.apps.events_compaction_config import EventsCompactionConfig
+from adk_nb.apps.llm_event_summarizer import LlmEventSummarizer
+from adk_nb.errors import ConfigurationError
+from adk_nb.flow.compaction import Compaction
+from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.plugins.base_plugin import BasePlugin
+from adk_nb.wire import wrong_fields
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -27,27 +34,41 @@ class App(BaseModel):
     """The agent that a message goes to."""
     plugins: list[BasePlugin] = Field(default_factory=list[BasePlugin])
     """Asked in this order, before the agents' own callbacks."""
+    events_compaction_config: EventsCompactionConfig | None = None
+    """When the older part of a conversation is summed up. None: never."""
+    context_cache_config: ContextCacheConfig | None = None
+    """How long models may keep the beginning of a conversation. None: they are not asked to."""
 
     def __init__(self, **given: Any) -> None:
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise ConfigurationError(f"app {given.get('name')!r}: {'; '.join(_told(error))}") from error
+            told = wrong_fields(error, type(self).model_fields)
+            raise ConfigurationError(f"app {given.get('name')!r}: {told}") from error
         _check_name(self.name)
+        if not (self._has_summarizer() or isinstance(self.root_agent, LlmAgent)):
+            raise ConfigurationError(
+                f"app {self.name!r}: the root agent's model is asked for summaries, and agent {self.root_agent.name!r} "
+                f"has none; pass EventsCompactionConfig(summarizer=LlmEventSummarizer(llm=...))"
+            )
 
+    def compaction(self) -> Compaction | None:
+        """What keeps this app's conversations short. None: nothing does."""
+        config = self.events_compaction_config
+        return config and Compaction(
+            summarizer=self._summarizer,
+            interval=config.compaction_interval,
+            overlap=config.overlap_size or 0,
+            threshold=config.token_threshold,
+            retention=config.event_retention_size or 0,
+        )
 
-def _told(error: ValidationError) -> list[str]:
-    told: list[str] = []
-    for wrong in error.errors(include_url=False, include_context=False):
-        field = ".".join(str(step) for step in wrong["loc"])
-        if wrong["type"] == "missing":
-            told.append(f"{field!r} is missing")
-        elif wrong["type"] == "extra_forbidden":
-            near = closest(field, App.model_fields)
-            told.append(f"there is no field {field!r}" + (f"; did you mean {near!r}?" if near else ""))
-        else:
-            told.append(f"{field!r}: {wrong['msg']} (got {' '.join(repr(wrong['input']).split()):.80})")
-    return told
+    def _has_summarizer(self) -> bool:
+        return self.events_compaction_config is None or self.events_compaction_config.summarizer is not None
+
+    def _summarizer(self) -> BaseEventsSummarizer:
+        given = self.events_compaction_config and self.events_compaction_config.summarizer
+        return given or LlmEventSummarizer(cast(LlmAgent, self.root_agent).canonical_model)
 
 
 def _check_name(name: str) -> None:

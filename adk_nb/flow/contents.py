@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.flow.compacted import Standing, standing
 from adk_nb.flow.narration import narrated
 from adk_nb.flow.pairing import Pairing, says_something
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST
@@ -43,7 +44,7 @@ def contents_for(
     view = views.get(key)
     if view is None or view.seen > len(session.events):
         view = views[key] = _View(agent, branch, scope, this_turn, thoughts)
-    view.look(session.events)
+    view.look(session)
     return view.contents()
 
 
@@ -57,6 +58,8 @@ class _View:
         self._this_turn = this_turn
         self._thoughts = thoughts
         self.seen = 0
+        self._standing: Standing | None = None
+        """What summaries cover, if there are any."""
         self._begin()
 
     def _begin(self) -> None:
@@ -68,13 +71,15 @@ class _View:
         self._spoken = ""
         """What that speaker was heard to say so far."""
 
-    def look(self, events: list[Event]) -> None:
-        """Take in the events that came since the last look; all that count, if some of them were undone meanwhile."""
+    def look(self, session: Session) -> None:
+        """Take in the events that came since the last look; all that count, if some do not count any more."""
+        events = session.events
         start, self.seen = self.seen, len(events)
         for event in events[start:]:
-            if event.actions.rewind_before_invocation_id:
+            if event.actions.compaction or event.actions.rewind_before_invocation_id:
                 self._begin()
-                start, events = 0, surviving(events)
+                self._standing = standing(session)
+                start, events = 0, self._standing.events
                 break
         for at in range(start, len(events)):
             if self._this_turn:
@@ -88,7 +93,7 @@ class _View:
         content = self._visible(event)
         if content is None:
             return
-        if event.content is None:
+        if event.content is None and not event.actions.compaction:
             self._hear(event, content)
         else:
             self._speaking = None
@@ -100,7 +105,7 @@ class _View:
             return None
         content = event.content
         if content is None:
-            return _heard(event)
+            return event.actions.compaction.compacted_content if event.actions.compaction else _heard(event)
         parts = content.parts or []
         if event.author == "user" or event.long_running_tool_ids:
             parts = _without_requests(event, parts)
@@ -134,11 +139,23 @@ class _View:
             return
         for part in content.parts or ():
             if part.function_response:
+                if self._standing:
+                    self._recall(self._standing, event)
                 self._answer(event.author, content)
                 return
         if self._elsewhere:
             self._elsewhere.difference_update(call.id or "" for call in event.get_function_calls())
         self._said.say(content, event.long_running_tool_ids)
+
+    def _recall(self, standing: Standing, event: Event) -> None:
+        """Say the calls again that `event` answers and a summary covers, with what their fellows were answered."""
+        for response in event.get_function_responses():
+            key = response.id or ""
+            calls = None if self._said.knows(key) else standing.call(key)
+            if calls and calls.content and calls.author == self._agent:
+                self._said.say(calls.content, calls.long_running_tool_ids)
+                if beside := standing.responses_beside(key, calls):
+                    self._said.answer(types.Content(role="user", parts=beside))
 
     def _answer(self, author: str, content: types.Content) -> None:
         """An answer to the agent's own call stands behind it; one to another's is told."""
