@@ -1,5 +1,6 @@
 """The folder that code works in: files are put there for it, and what it writes is taken from there."""
 
+import hashlib
 import mimetypes
 import os
 import stat
@@ -23,7 +24,7 @@ class WorkFolder:
         self.path.mkdir()
         self._known: dict[str, tuple[int, int]] = {}
         """Name -> size and time of change, of what is no news."""
-        self._given: set[str] = set()
+        self._given: dict[str, bytes] = {}
 
     @property
     def beside(self) -> Path:
@@ -31,13 +32,13 @@ class WorkFolder:
         return Path(self._folder.name)
 
     def put(self, files: Iterable[File]) -> None:
-        """Write each file, unless one of that name was put there before: the code may have changed it."""
+        """Write each file, unless the same was put there before: the code may have changed it since."""
         for file in files:
-            name = Path(file.name).name
-            if name and name not in self._given:
-                self._given.add(name)
+            name, data = Path(file.name).name, file.data
+            if name and self._given.get(name) != (digest := hashlib.sha256(data).digest()):
+                self._given[name] = digest
                 path = self.path / name
-                path.write_bytes(file.data)
+                path.write_bytes(data)
                 self._known[name] = _mark(path.lstat())
 
     def taken(self) -> tuple[list[File], list[str]]:

@@ -17,6 +17,8 @@ class LlmCapabilities(BaseModel):
 
     output_schema_and_tools: bool = False
     """It takes an output schema and tools in one request."""
+    code_execution: bool = False
+    """Its service runs the code that it writes."""
 
 
 class BaseLlm(BaseModel):
