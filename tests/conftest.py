@@ -8,12 +8,18 @@ import socket
 from types import SimpleNamespace
 from typing import Any
 
+import hypothesis  # noqa: F401  # its plugin imports it at the end, which fails once what is there is frozen
 import pytest
+from hypothesis import settings
 
 from adk_nb import clock
 
 for key in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB_REPLAY"):
     os.environ.pop(key, None)
+
+settings.register_profile("short", max_examples=50, deadline=None)
+settings.register_profile("long", max_examples=2_000, deadline=None)  # make test-long
+settings.load_profile("short")
 
 
 def pytest_collection_finish() -> None:

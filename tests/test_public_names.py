@@ -29,7 +29,8 @@ PATHS: dict[str, str] = {
     "adk_nb.artifacts": "ArtifactVersion BaseArtifactService FileArtifactService InMemoryArtifactService",
     "adk_nb.artifacts.in_memory_artifact_service": "InMemoryArtifactService",
     "adk_nb.errors": (
-        "AlreadyExistsError InvocationNotFoundError LlmCallsLimitExceededError PluginError SessionNotFoundError"
+        "AlreadyExistsError InvocationNotFoundError LlmCallsLimitExceededError PluginError SessionNotFoundError "
+        "StateSchemaError"
     ),
     "adk_nb.events": "Event EventActions EventCompaction ToolConfirmation",
     "adk_nb.events.event": "Event",
@@ -54,17 +55,23 @@ PATHS: dict[str, str] = {
     "adk_nb.plugins.reflect_retry_tool_plugin": "ReflectAndRetryToolPlugin TrackingScope",
     "adk_nb.runners": "InMemoryRunner Runner",
     "adk_nb.sessions": (
-        "BaseSessionService GetSessionConfig InMemorySessionService ListSessionsResponse Session State"
+        "BaseSessionService GetSessionConfig InMemorySessionService ListSessionsResponse Session State "
+        "StateSchemaError"
     ),
     "adk_nb.sessions.base_session_service": "BaseSessionService GetSessionConfig",
     "adk_nb.sessions.in_memory_session_service": "InMemorySessionService",
     "adk_nb.sessions.session": "Session",
-    "adk_nb.sessions.state": "State",
-    "adk_nb.tools": "BaseTool FunctionTool ToolContext load_artifacts load_memory preload_memory tool",
+    "adk_nb.sessions.state": "State StateSchemaError",
+    "adk_nb.tools": (
+        "BaseTool FunctionTool LongRunningFunctionTool ToolContext get_user_choice load_artifacts load_memory "
+        "preload_memory tool"
+    ),
     "adk_nb.tools.base_tool": "BaseTool",
     "adk_nb.tools.function_tool": "FunctionTool",
+    "adk_nb.tools.get_user_choice_tool": "get_user_choice get_user_choice_tool",
     "adk_nb.tools.load_artifacts_tool": "LoadArtifactsTool load_artifacts load_artifacts_tool",
     "adk_nb.tools.load_memory_tool": "LoadMemoryTool load_memory load_memory_tool",
+    "adk_nb.tools.long_running_tool": "LongRunningFunctionTool",
     "adk_nb.tools.preload_memory_tool": "PreloadMemoryTool preload_memory preload_memory_tool",
     "adk_nb.tools.tool_confirmation": "ToolConfirmation",
     "adk_nb.tools.tool_context": "ToolContext",

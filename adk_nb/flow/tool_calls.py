@@ -32,13 +32,15 @@ _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass
 class Answers:
-    """What the calls of one step came to."""
+    """What follows one answer of a model: what its calls came to."""
 
     events: list[Event]
     """The results, and beside them a request for approval if a call needs it: before the results if all of them wait,
-    after them otherwise. Empty if every result comes later, from outside."""
+    after them otherwise. Empty if every result comes later, from outside, or if there were no calls."""
     error: BaseException | None = None
     """What a tool raised, while others were done: it ends the run once their results are out."""
+    nothing_to_tell: bool = False
+    """Every result comes later, from outside."""
 
     def end_the_turn(self) -> bool:
         """True if the model is not to be asked again; to be asked when the events are out.
@@ -48,7 +50,7 @@ class Answers:
         """
         if self.error:
             raise self.error
-        return not self.events or any(event.is_final_response() for event in self.events)
+        return self.nothing_to_tell or not self.events or any(event.is_final_response() for event in self.events)
 
 
 @dataclass
@@ -60,6 +62,8 @@ class _Answer:
     actions: EventActions
     waits: bool = False
     """True: a person is asked first; the part is a placeholder."""
+    pauses: bool = False
+    """True: the part is not the outcome, and the model is not to be asked before that comes."""
 
 
 class _Missing(BaseTool):
@@ -83,8 +87,8 @@ async def answer_calls(
     else:
         answers, error = await _side_by_side(ctx, spec, calls, tools)
     results = _together(ctx, spec, answers)
-    if results is None:
-        return Answers([], error)
+    if results is None or not results.content:
+        return Answers([results] if results else [], error, nothing_to_tell=True)
     if not results.actions.requested_tool_confirmations:
         return Answers([results], error)
     asks = approvals.ask(spec.name, ctx.branch, calls, _wanted(results.actions, calls, answers, tools))
@@ -132,10 +136,21 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> 
     for answer in answers:
         actions.merge(answer.actions)
     parts = [answer.part for answer in answers if answer.part]
-    if not parts:
+    if not parts and not (actions.state_delta or actions.artifact_delta):
         return None
-    content = types.Content(role="user", parts=parts)
-    return Event(author=spec.name, invocation_id=ctx.invocation_id, branch=ctx.branch, content=content, actions=actions)
+    pausing = {response.id for one in answers if one.pauses and (response := _response_in(one.part)) and response.id}
+    return Event(
+        author=spec.name,
+        invocation_id=ctx.invocation_id,
+        branch=ctx.branch,
+        content=types.Content(role="user", parts=parts) if parts else None,
+        actions=actions,
+        long_running_tool_ids=pausing or None,
+    )
+
+
+def _response_in(part: types.Part | None) -> types.FunctionResponse | None:
+    return part.function_response if part else None
 
 
 async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCall, tools: Tools) -> _Answer:
@@ -160,10 +175,20 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
             asked.args = args
     if lost := _lost(context):
         result = {"error": f"{name}() ran, but {lost}"}
-    if tool and tool.is_long_running and result is None:
+    goes_on = tool is not None and (tool.is_long_running or context.long_running)
+    if goes_on and _is_nothing(result):
         return _Answer(None, context.actions)
     part = await _part(call, result, context, confirmation)
-    return _Answer(part, context.actions, waits)
+    response = _response_in(part)
+    goes_on = goes_on and not waits and response is not None and "error" not in (response.response or {})
+    if goes_on and response:
+        response.will_continue = True
+    return _Answer(part, context.actions, waits, pauses=goes_on and context.long_running)
+
+
+def _is_nothing(result: Any) -> bool:
+    """True for what a tool whose outcome comes later returns when there is nothing to tell yet."""
+    return result is None or (isinstance(result, str | int | float | dict | list | tuple) and not result)
 
 
 async def _part(

@@ -1,4 +1,4 @@
-"""The ids of calls that a service gave none, which are this package's own: it is not shown them."""
+"""What a service is not shown of calls and results: the ids that are this package's own, and what it would refuse."""
 
 from adk_nb import types
 
@@ -7,7 +7,10 @@ OURS = "adk-"
 
 
 def without_our_ids(content: types.Content) -> types.Content:
-    """The content as it is sent: itself, or a copy when one of its calls carries an id of ours."""
+    """The content as it is sent: itself, or a copy when one of its calls carries an id of ours.
+
+    Nor is a result told to be an interim one: Vertex AI takes no `will_continue`, and other services ignore it.
+    """
     parts = content.parts or []
     sent = [_without_our_id(part) for part in parts]
     if all(one is other for one, other in zip(sent, parts, strict=True)):
@@ -18,6 +21,11 @@ def without_our_ids(content: types.Content) -> types.Content:
 def _without_our_id(part: types.Part) -> types.Part:
     for name in ("function_call", "function_response"):
         told: types.FunctionCall | types.FunctionResponse | None = getattr(part, name)
-        if told and told.id and told.id.startswith(OURS):
-            return part.model_copy(update={name: told.model_copy(update={"id": None})})
+        if not told:
+            continue
+        ours = told.id is not None and told.id.startswith(OURS)
+        interim = name == "function_response" and told.will_continue is not None
+        if ours or interim:
+            update = {"id": None if ours else told.id} | ({"will_continue": None} if interim else {})
+            return part.model_copy(update={name: told.model_copy(update=update)})
     return part

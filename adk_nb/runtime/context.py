@@ -122,6 +122,8 @@ class Context(ReadonlyContext):
         """The call that this tool answers; None in callbacks of agents and models."""
         self.tool_confirmation = tool_confirmation
         """What a human decided of this call. None: nobody was asked yet."""
+        self.long_running = False
+        """Set it in a tool: what the tool returns is not the outcome, and the run ends until that is sent."""
         self._state = State(invocation.session.state, self.actions.state_delta)
 
     @property

@@ -7,7 +7,9 @@ __getattr__, __dir__ = face(
     {
         "BaseTool": "adk_nb.tools.base_tool",
         "FunctionTool": "adk_nb.tools.function_tool",
+        "LongRunningFunctionTool": "adk_nb.tools.long_running_tool",
         "ToolContext": "adk_nb.runtime.context",
+        "get_user_choice": "adk_nb.tools.get_user_choice_tool",
         "load_artifacts": "adk_nb.tools.load_artifacts_tool",
         "load_memory": "adk_nb.tools.load_memory_tool",
         "preload_memory": "adk_nb.tools.preload_memory_tool",

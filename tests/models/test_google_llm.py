@@ -113,6 +113,19 @@ def test_an_id_the_service_gave_is_sent_back(server: GeminiServer):
     assert server.requests[0].body["contents"][1]["parts"][0]["functionResponse"]["id"] == "f-9"
 
 
+def test_a_service_is_not_told_that_a_result_is_an_interim_one(server: GeminiServer):
+    server.say(answer("Mild.", finish="STOP"))
+    interim = _result("f-9").model_copy(update={"will_continue": True})
+
+    ask(gemini(server), question("Go", types.Content(role="user", parts=[types.Part(function_response=interim)])))
+
+    assert server.requests[0].body["contents"][1]["parts"][0]["functionResponse"] == {
+        "id": "f-9",
+        "name": "weather",
+        "response": {"result": "mild"},
+    }
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_request_is_not_changed(server: GeminiServer, stream: bool):
     server.say(answer("Mild.", finish="STOP"), stream=stream)

@@ -1,0 +1,12 @@
+"""`get_user_choice`: the model lets the user choose, and hears of it when they have."""
+
+from adk_nb.runtime.context import ToolContext
+from adk_nb.tools.long_running_tool import LongRunningFunctionTool
+
+
+def _get_user_choice(options: list[str], tool_context: ToolContext, prompt: str = "") -> None:
+    """Let the user choose one of several options, and wait for the answer. The prompt is what the user is asked."""
+    tool_context.actions.skip_summarization = True
+
+
+get_user_choice = get_user_choice_tool = LongRunningFunctionTool(_get_user_choice, name="get_user_choice")

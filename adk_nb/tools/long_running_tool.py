@@ -1,0 +1,54 @@
+"""A tool that only starts something: whoever runs the agent sends the outcome when it is there."""
+
+from collections.abc import Callable
+from typing import Any
+
+from adk_nb import types
+from adk_nb.tools.function_tool import Decides, FunctionTool
+
+_NOTE = (
+    "This operation takes time: what it returns first is not its outcome. Do not call it again with the same arguments "
+    "while it is under way."
+)
+
+
+class LongRunningFunctionTool(FunctionTool):
+    """Wraps a function that starts a task and returns what is known of it by then, or nothing.
+
+    What it returns is told to the model at once, as an answer that is not the last (`will_continue`); of nothing the
+    model hears nothing, and the run ends. The event with the call has the call's id in `long_running_tool_ids`. The
+    outcome, or news before it, is a message of its own: `types.Part(function_response=...)` with the id and the name of
+    the call. Of several for one call the latest counts.
+
+    Args:
+        func: As for FunctionTool.
+        pause: True: the run ends after the first answer, and the model is asked when a later one comes.
+        require_confirmation: As for FunctionTool.
+        thread: As for FunctionTool.
+        name: As for FunctionTool.
+        description: As for FunctionTool.
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        *,
+        pause: bool = False,
+        require_confirmation: Decides = False,
+        thread: bool = False,
+        name: str | None = None,
+        description: str | None = None,
+    ) -> None:
+        super().__init__(
+            func, require_confirmation=require_confirmation, thread=thread, name=name, description=description
+        )
+        self.is_long_running = True
+        self.pause = pause
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        return self.signature.declaration(f"{self.description}\n\n{_NOTE}" if self.description else _NOTE)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:
+        result = await super().run_async(args=args, tool_context=tool_context)
+        tool_context.long_running = tool_context.long_running or self.pause
+        return result

@@ -1,0 +1,160 @@
+"""Tools whose outcome comes later: what the model hears first, and what it hears when the outcome is sent."""
+
+from typing import Any
+
+import pytest
+
+from adk_nb import Agent, types
+from adk_nb.events import Event
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
+from tests.talk import Talk, told
+
+
+def ask_for_approval(purpose: str, amount: float) -> dict[str, Any]:
+    """Ask a manager to approve a reimbursement."""
+    return {"status": "pending", "purpose": purpose, "amount": amount, "ticket-id": "ticket-1"}
+
+
+def waiting_call(events: list[Event]) -> types.FunctionCall:
+    [found] = [
+        one for event in events for one in event.get_function_calls() if one.id in (event.long_running_tool_ids or ())
+    ]
+    return found
+
+
+def response(to: types.FunctionCall, **said: Any) -> types.Content:
+    answer = types.FunctionResponse(id=to.id, name=to.name, response=said)
+    return types.Content(role="user", parts=[types.Part(function_response=answer)])
+
+
+def talk(*answers: Any, tools: list[Any]) -> tuple[Talk, ScriptedLlm]:
+    model = ScriptedLlm(*answers)
+    return Talk(Agent(name="desk", model=model, tools=tools)), model
+
+
+def test_the_model_hears_the_first_answer_and_later_the_outcome():
+    said, model = talk(
+        call("ask_for_approval", purpose="meals", amount=200.0),
+        "Your manager is asked.",
+        "It is approved.",
+        tools=[LongRunningFunctionTool(func=ask_for_approval)],
+    )
+
+    first = said.say("reimburse 200 for meals")
+    then = said.say(response(waiting_call(first), status="approved"))
+
+    assert [part for _, part in told(first)] == [
+        "calls ask_for_approval({'purpose': 'meals', 'amount': 200.0}) .",
+        "answers {'status': 'pending', 'purpose': 'meals', 'amount': 200.0, 'ticket-id': 'ticket-1'}",
+        "Your manager is asked. .",
+    ]
+    [interim] = first[1].get_function_responses()
+    assert interim.will_continue
+    assert told(then) == [("desk", "It is approved. .")]
+    [last] = [part.function_response for part in model.requests[-1].contents[-1].parts or []]
+    assert last and last.response == {"status": "approved"}
+
+
+def test_news_may_come_more_than_once_and_the_latest_counts():
+    said, model = talk(
+        call("ask_for_approval", purpose="meals", amount=200.0),
+        "asked",
+        "still waiting",
+        "refused",
+        tools=[LongRunningFunctionTool(ask_for_approval)],
+    )
+    waits = waiting_call(said.say())
+
+    assert told(said.say(response(waits, status="read"))) == [("desk", "still waiting .")]
+    assert told(said.say(response(waits, status="refused"))) == [("desk", "refused .")]
+
+    responses = [
+        part.function_response.response
+        for content in model.requests[-1].contents
+        for part in content.parts or []
+        if part.function_response
+    ]
+    assert responses == [{"status": "refused"}]
+
+
+@pytest.mark.parametrize("nothing", [None, "", {}, []])
+def test_of_nothing_the_model_hears_nothing_but_the_state_is_kept(nothing: Any):
+    def begin(tool_context: ToolContext) -> Any:
+        """Begin."""
+        tool_context.state["begun"] = True
+        return nothing
+
+    said, model = talk(call("begin"), "done", tools=[LongRunningFunctionTool(begin)])
+
+    first = said.say()
+
+    assert (len(model.requests), said.stored().state) == (1, {"begun": True})
+    assert told(said.say(response(waiting_call(first), ok=True))) == [("desk", "done .")]
+
+
+def test_a_pausing_tool_ends_the_run_until_its_outcome_comes():
+    said, model = talk(
+        call("ask_for_approval", purpose="meals", amount=200.0),
+        "approved",
+        tools=[LongRunningFunctionTool(ask_for_approval, pause=True)],
+    )
+
+    first = said.say()
+
+    assert len(model.requests) == 1
+    assert first[-1].is_final_response()
+    assert told(said.say(response(waiting_call(first[:1]), status="approved"))) == [("desk", "approved .")]
+
+
+def test_any_tool_can_say_while_it_runs_that_its_outcome_comes_later():
+    def order(item: str, tool_context: ToolContext) -> dict[str, str]:
+        """Order something."""
+        tool_context.long_running = item == "piano"
+        return {"status": "ordered", "item": item}
+
+    said, model = talk(
+        call("order", item="stool"), call("order", item="piano"), "it is here", tools=[FunctionTool(order)]
+    )
+
+    first = said.say()
+
+    assert len(model.requests) == 2
+    [asked] = first[-2].get_function_calls()
+    assert first[-1].long_running_tool_ids == {asked.id}
+    assert told(said.say(response(asked, status="delivered"))) == [("desk", "it is here .")]
+
+
+def test_an_error_of_such_a_tool_is_its_outcome():
+    def fails() -> dict[str, str]:
+        """Fails."""
+        raise OSError("no line")
+
+    said, _ = talk(call("fails"), "sorry", tools=[LongRunningFunctionTool(fails, pause=True)])
+
+    first = said.say()
+
+    [answer] = first[1].get_function_responses()
+    assert (answer.response, answer.will_continue) == ({"error": "OSError: no line"}, None)
+    assert told(first)[-1] == ("desk", "sorry .")
+
+
+def test_the_model_is_told_not_to_call_it_again():
+    tool = LongRunningFunctionTool(ask_for_approval)
+
+    declared = tool.declaration
+    assert declared and declared.description
+    assert declared.description.startswith("Ask a manager to approve a reimbursement.\n\nThis operation takes time")
+
+
+def test_the_user_chooses_and_the_model_goes_on_with_the_choice():
+    said, model = talk(
+        call("get_user_choice", options=["tea", "coffee"], prompt="What may it be?"),
+        "tea it is",
+        tools=[get_user_choice],
+    )
+
+    first = said.say()
+
+    assert len(model.requests) == 1
+    assert told(said.say(response(waiting_call(first), result="tea"))) == [("desk", "tea it is .")]
