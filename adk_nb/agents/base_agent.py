@@ -2,14 +2,13 @@
 
 import keyword
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from adk_nb import types
 from adk_nb.errors import ConfigurationError, closest
 from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.context import CallbackContext
@@ -57,9 +56,9 @@ class BaseAgent(BaseModel):
         ctx = replace(parent_context, agent=self) if parent_context.agent is not self else parent_context
         try:
             if before := [*ctx.plugins.hooks("before_agent"), *self.hooks("before_agent")]:
-                event = await self._before(ctx, before)
-                if event:
-                    yield event
+                event = await self._hooked(ctx, before)
+                for one in self._settled(ctx, event) if event else ():
+                    yield one
                 if (event and event.content) or ctx.end_invocation:
                     return
             async with aclosing(self._run_async_impl(ctx)) as events:
@@ -72,19 +71,13 @@ class BaseAgent(BaseModel):
             await tell(ctx.plugins.hooks("on_agent_error"), callback_context=CallbackContext(ctx), error=error)
             raise
 
-    def finish(self, answer: types.Content, /) -> dict[str, object]:
-        """What a final answer leaves in the state."""
-        return {}
-
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it does; override _run_async_impl")
 
-    async def _before(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:
-        event = await self._hooked(ctx, hooks)
-        if event and event.content:
-            event.actions.state_delta.update(self.finish(event.content))
-        return event
+    def _settled(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
+        """What a callback said in the agent's place, and what follows from it."""
+        return [event]
 
     async def _hooked(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:
         """What the hooks answered, or what they wrote to the state, as an event; None if they did neither."""

@@ -1,16 +1,17 @@
 """An agent that thinks with a model and acts with tools."""
 
 import inspect
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Any, Literal, cast
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, ValidationError
 
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent, shown
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.flow.loop import run_llm
+from adk_nb.flow.output import settled
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.runtime.context import ReadonlyContext
@@ -19,6 +20,7 @@ from adk_nb.runtime.instructions import filled_in
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.tools.shape import Shape, in_words
 
 ToolUnion = BaseTool | Callable[..., Any]
 InstructionProvider = Callable[[ReadonlyContext], Any]
@@ -27,7 +29,12 @@ InstructionProvider = Callable[[ReadonlyContext], Any]
 _ELSEWHERE = {
     "tools": "pass them as LlmAgent(tools=[...])",
     "system_instruction": "pass it as LlmAgent(instruction=...)",
+    "response_schema": "pass it as LlmAgent(output_schema=...)",
+    "response_json_schema": "pass it as LlmAgent(output_schema=...)",
+    "base_url": "give it to the model: LlmAgent(model=Gemini(model=..., base_url=...))",
 }
+"""Fields of google's config that have a place of their own -> the place."""
+_BY_ALIAS = {field.alias: name for name, field in types.GenerateContentConfig.model_fields.items()}
 
 
 class LlmAgent(BaseAgent):
@@ -87,18 +94,27 @@ class LlmAgent(BaseAgent):
     on_tool_error_callback: Hooks = None
     """`(tool, args, tool_context, error) -> dict | None`: a dict is the result."""
 
+    _input: Shape | None = PrivateAttr(default=None)
+    _output: Shape | None = PrivateAttr(default=None)
     _canonical: tuple[list[Any], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], list[BaseTool]()))
     _model: tuple[str, BaseLlm] | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
         self._check_settings()
+        self._input = self._shape("input_schema")
+        self._output = self._shape("output_schema")
         self.tools_now()
 
     def __repr__(self) -> str:
         model = self.model if isinstance(self.model, str) else self.model.model
         tools = [tool.name for tool in self.tools_now()]
         return f"{type(self).__name__}(name={self.name!r}, model={model or 'default'!r}, tools={tools})"
+
+    @property
+    def output(self) -> Shape | None:
+        """What its final answer is read with, where it has an `output_schema`."""
+        return self._output
 
     @property
     def canonical_model(self) -> BaseLlm:
@@ -130,9 +146,18 @@ class LlmAgent(BaseAgent):
         text = self.instruction(ctx)
         return await text if inspect.isawaitable(text) else text
 
-    def finish(self, answer: types.Content, /) -> dict[str, object]:
-        text = "".join(part.text for part in answer.parts or [] if part.text and not part.thought)
-        return {self.output_key: text} if self.output_key and text else {}
+    def unfit(self, message: types.Content, /) -> str | None:
+        """What is wrong with a message to this agent, by its `input_schema`, in words. None: nothing."""
+        if not self._input or any(part.function_response for part in message.parts or []):
+            return None
+        try:
+            self._input.read("".join(part.text or "" for part in message.parts or []))
+            return None
+        except ValidationError as error:
+            return in_words(error)
+
+    def _settled(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
+        return settled(ctx, self, event)
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         return run_llm(ctx, self)
@@ -145,15 +170,24 @@ class LlmAgent(BaseAgent):
             self._canonical = (list(self.tools), made)
         return made
 
+    def _shape(self, field: str) -> Shape | None:
+        try:
+            return None if (schema := getattr(self, field)) is None else Shape(schema)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"agent {self.name!r}: {field}: {error}") from error
+
     def _check_settings(self) -> None:
         settings = self.generate_content_config
-        for field, better in _ELSEWHERE.items():
-            if settings and getattr(settings, field):
+        for field, better in _ELSEWHERE.items() if settings else ():
+            if getattr(settings, field, None) or getattr(settings and settings.http_options, field, None):
                 raise ConfigurationError(
                     f"agent {self.name!r}: {field!r} does not belong in generate_content_config; {better}"
                 )
 
     def _unknown_field(self, field: str) -> str:
+        field = _BY_ALIAS.get(field, field)
+        if better := _ELSEWHERE.get(field):
+            return f"{field!r} is no field of an agent; {better}"
         if field in types.GenerateContentConfig.model_fields:
             return (
                 f"{field!r} belongs into generate_content_config; "

@@ -3,15 +3,20 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
+from pydantic import ValidationError
+
+from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.flow import output
 from adk_nb.flow.model_call import call_model, mark_long_running
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
-from adk_nb.flow.tool_calls import answer_calls
+from adk_nb.flow.tool_calls import Answers, answer_calls
 from adk_nb.runtime.approvals import take_answers
 from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.set_model_response_tool import SetModelResponseTool
 
 MAX_ITERATIONS = "MAX_ITERATIONS"
 """Error code of the event that ends an agent which asked its model too often."""
@@ -23,7 +28,7 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
     Yields:
         Each model event, and after one with calls the event with their results; the last one is final.
     """
-    offered = await spec.canonical_tools(ReadonlyContext(ctx))
+    offered = _with_a_way_to_answer(spec, await spec.canonical_tools(ReadonlyContext(ctx)))
     tools = {tool.name: tool for tool in offered}
     if ctx.answers_approvals:
         decided = await answer_calls(ctx, spec, take_answers(ctx), tools)
@@ -40,6 +45,10 @@ async def _ask_and_run(
     ctx: InvocationContext, spec: LlmSpec, offered: Sequence[BaseTool], tools: dict[str, BaseTool]
 ) -> AsyncGenerator[Event, None]:
     asked, long_running = 0, {tool.name for tool in offered if tool.is_long_running}
+    watched = bool(long_running or spec.output or spec.output_key)
+    wrong: ValidationError | None = None
+    correction: list[types.Content] = []
+    retries = int(spec.on_output_error == "retry")
     while not ctx.end_invocation:
         if asked == spec.max_iterations:
             yield _too_many(ctx, spec)
@@ -47,21 +56,42 @@ async def _ask_and_run(
         asked += 1
         context = Context(ctx)
         request = await build_request(ctx, spec, offered, context)
+        request.contents += correction
+        correction = []
         answer: Event | None = None
         async with aclosing(call_model(ctx, spec, request, context)) as events:
             async for event in events:
-                if long_running and not event.partial:
+                if watched and not event.partial:
                     mark_long_running(event, long_running)
+                    wrong = output.settle(spec, event)
                 yield event
                 answer = event
-        calls = answer.get_function_calls() if answer else []
-        if not calls:
-            return
-        answers = await answer_calls(ctx, spec, calls, tools)
-        for event in answers.events:
+        if wrong and retries:
+            retries, correction = 0, [output.asked_again(wrong)]
+            continue
+        follows = output.after(ctx, spec, wrong) if wrong else await _after(ctx, spec, answer, tools)
+        for event in follows.events:
             yield event
-        if answers.end_the_turn():
+        if follows.end_the_turn():
             return
+
+
+async def _after(ctx: InvocationContext, spec: LlmSpec, answer: Event | None, tools: dict[str, BaseTool]) -> Answers:
+    """What follows an answer of the model: the results of its calls, and the final answer if it gave that by a call."""
+    calls = answer.get_function_calls() if answer else []
+    if not calls:
+        return Answers([])
+    answers = await answer_calls(ctx, spec, calls, tools)
+    if spec.output and (given := output.given_by_tool(ctx, spec, answers.events)):
+        answers.events.append(given)
+    return answers
+
+
+def _with_a_way_to_answer(spec: LlmSpec, tools: Sequence[BaseTool]) -> Sequence[BaseTool]:
+    """`tools`, and one to answer with where the model takes no output schema beside them."""
+    if not (spec.output and tools) or spec.canonical_model.capabilities.output_schema_and_tools:
+        return tools
+    return [SetModelResponseTool(spec.output), *tools]
 
 
 def _too_many(ctx: InvocationContext, spec: LlmSpec) -> Event:

@@ -112,8 +112,6 @@ def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
     if _says_nothing(event):
         event.error_code = NO_CONTENT
         event.error_message = "the model stopped without saying anything or calling a tool"
-    elif event.content and not event.error_code and event.is_final_response():
-        event.actions.state_delta.update(spec.finish(event.content))
     return event
 
 

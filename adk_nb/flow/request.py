@@ -11,6 +11,8 @@ from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.set_model_response_tool import INSTRUCTION, SetModelResponseTool
+from adk_nb.tools.shape import Shape
 
 _NO_SETTINGS = types.GenerateContentConfig()
 
@@ -28,6 +30,8 @@ async def build_request(
     request = LlmRequest(model=spec.canonical_model.model, config=_settings(spec, ctx.run_config))
     told = await spec.instruction_for(ReadonlyContext(ctx))
     request.append_instructions([told, _identity(spec)] if told else [_identity(spec)])
+    if spec.output:
+        _ask_for(spec.output, request, tools)
     request.append_tools([tool for tool in tools if _only_declares(tool)])
     request.contents = contents_for(ctx.session, spec.name, ctx.branch)
     for tool in tools:
@@ -54,6 +58,13 @@ def _settings(spec: LlmSpec, run: RunConfig) -> types.GenerateContentConfig:
         said["headers"] = (before.headers or {}) | (options.headers or {})
         changed["http_options"] = before.model_copy(update=said)
     return own.model_copy(update=changed)
+
+
+def _ask_for(output: Shape, request: LlmRequest, tools: Sequence[BaseTool]) -> None:
+    if any(isinstance(tool, SetModelResponseTool) for tool in tools):
+        request.append_instructions([INSTRUCTION])
+    else:
+        request.set_output_schema(output.schema)
 
 
 def _only_declares(tool: BaseTool) -> bool:

@@ -1,0 +1,102 @@
+"""What a final answer comes to: a text or a JSON value, where it is kept, and what happens if it does not fit."""
+
+import json
+import logging
+from collections.abc import Generator, Sequence
+
+from pydantic import ValidationError
+
+from adk_nb import types
+from adk_nb.events.event import Event
+from adk_nb.events.event_actions import EventActions
+from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.tool_calls import Answers
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.tools.shape import in_words
+
+logger = logging.getLogger(__name__)
+
+OUTPUT_SCHEMA_MISMATCH = "OUTPUT_SCHEMA_MISMATCH"
+"""Error code of the event that follows an answer which does not fit the agent's output schema."""
+
+
+def settle(spec: LlmSpec, event: Event) -> ValidationError | None:
+    """Put on `event`, if it is the final answer of `spec`, what it comes to: the state's value, and the JSON value.
+
+    Returns:
+        What is wrong with the answer; then nothing was put on it.
+    """
+    if event.error_code or event.get_function_calls():
+        return None
+    text = _words(event)
+    if not text or not event.is_final_response():
+        return None
+    value = text
+    if spec.output:
+        try:
+            value = event.output = spec.output.read(text)
+        except ValidationError as error:
+            if spec.on_output_error != "raw":
+                return error
+            logger.warning("agent %r: kept as text what does not fit output_schema: %s", spec.name, in_words(error))
+    if spec.output_key:
+        event.actions.state_delta[spec.output_key] = value
+    return None
+
+
+def settled(ctx: InvocationContext, spec: LlmSpec, event: Event) -> Generator[Event, None, None]:
+    """`event`, settled, and what tells that it does not fit: where it was no model that answered.
+
+    Raises:
+        ValidationError: It does not fit, and the agent is to raise then.
+    """
+    wrong = settle(spec, event)
+    yield event
+    if wrong:
+        follows = after(ctx, spec, wrong)
+        yield from follows.events
+        follows.end_the_turn()
+
+
+def after(ctx: InvocationContext, spec: LlmSpec, wrong: ValidationError) -> Answers:
+    """What follows an answer that does not fit: an event that says so, or `wrong` itself."""
+    if spec.on_output_error == "raise":
+        return Answers([], wrong)
+    told = Event(
+        author=spec.name,
+        invocation_id=ctx.invocation_id,
+        branch=ctx.branch,
+        error_code=OUTPUT_SCHEMA_MISMATCH,
+        error_message=(
+            f"the answer of agent {spec.name!r} does not fit its output_schema: {in_words(wrong)}; say in the "
+            "instruction what is wanted, or let it answer a second time with LlmAgent(on_output_error='retry')"
+        ),
+    )
+    return Answers([told])
+
+
+def asked_again(wrong: ValidationError) -> types.Content:
+    """What the model is told of an answer that does not fit, where it may answer again; no session keeps it."""
+    text = f"That answer does not fit: {in_words(wrong)}. Answer again, in the form that was asked for."
+    return types.Content(role="user", parts=[types.Part(text=text)])
+
+
+def given_by_tool(ctx: InvocationContext, spec: LlmSpec, events: Sequence[Event]) -> Event | None:
+    """The final answer that a tool took in the step of `events`, as the model's own words. None: it took none."""
+    given = [event.actions for event in events if "set_model_response" in event.actions.model_fields_set]
+    if not given:
+        return None
+    value = given[-1].set_model_response
+    kept = {spec.output_key: value} if spec.output_key else {}
+    return Event(
+        author=spec.name,
+        invocation_id=ctx.invocation_id,
+        branch=ctx.branch,
+        content=types.Content(role="model", parts=[types.Part(text=json.dumps(value, ensure_ascii=False))]),
+        output=value,
+        actions=EventActions(state_delta=kept),
+    )
+
+
+def _words(event: Event) -> str:
+    return "".join(part.text for part in event.parts if part.text and not part.thought)

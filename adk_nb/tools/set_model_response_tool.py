@@ -1,0 +1,40 @@
+"""The tool with which a model gives its final answer, where it cannot be given tools and an output schema at once."""
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from adk_nb import types
+from adk_nb.runtime.context import ToolContext
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.shape import Shape, in_words
+
+NAME = "set_model_response"
+"""Source: google-adk 2.13."""
+
+INSTRUCTION = (
+    f"You have other tools, but your final answer has to be given with the tool {NAME}, in the form it asks for. "
+    f"Use the other tools as you need them, and then always call {NAME} with your final answer instead of writing it."
+)
+"""What the model is told beside the tool."""
+
+
+class SetModelResponseTool(BaseTool):
+    """Takes the model's final answer as arguments. A right one ends the turn, a wrong one goes back to the model."""
+
+    def __init__(self, output: Shape) -> None:
+        super().__init__(name=NAME, description="Gives your final answer. Call it once, at the end.")
+        self._output = output
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        return types.FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=self._output.parameters
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        try:
+            answer = self._output.read_arguments(args)
+        except ValidationError as error:
+            return {"error": f"the answer does not fit: {in_words(error)}. Call {NAME} again with one that fits."}
+        tool_context.actions.set_model_response = answer
+        return answer
