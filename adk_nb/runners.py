@@ -1,37 +1,37 @@
 """The front door: a user's message in, events out."""
 
+import asyncio
 import sys
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, Self
 
 from adk_nb import sync, types
+from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
-from adk_nb.errors import ConfigurationError, InputError, SessionNotFoundError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import EventActions
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
-from adk_nb.runtime.approvals import pending
 from adk_nb.runtime.event_lines import lines_of
 from adk_nb.runtime.hooks import first_answer
-from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext, Runs
+from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, new_invocation_id
 from adk_nb.runtime.invoke import invoke
-from adk_nb.runtime.rewind import surviving, undoing
+from adk_nb.runtime.message import answering, check, with_files_kept
+from adk_nb.runtime.open_sessions import OpenSessions
+from adk_nb.runtime.rewind import undoing
 from adk_nb.runtime.run_config import RunConfig
+from adk_nb.runtime.run_handle import RunHandle
+from adk_nb.runtime.stopping import Stop
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
-from adk_nb.sessions.session import Session
-from adk_nb.sessions.state import State
 
 Message = str | types.Content | list[types.Part]
-
-_KEPT_HOT = 256
 
 
 class Runner:
@@ -78,10 +78,13 @@ class Runner:
         self.auto_create_session = auto_create_session
         self._run_config = RunConfig()
         """Of the runs that bring none: made once, since it reads the environment."""
-        self._hot: OrderedDict[tuple[str, str], Session] = OrderedDict()
-        """Sessions as the last run left them, so that the next one reads nothing back. One in use is not in here."""
+        self._sessions = OpenSessions(self.app_name, session_service)
+        self._active: dict[str, Stop] = {}
+        """Invocation id -> what stops it."""
+        self._started: dict[str, RunHandle] = {}
+        self._closed = False
 
-    async def run_async(
+    def run_async(
         self,
         *,
         user_id: str,
@@ -90,6 +93,7 @@ class Runner:
         state_delta: dict[str, Any] | None = None,
         run_config: RunConfig | None = None,
         yield_user_message: bool = False,
+        abort_signal: asyncio.Event | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Answer `new_message` in a session. Nothing is done before the first event is asked for.
 
@@ -100,6 +104,8 @@ class Runner:
             state_delta: Written to the state together with the message.
             run_config: How the run is to be done.
             yield_user_message: Also yield the event with the message, first.
+            abort_signal: Set it to stop the run. What is under way is cancelled, and the run ends, without an error,
+                with an INVOCATION_ABORTED event that answers the calls that were left open.
 
         Yields:
             Events as they happen; each whole one is in the session before it is yielded, partial ones never are.
@@ -107,34 +113,109 @@ class Runner:
         Raises:
             SessionNotFoundError: Make the session first, with `session_service.create_session`.
             InputError: The message cannot be answered; nothing was stored.
+            ConfigurationError: The run cannot be as `run_config` says; nothing was stored.
+            LlmCallsLimitExceededError: `RunConfig.max_llm_calls` are used up, and agents want more.
+            Exception: What a model raised, or a callback, or a tool whose errors end the run; after its event.
         """
-        session = await self._session(user_id, session_id, run_config)
+        return self._answer(
+            user_id,
+            session_id,
+            new_message,
+            state_delta or {},
+            run_config or self._run_config,
+            yield_user_message=yield_user_message,
+            abort_signal=abort_signal,
+        )
+
+    def start(
+        self,
+        *,
+        user_id: str,
+        session_id: str,
+        new_message: Message | None = None,
+        state_delta: dict[str, Any] | None = None,
+        run_config: RunConfig | None = None,
+    ) -> RunHandle:
+        """`run_async` in the background, on the caller's event loop, or without one on the package's own.
+
+        What `run_async` would raise comes out of the handle's `events()`.
+        """
+        invocation_id, shared = new_invocation_id(), Shared()
+        config = run_config or self._run_config
+        run = self._answer(user_id, session_id, new_message, state_delta or {}, config, invocation_id, shared)
+        self._active[invocation_id] = shared.stop
+        self._started = {key: one for key, one in self._started.items() if not one.done}
+        self._started[invocation_id] = handle = RunHandle(invocation_id, run, shared.stop)
+        return handle
+
+    def cancel(self, invocation_id: str) -> bool:
+        """Stop a run, from any thread, as `abort_signal` does. False: no such run is under way here."""
+        stop = self._active.get(invocation_id)
+        if stop:
+            stop.request()
+        return stop is not None
+
+    def is_active(self, invocation_id: str) -> bool:
+        """True from the beginning of a run here until its last event was taken."""
+        return invocation_id in self._active
+
+    async def _answer(
+        self,
+        user_id: str,
+        session_id: str,
+        new_message: Message | None,
+        state_delta: dict[str, Any],
+        run_config: RunConfig,
+        invocation_id: str | None = None,
+        shared: Shared | None = None,
+        *,
+        yield_user_message: bool = False,
+        abort_signal: asyncio.Event | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        invocation_id, shared = invocation_id or new_invocation_id(), shared or Shared()
+        self._active[invocation_id] = shared.stop
+        try:
+            _check_config(run_config)
+            session = await self._sessions.take(
+                user_id, session_id, run_config.get_session_config, create=self.auto_create_session
+            )
+            ctx = InvocationContext(
+                agent=self.agent,
+                session=session,
+                session_service=self.session_service,
+                artifact_service=self.artifact_service,
+                memory_service=self.memory_service,
+                plugins=self.plugin_manager,
+                run_config=run_config,
+                invocation_id=invocation_id,
+                abort_signal=abort_signal,
+                shared=shared,
+            )
+            first = await self._first(ctx, new_message, state_delta)
+            async with aclosing(invoke(ctx, first)) as events:
+                async for event in events:
+                    if event is not first or yield_user_message:
+                        yield event
+            self._sessions.put_back(session)  # not after an error: what it left half done is not kept
+        finally:
+            del self._active[invocation_id]
+
+    async def _first(self, ctx: InvocationContext, new_message: Message | None, state_delta: dict[str, Any]) -> Event:
+        """The user's event, not stored yet; `ctx` knows by then what was said, and to whom."""
         message = as_content(new_message) if new_message is not None else None
+        files: dict[str, int] = {}
         if message:
-            _check(message, session)
-        ctx = InvocationContext(
-            agent=self.agent,
-            session=session,
-            session_service=self.session_service,
-            artifact_service=self.artifact_service,
-            memory_service=self.memory_service,
-            plugins=self.plugin_manager,
-            run_config=run_config or self._run_config,
-            user_content=message,
-        )
-        if message:
+            check(message, ctx.session)
+            ctx.user_content = message
             message = await _as_plugins_say(ctx, message)
-        first = Event(
-            author="user",
-            content=message,
-            invocation_id=ctx.invocation_id,
-            actions=EventActions(state_delta=state_delta or {}),
-        )
-        async with aclosing(invoke(ctx, first)) as events:
-            async for event in events:
-                if event is not first or yield_user_message:
-                    yield event
-        self._keep_hot(user_id, session_id, session)  # not after an error: what it left half done is not kept
+            if ctx.run_config.save_input_blobs_as_artifacts:
+                message, files = await with_files_kept(ctx, message)
+        elif not isinstance(self.agent, LlmAgent):
+            raise InputError(f"agent {self.agent.name!r} needs a message; only an agent with a model goes on without")
+        ctx.user_content = message
+        ctx.agent = answering(self.agent, message, ctx.session)
+        actions = EventActions(state_delta=state_delta, artifact_delta=files)
+        return Event(author="user", content=message, invocation_id=ctx.invocation_id, actions=actions)
 
     def run(
         self,
@@ -180,10 +261,7 @@ class Runner:
             SessionNotFoundError: There is no such session.
             InvocationNotFoundError: The session has no such invocation.
         """
-        self._hot.pop((user_id, session_id), None)
-        session = await self.session_service.get_session(app_name=self.app_name, user_id=user_id, session_id=session_id)
-        if not session:
-            raise await self._not_found(user_id, session_id)
+        session = await self._sessions.take(user_id, session_id)
         mark = await undoing(session, rewind_before_invocation_id, self.artifact_service)
         mark.custom_metadata = run_config.custom_metadata if run_config else None
         await self.session_service.append_event(session, mark)
@@ -224,52 +302,23 @@ class Runner:
         return events
 
     async def close(self) -> None:
-        """Close the plugins. The services are the caller's, and stay open.
+        """Stop what was started, and close the plugins; once. The services are the caller's, and stay open.
 
         Raises:
             PluginError: A plugin raised, or took too long.
         """
-        self._hot.clear()
-        await self.plugin_manager.close()
+        self._sessions.forget()
+        for handle in self._started.values():
+            await handle.cancel()
+        if not self._closed:
+            self._closed = True
+            await self.plugin_manager.close()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    async def _session(self, user_id: str, session_id: str, run_config: RunConfig | None) -> Session:
-        hot = self._hot.pop((user_id, session_id), None)
-        config = run_config.get_session_config if run_config else None
-        if hot and config is None and self.session_service.is_current(hot):
-            return hot
-        found = await self.session_service.get_session(
-            app_name=self.app_name, user_id=user_id, session_id=session_id, config=config
-        )
-        if found:
-            return found
-        if self.auto_create_session:
-            return await self.session_service.create_session(
-                app_name=self.app_name, user_id=user_id, session_id=session_id
-            )
-        raise await self._not_found(user_id, session_id)
-
-    async def _not_found(self, user_id: str, session_id: str) -> SessionNotFoundError:
-        everyone = (await self.session_service.list_sessions(app_name=self.app_name)).sessions
-        owner = next((one.user_id for one in everyone if one.id == session_id), None)
-        hint = f"make it with session_service.create_session(app_name={self.app_name!r}, user_id={user_id!r}, ...)"
-        if owner is not None:
-            hint = f"a session of that id belongs to user_id={owner!r}, and this run says {user_id!r}"
-        return SessionNotFoundError("session", session_id, [one.id for one in everyone], hint=hint)
-
-    def _keep_hot(self, user_id: str, session_id: str, session: Session) -> None:
-        for key in [key for key in session.state if key.startswith(State.TEMP_PREFIX)]:
-            del session.state[key]
-        if not self.session_service.is_current(session):
-            return  # another run wrote meanwhile, or something was put into the state that no event carries
-        self._hot[user_id, session_id] = session
-        if len(self._hot) > _KEPT_HOT:
-            self._hot.popitem(last=False)
 
 
 def _what_runs(
@@ -290,13 +339,18 @@ def _what_runs(
     return app_name, agent, plugins or ()
 
 
+def _check_config(run_config: RunConfig) -> None:
+    if run_config.support_cfc and not run_config.streams:
+        raise ConfigurationError("support_cfc=True works in streams only; write streaming_mode=StreamingMode.SSE")
+
+
 async def _as_plugins_say(ctx: InvocationContext, message: types.Content) -> types.Content:
     """The message, or what a plugin puts in its place."""
     if hooks := ctx.plugins.hooks("on_user_message"):
         other = await first_answer(hooks, invocation_context=ctx, user_message=message)
         if other is not None:
-            ctx.user_content = message = as_content(other)
-            _check(message, ctx.session)
+            message = as_content(other)
+            check(message, ctx.session)
     return message
 
 
@@ -322,26 +376,4 @@ class InMemoryRunner(Runner):
             memory_service=InMemoryMemoryService(),
             plugins=plugins,
             auto_create_session=auto_create_session,
-        )
-
-
-def _check(message: types.Content, session: Session) -> None:
-    parts = message.parts or []
-    if any(part.function_call for part in parts):
-        raise InputError("a user's message cannot call functions; only a model's answer does")
-    answers = [part.function_response for part in parts if part.function_response]
-    if not answers:
-        return
-    if len(answers) < len(parts):
-        raise InputError("a message carries function responses or words, not both; send them one after the other")
-    events = surviving(session.events)
-    waiting = {key for one in pending(events) for key in (one.id, one.call.id)}
-    for one in answers:
-        if one.name == APPROVAL_REQUEST and one.id not in waiting:
-            raise InputError(f"approval {one.id!r} is not open; it was answered already, or there never was one")
-    called = {call.id for event in events for call in event.get_function_calls()}
-    if unknown := [one.id for one in answers if one.id not in called]:
-        raise InputError(
-            f"the function response {unknown[0]!r} answers no call of session {session.id!r}; "
-            "take the id from the event that made the call"
         )

@@ -1,0 +1,117 @@
+"""A user's message before its run: what it may carry, which agent answers it, and where its files go."""
+
+from collections.abc import Iterable
+
+from adk_nb import types
+from adk_nb.errors import ConfigurationError, InputError
+from adk_nb.events.event import Event
+from adk_nb.runtime.approvals import pending
+from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext, Runs
+from adk_nb.runtime.rewind import surviving
+from adk_nb.sessions.session import Session
+
+
+def check(message: types.Content, session: Session) -> None:
+    """Refuse what no agent can answer.
+
+    Raises:
+        InputError: It calls functions, mixes words with function responses, or responds to what was never called, to
+            calls of several runs at once, or to an approval that is not open.
+    """
+    parts = message.parts or []
+    if any(part.function_call for part in parts):
+        raise InputError("a user's message cannot call functions; only a model's answer does")
+    answers = [part.function_response for part in parts if part.function_response]
+    if not answers:
+        return
+    if len(answers) < len(parts):
+        raise InputError("a message carries function responses or words, not both; send them one after the other")
+    events = surviving(session.events)
+    waiting = {key for one in pending(events) for key in (one.id, one.call.id)}
+    for one in answers:
+        if one.name == APPROVAL_REQUEST and one.id not in waiting:
+            raise InputError(f"approval {one.id!r} is not open; it was answered already, or there never was one")
+    _check_calls(answers, events, session.id)
+
+
+def _check_calls(answers: Iterable[types.FunctionResponse], events: Iterable[Event], session_id: str) -> None:
+    runs = {call.id: event.invocation_id for event in events for call in event.get_function_calls()}
+    asked: dict[str, str | None] = {}
+    for one in answers:
+        if one.id not in runs:
+            raise InputError(
+                f"the function response {one.id!r} answers no call of session {session_id!r}; "
+                "take the id from the event that made the call"
+            )
+        asked.setdefault(runs[one.id], one.id)
+    if len(asked) > 1:
+        first, second, *_ = asked.values()
+        raise InputError(
+            f"the function responses {first!r} and {second!r} answer calls of different runs; "
+            "send them one after the other"
+        )
+
+
+def answering(root: Runs, message: types.Content | None, session: Session) -> Runs:
+    """The agent of `root`'s tree that a message is for.
+
+    The one whose call it answers; else the last that spoke, as long as it and all above it may hand the word back to
+    their parents; else the root.
+    """
+    if not getattr(root, "sub_agents", None):
+        return root
+    answered = {part.function_response.id for part in (message and message.parts) or () if part.function_response}
+    if answered:
+        return root.find_agent(_author(session.events, answered)) or root
+    return _last_speaker(root, session.events) if _hands_back(root) else root
+
+
+def _author(events: list[Event], calls: set[str | None]) -> str:
+    made = (event.author for event in reversed(events) if any(one.id in calls for one in event.get_function_calls()))
+    return next(made, "")
+
+
+def _last_speaker(root: Runs, events: list[Event]) -> Runs:
+    for event in reversed(events):
+        if event.actions.rewind_before_invocation_id:
+            return _last_speaker(root, surviving(events))
+        if event.author == root.name:
+            return root
+        agent = root.find_agent(event.author) if event.author != "user" else None
+        if agent and _hands_back(agent):
+            return agent
+    return root
+
+
+def _hands_back(agent: object) -> bool:
+    """True if from `agent` the word can come back to the root; only agents with a model hand it anywhere."""
+    while agent is not None:
+        if getattr(agent, "disallow_transfer_to_parent", True):
+            return False
+        agent = getattr(agent, "parent_agent", None)
+    return True
+
+
+async def with_files_kept(ctx: InvocationContext, message: types.Content) -> tuple[types.Content, dict[str, int]]:
+    """The message with a note in the place of each file, and the version that each was kept as, by name.
+
+    Raises:
+        ConfigurationError: There are files, and the runner has no artifact service.
+        StorageError: The artifact service failed.
+    """
+    parts = list(message.parts or ())
+    kept: dict[str, int] = {}
+    for place, part in enumerate(parts):
+        if not part.inline_data:
+            continue
+        if not (service := ctx.artifact_service):
+            raise ConfigurationError(
+                "save_input_blobs_as_artifacts=True, but this runner keeps no artifacts; "
+                "write Runner(artifact_service=InMemoryArtifactService(), ...)"
+            )
+        name, session = f"artifact_{ctx.invocation_id}_{place}", ctx.session
+        kept[name] = await service.save_artifact(
+            app_name=session.app_name, user_id=session.user_id, session_id=session.id, filename=name, artifact=part
+        )
+        parts[place] = types.Part(text=f"Uploaded file: {name}. It is kept as an artifact.")
+    return message.model_copy(update={"parts": parts}), kept
