@@ -7,6 +7,7 @@
         MissingExtraError          an optional package is not installed
         MissingKeyError            a model needs a key and none is set
         StateKeyError              an instruction names a state key that is not there
+        StateSchemaError           a write that the state's schema does not allow
         PendingError               an approval is open and has to be answered first
         NotFoundError              a name or id that nothing answers to
           SessionNotFoundError
@@ -73,6 +74,10 @@ class StateKeyError(UserError, KeyError):
     def code(self) -> str:
         """`KeyError`: ADK's code for the same mistake."""
         return "KeyError"
+
+
+class StateSchemaError(UserError, TypeError):
+    """A key or a value that the `state_schema` does not allow was written to the state. Also a TypeError, as in ADK."""
 
 
 class PendingError(UserError):

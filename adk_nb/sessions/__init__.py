@@ -11,5 +11,6 @@ __getattr__, __dir__ = face(
         "ListSessionsResponse": "adk_nb.sessions.session",
         "Session": "adk_nb.sessions.session",
         "State": "adk_nb.sessions.state",
+        "StateSchemaError": "adk_nb.errors",
     },
 )

@@ -1,3 +1,4 @@
+from adk_nb.errors import StateSchemaError as StateSchemaError
 from adk_nb.sessions.base_session_service import BaseSessionService as BaseSessionService
 from adk_nb.sessions.base_session_service import GetSessionConfig as GetSessionConfig
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService as InMemorySessionService

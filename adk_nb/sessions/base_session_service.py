@@ -1,13 +1,16 @@
 """Where sessions are kept: the interface."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
-from typing import Any
+from collections.abc import Awaitable, Generator
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, Field
 
 from adk_nb.events.event import Event
 from adk_nb.sessions.session import ListSessionsResponse, Session
+from adk_nb.sessions.state import apply_delta, committed
+
+T = TypeVar("T")
 
 
 class GetSessionConfig(BaseModel):
@@ -52,16 +55,56 @@ class BaseSessionService(ABC):
     def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> Awaitable[None]:
         """Forget a session. No error if there is none."""
 
-    @abstractmethod
+    def get_user_state(self, *, app_name: str, user_id: str) -> Awaitable[dict[str, Any]]:
+        """What the user's sessions share, without `user:` before the keys; the caller's copy, empty if there is none.
+
+        Raises:
+            NotImplementedError: The service cannot tell; read a session of the user's instead.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not tell a user's state; read a session of the user's")
+
     def append_event(self, session: Session, event: Event) -> Awaitable[Event]:
         """Make `event` history: in the store, and in the caller's `session`, together with its state delta.
 
-        A partial event is returned as it is and not kept; one that is stored already is not stored again.
+        A partial event is returned as it is and not kept; one that is stored already is not stored again. This one
+        changes the caller's session alone: a service stores the event, and calls it.
 
         Raises:
             SessionNotFoundError: The store has no such session.
+            ConfigurationError: The state delta is not JSON; nothing was kept.
         """
+        if not event.partial:
+            take_in(session, event)
+        return Ready(event)
+
+    def flush(self) -> Awaitable[None]:
+        """Wait until all that was appended is in the store; here, it is so already."""
+        return Ready(None)
 
     def is_current(self, session: Session) -> bool:
         """True if `session` is still what `get_session` would give, so that reading it again can be spared."""
         return False
+
+
+class Ready(Generic[T]):
+    """What an answer is that need not be waited for, and may be awaited all the same."""
+
+    def __init__(self, answer: T) -> None:
+        self._answer = answer
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._answer
+        yield
+
+
+def take_in(session: Session, event: Event) -> None:
+    """Write `event` and its state delta into the caller's `session`; `temp:` keys stay there and leave the event.
+
+    Raises:
+        ConfigurationError: The state delta is not JSON; nothing was changed.
+    """
+    if delta := event.actions.state_delta:
+        event.actions.state_delta = kept = committed(delta)
+        apply_delta(session.state, delta | committed(kept))  # copies: the event does not change with the state
+    session.events.append(event)
+    session.last_update_time = event.timestamp

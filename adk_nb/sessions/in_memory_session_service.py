@@ -10,18 +10,18 @@ from typing import Any
 from adk_nb import clock
 from adk_nb.errors import AlreadyExistsError, SessionNotFoundError
 from adk_nb.events.event import Event
-from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig
+from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig, Ready, take_in
 from adk_nb.sessions.session import ListSessionsResponse, NoSession, Session
 from adk_nb.sessions.state import State, apply_delta, committed
 
 _marks = itertools.count()
 
 
-class _Done:
-    """Nothing, awaited or not."""
+class _UserState(dict[str, Any]):
+    """A dict that may be awaited, and then is itself."""
 
-    def __await__(self) -> Generator[Any, None, None]:
-        return None
+    def __await__(self) -> Generator[Any, None, dict[str, Any]]:
+        return self
         yield
 
 
@@ -94,14 +94,19 @@ class InMemorySessionService(BaseSessionService):
                 sessions=[_copy_of(kept, GetSessionConfig(num_recent_events=0)) for kept in mine]
             )
 
-    def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> _Done:
+    def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> Ready[None]:
         with self._lock:
             self._sessions.pop((app_name, user_id, session_id), None)
-        return _Done()
+        return Ready(None)
 
-    def append_event(self, session: Session, event: Event) -> "_Appended":
+    def get_user_state(self, *, app_name: str, user_id: str) -> "_UserState":
+        with self._lock:
+            kept = self._users.get((app_name, user_id))
+            return _UserState(copy.deepcopy(kept.state) if kept else {})
+
+    def append_event(self, session: Session, event: Event) -> Ready[Event]:
         if event.partial:
-            return _Appended(event)
+            return Ready(event)
         with self._lock:
             kept = self._sessions.get((session.app_name, session.user_id, session.id))
             if kept is None:
@@ -109,19 +114,17 @@ class InMemorySessionService(BaseSessionService):
                 raise SessionNotFoundError("session", session.id, known)
             same = kept.event_ids.get(event.id)
             if same is not None and (same is event or same == event):
-                return _Appended(event)
+                return Ready(event)
             newest = session.revision == _revision(kept)
+            take_in(session, event)
             if delta := event.actions.state_delta:
-                event.actions.state_delta = committed(delta)
-                _store(kept, event.actions.state_delta)
-                apply_delta(session.state, delta | committed(delta))
+                _store(kept, delta)
             kept.events.append(event)
             kept.event_ids[event.id] = event
-            session.events.append(event)
-            kept.last_update_time = session.last_update_time = event.timestamp
+            kept.last_update_time = event.timestamp
             if newest:
                 session.revision = _revision(kept)
-        return _Appended(event)
+        return Ready(event)
 
     def is_current(self, session: Session) -> bool:
         with self._lock:
@@ -196,14 +199,3 @@ def _recent(events: list[Event], config: GetSessionConfig | None) -> list[Event]
     count, after = config.num_recent_events, config.after_timestamp
     kept = events if count is None else events[len(events) - min(count, len(events)) :]
     return [event for event in kept if after is None or event.timestamp >= after]
-
-
-class _Appended:
-    """The event that was appended, for those who await it."""
-
-    def __init__(self, event: Event) -> None:
-        self._event = event
-
-    def __await__(self) -> Generator[Any, None, Event]:
-        return self._event
-        yield

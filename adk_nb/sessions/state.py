@@ -1,13 +1,20 @@
 """A session's state: a dict that remembers what was written to it, so that one event can carry the change."""
 
 import copy
+import functools
 import math
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, cast
 
-from adk_nb.errors import ConfigurationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from adk_nb.errors import ConfigurationError, StateSchemaError, closest
 from adk_nb.events.event_actions import DELETED
 
+MAX_DEPTH = 100
+"""Lists and dicts within each other. Pydantic reads JSON of less than 200, and an event adds some of its own."""
+_MOST_BITS = 12_000
+"""Python reads no number of more than 4,300 digits."""
 _ABSENT = object()
 
 
@@ -21,10 +28,14 @@ class State(MutableMapping[str, Any]):
     USER_PREFIX = "user:"
     TEMP_PREFIX = "temp:"
 
-    def __init__(self, value: dict[str, Any], delta: dict[str, Any]) -> None:
-        """`value` and `delta` are the caller's own: both are written to."""
+    def __init__(self, value: dict[str, Any], delta: dict[str, Any], schema: type[BaseModel] | None = None) -> None:
+        """`value` and `delta` are the caller's own: both are written to.
+
+        With a `schema`, only its fields can be written, with values of their types; a key with a `:` is free.
+        """
         self._value = value
         self._delta = delta
+        self._schema = schema
         self._read: dict[str, str] = {}
         """Key -> what its list or dict looked like when it was read."""
 
@@ -35,7 +46,13 @@ class State(MutableMapping[str, Any]):
         return cast(Any, found)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        _check(key, value)
+        """Write.
+
+        Raises:
+            ConfigurationError: `value` is not JSON, and `key` does not begin with `temp:`.
+            StateSchemaError: The schema has no such key, or another type for it.
+        """
+        self._check(key, value)
         self._value[key] = value
         self._delta[key] = value
         self._read.pop(key, None)
@@ -71,13 +88,55 @@ class State(MutableMapping[str, Any]):
 
         Raises:
             ConfigurationError: Something was put in that is not JSON.
+            StateSchemaError: Something was put in that does not fit the schema.
         """
         for key, before in self._read.items():
             value = self._value.get(key, _ABSENT)
             if value is not _ABSENT and (now := repr(value)) != before:
-                _check(key, value)
+                self._check(key, value)
                 self._delta[key] = value
                 self._read[key] = now
+
+    def _check(self, key: str, value: Any) -> None:
+        _check_json(key, value)
+        if self._schema:
+            check_schema(self._schema, {key: value})
+
+
+def check_schema(schema: type[BaseModel], delta: Mapping[str, Any]) -> None:
+    """Refuse what `schema` does not allow to be written.
+
+    Raises:
+        StateSchemaError: It has no such field, or the value does not fit the field's type.
+    """
+    for key, value in delta.items():
+        if ":" in key or value == DELETED:
+            continue
+        if key not in schema.model_fields:
+            near = closest(key, schema.model_fields)
+            raise StateSchemaError(
+                f"state[{key!r}] is no field of the state_schema {schema.__name__}"
+                + (f"; did you mean {near!r}?" if near else f"; its fields are: {', '.join(schema.model_fields)}")
+            )
+        try:
+            _field(schema, key).validate_python(value)
+        except ValidationError as error:
+            wrong = error.errors(include_url=False)[0]
+            at = "".join(f"[{step!r}]" for step in (key, *wrong["loc"]))
+            raise StateSchemaError(
+                f"state[{key!r}] cannot hold the {type(value).__name__} {' '.join(repr(value).split()):.80}: "
+                f"state_schema {schema.__name__} says {_spelt(schema.model_fields[key].annotation)} "
+                f"(state{at}: {wrong['msg']})"
+            ) from error
+
+
+@functools.lru_cache(maxsize=256)
+def _field(schema: type[BaseModel], key: str) -> TypeAdapter[Any]:
+    return TypeAdapter(schema.model_fields[key].rebuild_annotation())
+
+
+def _spelt(annotation: Any) -> str:
+    return annotation.__name__ if type(annotation) is type else str(annotation)
 
 
 def committed(delta: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +149,7 @@ def committed(delta: dict[str, Any]) -> dict[str, Any]:
     for key, value in delta.items():
         if key.startswith(State.TEMP_PREFIX):
             continue
-        _check(key, value)
+        _check_json(key, value)
         kept[key] = copy.deepcopy(cast(Any, value)) if isinstance(value, list | dict) else value
     return kept
 
@@ -104,7 +163,9 @@ def apply_delta(state: dict[str, Any], delta: dict[str, Any]) -> None:
             state[key] = value
 
 
-def _check(key: str, value: Any) -> None:
+def _check_json(key: str, value: Any) -> None:
+    if type(key) is not str or (odd := _odd_key(key)):
+        raise ConfigurationError(f"a key of the state is a str, and not {key!r:.80}")
     if not key.startswith(State.TEMP_PREFIX) and (odd := _not_json(value)):
         raise ConfigurationError(
             f"state[{key!r}] cannot hold {odd}: state is kept as JSON; "
@@ -112,19 +173,37 @@ def _check(key: str, value: Any) -> None:
         )
 
 
-def _not_json(value: Any) -> str | None:
+def _not_json(value: Any, depth: int = 0) -> str | None:
     """What in `value` is not JSON, in words; None if all of it is."""
-    if value is None or isinstance(value, str | bool | int):
-        return None
-    if isinstance(value, float):
-        return None if math.isfinite(value) else f"the number {value}"
-    if isinstance(value, list):
-        return next((odd for one in cast(list[Any], value) if (odd := _not_json(one))), None)
+    if value is None or isinstance(value, str | bool):
+        return None if value is None or isinstance(value, bool) or value.isascii() else _half_a_character(value)
+    if isinstance(value, int | float):
+        return _no_number(value)
+    if not isinstance(value, list | dict):
+        return f"a {type(value).__name__}"
+    if depth >= MAX_DEPTH:
+        return f"lists and dicts that are nested more than {MAX_DEPTH} deep, or in themselves"
+    inner = cast(list[Any], value)
     if isinstance(value, dict):
-        items = cast(dict[Any, Any], value).items()
-        return next((odd for key, one in items if (odd := _odd_key(key) or _not_json(one))), None)
-    return f"a {type(value).__name__}"
+        inner = [*cast(dict[Any, Any], value).values()]
+        if odd := next((odd for key in cast(dict[Any, Any], value) if (odd := _odd_key(key))), None):
+            return odd
+    return next((odd for one in inner if (odd := _not_json(one, depth + 1))), None)
+
+
+def _no_number(value: float) -> str | None:
+    if isinstance(value, int):
+        return None if value.bit_length() < _MOST_BITS else "a number of thousands of digits"
+    return None if math.isfinite(value) else f"the number {value}"
+
+
+def _half_a_character(text: str) -> str | None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f"text with half a character ({text[error.start]!r} at {error.start})"
+    return None
 
 
 def _odd_key(key: Any) -> str | None:
-    return None if isinstance(key, str) else f"a dict with the key {key!r}, which is no string"
+    return _not_json(key) if isinstance(key, str) else f"a dict with the key {key!r}, which is no string"

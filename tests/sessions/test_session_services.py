@@ -11,7 +11,15 @@ from pydantic import ValidationError
 from adk_nb import types
 from adk_nb.errors import AlreadyExistsError, ConfigurationError, SessionNotFoundError
 from adk_nb.events import Event, EventActions
-from adk_nb.sessions import BaseSessionService, GetSessionConfig, InMemorySessionService, Session
+from adk_nb.runners import Runner
+from adk_nb.sessions import (
+    BaseSessionService,
+    GetSessionConfig,
+    InMemorySessionService,
+    ListSessionsResponse,
+    Session,
+)
+from tests.talk import guide
 
 SERVICES: dict[str, Callable[[Any], BaseSessionService]] = {"in memory": lambda folder: InMemorySessionService()}
 S = {"app_name": "app", "user_id": "u", "session_id": "s"}
@@ -212,6 +220,42 @@ async def test_a_deletion_removes_a_key_of_every_reach_and_none_does_not(service
 
 
 @awaited
+async def test_a_users_state_is_told_without_a_session(service: BaseSessionService):
+    assert await service.get_user_state(app_name="app", user_id="u") == {}
+    session = await create(service, **{"own": 1, "user:name": "Ann", "user:items": [1], "app:motd": "hello"})
+    await service.append_event(session, event(**{"user:name": "Bo", "user:old": None}))
+    await service.delete_session(**S)
+
+    told = await service.get_user_state(app_name="app", user_id="u")
+    assert told == {"name": "Bo", "items": [1], "old": None}
+    told["items"].append(2)
+    assert (await service.get_user_state(app_name="app", user_id="u"))["items"] == [1]
+    assert await service.get_user_state(app_name="app", user_id="v") == {}
+
+
+@awaited
+async def test_what_was_flushed_is_in_the_store(service: BaseSessionService):
+    session = await create(service)
+    await service.append_event(session, event("hello"))
+
+    assert await service.flush() is None
+
+    assert texts(await get(service)) == ["hello"]
+
+
+@awaited
+async def test_a_key_that_only_looks_like_a_prefix_is_the_sessions_own(service: BaseSessionService):
+    session = await create(service)
+    await create(service, "another")
+    odd = {"app": 1, "user": 2, "app:": 3, "User:x": 4, "users:x": 5, ":": 6, "": 7}
+
+    await service.append_event(session, event(**odd))
+
+    assert (await get(service)).state == odd
+    assert (await get(service, "another")).state == {}
+
+
+@awaited
 async def test_state_that_is_not_json_is_refused_and_nothing_is_kept(service: BaseSessionService):
     session = await create(service)
 
@@ -369,6 +413,48 @@ def test_the_in_memory_service_needs_no_await():
     missing = service.get_session(**S)
     assert not missing
     assert repr(missing) == "NoSession()"
+    assert service.get_user_state(app_name="app", user_id="u") == {}
+
+
+def test_a_service_written_for_google_adk_keeps_its_sessions():
+    class Mine(BaseSessionService):
+        def __init__(self) -> None:
+            self.sessions: dict[str, Session] = {}
+
+        async def create_session(self, *, app_name, user_id, state=None, session_id=None):
+            session = Session(id=session_id or "s", app_name=app_name, user_id=user_id, state=state or {})
+            return self.sessions.setdefault(session.id, session)
+
+        async def get_session(self, *, app_name, user_id, session_id, config=None):
+            return self.sessions.get(session_id)
+
+        async def list_sessions(self, *, app_name, user_id=None):
+            return ListSessionsResponse(sessions=list(self.sessions.values()))
+
+        async def delete_session(self, *, app_name, user_id, session_id):
+            self.sessions.pop(session_id, None)
+
+        async def append_event(self, session: Session, event: Event) -> Event:
+            return await super().append_event(session, event)
+
+    async def use(service: BaseSessionService) -> Session:
+        session = await service.create_session(**S)
+        piece = event("pie", k=9)
+        piece.partial = True
+        await service.append_event(session, piece)
+        await service.append_event(session, event("hi", at=3.0, **{"k": 1, "temp:t": 2}))
+        await service.flush()
+        with pytest.raises(NotImplementedError, match="Mine does not tell a user's state; read a session"):
+            await service.get_user_state(app_name="app", user_id="u")
+        return session
+
+    session = asyncio.run(use(Mine()))
+    assert (texts(session), session.state, session.last_update_time) == (["hi"], {"k": 1, "temp:t": 2}, 3.0)
+    assert session.events[0].actions.state_delta == {"k": 1}
+
+    runner = Runner(app_name="app", agent=guide("Hello."), session_service=Mine(), auto_create_session=True)
+    said = [one.text for one in runner.run(user_id="u", session_id="s", new_message="hi")]
+    assert said == ["Hello."]
 
 
 def test_the_in_memory_service_has_google_adks_names_for_sync_code():

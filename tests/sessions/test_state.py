@@ -1,13 +1,14 @@
 """State remembers what was written to it, refuses what no JSON holds, and notices what was changed in place."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field
 
 from adk_nb.errors import ConfigurationError
-from adk_nb.sessions import State
+from adk_nb.sessions import State, StateSchemaError
 from adk_nb.sessions.state import apply_delta, committed
 
 JSON = st.recursive(
@@ -104,6 +105,10 @@ class Thing:
     pass
 
 
+ENDLESS: list[Any] = []
+ENDLESS.append({"again": ENDLESS})
+
+
 @pytest.mark.parametrize(
     ("value", "named"),
     [
@@ -115,6 +120,10 @@ class Thing:
         (float("nan"), "the number nan"),
         ([float("inf")], "the number inf"),
         ({1: "a"}, "a dict with the key 1, which is no string"),
+        ("half \ud800", "text with half a character ('\\ud800' at 5)"),
+        ({"\udc00": 1}, "text with half a character ('\\udc00' at 0)"),
+        pytest.param(10**5000, "a number of thousands of digits", id="huge"),
+        (ENDLESS, "lists and dicts that are nested more than 100 deep, or in themselves"),
     ],
 )
 def test_what_is_not_json_is_refused_where_it_is_written(value: Any, named: str):
@@ -135,6 +144,15 @@ def test_what_is_not_json_is_refused_when_it_was_put_into_a_list():
     with pytest.raises(ConfigurationError, match=r"state\['items'\] cannot hold a Thing"):
         it.settle()
     assert delta == {}
+
+
+@pytest.mark.parametrize("key", [1, None, "half \ud800"])
+def test_a_key_is_text(key: Any):
+    it, live, delta = state()
+
+    with pytest.raises(ConfigurationError, match="a key of the state is a str, and not"):
+        it[key] = 1
+    assert live == {} and delta == {}
 
 
 def test_temp_holds_anything_and_is_not_kept():
@@ -172,6 +190,60 @@ def test_a_delta_may_carry_objects_whose_comparison_is_no_truth():
     apply_delta(live, {"temp:frame": Frame()})
 
     assert list(live) == ["temp:frame"]
+
+
+class Trip(BaseModel):
+    days: Annotated[int, Field(ge=1)] = 1
+    city: str | None = None
+    stops: list[str] = []
+
+
+def planned(**value: Any) -> tuple[State, dict[str, Any], dict[str, Any]]:
+    delta: dict[str, Any] = {}
+    return State(value, delta, Trip), value, delta
+
+
+def test_a_schema_lets_its_fields_be_written_and_what_has_a_prefix():
+    it, live, delta = planned(left_over=1)
+
+    it.update({"days": 2, "city": None, "stops": ["Oslo"], "app:k": 1, "user:k": 1, "temp:k": Thing()})
+    it["stops"].append("Bergen")
+    del it["left_over"]
+    del it["city"]
+    it.settle()
+
+    assert live["stops"] == delta["stops"] == ["Oslo", "Bergen"]
+    assert "left_over" not in live and delta["city"] == {"__adk_deleted__": True}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("day", 1, r"state\['day'\] is no field of the state_schema Trip; did you mean 'days'\?"),
+        ("colour", 1, r"is no field of the state_schema Trip; its fields are: days, city, stops"),
+        ("days", "many", r"state\['days'\] cannot hold the str 'many': state_schema Trip says int \(state\['days'\]: "),
+        ("days", 0, r"cannot hold the int 0: .* \(state\['days'\]: Input should be greater than or equal to 1\)"),
+        ("city", 5, r"cannot hold the int 5: state_schema Trip says str \| None \("),
+        ("stops", ["a", 2], r"says list\[str\] \(state\['stops'\]\[1\]: Input should be a valid string\)"),
+    ],
+)
+def test_a_schema_refuses_other_keys_and_other_types(key: str, value: Any, message: str):
+    it, live, delta = planned()
+
+    with pytest.raises(StateSchemaError, match=message) as refused:
+        it[key] = value
+
+    assert isinstance(refused.value, TypeError)
+    assert live == {} and delta == {}
+
+
+def test_a_schema_refuses_what_was_put_into_a_list():
+    it, _, delta = planned(stops=["Oslo"])
+    it["stops"].append(5)
+
+    with pytest.raises(StateSchemaError, match=r"state\['stops'\]\[1\]: Input should be a valid string"):
+        it.settle()
+    assert delta == {}
 
 
 @given(st.dictionaries(st.text(), JSON, max_size=4), st.dictionaries(st.text(), JSON, max_size=4))
