@@ -1,7 +1,7 @@
 """The commit loop: the only place where events become history."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
 from adk_nb.errors import ConfigurationError, PluginError, SessionNotFoundError
@@ -12,33 +12,35 @@ from adk_nb.runtime.sealing import failure, leaves_calls_open, sealing
 from adk_nb.runtime.stopping import STOPPED, Stop, Why
 
 
-async def invoke(ctx: InvocationContext, first: Event) -> AsyncGenerator[Event, None]:
+async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[Event, None]:
     """Write the user's event down, run the agent, write each whole event down, pass it on.
 
     An event is history before anyone sees it, and the agent goes on only after its event is taken: so what the
     agent does next already reads the state it just wrote.
 
     Yields:
-        `first`, then what the agent says. A run that is stopped, or takes too long, ends with the events that close it.
+        `first`, if the user has said something by now, then what the agent says. A run that is stopped, or takes too
+        long, ends with the events that close it.
 
     Raises:
         Exception: What the agent raised, after one event that carries it as `error_code` and `error_message`.
     """
-    stop = ctx.shared.stop
-    await _append(ctx, first)
-    yield first
+    stop, on_event = ctx.shared.stop, ctx.plugins.hooks("on_event")
+    if first:
+        await commit(ctx, first)
+        yield first
     try:
         with stop.hearing(ctx.abort_signal, ctx.run_config.timeout):
-            stop.within = asyncio.current_task()
+            stop.within = asyncio.current_task(stop.loop)
             async with aclosing(await _begun(ctx, stop)) as events:
                 async for event in events:
                     stop.within = None
-                    event = await _commit(ctx, event)
+                    event = await commit(ctx, event, on_event)
                     yield event
                     if stop.why or (stop.signal and stop.signal.is_set()):
                         stop.request()
                         break
-                    stop.within = asyncio.current_task()
+                    stop.within = asyncio.current_task(stop.loop)
         for event in await _seal(ctx, stop.why) if stop.why else ():
             yield event
         if after := ctx.plugins.hooks("after_run"):
@@ -62,7 +64,7 @@ async def _begun(ctx: InvocationContext, stop: Stop) -> AsyncGenerator[Event, No
         answer = await first_answer(before, invocation_context=ctx)
         if answer is not None:
             return _only(Event(author="model", content=as_content(answer, role="model")))
-    return ctx.agent.run_async(ctx)
+    return ctx.agent.run_live(ctx) if ctx.live_request_queue else ctx.agent.run_async(ctx)
 
 
 async def _only(*events: Event) -> AsyncGenerator[Event, None]:
@@ -81,24 +83,24 @@ async def _failed(ctx: InvocationContext, error: Exception) -> Event:
     """The event that tells of `error`, stored; the plugins have heard of both."""
     failed = failure(ctx, error)
     try:
-        failed = await _commit(ctx, failed)
+        failed = await commit(ctx, failed, ctx.plugins.hooks("on_event"))
     except PluginError:  # the plugin that raised may be the one that is asked about every event
-        await _append(ctx, failed)
+        await commit(ctx, failed)
     await tell(ctx.plugins.hooks("on_run_error"), invocation_context=ctx, error=error)
     return failed
 
 
-async def _commit(ctx: InvocationContext, event: Event) -> Event:
-    if hooks := ctx.plugins.hooks("on_event"):
+async def commit(ctx: InvocationContext, event: Event, hooks: Sequence[Hook] = ()) -> Event:
+    """Make `event`, or what a hook puts in its place, history; unless it is a piece."""
+    if hooks:
         event = await _as_plugins_say(ctx, hooks, event)
-    if event.partial:
-        _stamp(ctx, event)
-    else:
-        await _append(ctx, event)
+    _stamp(ctx, event)
+    if not event.partial:
+        await ctx.session_service.append_event(ctx.session, event)
     return event
 
 
-async def _as_plugins_say(ctx: InvocationContext, hooks: Iterable[Hook], event: Event) -> Event:
+async def _as_plugins_say(ctx: InvocationContext, hooks: Sequence[Hook], event: Event) -> Event:
     _stamp(ctx, event)
     other = await first_answer(hooks, invocation_context=ctx, event=event)
     if other is None:
@@ -107,11 +109,6 @@ async def _as_plugins_say(ctx: InvocationContext, hooks: Iterable[Hook], event: 
         raise ConfigurationError(f"on_event_callback returned a {type(other).__name__}; return an Event, or None")
     said = other.model_fields_set - {"id", "invocation_id", "timestamp"}
     return event.model_copy(update={name: getattr(other, name) for name in said})
-
-
-async def _append(ctx: InvocationContext, event: Event) -> None:
-    _stamp(ctx, event)
-    await ctx.session_service.append_event(ctx.session, event)
 
 
 def _stamp(ctx: InvocationContext, event: Event) -> None:
@@ -125,5 +122,5 @@ async def _seal(ctx: InvocationContext, why: Why) -> list[Event]:
     events = sealing(ctx, why)
     with suppress(SessionNotFoundError):  # deleted meanwhile: there is nothing left to seal
         for event in events:
-            await _append(ctx, event)
+            await commit(ctx, event)
     return events

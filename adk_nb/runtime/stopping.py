@@ -27,7 +27,8 @@ class Stop:
         self.within: asyncio.Task[Any] | None = None
         """The task that is within a step, so that the step can be cancelled. None: nothing is under way."""
         self.signal: asyncio.Event | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """Where the run is; None before it has begun."""
         self._cancelled: asyncio.Task[Any] | None = None
         self._cancelled_before = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -36,14 +37,14 @@ class Stop:
     def hearing(self, signal: asyncio.Event | None, seconds: float | None) -> Self:
         """Stop when `signal` is set, and after `seconds`; None: not for that."""
         self.signal = signal
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         if signal is not None and signal.is_set():
             self._request(STOPPED)
         elif signal is not None:
-            self._watch = self._loop.create_task(self._listen(signal))
+            self._watch = self.loop.create_task(self._listen(signal))
         if seconds is not None:
             late = (RUN_TIMEOUT, f"the run took longer than {seconds:g} seconds, its RunConfig.timeout; it was stopped")
-            self._timer = self._loop.call_later(seconds, self._request, late)
+            self._timer = self.loop.call_later(seconds, self._request, late)
         return self
 
     def __enter__(self) -> Self:
@@ -66,11 +67,11 @@ class Stop:
             here = asyncio.get_running_loop()
         except RuntimeError:
             here = None
-        if self._loop is None or self._loop is here:
+        if self.loop is None or self.loop is here:
             self._request(STOPPED)
         else:
             with suppress(RuntimeError):  # the loop is closed, and the run has ended with it
-                self._loop.call_soon_threadsafe(self._request, STOPPED)
+                self.loop.call_soon_threadsafe(self._request, STOPPED)
 
     async def _listen(self, signal: asyncio.Event) -> None:
         await signal.wait()
@@ -81,6 +82,6 @@ class Stop:
             return
         self.why = why
         task = self.within
-        if task is not None and task is not asyncio.current_task(self._loop):
+        if task is not None and task is not asyncio.current_task(self.loop):
             self._cancelled, self._cancelled_before = task, task.cancelling()
             task.cancel()
