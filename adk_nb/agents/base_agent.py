@@ -77,6 +77,7 @@ class BaseAgent(BaseModel):
 
     def _settled(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
         """What a callback said in the agent's place, and what follows from it."""
+            ctx.note_failure(error)
         return [event]
 
     async def _hooked(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:

@@ -125,3 +125,8 @@ class InvocationContext:
                 f"Max number of llm calls limit of `{limit}` exceeded: agent {self.agent.name!r} asked its model more "
                 "often in one invocation; raise RunConfig.max_llm_calls, or look for a tool that never satisfies it"
             )
+    def note_failure(self, error: Exception) -> None:
+        """Remember that `error` left this agent; of agents that called each other, the innermost is remembered."""
+        if self.shared.failed is None or self.shared.failed[0] is not error:
+            self.shared.failed = (error, self)
+
