@@ -75,6 +75,8 @@ class EventActions(WireModel):
                 _unite(cast(dict[str, Any], mine), value)
             elif not (mine is True and value is False):
                 setattr(self, name, value)
+        if "set_model_response" in later.__pydantic_fields_set__:  # an answer is whole, and may be empty
+            self.set_model_response = later.set_model_response
 
 
 def _unite(mine: dict[str, Any], later: dict[str, Any]) -> None:

@@ -106,11 +106,12 @@ def _google_schema(schema: Any) -> Any:
         return schema
     known = cast(dict[str, Any], schema)
     wrong = f"{shown(known)} is no JSON Schema; write one, or a pydantic model"
-    if not _SAYS_SOMETHING & known.keys():
+    name = known.get("type")
+    if not _SAYS_SOMETHING & known.keys() or (isinstance(name, str) and name.lower() not in {*_JSON_TYPES, "null"}):
         raise ConfigurationError(wrong)
     try:
         to_json(known)
-        return types.Schema.model_validate(known) if str(known.get("type", "")).isupper() else known
+        return types.Schema.model_validate(known) if isinstance(name, str) and name.isupper() else known
     except (ValidationError, PydanticSerializationError) as error:
         raise ConfigurationError(wrong) from error
 
