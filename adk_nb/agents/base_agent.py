@@ -68,6 +68,7 @@ class BaseAgent(BaseModel):
             if after and not ctx.end_invocation and (event := await self._hooked(ctx, after)):
                 yield event
         except Exception as error:
+            ctx.note_failure(error)
             await tell(ctx.plugins.hooks("on_agent_error"), callback_context=CallbackContext(ctx), error=error)
             raise
 
@@ -77,7 +78,6 @@ class BaseAgent(BaseModel):
 
     def _settled(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
         """What a callback said in the agent's place, and what follows from it."""
-            ctx.note_failure(error)
         return [event]
 
     async def _hooked(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:

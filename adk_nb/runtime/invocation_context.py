@@ -112,6 +112,11 @@ class InvocationContext:
         responses = [part.function_response for part in parts if part.function_response]
         return {response.id or "" for response in responses if response.name == APPROVAL_REQUEST}
 
+    def note_failure(self, error: Exception) -> None:
+        """Remember that `error` left this agent; of agents that called each other, the innermost is remembered."""
+        if self.shared.failed is None or self.shared.failed[0] is not error:
+            self.shared.failed = (error, self)
+
     def count_llm_call(self) -> None:
         """Count one more model call.
 
@@ -125,8 +130,3 @@ class InvocationContext:
                 f"Max number of llm calls limit of `{limit}` exceeded: agent {self.agent.name!r} asked its model more "
                 "often in one invocation; raise RunConfig.max_llm_calls, or look for a tool that never satisfies it"
             )
-    def note_failure(self, error: Exception) -> None:
-        """Remember that `error` left this agent; of agents that called each other, the innermost is remembered."""
-        if self.shared.failed is None or self.shared.failed[0] is not error:
-            self.shared.failed = (error, self)
-
