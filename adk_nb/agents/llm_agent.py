@@ -8,12 +8,14 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent, shown
+from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.flow.loop import run_llm
 from adk_nb.flow.output import settled
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry, default_model
+from adk_nb.planners.base_planner import BasePlanner
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hooks
 from adk_nb.runtime.instructions import filled_in
@@ -73,9 +75,9 @@ class LlmAgent(BaseAgent):
     or is asked for once more."""
     output_key: str | None = None
     """Where in the state its final answer is kept: the text, or with `output_schema` the JSON value."""
-    planner: Any = None
+    planner: BasePlanner | None = None
     """How it is told to plan (`adk_nb.planners`)."""
-    code_executor: Any = None
+    code_executor: BaseCodeExecutor | None = None
     """Runs the code in its answers (`adk_nb.code_executors`)."""
     max_iterations: int | None = Field(default=16, gt=0)
     """Model calls in one turn; the next ends it with a MAX_ITERATIONS event. None: no limit."""

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.flow import output
+from adk_nb.flow.code_execution import result_of
 from adk_nb.flow.model_call import call_model, mark_long_running
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
@@ -80,11 +81,21 @@ async def _after(ctx: InvocationContext, spec: LlmSpec, answer: Event | None, to
     """What follows an answer of the model: the results of its calls, and the final answer if it gave that by a call."""
     calls = answer.get_function_calls() if answer else []
     if not calls:
-        return Answers([])
+        return await _after_code(ctx, spec, answer)
     answers = await answer_calls(ctx, spec, calls, tools)
     if spec.output and (given := output.given_by_tool(ctx, spec, answers.events)):
         answers.events.append(given)
     return answers
+
+
+async def _after_code(ctx: InvocationContext, spec: LlmSpec, answer: Event | None) -> Answers:
+    """What follows an answer without calls: what its code gave, if it ends in some."""
+    if answer is None or answer.error_code:
+        return Answers([])
+    if answer.has_trailing_code_execution_result():
+        return Answers([], goes_on=True)
+    result = await result_of(ctx, spec, spec.code_executor, answer) if spec.code_executor else None
+    return Answers([result] if result else [])
 
 
 def _with_a_way_to_answer(spec: LlmSpec, tools: Sequence[BaseTool]) -> Sequence[BaseTool]:

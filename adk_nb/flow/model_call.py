@@ -7,7 +7,10 @@ from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
+from adk_nb.flow.code_execution import cut_at_code, prepare
+from adk_nb.flow.planning import as_planned
 from adk_nb.flow.spec import LlmSpec
+from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runtime.context import Context
@@ -23,13 +26,17 @@ async def call_model(
     """Ask the model. What was written to `context` lands on the whole event.
 
     Yields:
-        The pieces as they come when the run streams (`partial=True`, one id for all), then one whole event with the
-        same id.
+        What looks into new data files, if the agent runs code. The pieces as they come when the run streams
+        (`partial=True`, one id for all), then one whole event with the same id.
 
     Raises:
         LlmCallsLimitExceededError: RunConfig.max_llm_calls are used up; the model was not asked.
         Exception: What the model raised, unless a callback answered in its place.
     """
+    if spec.code_executor:
+        async with aclosing(prepare(ctx, spec, spec.code_executor, request)) as events:
+            async for event in events:
+                yield event
     ctx.count_llm_call()
     event_id = clock.new_id()
     said: list[str] = []
@@ -38,13 +45,22 @@ async def call_model(
         async for response in responses:
             if response.partial:
                 said.append(response.text)
-                yield _event(ctx, spec, response, event_id, EventActions())
+                yield event_of(ctx, spec, response, event_id, EventActions())
             else:
                 whole = True
                 yield _whole(ctx, spec, response, event_id, context)
     if not whole:  # a model that only streams: what it said is the answer
         content = types.Content(role="model", parts=[types.Part(text="".join(said))] if said else [])
         yield _whole(ctx, spec, LlmResponse(content=content), event_id, context)
+
+
+async def ask_apart(model: BaseLlm, request: LlmRequest) -> LlmResponse | None:
+    """The whole answer to a question that is no agent's: no hook hears of it, no run counts it, no event tells it."""
+    answer: LlmResponse | None = None
+    async with aclosing(model.generate_content_async(request)) as responses:
+        async for response in responses:
+            answer = response
+    return answer
 
 
 async def _responses(
@@ -54,7 +70,7 @@ async def _responses(
     if before:
         answer = await first_answer(before, callback_context=context, llm_request=request)
         if answer is not None:
-            yield _response(answer, "before_model_callback")
+            yield checked(answer, "before_model_callback")
             return
     after = [*ctx.plugins.hooks("after_model"), *spec.hooks("after_model")]
     async with aclosing(_asked(ctx, spec, request, context)) as responses:
@@ -62,7 +78,7 @@ async def _responses(
             if after:
                 other = await first_answer(after, callback_context=context, llm_response=response)
                 if other is not None:
-                    response = _in_place_of(response, _response(other, "after_model_callback"))
+                    response = in_place_of(response, checked(other, "after_model_callback"))
             yield response
 
 
@@ -79,25 +95,30 @@ async def _asked(
         answer = await first_answer(hooks, callback_context=context, llm_request=request, error=error)
         if answer is None:
             raise
-        yield _response(answer, "on_model_error_callback")
+        yield checked(answer, "on_model_error_callback")
 
 
-def _response(answer: object, hook: str) -> LlmResponse:
+def checked(answer: object, hook: str) -> LlmResponse:
+    """What a hook answered. Raises ConfigurationError if that is no response."""
     if isinstance(answer, LlmResponse):
         return answer
     raise ConfigurationError(f"{hook} returned a {type(answer).__name__}; return an LlmResponse, or None")
 
 
-def _in_place_of(response: LlmResponse, other: LlmResponse) -> LlmResponse:
+def in_place_of(response: LlmResponse, other: LlmResponse) -> LlmResponse:
+    """`other`, with what only the model's own response tells."""
     kept = {
         name: getattr(response, name)
-        for name in ("partial", "turn_complete", "usage_metadata")
+        for name in ("partial", "turn_complete", "usage_metadata", "cache_metadata")
         if getattr(other, name) is None
     }
     return other.model_copy(update=kept)
 
 
-def _event(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, actions: EventActions) -> Event:
+def event_of(
+    ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, actions: EventActions
+) -> Event:
+    """A response as its agent's event; calls in a whole one have an id."""
     told = {name: getattr(response, name) for name in response.model_fields_set}
     if response.content and not response.partial:
         told["content"] = _identified(response.content)
@@ -107,8 +128,12 @@ def _event(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
 
 
 def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, context: Context) -> Event:
+    if spec.code_executor:
+        response = cut_at_code(ctx, spec.code_executor, response)
+    if spec.planner:
+        response = as_planned(spec.planner, response, context)
     context.state.settle()
-    event = _event(ctx, spec, response, event_id, context.actions)
+    event = event_of(ctx, spec, response, event_id, context.actions)
     if _says_nothing(event):
         event.error_code = NO_CONTENT
         event.error_message = "the model stopped without saying anything or calling a tool"

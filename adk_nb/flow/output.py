@@ -29,7 +29,7 @@ def settle(spec: LlmSpec, event: Event) -> ValidationError | None:
     if event.error_code or event.get_function_calls():
         return None
     text = _words(event)
-    if not text or not event.is_final_response():
+    if not text or event.parts[-1].executable_code or not event.is_final_response():
         return None
     value = text
     if spec.output:

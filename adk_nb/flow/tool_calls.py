@@ -41,6 +41,8 @@ class Answers:
     """What a tool raised, while others were done: it ends the run once their results are out."""
     nothing_to_tell: bool = False
     """Every result comes later, from outside."""
+    goes_on: bool = False
+    """Nothing follows, and the model is asked all the same: its service ran code, and it has yet to say what for."""
 
     def end_the_turn(self) -> bool:
         """True if the model is not to be asked again; to be asked when the events are out.
@@ -50,6 +52,8 @@ class Answers:
         """
         if self.error:
             raise self.error
+        if self.goes_on:
+            return False
         return self.nothing_to_tell or not self.events or any(event.is_final_response() for event in self.events)
 
 
