@@ -9,8 +9,9 @@ from pydantic import Field, PrivateAttr, ValidationError
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent, shown
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
-from adk_nb.errors import ConfigurationError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
+from adk_nb.flow.instructing import static_content
 from adk_nb.flow.loop import run_llm
 from adk_nb.flow.output import settled
 from adk_nb.models.base_llm import BaseLlm
@@ -18,7 +19,6 @@ from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.planners.base_planner import BasePlanner
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hooks
-from adk_nb.runtime.instructions import filled_in
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
@@ -52,7 +52,7 @@ class LlmAgent(BaseAgent):
     """What it is told. At each turn `{key}` is replaced by the state's value and `{artifact.name}` by what that file
     says; a callable's text is taken as it is."""
     template: bool = True
-    """False: braces in the instruction mean nothing."""
+    """False: braces in its instructions mean nothing."""
     global_instruction: str | InstructionProvider = ""
     """Told to every agent of the tree if this one is its root, else to this one alone; templated as `instruction`."""
     static_instruction: Any = None
@@ -104,6 +104,7 @@ class LlmAgent(BaseAgent):
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
         self._check_settings()
+        self._check_static()
         self._input = self._shape("input_schema")
         self._output = self._shape("output_schema")
         self.tools_now()
@@ -136,17 +137,29 @@ class LlmAgent(BaseAgent):
         """Its tools, functions wrapped."""
         return self.tools_now()
 
-    async def instruction_for(self, ctx: ReadonlyContext, /) -> str:
-        """The instruction of this turn.
+    @property
+    def instructed_by(self) -> Sequence["LlmAgent"]:
+        """The agents whose `global_instruction` is told to this one: the root of its tree, then itself."""
+        root = self.root_agent
+        if root is self:
+            return (self,) if self.global_instruction else ()
+        return [one for one in (root, self) if isinstance(one, LlmAgent) and one.global_instruction]
+
+    async def canonical_instruction(self, ctx: ReadonlyContext, /) -> tuple[str, bool]:
+        """The instruction of this turn; and True if its braces mean nothing: a function's, or `template=False`.
 
         Raises:
-            StateKeyError: It names a state key, or an artifact, that is not there.
-            ConfigurationError: It names an artifact, and the runner has no artifact service.
+            ConfigurationError: The function did not return text.
         """
         if isinstance(self.instruction, str):
-            return await filled_in(self.instruction, ctx) if self.template else self.instruction
-        text = self.instruction(ctx)
-        return await text if inspect.isawaitable(text) else text
+            return self.instruction, not self.template
+        return await self._provided("instruction", self.instruction, ctx), True
+
+    async def canonical_global_instruction(self, ctx: ReadonlyContext, /) -> tuple[str, bool]:
+        """Its own global instruction of this turn; the rest as `canonical_instruction`."""
+        if isinstance(self.global_instruction, str):
+            return self.global_instruction, not self.template
+        return await self._provided("global_instruction", self.global_instruction, ctx), True
 
     def unfit(self, message: types.Content, /) -> str | None:
         """What is wrong with a message to this agent, by its `input_schema`, in words. None: nothing."""
@@ -177,6 +190,26 @@ class LlmAgent(BaseAgent):
             return None if (schema := getattr(self, field)) is None else Shape(schema)
         except ConfigurationError as error:
             raise ConfigurationError(f"agent {self.name!r}: {field}: {error}") from error
+
+    async def _provided(self, field: str, provider: InstructionProvider, ctx: ReadonlyContext) -> str:
+        text = provider(ctx)
+        if inspect.isawaitable(text):
+            text = await text
+        if text is not None and not isinstance(text, str):
+            raise ConfigurationError(
+                f"agent {self.name!r}: its {field} is a function that returned {shown(text)}; return text"
+            )
+        return text or ""
+
+    def _check_static(self) -> None:
+        try:
+            if self.static_instruction and not isinstance(self.static_instruction, str):
+                static_content(self.static_instruction)
+        except InputError as error:
+            raise ConfigurationError(
+                f"agent {self.name!r}: 'static_instruction' is text, a types.Content, a types.Part or a list of these "
+                f"parts and texts, and not {shown(self.static_instruction)}"
+            ) from error
 
     def _check_settings(self) -> None:
         settings = self.generate_content_config

@@ -5,6 +5,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.flow.contents import contents_for
+from adk_nb.flow.instructing import instruct
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import Context, ReadonlyContext
@@ -22,21 +23,24 @@ async def build_request(
 ) -> LlmRequest:
     """The request for the next model call of `spec`. `context` is what its tools are handed to prepare it.
 
-    System instruction: the agent's own, then who it is; joined by blank lines.
+    Contents: the data of its static instruction, then the history; before what the user said last, what is told for
+    this call alone.
 
     Raises:
-        StateKeyError: The instruction names a state key that is not there.
+        StateKeyError: An instruction names a state key that is not there.
+        ConfigurationError: An instruction is not one.
     """
     request = LlmRequest(model=spec.canonical_model.model, config=_settings(spec, ctx.run_config))
-    told = await spec.instruction_for(ReadonlyContext(ctx))
-    request.append_instructions([told, _identity(spec)] if told else [_identity(spec)])
+    instruction = await instruct(ctx, spec, request)
+    static = request.contents
     if spec.output:
         _ask_for(spec.output, request, tools)
     request.append_tools([tool for tool in tools if _only_declares(tool)])
-    request.contents = contents_for(ctx.session, spec.name, ctx.branch)
+    _converse(ctx, spec, request, instruction)
     for tool in tools:
         if not _only_declares(tool):
             await tool.process_llm_request(tool_context=context, llm_request=request)
+    request.contents[:0] = static
     # A callback may edit what it is given; the session's own is not to change.
     if spec.hooks("before_model") or ctx.plugins.hooks("before_model"):
         request.contents = [content.model_copy(deep=True) for content in request.contents]
@@ -67,11 +71,27 @@ def _ask_for(output: Shape, request: LlmRequest, tools: Sequence[BaseTool]) -> N
         request.set_output_schema(output.schema)
 
 
+def _converse(ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, instruction: types.Content | None) -> None:
+    """The history that the agent sees, and what is told for this call alone."""
+    this_turn, run = spec.include_contents == "none", ctx.run_config
+    thoughts = run.include_thoughts_from_other_agents and not this_turn
+    request.contents = contents_for(
+        ctx.session, spec.name, ctx.branch, ctx.isolation_scope, this_turn=this_turn, thoughts=thoughts
+    )
+    if run.model_input_context:
+        _put_before_message(ctx.user_content, request, run.model_input_context)
+    if instruction:
+        request.insert_before_question([instruction])
+
+
+def _put_before_message(message: types.Content | None, request: LlmRequest, contents: list[types.Content]) -> None:
+    for at in range(len(request.contents) - 1, -1, -1):
+        if request.contents[at] == message:
+            request.contents[at:at] = contents
+            return
+    request.insert_before_question(contents)
+
+
 def _only_declares(tool: BaseTool) -> bool:
     """True if all that `tool` does to a request is to be declared in it: those are declared together."""
     return type(tool).process_llm_request is BaseTool.process_llm_request
-
-
-def _identity(spec: LlmSpec) -> str:
-    said = f'You are an agent. Your internal name is "{spec.name}".'
-    return f'{said} The description about you is "{spec.description}".' if spec.description else said

@@ -35,6 +35,8 @@ class LlmRequest(WireModel):
     config: types.GenerateContentConfig = Field(default_factory=types.GenerateContentConfig)
     live_connect_config: types.LiveConnectConfig | None = None
     """The settings of a live conversation, instead of `config`. None: the request is not for one."""
+    static_instruction: str = Field(default="", exclude=True)
+    """How the system instruction begins at every call of the agent; what is told to all agents comes after it."""
     tools_dict: dict[str, Any] = Field(default_factory=dict[str, Any], exclude=True)
     """Name -> the tool that answers to it."""
     cache_config: ContextCacheConfig | None = Field(default=None, exclude=True)

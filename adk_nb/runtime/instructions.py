@@ -59,8 +59,8 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str, artifacts: Arti
     return _SPAN.sub(replace, template) if "{" in template else template
 
 
-async def filled_in(template: str, ctx: ReadonlyContext) -> str:
-    """`template` with what the session's state and artifacts say, as `fill_in` puts it in.
+async def inject_session_state(template: str, readonly_context: ReadonlyContext) -> str:
+    """`template` with what the session's state and artifacts say, as `fill_in` puts it in; for instruction functions.
 
     An artifact's text is put in as it is, anything else as the JSON of its part.
 
@@ -68,6 +68,7 @@ async def filled_in(template: str, ctx: ReadonlyContext) -> str:
         StateKeyError: A key or an artifact without `?` is not there.
         ConfigurationError: It names an artifact, and the runner has no artifact service.
     """
+    ctx = readonly_context
     artifacts = await _artifacts_in(template, ctx) if _ARTIFACT in template else _NO_ARTIFACTS
     return fill_in(template, ctx.session.state, ctx.agent_name, artifacts)
 

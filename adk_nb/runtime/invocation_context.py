@@ -80,6 +80,8 @@ class InvocationContext:
     """The message that started this."""
     invocation_id: str = field(default_factory=new_invocation_id)
     branch: str | None = None
+    isolation_scope: str | None = None
+    """The agent sees the events of the same scope, None the unscoped ones."""
     answered: dict[str, Decided] = field(default_factory=dict[str, Decided])
     """Function call id -> what a human decided of it in the message that started this."""
     abort_signal: asyncio.Event | None = None

@@ -55,7 +55,7 @@ class CellAgent(LlmAgent):
         if self._names and self.tools is self._found:
             self.tools = self._found = list[Any](self._names.tools_named(self._tool_names))
 
-    async def instruction_for(self, ctx: ReadonlyContext, /) -> str:
+    async def canonical_instruction(self, ctx: ReadonlyContext, /) -> tuple[str, bool]:
         if self._names and self._written and self.instruction == self._source:
-            return self._written.fill(ctx.session.state, self._names.is_key)
-        return await super().instruction_for(ctx)
+            return self._written.fill(ctx.session.state, self._names.is_key), True
+        return await super().canonical_instruction(ctx)
