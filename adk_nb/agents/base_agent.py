@@ -2,7 +2,7 @@
 
 import keyword
 import re
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -14,6 +14,8 @@ from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
+
+_Work = Callable[[InvocationContext], AsyncGenerator[Event, None]]
 
 
 class BaseAgent(BaseModel):
@@ -47,12 +49,19 @@ class BaseAgent(BaseModel):
         """The callbacks of the field `<name>_callback`, in order."""
         return as_list(getattr(self, f"{name}_callback"))
 
-    async def run_async(self, parent_context: InvocationContext, /) -> AsyncGenerator[Event, None]:
+    def run_async(self, parent_context: InvocationContext, /) -> AsyncGenerator[Event, None]:
         """Do the work of one activation, between the before and after hooks.
 
         Yields:
             Events as they happen. The caller appends each to the session before it asks for the next.
         """
+        return self._run(parent_context, self._run_async_impl)
+
+    def run_live(self, parent_context: InvocationContext, /) -> AsyncGenerator[Event, None]:
+        """`run_async` as a live conversation, in which the user may speak at any time."""
+        return self._run(parent_context, self._run_live_impl)
+
+    async def _run(self, parent_context: InvocationContext, work: _Work) -> AsyncGenerator[Event, None]:
         ctx = replace(parent_context, agent=self) if parent_context.agent is not self else parent_context
         try:
             if before := [*ctx.plugins.hooks("before_agent"), *self.hooks("before_agent")]:
@@ -61,7 +70,7 @@ class BaseAgent(BaseModel):
                     yield one
                 if (event and event.content) or ctx.end_invocation:
                     return
-            async with aclosing(self._run_async_impl(ctx)) as events:
+            async with aclosing(work(ctx)) as events:
                 async for event in events:
                     yield event
             after = [*ctx.plugins.hooks("after_agent"), *self.hooks("after_agent")]
@@ -75,6 +84,12 @@ class BaseAgent(BaseModel):
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it does; override _run_async_impl")
+
+    def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        """The work of a live conversation. Override it with an async generator of events."""
+        raise NotImplementedError(
+            f"{type(self).__name__} holds no live conversations; run it with run_async, or override _run_live_impl"
+        )
 
     def _settled(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
         """What a callback said in the agent's place, and what follows from it."""

@@ -11,7 +11,9 @@ from adk_nb.errors import LlmCallsLimitExceededError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
+from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.runtime.hooks import Hook
+from adk_nb.runtime.live_request_queue import LiveRequestQueue, Streams
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.stopping import Stop
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -31,11 +33,21 @@ class Runs(Protocol):
 
     def run_async(self, parent_context: "InvocationContext", /) -> AsyncGenerator[Event, None]: ...
 
+    def run_live(self, parent_context: "InvocationContext", /) -> AsyncGenerator[Event, None]: ...
+
 
 class Hooked(Protocol):
     """What an invocation needs of the plugins: the hooks that go by a name, in order."""
 
     def hooks(self, name: str, /) -> Sequence[Hook]: ...
+
+
+class Compacts(Protocol):
+    """What an invocation needs of what keeps its conversation short."""
+
+    async def before_model(self, ctx: "InvocationContext", agent: str, /) -> None: ...
+
+    async def after_run(self, ctx: "InvocationContext", /) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +87,8 @@ class InvocationContext:
     artifact_service: BaseArtifactService | None = None
     memory_service: BaseMemoryService | None = None
     plugins: Hooked
+    compaction: Compacts | None = None
+    context_cache_config: ContextCacheConfig | None = None
     run_config: RunConfig = field(default_factory=RunConfig)
     user_content: types.Content | None = None
     """The message that started this."""
@@ -87,6 +101,12 @@ class InvocationContext:
     abort_signal: asyncio.Event | None = None
     """Set by whoever wants the run stopped; what runs long may look at it."""
     shared: Shared = field(default_factory=Shared)
+    live_request_queue: LiveRequestQueue | None = None
+    """What the user says in a live conversation. None: this is none."""
+    live_session_resumption_handle: str | None = None
+    """With this the live conversation goes on after its connection is lost."""
+    streams: Streams | None = None
+    """The tools of a live conversation that go on after their call was answered."""
 
     @property
     def end_invocation(self) -> bool:

@@ -95,9 +95,14 @@ async def commit(ctx: InvocationContext, event: Event, hooks: Sequence[Hook] = (
     if hooks:
         event = await _as_plugins_say(ctx, hooks, event)
     _stamp(ctx, event)
-    if not event.partial:
+    if not event.partial and not (ctx.live_request_queue and _passes_by(event)):
         await ctx.session_service.append_event(ctx.session, event)
     return event
+
+
+def _passes_by(event: Event) -> bool:
+    """True for the sound of a live conversation, which no session could hold."""
+    return any(part.inline_data for part in event.parts)
 
 
 async def _as_plugins_say(ctx: InvocationContext, hooks: Sequence[Hook], event: Event) -> Event:

@@ -2,12 +2,13 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from adk_nb import types
+from adk_nb.errors import InputError
 from adk_nb.events.event import as_content
 
 
@@ -62,9 +63,12 @@ class LiveRequestQueue:
         """Send words; the model answers at once. `partial`: it waits for more of them.
 
         Raises:
-            InputError: It is no content.
+            InputError: It is no content, or calls a function.
         """
-        self.send(LiveRequest(content=as_content(content), partial=partial))
+        said = as_content(content)
+        if any(part.function_call for part in said.parts or ()):
+            raise InputError("a user's message cannot call functions; only a model's answer does")
+        self.send(LiveRequest(content=said, partial=partial))
 
     def send_realtime(self, blob: types.Blob) -> None:
         """Send a piece of sound or a picture; the model answers when it has heard the user stop."""
@@ -97,6 +101,18 @@ class LiveRequestQueue:
         if loop is None or loop.is_closed() or loop is _running_loop():
             return put
         return lambda request: loop.call_soon_threadsafe(put, request)
+
+
+class Streams(Protocol):
+    """What a tool needs of a live conversation in which it goes on after its call was answered."""
+
+    def listen(self) -> LiveRequestQueue:
+        """All that the user sends from now on, for as long as the queue is held."""
+        ...
+
+    def start(self, tool: str, call_id: str, results: AsyncGenerator[Any, None], /) -> dict[str, Any]:
+        """Tell the model each result as it comes. Returns what the call is answered with for now."""
+        ...
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

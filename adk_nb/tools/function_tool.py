@@ -14,6 +14,7 @@ from adk_nb import sync, types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.schema import context_parameter, signature_of
 from adk_nb.tools.tool_result import LAZY, adrained, drained
@@ -31,7 +32,9 @@ class FunctionTool(BaseTool):
     """Wraps a function: its signature is the schema, its docstring the description.
 
     Args:
-        func: Sync or async. A parameter named `tool_context`, or annotated so, is handed the call's Context.
+        func: Sync or async. A parameter named `tool_context`, or annotated so, is handed the call's Context. In a live
+            conversation an async generator goes on after its call was answered, and the model is told each thing it
+            yields as it comes; a parameter annotated as LiveRequestQueue is handed what the user sends meanwhile.
         require_confirmation: Ask a human before it runs; True, or a callable that is given the arguments.
         thread: Run a sync function on a worker thread even where it would run in the caller's.
 
@@ -82,6 +85,7 @@ class FunctionTool(BaseTool):
             return None  # wrong arguments go back to the model; nothing will run
         if callable(asks):
             given.pop(self._context_name or "", None)
+            given.pop(self.signature.stream_parameter or "", None)
             if context := context_parameter(asks):
                 given[context] = tool_context
             asks = asks(**_named(asks, given))
@@ -97,7 +101,10 @@ class FunctionTool(BaseTool):
             return await self.func(*positional, **given)
         answer = await sync.blocking(functools.partial(self._called, *positional, **given), thread=self.thread)
         if type(answer) is AsyncGeneratorType:
-            return await adrained(cast(Any, answer))
+            results, streams = cast(Any, answer), tool_context.get_invocation_context().streams
+            if streams:
+                return streams.start(self.name, tool_context.function_call_id or "", results)
+            return await adrained(results)
         return await answer if _can_be_awaited(answer) else answer
 
     def _called(self, /, *positional: Any, **given: Any) -> Any:
@@ -124,6 +131,8 @@ class FunctionTool(BaseTool):
                 given.pop(bound, None)  # what a partial has filled in is not the model's
         if self._context_name:
             given[self._context_name] = tool_context
+        if self.signature.stream_parameter:
+            given[self.signature.stream_parameter] = _heard(tool_context)
         return given
 
     def _checked(self, args: dict[str, Any]) -> BaseModel | str:
@@ -142,6 +151,15 @@ class FunctionTool(BaseTool):
             return arguments.model_validate({key: _unpacked(one) if key in wrong else one for key, one in args.items()})
         except ValidationError:
             return _told(self.name, first)
+
+
+def _heard(tool_context: ToolContext) -> LiveRequestQueue:
+    """What the user says from now on; outside a live conversation, nothing."""
+    if streams := tool_context.get_invocation_context().streams:
+        return streams.listen()
+    nothing = LiveRequestQueue()
+    nothing.close()
+    return nothing
 
 
 @overload

@@ -21,6 +21,7 @@ from pydantic_core import PydanticSerializationError, PydanticUndefined
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import Context
+from adk_nb.runtime.live_request_queue import LiveRequestQueue
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ _FIELD_PREFIX = "p_"
 _NO_SCHEMA = (PydanticSchemaGenerationError, PydanticUserError, TypeError, AttributeError)
 _Field = tuple[Any, Any, FieldInfo]
 _CONTEXT_BY_NAME = re.compile(r"\b(Tool|Callback)?Context\b")
+_STREAM_BY_NAME = re.compile(r"\bLiveRequestQueue\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,8 @@ class Signature:
     """One field a parameter; field `p_x` with alias `x`, so that no parameter name clashes with pydantic's own."""
     context_parameter: str | None
     """The parameter that takes the tool's Context."""
+    stream_parameter: str | None
+    """The parameter that takes what the user says meanwhile, in a live conversation."""
     takes_any: bool
     """It has `**kwargs`."""
     untyped: list[str]
@@ -92,7 +96,7 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
     hints = _hints(func)
     told = _parameter_docs(func)
     fields: dict[str, _Field] = {}
-    context, untyped, faults = None, list[str](), dict[str, str]()
+    context, stream, untyped, faults = None, None, list[str](), dict[str, str]()
     for parameter in parameters:
         hint = hints.get(parameter.name, parameter.annotation)
         if parameter.kind is parameter.VAR_POSITIONAL:
@@ -101,6 +105,9 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
             continue
         if _is_context(parameter.name, hint):
             context = parameter.name
+            continue
+        if _is_a(hint, LiveRequestQueue, _STREAM_BY_NAME):
+            stream = parameter.name
             continue
         if hint is parameter.empty or isinstance(hint, str):
             untyped.append(parameter.name)
@@ -112,6 +119,7 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
         name=name,
         arguments=model,
         context_parameter=context,
+        stream_parameter=stream,
         takes_any=any(one.kind is one.VAR_KEYWORD for one in parameters),
         untyped=untyped,
         faults=faults,
@@ -251,15 +259,18 @@ def _resolved(target: Any, key: str, hint: Any) -> Any:
 
 
 def _is_context(name: str, hint: Any) -> bool:
-    if name == "tool_context":
-        return True
+    return name == "tool_context" or _is_a(hint, Context, _CONTEXT_BY_NAME)
+
+
+def _is_a(hint: Any, kind: type, by_name: re.Pattern[str]) -> bool:
+    """True if `hint` is `kind`, or may be; `by_name` tells where it is still text."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     if get_origin(hint) in (typing.Union, pytypes.UnionType):
-        return any(_is_context("", one) for one in get_args(hint))
+        return any(_is_a(one, kind, by_name) for one in get_args(hint))
     if isinstance(hint, str):
-        return bool(_CONTEXT_BY_NAME.search(hint))
-    return isinstance(hint, type) and issubclass(hint, Context)
+        return bool(by_name.search(hint))
+    return isinstance(hint, type) and issubclass(hint, kind)
 
 
 def _parameter_docs(func: Callable[..., Any]) -> dict[str, str]:
