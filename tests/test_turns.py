@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adk_nb import sync, types
@@ -186,7 +186,6 @@ TURNS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(TURNS)
 def test_a_turn_finds_what_the_store_has_whatever_happened_before(
     turns: list[tuple[str, bool, list[str], str]],

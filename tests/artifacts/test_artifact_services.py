@@ -358,7 +358,7 @@ def test_versions_saved_side_by_side_are_all_there(service: BaseArtifactService)
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(filename=st.text(min_size=1, max_size=12))
 def test_any_name_is_kept_apart_from_others_or_refused_with_a_reason(service: BaseArtifactService, filename: str):
     async def there_and_back() -> tuple[list[str], types.Part | None]:

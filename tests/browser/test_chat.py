@@ -71,6 +71,7 @@ payer = Agent(name="payer", model=model, tools=[refund])
 """
 
 
+@pytest.mark.browser_all
 @pytest.mark.parametrize("quickly", [True, False])
 def test_two_cards_are_answered_one_after_the_other(lab: Lab, quickly: bool):
     page = lab.open(lab.write("chat.ipynb", SETUP, TWICE, ASK, NOTES))
@@ -90,6 +91,7 @@ def test_two_cards_are_answered_one_after_the_other(lab: Lab, quickly: bool):
     assert notes(page, 3)[0] == [["A17", 250.0], ["B2", 10.0]]
 
 
+@pytest.mark.browser_all
 def test_the_tool_gets_the_arguments_as_edited(lab: Lab):
     page = paying(lab, NOTES)
     page.button("Edit…").click()
@@ -104,6 +106,7 @@ def test_the_tool_gets_the_arguments_as_edited(lab: Lab):
     assert told["result"] == "paid 100.0 for A17"
 
 
+@pytest.mark.browser_all
 def test_the_model_is_told_why_its_call_was_rejected(lab: Lab):
     page = paying(lab, NOTES)
 
@@ -117,6 +120,7 @@ def test_the_model_is_told_why_its_call_was_rejected(lab: Lab):
     assert "too much" in told["error"]
 
 
+@pytest.mark.browser_all
 def test_an_answer_in_another_cell_closes_the_card_and_a_click_after_it_does_nothing(lab: Lab):
     slowly = PAYING.replace('"refund", order="A17", amount=250.0', '"refund_slowly", order="A17"')
     page = paying(
@@ -148,6 +152,7 @@ def test_stop_ends_a_streaming_answer_and_the_reply_says_so(lab: Lab):
     assert notes(page, 3) == "cancelled"
 
 
+@pytest.mark.browser_all
 def test_ten_thousand_tokens_of_an_answer_arrive_whole_in_at_most_fifty_messages(lab: Lab):
     talker = (
         "words = [f'word{number} ' for number in range(10_000)]\n"
@@ -167,6 +172,7 @@ def test_ten_thousand_tokens_of_an_answer_arrive_whole_in_at_most_fifty_messages
     assert 3 < notes(page, 4) <= 50
 
 
+@pytest.mark.browser_all
 def test_agents_share_a_session_and_one_waits_for_the_others_approval(lab: Lab):
     other = "other = Agent(name='other', model=ScriptedLlm('I am the other.'))"
     page = paying(lab, other, "%chat other And you?", "%chat other And you?", "%trace", NOTES)

@@ -6,6 +6,7 @@ from lab import Lab
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.browser_all
 def test_cells_run_in_a_real_lab_and_their_output_is_seen_and_saved(lab: Lab):
     page = lab.open(lab.write("demo.ipynb", "print('hello')", "6 * 7"))
 
@@ -16,6 +17,7 @@ def test_cells_run_in_a_real_lab_and_their_output_is_seen_and_saved(lab: Lab):
     assert page.saved().cells[1].outputs[0].data["text/plain"] == "42"
 
 
+@pytest.mark.browser_all
 def test_a_cell_that_raises_fails_the_run_with_its_traceback(lab: Lab):
     page = lab.open(lab.write("demo.ipynb", "1 / 0"))
 

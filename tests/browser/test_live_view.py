@@ -12,6 +12,7 @@ from selenium.webdriver import ActionChains, Keys
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.browser_all
 def test_rows_are_there_before_the_cell_ends(lab: Lab):
     cell = (
         "view.push({'op': 'status', 'status': 'running', 'text': ''})\n"
@@ -56,6 +57,7 @@ def test_ten_thousand_tokens_arrive_whole_in_at_most_fifty_messages(lab: Lab):
     assert 3 < int(page.text(1)) <= 50
 
 
+@pytest.mark.browser_all
 def test_only_the_last_thousand_rows_stay_on_the_page(lab: Lab):
     cell = (
         "for i in range(1500): view.push({'op': 'append', 'row': {'id': str(i), 'author': 'a', 'text': f'row {i}'}})\n"
@@ -70,6 +72,7 @@ def test_only_the_last_thousand_rows_stay_on_the_page(lab: Lab):
     assert (len(rows), rows[0], rows[-1]) == (1000, ("a", "row 500"), ("a", "row 1499"))
 
 
+@pytest.mark.browser_all
 def test_a_click_on_approve_arrives_once_even_when_doubled(lab: Lab):
     page = shown(lab, *story())
 
@@ -81,6 +84,7 @@ def test_a_click_on_approve_arrives_once_even_when_doubled(lab: Lab):
     assert answers(page) == [{"kind": "answer", "id": "c1", "decision": "approve", "args": None, "reason": None}]
 
 
+@pytest.mark.browser_all
 def test_an_answer_in_one_view_closes_the_card_in_every_view(lab: Lab):
     page = lab.open(lab.write("view.ipynb", SETUP, "view", ops(*story()), "print(json.dumps(answers))"))
     page.run_all()
@@ -121,6 +125,7 @@ def test_edited_arguments_are_checked_shown_as_a_difference_and_sent(lab: Lab):
     assert answers(page) == [{"kind": "answer", "id": "c1", "decision": "approve", "args": edited, "reason": None}]
 
 
+@pytest.mark.browser_all
 def test_enter_on_the_focused_button_approves(lab: Lab):
     page = shown(lab, *story())
     page.js("document.querySelector('.adknb-go').focus()")
@@ -131,6 +136,7 @@ def test_enter_on_the_focused_button_approves(lab: Lab):
     assert len(answers(page)) == 1
 
 
+@pytest.mark.browser_all
 def test_an_answer_that_does_not_fit_can_be_given_again(lab: Lab):
     again = {"op": "card", "card": {"id": "c1", "state": "asked", "note": "amount: at most 200"}}
     page = lab.open(lab.write("view.ipynb", SETUP, ops(*story()), ops(again)))
@@ -146,6 +152,7 @@ def test_an_answer_that_does_not_fit_can_be_given_again(lab: Lab):
     page.wait(".adknb-card", "rejected")
 
 
+@pytest.mark.browser_all
 def test_a_reason_goes_with_a_rejection(lab: Lab):
     page = shown(lab, *story())
 
@@ -157,6 +164,7 @@ def test_a_reason_goes_with_a_rejection(lab: Lab):
     assert answers(page) == [{"kind": "answer", "id": "c1", "decision": "reject", "args": None, "reason": "too much"}]
 
 
+@pytest.mark.browser_all
 def test_a_click_reaches_python_while_the_cell_blocks(lab: Lab):
     cell = (
         f"view.push({{'op': 'card', 'card': {CARD!r}}})\n"
@@ -178,6 +186,7 @@ def test_a_click_reaches_python_while_the_cell_blocks(lab: Lab):
     assert page.text(1) == "['answer', 'stop']"
 
 
+@pytest.mark.browser_all
 def test_a_card_whose_kernel_is_gone_says_so_instead_of_doing_nothing(lab: Lab):
     page = shown(lab, *story())
     page.wait(".adknb-card")
@@ -190,6 +199,7 @@ def test_a_card_whose_kernel_is_gone_says_so_instead_of_doing_nothing(lab: Lab):
     page.until(lambda: not [each for each in page.all(".adknb-button") if each.text == "Approve"], "no button")
 
 
+@pytest.mark.browser_all
 def test_a_reloaded_page_shows_the_snapshot_and_still_answers(lab: Lab):
     page = shown(lab, *story())
     page.wait(".adknb-card")
@@ -204,6 +214,7 @@ def test_a_reloaded_page_shows_the_snapshot_and_still_answers(lab: Lab):
     assert len(answers(page)) == 1
 
 
+@pytest.mark.browser_all
 def test_a_page_that_missed_a_batch_asks_for_the_whole(lab: Lab):
     cell = (
         "real = view.comm.publish_msg\n"
@@ -260,6 +271,7 @@ def hostile_ops() -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.browser_all
 def test_hostile_words_stay_words_everywhere(lab: Lab):
     page = shown(lab, *hostile_ops())
     page.wait(".adknb-card")
@@ -284,6 +296,7 @@ def test_hostile_words_stay_words_everywhere(lab: Lab):
     assert page.js("return document.querySelector('.adknb-notice').textContent") == HOSTILE
 
 
+@pytest.mark.browser_all
 def test_the_keyboard_walks_the_rows_and_opens_one(lab: Lab):
     page = shown(lab, *story())
     page.click(".adknb-row[data-id='r4'] .adknb-author")
@@ -301,6 +314,7 @@ def test_the_keyboard_walks_the_rows_and_opens_one(lab: Lab):
     assert page.js("return document.activeElement.closest('.adknb-root') === null")
 
 
+@pytest.mark.browser_all
 def test_the_tail_is_followed_only_by_a_reader_who_is_there(lab: Lab):
     many = [{"op": "append", "row": {"id": str(i), "author": "a", "text": f"row {i}"}} for i in range(60)]
     page = shown(lab, *many)
@@ -319,7 +333,9 @@ def test_the_tail_is_followed_only_by_a_reader_who_is_there(lab: Lab):
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 
 
-@pytest.mark.parametrize(("theme", "width"), [("Light", 1000), ("Dark", 1000), ("Light", 500)])
+@pytest.mark.parametrize(
+    ("theme", "width"), [("Light", 1000), ("Dark", 1000), pytest.param("Light", 500, marks=pytest.mark.browser_all)]
+)
 def test_the_view_is_readable(lab: Lab, theme: str, width: int):
     page = lab.open(lab.write("view.ipynb", SETUP, ops(*story())))
     page.theme(f"JupyterLab {theme}")

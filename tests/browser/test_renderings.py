@@ -35,6 +35,7 @@ return {
 """
 
 
+@pytest.mark.browser_all
 def test_hostile_text_neither_runs_nor_becomes_mathematics_in_a_real_lab(lab: Lab):
     forms = [{"text/html": to_html(payload)} for payload in PAYLOADS]
     forms += [{"text/markdown": markdown_safe(payload)} for payload in PAYLOADS]

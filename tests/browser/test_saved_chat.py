@@ -43,6 +43,7 @@ def test_replies_are_read_after_a_reload_without_their_kernel(lab: Lab):
     ]
 
 
+@pytest.mark.browser_all
 def test_a_card_still_works_after_a_reload(lab: Lab):
     page = lab.open(lab.write("chat.ipynb", SETUP, PAYING, ASK, NOTES))
     run(page, 0, 1, 2)

@@ -29,6 +29,7 @@ def run_up_to(page: Page, last: int) -> None:
             page.run_cell(index)
 
 
+@pytest.mark.browser_all
 def test_three_rows_are_there_before_the_cell_ends(lab: Lab):
     page = opened(lab)
     asking = index_of(page, "%chat stargazer How long")

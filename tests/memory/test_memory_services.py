@@ -345,7 +345,7 @@ def test_threads_that_write_side_by_side_lose_nothing(service: BaseMemoryService
 WORDS = st.text(alphabet=st.sampled_from("ab_1 éÉe\u0301猫犬İ\u0131ß-'\"*\x00\ud800"), max_size=12)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(WORDS, max_size=6), query=WORDS)
 def test_a_search_finds_what_has_a_word_of_the_query(service: BaseMemoryService, texts: list[str], query: str):
     async def ask() -> list[str]:

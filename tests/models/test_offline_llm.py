@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adk_nb import types
@@ -594,7 +594,6 @@ PIECES = ["weather", "in", "Oslo", "and", ",", "refund", "order", "7", "$", "5",
 PIECES += ["top", "by", "area", "convert", "km", "to", "mean", "of", "not", "city", "day"]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(st.text(max_size=12), st.sampled_from(PIECES)), max_size=14).map(" ".join))
 def test_any_message_is_answered_and_calls_only_what_is_offered_with_what_it_requires(message: str):
     needed = {"get_weather": {"city"}, "convert": {"amount", "from_unit", "to_unit"}, "lookup": {"country", "year"}}

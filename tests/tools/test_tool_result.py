@@ -562,9 +562,7 @@ VALUES = st.recursive(
 )
 
 
-@hypothesis.settings(
-    max_examples=300, deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
+@hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.too_slow])
 @hypothesis.given(VALUES)
 def test_any_value_becomes_json_that_reads_back_equal(value: Any):
     response = as_response(value, "t")
