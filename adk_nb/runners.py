@@ -78,6 +78,7 @@ class Runner:
         self.auto_create_session = auto_create_session
         self._run_config = RunConfig()
         """Of the runs that bring none: made once, since it reads the environment."""
+        self._compaction = app.compaction() if app else None
         self._sessions = OpenSessions(self.app_name, session_service)
         self._active: dict[str, Stop] = {}
         """Invocation id -> what stops it."""
@@ -186,6 +187,8 @@ class Runner:
                 artifact_service=self.artifact_service,
                 memory_service=self.memory_service,
                 plugins=self.plugin_manager,
+                compaction=self._compaction,
+                context_cache_config=self.app.context_cache_config if self.app else None,
                 run_config=run_config,
                 invocation_id=invocation_id,
                 abort_signal=abort_signal,
@@ -196,6 +199,8 @@ class Runner:
                 async for event in events:
                     if event is not first or yield_user_message:
                         yield event
+            if self._compaction and not shared.stop.why:
+                await self._compaction.after_run(ctx)
             self._sessions.put_back(session)  # not after an error: what it left half done is not kept
         finally:
             del self._active[invocation_id]
