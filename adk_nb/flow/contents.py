@@ -45,7 +45,7 @@ def contents_for(
     if view is None or view.seen > len(session.events):
         view = views[key] = _View(agent, branch, scope, this_turn, thoughts)
     view.look(session)
-    return view.contents()
+    return view.said.contents()
 
 
 class _View:
@@ -63,7 +63,7 @@ class _View:
         self._begin()
 
     def _begin(self) -> None:
-        self._said = Pairing()
+        self.said = Pairing()
         self._elsewhere: set[str] = set()
         """Ids of calls that other agents made."""
         self._speaking: tuple[str, str] | None = None
@@ -86,9 +86,6 @@ class _View:
                 self._turn(events, at)
             self._take(events[at])
 
-    def contents(self) -> list[types.Content]:
-        return self._said.contents()
-
     def _take(self, event: Event) -> None:
         content = self._visible(event)
         if content is None:
@@ -109,8 +106,9 @@ class _View:
         parts = content.parts or []
         if event.author == "user" or event.long_running_tool_ids:
             parts = _without_requests(event, parts)
-        if self._is_another(event.author):
-            return narrated(event.author, parts, thoughts=self._thoughts) if event.author != _FRAMEWORK else None
+        author = event.author
+        if author != self._agent and author != "user":
+            return narrated(author, parts, thoughts=self._thoughts) if author != _FRAMEWORK else None
         for part in parts:
             if (part.text and not part.thought) or says_something(part):
                 return content if parts is content.parts else types.Content(role=content.role, parts=parts)
@@ -127,46 +125,41 @@ class _View:
         return any(name and name != self._agent and self._is_call(key) for name, _, key in steps)
 
     def _is_call(self, key: str) -> bool:
-        return key in self._elsewhere or self._said.knows(key)
-
-    def _is_another(self, author: str) -> bool:
-        return author != self._agent and author != "user"
+        return key in self._elsewhere or self.said.knows(key)
 
     def _add(self, event: Event, content: types.Content) -> None:
-        if self._is_another(event.author):
+        if event.author != self._agent and event.author != "user":
             self._elsewhere.update(call.id or "" for call in event.get_function_calls())
-            self._said.say(content)
+            self.said.say(content)
             return
         for part in content.parts or ():
             if part.function_response:
                 if self._standing:
                     self._recall(self._standing, event)
-                self._answer(event.author, content)
+                self.said.answer(self._own_answers(event.author, content) if self._elsewhere else content)
                 return
         if self._elsewhere:
             self._elsewhere.difference_update(call.id or "" for call in event.get_function_calls())
-        self._said.say(content, event.long_running_tool_ids)
+        self.said.say(content, event.long_running_tool_ids)
 
     def _recall(self, standing: Standing, event: Event) -> None:
         """Say the calls again that `event` answers and a summary covers, with what their fellows were answered."""
         for response in event.get_function_responses():
             key = response.id or ""
-            calls = None if self._said.knows(key) else standing.call(key)
+            calls = None if self.said.knows(key) else standing.call(key)
             if calls and calls.content and calls.author == self._agent:
-                self._said.say(calls.content, calls.long_running_tool_ids)
+                self.said.say(calls.content, calls.long_running_tool_ids)
                 if beside := standing.responses_beside(key, calls):
-                    self._said.answer(types.Content(role="user", parts=beside))
+                    self.said.answer(types.Content(role="user", parts=beside))
 
-    def _answer(self, author: str, content: types.Content) -> None:
-        """An answer to the agent's own call stands behind it; one to another's is told."""
-        if self._elsewhere:
-            parts = content.parts or []
-            others = [one for one in parts if one.function_response and one.function_response.id in self._elsewhere]
-            if others and (told := narrated(author, others)):
-                self._said.say(told)
-                content = types.Content(role=content.role, parts=[one for one in parts if one not in others])
-        if content.parts:
-            self._said.answer(content)
+    def _own_answers(self, author: str, content: types.Content) -> types.Content:
+        """What of `content` answers the agent's own calls; answers to others' calls are told."""
+        parts = content.parts or []
+        others = [one for one in parts if one.function_response and one.function_response.id in self._elsewhere]
+        if others and (told := narrated(author, others)):
+            self.said.say(told)
+            content = types.Content(role=content.role, parts=[one for one in parts if one not in others])
+        return content
 
     def _hear(self, event: Event, content: types.Content) -> None:
         """What is heard comes in pieces: those of one speaker are one content."""
@@ -174,12 +167,12 @@ class _View:
         self._spoken = (self._spoken if goes_on else "") + "".join(part.text or "" for part in content.parts or ())
         self._speaking = (event.author, content.role or "")
         whole = [types.Part(text=self._spoken)]
-        told = narrated(event.author, whole) if self._is_another(event.author) else None
+        told = None if event.author in ("user", self._agent) else narrated(event.author, whole)
         told = told or types.Content(role=content.role, parts=whole)
         if goes_on:
-            self._said.say_instead(told)
+            self.said.say_instead(told)
         else:
-            self._said.say(told)
+            self.said.say(told)
 
     def _turn(self, events: list[Event], at: int) -> None:
         """Begin anew where `events[at]` begins a turn; go back for the call that it answers, if that is gone."""
@@ -187,7 +180,7 @@ class _View:
         if self._begins_turn(event):
             self._begin()
         elif event.author in ("user", self._agent):
-            keys = {one.id for one in event.get_function_responses() if one.id and not self._said.knows(one.id)}
+            keys = {one.id for one in event.get_function_responses() if one.id and not self.said.knows(one.id)}
             if keys:
                 self._reach_back(surviving(events[:at]), keys)
 
@@ -196,7 +189,9 @@ class _View:
 
         Source: google-adk 2.13, `include_contents='none'`.
         """
-        if event.author == self._agent or self._goes_on(event) or self._visible(event) is None:
+        if event.author == self._agent or event.actions.compaction or self._goes_on(event):
+            return False
+        if self._visible(event) is None:
             return False
         if event.author == "user":
             return not event.get_function_responses()

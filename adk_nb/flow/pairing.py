@@ -64,7 +64,7 @@ class Pairing:
         self._contents[-1] = content
 
     def answer(self, content: types.Content) -> None:
-        """Add answers. Those to calls that are not here are dropped."""
+        """Add the answers in `content`, if any. Those to calls that are not here are dropped."""
         last = len(self._contents) - 1
         parts = content.parts or []
         keys = [one.id or _nameless(one) for part in parts if (one := part.function_response)]
@@ -72,6 +72,8 @@ class Pairing:
             if self._open.get(key) != last or (len(keys) > 1 and _twice(keys)):
                 self._answer_late(parts)
                 return
+        if not keys:
+            return
         for key in keys:
             self._answers[key] = last + 1
             self._open.pop(key, None)
