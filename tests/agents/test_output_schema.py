@@ -49,6 +49,15 @@ def text(response: str, **fields: Any) -> LlmResponse:
     return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=response)]), **fields)
 
 
+def says(answer: Any) -> Any:
+    """A callback that answers."""
+
+    def callback(**_: Any) -> Any:
+        return answer
+
+    return callback
+
+
 def test_the_request_asks_for_json_of_the_schema():
     agent = capital('{"ans": "x"}')
     Talk(agent).say()
@@ -133,7 +142,7 @@ def test_the_next_turn_after_a_mismatch_is_a_normal_one():
 
 
 def test_after_agent_callbacks_run_after_a_mismatch():
-    events = Talk(capital("not json", after_agent_callback=lambda callback_context: "after")).say()
+    events = Talk(capital("not json", after_agent_callback=says("after"))).say()
 
     assert [event.error_code or event.text for event in events] == ["not json", "OUTPUT_SCHEMA_MISMATCH", "after"]
 
@@ -213,9 +222,9 @@ def test_a_stream_leaves_its_value_on_the_whole_answer_only():
 
 
 def test_callbacks_that_answer_are_read_with_the_schema_too():
-    before_agent = Talk(capital(before_agent_callback=lambda callback_context: '{"ans": "b"}'))
-    before_model = Talk(capital(before_model_callback=lambda callback_context, llm_request: text('{"ans": "m"}')))
-    after_model = Talk(capital("x", after_model_callback=lambda callback_context, llm_response: text('{"ans": "a"}')))
+    before_agent = Talk(capital(before_agent_callback=says('{"ans": "b"}')))
+    before_model = Talk(capital(before_model_callback=says(text('{"ans": "m"}'))))
+    after_model = Talk(capital("x", after_model_callback=says(text('{"ans": "a"}'))))
 
     assert [talk.say()[-1].output for talk in (before_agent, before_model, after_model)] == [
         {"ans": "b"},
@@ -227,7 +236,7 @@ def test_callbacks_that_answer_are_read_with_the_schema_too():
 
 @pytest.mark.parametrize("way", ["event", "retry"])
 def test_a_guardrails_words_that_do_not_fit_are_told_after_them(way: Any):
-    fields: dict[str, Any] = {"before_agent_callback": lambda callback_context: "not json"}
+    fields: dict[str, Any] = {"before_agent_callback": says("not json")}
     talk = Talk(capital(on_output_error=way, **fields))
 
     mismatch(talk.say())
@@ -235,7 +244,7 @@ def test_a_guardrails_words_that_do_not_fit_are_told_after_them(way: Any):
 
 
 def test_a_guardrails_words_that_do_not_fit_may_be_raised():
-    fields: dict[str, Any] = {"before_agent_callback": lambda callback_context: "no"}
+    fields: dict[str, Any] = {"before_agent_callback": says("no")}
     talk = Talk(capital(on_output_error="raise", **fields))
 
     assert [event.error_code for event in talk.say()] == [None, "ValidationError"]
