@@ -8,9 +8,8 @@ import socket
 from types import SimpleNamespace
 from typing import Any
 
-import hypothesis  # noqa: F401  # its plugin imports it at the end, which fails once what is there is frozen
 import pytest
-from hypothesis import settings
+from hypothesis import settings  # early: as it is imported, it asks who refers to trio's numbers; no answer once frozen
 
 from adk_nb import clock
 

@@ -323,7 +323,7 @@ def test_elsewhere_a_missing_type_is_one_warning(caplog: pytest.LogCaptureFixtur
     assert len(caplog.records) == 1 and "x, y" in caplog.text
 
 
-@pytest.mark.parametrize("hint", [threading.Lock, Callable[[int], int], type(LOCK), object()], ids=str)
+@pytest.mark.parametrize("hint", [threading.Lock, Callable[[int], int], type(LOCK), object()])
 def test_a_type_that_json_cannot_fill_is_refused_when_the_tool_is_made(hint: Any):
     def f(first: int, x: Any, last: str): ...
 
