@@ -22,7 +22,7 @@ from adk_nb.runtime.event_lines import lines_of
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, new_invocation_id
 from adk_nb.runtime.invoke import invoke
-from adk_nb.runtime.message import answering, check, with_files_kept
+from adk_nb.runtime.message import answering, check, check_fits, with_files_kept
 from adk_nb.runtime.open_sessions import OpenSessions
 from adk_nb.runtime.rewind import undoing
 from adk_nb.runtime.run_config import RunConfig
@@ -213,12 +213,14 @@ class Runner:
             check(message, ctx.session)
             ctx.user_content = message
             message = await _as_plugins_say(ctx, message)
-            if ctx.run_config.save_input_blobs_as_artifacts:
-                message, files = await with_files_kept(ctx, message)
         elif not isinstance(self.agent, LlmAgent):
             raise InputError(f"agent {self.agent.name!r} needs a message; only an agent with a model goes on without")
-        ctx.user_content = message
         ctx.agent = answering(self.agent, message, ctx.session)
+        if message and ctx.agent is self.agent:
+            check_fits(ctx.agent, message)
+        if message and ctx.run_config.save_input_blobs_as_artifacts:
+            message, files = await with_files_kept(ctx, message)
+        ctx.user_content = message
         actions = EventActions(state_delta=state_delta, artifact_delta=files)
         return Event(author="user", content=message, invocation_id=ctx.invocation_id, actions=actions)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from adk_nb import types
 from adk_nb.errors import ConfigurationError, closest
 from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.context import CallbackContext
@@ -90,6 +91,10 @@ class BaseAgent(BaseModel):
         raise NotImplementedError(
             f"{type(self).__name__} holds no live conversations; run it with run_async, or override _run_live_impl"
         )
+
+    def unfit(self, message: types.Content, /) -> str | None:
+        """What is wrong with a message to this agent, in words. None: nothing, it takes what comes."""
+        return None
 
     def _settled(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
         """What a callback said in the agent's place, and what follows from it."""

@@ -96,8 +96,7 @@ class LlmAgent(BaseAgent):
     on_tool_error_callback: Hooks = None
     """`(tool, args, tool_context, error) -> dict | None`: a dict is the result."""
 
-    _input: Shape | None = PrivateAttr(default=None)
-    _output: Shape | None = PrivateAttr(default=None)
+    _shapes: dict[str, tuple[Any, Shape]] = PrivateAttr(default_factory=dict[str, tuple[Any, Shape]])
     _canonical: tuple[list[Any], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], list[BaseTool]()))
     _model: tuple[str, BaseLlm] | None = PrivateAttr(default=None)
 
@@ -105,8 +104,8 @@ class LlmAgent(BaseAgent):
         super().model_post_init(context)
         self._check_settings()
         self._check_static()
-        self._input = self._shape("input_schema")
-        self._output = self._shape("output_schema")
+        self._shape("input_schema")
+        self._shape("output_schema")
         self.tools_now()
 
     def __repr__(self) -> str:
@@ -117,7 +116,7 @@ class LlmAgent(BaseAgent):
     @property
     def output(self) -> Shape | None:
         """What its final answer is read with, where it has an `output_schema`."""
-        return self._output
+        return None if self.output_schema is None else self._shape("output_schema")
 
     @property
     def canonical_model(self) -> BaseLlm:
@@ -162,11 +161,12 @@ class LlmAgent(BaseAgent):
         return await self._provided("global_instruction", self.global_instruction, ctx), True
 
     def unfit(self, message: types.Content, /) -> str | None:
-        """What is wrong with a message to this agent, by its `input_schema`, in words. None: nothing."""
-        if not self._input or any(part.function_response for part in message.parts or []):
+        parts = message.parts or []
+        shape = self._shape("input_schema")
+        if not shape or any(part.function_response for part in parts):
             return None
         try:
-            self._input.read("".join(part.text or "" for part in message.parts or []))
+            shape.read("".join(part.text for part in parts if part.text and not part.thought))
             return None
         except ValidationError as error:
             return in_words(error)
@@ -186,10 +186,16 @@ class LlmAgent(BaseAgent):
         return made
 
     def _shape(self, field: str) -> Shape | None:
-        try:
-            return None if (schema := getattr(self, field)) is None else Shape(schema)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"agent {self.name!r}: {field}: {error}") from error
+        """The schema of a field, read once, and again when the field has changed."""
+        schema = getattr(self, field)
+        if schema is None:
+            return None
+        if field not in self._shapes or self._shapes[field][0] is not schema:
+            try:
+                self._shapes[field] = (schema, Shape(schema))
+            except ConfigurationError as error:
+                raise ConfigurationError(f"agent {self.name!r}: {field}: {error}") from error
+        return self._shapes[field][1]
 
     async def _provided(self, field: str, provider: InstructionProvider, ctx: ReadonlyContext) -> str:
         text = provider(ctx)

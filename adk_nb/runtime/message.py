@@ -34,6 +34,18 @@ def check(message: types.Content, session: Session) -> None:
     _check_calls(answers, events, session.id)
 
 
+def check_fits(agent: Runs, message: types.Content) -> None:
+    """Refuse a message that is not what `agent` takes.
+
+    Raises:
+        InputError: It does not fit; the error names the fields.
+    """
+    if wrong := agent.unfit(message):
+        raise InputError(
+            f"the message does not fit the input_schema of agent {agent.name!r}: {wrong}; send JSON that fits"
+        )
+
+
 def _check_calls(answers: Iterable[types.FunctionResponse], events: Iterable[Event], session_id: str) -> None:
     runs = {call.id: event.invocation_id for event in events for call in event.get_function_calls()}
     asked: dict[str, str | None] = {}
