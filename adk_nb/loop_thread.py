@@ -97,9 +97,10 @@ class Call(Generic[T]):
 
 
 class Workers:
-    """Up to 32 threads for blocking calls. Daemons: one that still sleeps does not hold up the end of the process."""
+    """Some threads for blocking calls. Daemons: one that still sleeps does not hold up the end of the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._calls: queue.SimpleQueue[Call[Any]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._unfinished = 0
@@ -110,7 +111,7 @@ class Workers:
         with self._lock:
             self._calls.put(call)
             self._unfinished += 1
-            if self._threads < min(self._unfinished, MAX_WORKERS):
+            if self._threads < min(self._unfinished, self._most):
                 self._threads += 1
                 threading.Thread(target=self._work, name=f"adk-nb-worker-{self._threads}", daemon=True).start()
 
@@ -131,7 +132,8 @@ class _Process:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.workers = Workers()
+        self.workers: dict[int, Workers] = {}
+        """By how many threads they have at most."""
         self.loop_thread: LoopThread | None = None
 
 
@@ -151,9 +153,9 @@ def on_a_loop_thread() -> bool:
     return isinstance(threading.current_thread(), LoopThread)
 
 
-def workers() -> Workers:
-    """The process's worker threads."""
-    return _process.workers
+def workers(most: int = MAX_WORKERS, /) -> Workers:
+    """The process's worker threads, those of all who ask for `most` of them."""
+    return _process.workers.get(most) or _process.workers.setdefault(most, Workers(most))
 
 
 def _after_fork() -> None:

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
-from adk_nb.loop_thread import Call, loop_thread, on_a_loop_thread, workers
+from adk_nb.loop_thread import MAX_WORKERS, Call, loop_thread, on_a_loop_thread, workers
 from adk_nb.sync_work import (
     GRACE_SECONDS,
     Work,
@@ -123,12 +123,13 @@ def start(coro: Coroutine[Any, Any, T], *, home: asyncio.AbstractEventLoop | Non
     return Started(work)
 
 
-async def blocking(fn: Callable[[], T], *, thread: bool = False) -> T:
+async def blocking(fn: Callable[[], T], *, thread: bool = False, threads: int | None = None) -> T:
     """Run `fn` where the current run's blocking calls belong, and return its result. Never on this loop's thread.
 
     Args:
         fn: It sees this task's context variables, and changes its own copy.
         thread: Run it in a worker thread, beside others and out of Ctrl-C's reach.
+        threads: How many worker threads there are for it and for all that say the same number. None: 32.
 
     Cancelling this before `fn` has started drops it; in a worker, a started `fn` is left to end by itself.
     """
@@ -136,7 +137,7 @@ async def blocking(fn: Callable[[], T], *, thread: bool = False) -> T:
     context = copy_context()
     context.run(current_desk.set, None)  # the desk's thread is busy with `fn`: what `fn` awaits cannot wait for it
     call = Call(fn, context)
-    (desk or workers()).put(call)
+    (desk or workers(threads or MAX_WORKERS)).put(call)
     return await asyncio.wrap_future(call.outcome)
 
 

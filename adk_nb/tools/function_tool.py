@@ -99,7 +99,9 @@ class FunctionTool(BaseTool):
         positional = [given.pop(name) for name in self.signature.positional if name in given]
         if self._is_async:
             return await self.func(*positional, **given)
-        answer = await sync.blocking(functools.partial(self._called, *positional, **given), thread=self.thread)
+        pool = tool_context.run_config.tool_thread_pool_config
+        call = functools.partial(self._called, *positional, **given)
+        answer = await sync.blocking(call, thread=self.thread, threads=pool and pool.max_workers)
         if type(answer) is AsyncGeneratorType:
             results, streams = cast(Any, answer), tool_context.get_invocation_context().streams
             if streams:
