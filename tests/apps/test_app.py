@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from adk_nb import App, InMemoryRunner, LlmAgent, Runner, sync
+from adk_nb.agents import BaseAgent
+from adk_nb.apps import EventsCompactionConfig, LlmEventSummarizer
 from adk_nb.errors import ConfigurationError, PluginError
 from adk_nb.models import ScriptedLlm
 from adk_nb.plugins import BasePlugin
@@ -148,3 +150,45 @@ def test_a_plugin_that_does_not_close_in_time_is_named():
 
     with pytest.raises(PluginError, match=r"'slow': TimeoutError: 0\.01 s passed"):
         sync.run(runner.close())
+
+
+# --- what an app says of its conversations
+
+
+class Plain(BaseAgent):
+    """An agent without a model."""
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "says when to sum up; give compaction_interval and overlap_size, or token_threshold"),
+        ({"compaction_interval": 3}, "^'compaction_interval' and 'overlap_size' belong together; give both$"),
+        ({"overlap_size": 3}, "^'compaction_interval' and 'overlap_size' belong together"),
+        ({"token_threshold": 3}, "^'token_threshold' and 'event_retention_size' belong together"),
+        ({"compaction_interval": 0, "overlap_size": 0}, "'compaction_interval': Input should be greater than 0"),
+        ({"compaction_interval": 1, "overlap_size": -1}, "'overlap_size': Input should be greater than or equal to 0"),
+        ({"token_threshold": 0, "event_retention_size": 0}, "'token_threshold': Input should be greater than 0"),
+        ({"token_threshold": 1, "event_retention_size": -1}, "'event_retention_size': Input should be greater"),
+        ({"interval": 1}, "events_compaction_config: there is no field 'interval'"),
+    ],
+)
+def test_a_compaction_that_cannot_be_is_refused(given: dict[str, Any], said: str):
+    with pytest.raises(ConfigurationError, match=said):
+        EventsCompactionConfig(**given)
+
+
+def test_summaries_need_a_model_or_a_summariser():
+    config = EventsCompactionConfig(token_threshold=10, event_retention_size=1)
+
+    with pytest.raises(ConfigurationError, match=r"agent 'plain' has none; pass EventsCompactionConfig\(summarizer="):
+        App(name="a", root_agent=Plain(name="plain"), events_compaction_config=config)
+
+    config.summarizer = LlmEventSummarizer(ScriptedLlm())
+    assert App(name="a", root_agent=Plain(name="plain"), events_compaction_config=config)
+
+
+def test_an_app_without_these_settings_has_nothing_that_a_run_would_ask():
+    app = App(name="a", root_agent=agent())
+
+    assert (app.compaction(), app.context_cache_config) == (None, None)

@@ -1,7 +1,8 @@
 """A local stand-in for the Gemini API, so that google-genai's own client talks real HTTP to it.
 
 Paths and bodies are those of https://ai.google.dev/api/generate-content: `models.generateContent`,
-`models.streamGenerateContent` with `alt=sse`, and https://cloud.google.com/apis/design/errors for refusals.
+`models.streamGenerateContent` with `alt=sse`, of https://ai.google.dev/api/caching: `cachedContents.create` and
+`.delete`, and https://cloud.google.com/apis/design/errors for refusals.
 """
 
 import json
@@ -116,6 +117,11 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.at.requests.append(Request(url.path, parse_qs(url.query), headers, body))
+        self._send(self.at.replies.popleft())
+
+    def do_DELETE(self) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.at.requests.append(Request(f"DELETE {urlsplit(self.path).path}", {}, headers, {}))
         self._send(self.at.replies.popleft())
 
     def _send(self, reply: Reply) -> None:
