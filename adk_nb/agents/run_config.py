@@ -1,4 +1,4 @@
-"""ADK"s path to RunConfig."""
+"""ADK's path to RunConfig."""
 
 from adk_nb.runtime.run_config import RunConfig, StreamingMode, ToolThreadPoolConfig
 
