@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from adk_nb import types
 from adk_nb.agents import Agent, BaseAgent, LlmAgent
@@ -49,6 +50,10 @@ def test_no_agent_is_the_user():
         LlmAgent(name="user")
 
 
+class Answer(BaseModel):
+    answer: str
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -74,6 +79,22 @@ def test_no_agent_is_the_user():
             "agent 'a': 'system_instruction' does not belong in generate_content_config; "
             "pass it as LlmAgent(instruction=...)",
         ),
+        (
+            {"generate_content_config": types.GenerateContentConfig(response_schema=Answer)},
+            "'response_schema' does not belong in generate_content_config; pass it as LlmAgent(output_schema=...)",
+        ),
+        (
+            {"generate_content_config": types.GenerateContentConfig(response_json_schema={"type": "object"})},
+            "'response_json_schema' does not belong in generate_content_config; pass it as LlmAgent(output_schema=...)",
+        ),
+        (
+            {"generate_content_config": {"http_options": {"base_url": "http://127.0.0.1"}}},
+            "'base_url' does not belong in generate_content_config; give it to the model: LlmAgent(model=Gemini(",
+        ),
+        ({"maxOutputTokens": 5}, "GenerateContentConfig(max_output_tokens=...)"),
+        ({"system_instruction": "x"}, "no field of an agent; pass it as LlmAgent(instruction=...)"),
+        ({"response_schema": Answer}, "no field of an agent; pass it as LlmAgent(output_schema=...)"),
+        ({"on_output_error": "ignore"}, "'on_output_error': Input should be 'event', 'raise', 'raw' or 'retry'"),
     ],
 )
 def test_a_wrong_field_is_told_in_one_line_with_the_right_one(given: dict[str, Any], said: str):
@@ -82,6 +103,17 @@ def test_a_wrong_field_is_told_in_one_line_with_the_right_one(given: dict[str, A
 
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_settings_that_are_the_agents_own_are_taken():
+    config = types.GenerateContentConfig(
+        temperature=0.1,
+        response_mime_type="text/plain",
+        thinking_config=types.ThinkingConfig(thinking_budget=5),
+        http_options=types.HttpOptions(timeout=1000),
+    )
+
+    assert LlmAgent(name="a", generate_content_config=config).generate_content_config == config
 
 
 def test_several_wrong_fields_are_told_at_once():
