@@ -1,6 +1,7 @@
 """One Jupyter kernel in a process of its own, for a model's code: started, asked, interrupted, ended."""
 
 import asyncio
+import os
 import secrets
 import signal
 import sys
@@ -81,7 +82,7 @@ class ChildKernel:
                 env=environment(
                     IPYTHONDIR=str(folder.beside / "ipython"),
                     JUPYTER_RUNTIME_DIR=str(folder.beside),
-                    PYDEVD_DISABLE_FILE_VALIDATION="1",
+                    JPY_PARENT_PID=str(os.getpid()),  # it ends by itself if this process is killed
                 ),
                 start_new_session=True,
             )

@@ -1,13 +1,14 @@
 """Code in a process of its own, each time a new one: apart from this one's memory, and from nothing else."""
 
-import asyncio
 import codecs
 import os
+import subprocess
 import sys
-from asyncio.subprocess import PIPE
+import tempfile
+import threading
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
+from concurrent.futures import CancelledError
+from typing import IO, Any
 
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
@@ -57,60 +58,82 @@ class UnsafeLocalCodeExecutor(BaseCodeExecutor):
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
-        return sync.run(self.execute_code_async(invocation_context, code_execution_input))
+        return _Run(code_execution_input.code, self.timeout_seconds).result()
 
     async def execute_code_async(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
         """Run the code; a cancelled run ends it, and all that it started."""
-        return await sync.arun(_run(code_execution_input.code, self.timeout_seconds))
+        run = _Run(code_execution_input.code, self.timeout_seconds)
+        try:
+            return await sync.blocking(run.result, thread=True)
+        finally:
+            run.stop()
 
 
-async def _run(code: str, seconds: float | None) -> CodeExecutionResult:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", _RUN),
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-        env=environment(PYTHONPATH=os.pathsep.join(path for path in sys.path if path)),
-        start_new_session=True,
-    )
-    assert process.stdin and process.stdout and process.stderr  # they are pipes
-    output = Output(lambda extension: extension)
-    tasks = [
-        asyncio.create_task(_feed(process.stdin, code)),
-        asyncio.create_task(_read(process.stdout, output.say)),
-        asyncio.create_task(_read(process.stderr, output.complain)),
-    ]
-    try:
-        async with asyncio.timeout(seconds):
-            exit_code = await process.wait()
-        end_group(process.pid)  # what the code left running
-        await asyncio.wait(tasks, timeout=_LAST_WORDS_SECONDS)
-    except TimeoutError:
-        exit_code = -1
-        output.complain(f"the code was stopped: it ran for longer than {seconds:g} seconds\n")
-    finally:
-        end_group(process.pid)
-        await process.wait()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    result = output.result(exit_code)
-    if exit_code and not result.stderr:
-        result.stderr = f"the code ended with {how_it_ended(exit_code)}"
-    return result
+class _Run:
+    """One process, from its start to its end. `stop` may be called from another thread, at any time."""
+
+    def __init__(self, code: str, seconds: float | None) -> None:
+        self._code = code
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def result(self) -> CodeExecutionResult:
+        """Run it, and wait for it."""
+        output = Output(lambda extension: extension)
+        process = self._started()
+        readers = [
+            threading.Thread(target=_read, args=(stream, tell), daemon=True)
+            for stream, tell in ((process.stdout, output.say), (process.stderr, output.complain))
+        ]
+        for reader in readers:
+            reader.start()
+        try:
+            exit_code = process.wait(self._seconds)
+        except subprocess.TimeoutExpired:
+            exit_code = -1
+            output.complain(f"the code was stopped: it ran for longer than {self._seconds or 0:g} seconds\n")
+        finally:
+            end_group(process.pid)  # the code, or what it left running
+            process.wait()
+            for reader in readers:
+                reader.join(_LAST_WORDS_SECONDS)
+        result = output.result(exit_code)
+        if exit_code and not result.stderr:
+            result.stderr = f"the code ended with {how_it_ended(exit_code)}"
+        return result
+
+    def stop(self) -> None:
+        """End it, if it runs, and do not let it begin."""
+        with self._lock:
+            self._stopped = True
+            if self._process and self._process.poll() is None:
+                end_group(self._process.pid)
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        with tempfile.TemporaryFile() as source, self._lock:
+            if self._stopped:
+                raise CancelledError
+            source.write(self._code.encode("utf-8", "surrogatepass"))
+            source.seek(0)
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _RUN],
+                bufsize=0,
+                stdin=source,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment(PYTHONPATH=os.pathsep.join(path for path in sys.path if path)),
+                start_new_session=True,
+            )
+            return self._process
 
 
-async def _feed(stdin: asyncio.StreamWriter, code: str) -> None:
-    with suppress(OSError):  # it ended before it had read its code
-        stdin.write(code.encode("utf-8", "surrogatepass"))
-        await stdin.drain()
-    stdin.close()
-
-
-async def _read(stream: asyncio.StreamReader, tell: Callable[[str], None]) -> None:
+def _read(stream: IO[bytes], tell: Callable[[str], None]) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    while chunk := await stream.read(_CHUNK):
-        tell(decoder.decode(chunk))
+    with stream:
+        while chunk := stream.read(_CHUNK):
+            tell(decoder.decode(chunk))
     tell(decoder.decode(b"", final=True))

@@ -1,6 +1,7 @@
 """Code in answers, from the model's words to the model's next request, with an executor that runs none."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from pydantic import Field
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent
+from adk_nb.artifacts import FileArtifactService
 from adk_nb.code_executors import BaseCodeExecutor, BuiltInCodeExecutor
 from adk_nb.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult, File
 from adk_nb.events import Event
@@ -171,16 +173,17 @@ def test_the_exit_status_tells_how_it_went_and_stderr_only_where_there_is_none(
     assert ("Deprecation" in output(events[1])[1]) is bool(result.stderr)
 
 
-def test_files_that_come_out_are_kept_as_artifacts():
+def test_files_that_come_out_are_kept_as_artifacts(tmp_path: Path):
     image = File(name="image_1.png", content=b"\x89PNG", mime_type="image/png")
-    odd = File(name="a\x00b", content="aGk=")
+    odd = File(name="../up", content="aGk=")
     agent = coder("```python\nx\n```", "done", says=CodeExecutionResult(output_files=[image, odd], exit_code=0))
     talk = Talk(agent)
+    talk.runner.artifact_service = FileArtifactService(tmp_path)
 
     result = talk.say()[1]
 
     assert result.actions.artifact_delta == {"image_1.png": 0}
-    assert output(result)[1].startswith("Saved artifacts:\n`image_1.png`\n`a\x00b` was not kept: ")
+    assert output(result)[1].startswith("Saved artifacts:\n`image_1.png`\n`../up` was not kept: ")
 
 
 def test_without_an_artifact_service_the_words_of_the_code_are_told_all_the_same():

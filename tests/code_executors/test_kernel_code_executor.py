@@ -1,0 +1,272 @@
+"""Code of a model in a kernel of its own: what it keeps, what it gives, and how it is stopped. One kernel for all."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adk_nb import sync, types
+from adk_nb.agents import LlmAgent
+from adk_nb.code_executors import KernelCodeExecutor, child_kernel
+from adk_nb.errors import ConfigurationError
+from adk_nb.events import Event
+from adk_nb.models import ScriptedLlm
+from tests.talk import SECONDS, Talk
+
+pytestmark = pytest.mark.kernel
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[KernelCodeExecutor]:
+    executor = KernelCodeExecutor(memory_limit_mb=512)
+    yield executor
+    sync.run(executor.close())
+
+
+def block(code: str) -> str:
+    return f"```python\n{code}\n```"
+
+
+def talking(executor: KernelCodeExecutor, *answers: str) -> Talk:
+    return Talk(LlmAgent(name="a", model=ScriptedLlm(*answers), code_executor=executor))
+
+
+def coding(executor: KernelCodeExecutor, *codes: str) -> Talk:
+    """A talk with a model that answers each message with a block of code, and then with `ok`."""
+    return talking(executor, *(answer for code in codes for answer in (block(code), "ok")))
+
+
+def gave(events: list[Event]) -> tuple[bool, str]:
+    """Whether the code of a turn ran to its end, and what the model was told of it."""
+    (result,) = [part.code_execution_result for event in events for part in event.parts if part.code_execution_result]
+    return result.outcome == types.Outcome.OUTCOME_OK, result.output or ""
+
+
+def runs(executor: KernelCodeExecutor, *codes: str) -> list[tuple[bool, str]]:
+    talk = coding(executor, *codes)
+    return [gave(talk.say()) for _ in codes]
+
+
+def until_read(fifo: Path) -> str:
+    """What is written to a named pipe until its last writer is gone: waits for a writer, too."""
+    return sync.run(_read(fifo))
+
+
+async def _read(fifo: Path, seconds: float = SECONDS) -> str:
+    async with asyncio.timeout(seconds):
+        return await sync.blocking(fifo.read_text, thread=True)
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    return path
+
+
+def test_code_finds_what_the_code_of_earlier_turns_defined_and_its_last_value_is_told(executor: KernelCodeExecutor):
+    talk = coding(executor, "x = 20\nprint('set')", "x + 1", "import sys; print('careful', file=sys.stderr)")
+
+    assert gave(talk.say()) == (True, "Code execution result:\nset\n\n")
+    assert gave(talk.say()) == (True, "Code execution result:\n21\n\n")
+    assert gave(talk.say()) == (True, "Code execution result:\n\n\nStderr:\ncareful\n\n")
+    assert talk.stored().state["_code_execution_context"] == {"execution_session_id": "s"}
+
+
+def test_it_is_another_process_without_this_ones_variables_keys_and_folder(
+    executor: KernelCodeExecutor, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GOOGLE_API_KEY", "secret")
+    ok, said = runs(executor, "import os; print(os.getpid(), os.getcwd(), sorted(os.environ), 'pytest' in dir())")[0]
+
+    assert ok
+    assert str(os.getpid()) not in said.split()
+    assert os.getcwd() not in said.split()
+    assert "API_KEY" not in said
+    assert said.split()[-1] == "False"
+
+
+def test_sessions_and_users_do_not_see_each_others_variables(executor: KernelCodeExecutor):
+    talk = coding(executor, "mine = 1", "'mine' in dir()", "'mine' in dir()", "'mine' in dir()")
+    talk.open("t")
+    talk.open("s", user_id="v")
+
+    talk.say()
+
+    assert "False" in gave(talk.say(session_id="t"))[1]
+    assert "False" in gave(talk.say(user_id="v"))[1]
+    assert "True" in gave(talk.say())[1]
+
+
+def test_code_that_raises_is_told_with_its_traceback_in_plain_words(executor: KernelCodeExecutor):
+    (ok, said), (still, more) = runs(executor, "y = 5\n1/0", "y")
+
+    assert not ok
+    assert "ZeroDivisionError: division by zero" in said
+    assert "\x1b" not in said
+    assert (still, "5" in more) == (True, True)
+
+
+def test_pictures_and_files_become_artifacts(executor: KernelCodeExecutor):
+    code = (
+        "from IPython.display import Image, display\n"
+        "display(Image(data=b'\\x89PNG\\r\\n\\x1a\\n' + b'0' * 16, format='png'))\n"
+        "open('table.csv', 'w').write('a,b')\n"
+        "import os; os.mkdir('folder'); os.symlink('/etc/passwd', 'passwd'); os.mkfifo('pipe'); None"
+    )
+    talk = coding(executor, code, "1")
+
+    result = talk.say()[1]
+    after = talk.say()[1]
+
+    assert result.actions.artifact_delta == {"image_1.png": 0, "table.csv": 0}
+    assert "Saved artifacts:\n`image_1.png`,`table.csv`" in gave([result])[1]
+    assert after.actions.artifact_delta == {}
+
+
+def test_a_data_file_lies_in_the_folder_of_the_code(executor: KernelCodeExecutor, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(executor, "optimize_data_file", True)
+    data = types.Blob(data=b"x,y\n1,a\n2,b\n3,\n", mime_type="text/csv")
+    talk = coding(executor, "import glob; name, = glob.glob('data_*.csv'); globals()[name[:-4]].x.sum()")
+
+    events = talk.say([types.Part(inline_data=data), types.Part(text="sum?")])
+
+    looked, summed = (gave([event]) for event in events if event.has_trailing_code_execution_result())
+    assert looked[0], looked[1]
+    assert "3 rows, 2 columns" in looked[1]
+    assert "['a', 'b']" in looked[1]
+    assert summed[0]
+    assert "6" in summed[1]
+
+
+def test_code_that_runs_too_long_is_interrupted_and_the_kernel_keeps_its_variables(
+    executor: KernelCodeExecutor, monkeypatch: pytest.MonkeyPatch
+):
+    talk = coding(executor, "z = 1", "while True: pass", "z")
+    talk.say()
+    with monkeypatch.context() as patched:
+        patched.setattr(executor, "timeout_seconds", 0.2)
+        ok, said = gave(talk.say())
+
+    assert not ok
+    assert "the code was stopped: it ran for longer than 0.2 seconds" in said
+    assert "KeyboardInterrupt" in said
+    assert gave(talk.say()) == (True, "Code execution result:\n1\n\n")
+
+
+def test_a_cancelled_run_interrupts_its_code_and_the_kernel_keeps_its_variables(
+    executor: KernelCodeExecutor, fifo: Path
+):
+    endless = f"w = 1\nopen({str(fifo)!r}, 'w').close()\nwhile True: w += 1"
+    talk = talking(executor, block(endless), block("w > 1"), "ok")
+
+    turn = sync.start(talk.asay())
+    until_read(fifo)
+    assert turn.cancel()
+
+    assert talk.stored().events[-1].error_code == "INVOCATION_ABORTED"
+    assert gave(talk.say()) == (True, "Code execution result:\nTrue\n\n")
+
+
+def test_code_that_takes_too_much_memory_fails_and_the_kernel_keeps_its_variables(executor: KernelCodeExecutor):
+    (ok, said), (still, more) = runs(executor, "v = 1\nlen(bytearray(10**9))", "v")
+
+    assert not ok
+    assert "MemoryError" in said
+    assert (still, more) == (True, "Code execution result:\n1\n\n")
+
+
+def test_much_output_is_cut_and_the_rest_counted(executor: KernelCodeExecutor):
+    ok, said = runs(executor, "print('x' * 1_000_000)")[0]
+
+    assert ok
+    assert len(said) < 51_000
+    assert said.rstrip().endswith("[950,001 more characters were dropped]")
+
+
+def test_code_cannot_ask_the_user(executor: KernelCodeExecutor):
+    ok, said = runs(executor, "input('password: ')")[0]
+
+    assert not ok
+    assert "StdinNotImplementedError" in said
+
+
+def test_a_kernel_that_its_code_ends_is_told_and_followed_by_a_fresh_one_that_says_so(
+    executor: KernelCodeExecutor, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(child_kernel, "INTERRUPT_SECONDS", 0.1)
+    deaf = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
+    talk = coding(executor, "u = 1", "import os\nos._exit(3)", "'u' in dir()", deaf)
+
+    talk.say()
+    ended = gave(talk.say())
+    fresh = gave(talk.say())
+    monkeypatch.setattr(executor, "timeout_seconds", 0.2)
+    killed = gave(talk.say())
+
+    assert ended == (
+        False,
+        "the kernel ended with status 3; what earlier code defined is gone; the next code begins in a fresh kernel\n",
+    )
+    assert fresh == (
+        True,
+        "Code execution result:\n[this kernel is fresh: what earlier code of this conversation defined is gone]\n"
+        "False\n\n",
+    )
+    assert not killed[0]
+    assert "signal SIGKILL" in killed[1]
+
+
+def test_for_one_kernel_more_than_there_may_be_the_longest_idle_is_ended_with_all_it_started(fifo: Path):
+    executor = KernelCodeExecutor(max_kernels=1)
+    holds_the_pipe = f"import subprocess\nheld = subprocess.Popen('exec sleep 600 > {fifo}', shell=True)"
+    talk = coding(executor, holds_the_pipe, "1")
+    talk.open("t")
+    try:
+        held = sync.start(_read(fifo))
+        talk.say()
+        assert not held.done()
+
+        assert gave(talk.say(session_id="t"))[0]
+
+        assert held.result(SECONDS) == ""
+    finally:
+        sync.run(executor.close())
+
+
+def test_a_process_that_ends_takes_its_kernels_along(fifo: Path):
+    code = f"import subprocess; held = subprocess.Popen('exec sleep 600 > {fifo}', shell=True)"
+    script = (
+        "from adk_nb import run\n"
+        "from adk_nb.agents import LlmAgent\n"
+        "from adk_nb.code_executors import KernelCodeExecutor\n"
+        "from adk_nb.models import ScriptedLlm\n"
+        "from adk_nb.runners import InMemoryRunner\n"
+        f"model = ScriptedLlm({block(code)!r}, 'ok')\n"
+        "agent = LlmAgent(name='a', model=model, code_executor=KernelCodeExecutor())\n"
+        "run(InMemoryRunner(agent).run_debug('hi'))\n"
+    )
+    held = sync.start(_read(fifo, 60))
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+
+    assert (done.stdout, done.stderr) == ("a > ok\n", "")
+    assert held.result(SECONDS) == ""
+
+
+def test_without_jupyter_client_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "jupyter_client.asynchronous", None)
+    talk = coding(KernelCodeExecutor(), "1")
+
+    talk.say()
+
+    assert str(talk.error) == "'jupyter_client.asynchronous' is not installed; type: %pip install ipykernel"
+
+
+def test_a_kernel_that_keeps_nothing_is_refused():
+    with pytest.raises(ConfigurationError, match="use UnsafeLocalCodeExecutor"):
+        KernelCodeExecutor(stateful=False)
