@@ -6,8 +6,8 @@ import os
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
-from contextlib import aclosing, contextmanager
-from functools import cache
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
+from functools import cache, partial
 from typing import Any, Protocol, TypeVar, cast
 
 import httpx2
@@ -26,7 +26,11 @@ from adk_nb.errors import (
     UnexpectedModelAnswer,
 )
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
+from adk_nb.models.call_ids import without_our_ids
 from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, key_from_environment, uses_vertex
+from adk_nb.models.google_cache import Caches, Caching, Question
+from adk_nb.models.google_live import GoogleConnection, Session, live_errors, live_settings
+from adk_nb.models.google_schema import with_readable_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
@@ -35,8 +39,6 @@ from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import BUSY, ask_again, seconds_of
 
 T = TypeVar("T")
-_OURS = "adk-"
-"""What the ids of calls start with that the service gave no id; it is not shown them."""
 _READ_BY_GOOGLE = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_API_VERSION")
 _NO_FUNCTIONS_OF_ITS_OWN = types.AutomaticFunctionCallingConfig(disable=True)
 
@@ -72,25 +74,42 @@ class Gemini(BaseLlm):
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        # Source: https://ai.google.dev/gemini-api/docs/structured-output: from Gemini 3 on, on Vertex AI before.
+        # An output schema beside tools: only on Vertex AI, as google-adk 2.13 has it.
         number = re.search(r"gemini-(\d+)", self.model)
-        return LlmCapabilities(output_schema_and_tools=bool(number and int(number[1]) >= (2 if uses_vertex() else 3)))
+        return LlmCapabilities(
+            output_schema_and_tools=uses_vertex() and bool(re.search(r"(^|/)gemini-", self.model)),
+            code_execution=not number or int(number[1]) >= 2,
+        )
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        models = cast(_Models, (await self._connection(llm_request)).client.aio.models)
-        question: dict[str, Any] = {
+        client = (await self._connection(llm_request)).client.aio
+        question: Question = {
             "model": llm_request.model or self.model,
-            "contents": [_without_our_ids(content) for content in self.with_a_user_turn(llm_request)],
-            "config": llm_request.config.model_copy(update={"automatic_function_calling": _NO_FUNCTIONS_OF_ITS_OWN}),
+            "contents": [without_our_ids(content) for content in self.with_a_user_turn(llm_request)],
+            "config": with_readable_schema(llm_request.config).model_copy(
+                update={"automatic_function_calling": _NO_FUNCTIONS_OF_ITS_OWN}
+            ),
         }
-        if stream:
-            async with OwnTask(self._streamed(models, question)) as answers:
-                async for answer in answers:
-                    yield answer
-            return
+        ask = partial(self._streamed if stream else self._whole, cast(_Models, client.models))
+        caching = llm_request.cache_config and Caching(cast(Caches, client.caches), llm_request, self._safe)
+        asked = caching.answers(question, ask) if caching else ask(question)
+        async with OwnTask(asked) if stream else aclosing(asked) as answers:
+            async for answer in answers:
+                yield answer
 
+    @asynccontextmanager
+    async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[GoogleConnection, None]:
+        model = llm_request.model or self.model
+        live: Any = (await self._connection(llm_request)).client.aio.live
+        settings = live_settings(llm_request, self.http_options, vertex=uses_vertex())
+        async with AsyncExitStack() as stack:
+            with self._our_errors(model), live_errors(model, self._safe):
+                session = await stack.enter_async_context(live.connect(model=model, config=settings))
+            yield GoogleConnection(cast(Session, session), model, self._safe)
+
+    async def _whole(self, models: "_Models", question: Question) -> AsyncGenerator[LlmResponse, None]:
         async def ask() -> types.GenerateContentResponse:
             async with asyncio.timeout(self.timeout):
                 return await models.generate_content(**question)
@@ -99,7 +118,7 @@ class Gemini(BaseLlm):
             answer = await self._patiently(ask, question["model"])
         yield LlmResponse.create(answer)
 
-    async def _streamed(self, models: "_Models", question: dict[str, Any]) -> AsyncGenerator[LlmResponse, None]:
+    async def _streamed(self, models: "_Models", question: Question) -> AsyncGenerator[LlmResponse, None]:
         loop = asyncio.get_running_loop()
         end = loop.time() + self.total_timeout
         stream = ResponseStream(question["model"])
@@ -148,12 +167,13 @@ class Gemini(BaseLlm):
         http = httpx2.AsyncClient(**defaults | arguments)
         if not options.timeout:
             http.event_hooks["request"].append(_connects_within(self.connect_timeout))
+        own_tls = arguments.get("verify")  # for websockets too, which google-genai gives a context under another name
         own_key = self.api_key.get_secret_value() if self.api_key else None
         changed = {
             "base_url": self.base_url or options.base_url,
             "httpx_async_client": options.httpx_async_client or http,
             "client_args": {"verify": _tls()} | (options.client_args or {}),
-            "async_client_args": {"ssl": _tls()} | arguments,
+            "async_client_args": {"ssl": own_tls if isinstance(own_tls, ssl.SSLContext) else _tls()} | arguments,
             "retry_options": None,  # google-genai's retries do not read Retry-After; ours do
         }
         client = genai.Client(
@@ -272,23 +292,6 @@ def _connects_within(seconds: float) -> Callable[[httpx2.Request], Awaitable[Non
         request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "connect": seconds}
 
     return limit
-
-
-def _without_our_ids(content: types.Content) -> types.Content:
-    """The content as it is sent: itself, or a copy when one of its calls carries an id of ours."""
-    parts = content.parts or []
-    sent = [_without_our_id(part) for part in parts]
-    if all(one is other for one, other in zip(sent, parts, strict=True)):
-        return content
-    return content.model_copy(update={"parts": sent})
-
-
-def _without_our_id(part: types.Part) -> types.Part:
-    for name in ("function_call", "function_response"):
-        told: types.FunctionCall | types.FunctionResponse | None = getattr(part, name)
-        if told and told.id and told.id.startswith(_OURS):
-            return part.model_copy(update={name: told.model_copy(update={"id": None})})
-    return part
 
 
 def _asked_to_wait(error: APIError) -> float | None:
