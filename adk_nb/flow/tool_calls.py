@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adk_nb import sync, types
+from adk_nb import parts, sync, types
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
@@ -139,15 +139,15 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> 
     actions = EventActions()
     for answer in answers:
         actions.merge(answer.actions)
-    parts = [answer.part for answer in answers if answer.part]
-    if not parts and not (actions.state_delta or actions.artifact_delta):
+    results = [answer.part for answer in answers if answer.part]
+    if not results and not (actions.state_delta or actions.artifact_delta):
         return None
     pausing = {response.id for one in answers if one.pauses and (response := _response_in(one.part)) and response.id}
     return Event(
         author=spec.name,
         invocation_id=ctx.invocation_id,
         branch=ctx.branch,
-        content=types.Content(role="user", parts=parts) if parts else None,
+        content=parts.content("user", results) if results else None,
         actions=actions,
         long_running_tool_ids=pausing or None,
     )
@@ -206,7 +206,7 @@ async def _part(
     if decided and decided.confirmed and decided.args is not None:
         key = "approval_note" if "note" in response else "note"
         response |= as_response({key: f"a person changed the arguments before approving them, to {decided.args}"}, name)
-    return types.Part(function_response=types.FunctionResponse(id=call.id, name=name, response=response))
+    return parts.result(call.id, name, response)
 
 
 async def _kept(context: Context, name: str, whole: Callable[[], bytes]) -> dict[str, Any]:

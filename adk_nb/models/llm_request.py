@@ -6,7 +6,7 @@ from typing import Any, Protocol, cast
 
 from pydantic import ConfigDict, Field
 
-from adk_nb import types
+from adk_nb import parts, types
 from adk_nb.models.cache_metadata import CacheMetadata
 from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.wire import WireModel
@@ -102,7 +102,7 @@ class LlmRequest(WireModel):
         before: list[Any] = [*(cast(Any, self.config).tools or [])]
         shared = next((one for one in before if isinstance(one, types.Tool) and one.function_declarations), None)
         kept = [one for one in (shared.function_declarations or [] if shared else []) if one.name not in declarations]
-        together = types.Tool(function_declarations=[*kept, *declarations.values()])
+        together = parts.tool([*kept, *declarations.values()])
         self.config.tools = [*(one for one in before if one is not shared), together]
 
 

@@ -1,0 +1,46 @@
+"""Contents, results and tools as the loop makes them, many a turn: copies of one that google-genai has checked.
+
+google-genai looks at every field of whatever is made anew, which costs three times as much as a copy. A copy is not
+checked: what is handed in here has the types that the signatures say.
+"""
+
+from functools import cache
+from typing import Any
+
+from adk_nb import types
+
+
+def content(role: str, parts: list[types.Part]) -> types.Content:
+    """A content of `parts`."""
+    return _content().model_copy(update={"role": role, "parts": parts})
+
+
+def result(id: str | None, name: str, response: dict[str, Any]) -> types.Part:
+    """A part with the result of the call `id`."""
+    function_response = _response().model_copy(update={"id": id, "name": name, "response": response})
+    return _part().model_copy(update={"function_response": function_response})
+
+
+def tool(declarations: list[types.FunctionDeclaration]) -> types.Tool:
+    """Functions that a model may call."""
+    return _tool().model_copy(update={"function_declarations": declarations})
+
+
+@cache
+def _content() -> types.Content:
+    return types.Content(role="user", parts=[])
+
+
+@cache
+def _response() -> types.FunctionResponse:
+    return types.FunctionResponse(id="", name="", response={})
+
+
+@cache
+def _part() -> types.Part:
+    return types.Part(function_response=_response())
+
+
+@cache
+def _tool() -> types.Tool:
+    return types.Tool(function_declarations=[])
