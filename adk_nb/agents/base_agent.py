@@ -1,13 +1,15 @@
 """What every agent has: a name, hooks around its work, and one method that turns a message into events."""
 
+import inspect
 import keyword
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+import warnings
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, closest
@@ -15,6 +17,7 @@ from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.sessions.state import check_schema
 
 _Work = Callable[[InvocationContext], AsyncGenerator[Event, None]]
 
@@ -28,10 +31,23 @@ class BaseAgent(BaseModel):
     """A Python identifier, not `user`: events carry it as their author."""
     description: str = ""
     """What it is good at, in a sentence for other agents."""
+    sub_agents: list["BaseAgent"] = Field(default_factory=list["BaseAgent"])
+    """The agents it can hand over to. Each has one parent; `clone()` makes one for another."""
+    state_schema: type[BaseModel] | None = None
+    """The keys that it, and the agents under it that have none of their own, may write to the state, and their types;
+    a key with a `:` is free. None: what the parent may."""
     before_agent_callback: Hooks = None
     """`(callback_context) -> Content | None`: a content is the answer, and the agent does not run."""
     after_agent_callback: Hooks = None
     """`(callback_context) -> Content | None`: a content is said after the agent's own answer."""
+
+    _parent: "BaseAgent | None" = PrivateAttr(default=None)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other  # another of the same fields has another place in another tree
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __init__(self, **given: Any) -> None:
         try:
@@ -41,10 +57,54 @@ class BaseAgent(BaseModel):
 
     def model_post_init(self, context: Any, /) -> None:
         _check_name(self.name)
+        for sub_agent in self.sub_agents:
+            self._check_orphan(sub_agent)
+        for sub_agent in self.sub_agents:
+            self._adopt(sub_agent)
+        self._warn_of_namesakes()
+
+    @property
+    def parent_agent(self) -> "BaseAgent | None":
+        """The agent that has this one among its `sub_agents`."""
+        return self._parent
 
     @property
     def root_agent(self) -> "BaseAgent":
-        return self
+        """The topmost agent of its tree."""
+        return self._parent.root_agent if self._parent else self
+
+    def find_agent(self, name: str, /) -> "BaseAgent | None":
+        """This agent or the one under it of that name; of several the first, going down before going on."""
+        return self if self.name == name else self.find_sub_agent(name)
+
+    def find_sub_agent(self, name: str, /) -> "BaseAgent | None":
+        """The agent under this one of that name; of several the first, going down before going on."""
+        return next((found for one in self.sub_agents if (found := one.find_agent(name))), None)
+
+    def clone(self, update: Mapping[str, Any] | None = None) -> Self:
+        """A copy without a parent, with copies of the agents under it; what else it has is shared.
+
+        Callbacks that are methods of this agent become the copy's own methods.
+
+        Args:
+            update: Fields that are other in the copy. `sub_agents` get the copy as their parent, whatever they had.
+
+        Raises:
+            ConfigurationError: There is no such field, or the copy cannot be as it says.
+        """
+        changed = dict(update or {})
+        if "parent_agent" in changed:
+            raise ConfigurationError("clone() takes no parent_agent; pass the copy in the parent's sub_agents")
+        if unknown := [name for name in changed if name not in type(self).model_fields]:
+            raise ConfigurationError(f"clone() of agent {self.name!r}: {self._unknown_field(unknown[0])}")
+        copy = self.model_copy(update=changed)
+        for name in type(self).model_fields.keys() - changed.keys():
+            vars(copy)[name] = _rebound(getattr(self, name), self, copy)  # and is not marked as set
+        vars(copy)["sub_agents"] = list(changed.get("sub_agents", [one.clone() for one in self.sub_agents]))
+        for one in (copy, *copy.sub_agents):
+            one._parent = None
+        copy.model_post_init(None)
+        return copy
 
     def hooks(self, name: str, /) -> Sequence[Hook]:
         """The callbacks of the field `<name>_callback`, in order."""
@@ -63,7 +123,7 @@ class BaseAgent(BaseModel):
         return self._run(parent_context, self._run_live_impl)
 
     async def _run(self, parent_context: InvocationContext, work: _Work) -> AsyncGenerator[Event, None]:
-        ctx = replace(parent_context, agent=self) if parent_context.agent is not self else parent_context
+        ctx = self._own_context(parent_context)
         try:
             if before := [*ctx.plugins.hooks("before_agent"), *self.hooks("before_agent")]:
                 event = await self._hooked(ctx, before)
@@ -73,6 +133,8 @@ class BaseAgent(BaseModel):
                     return
             async with aclosing(work(ctx)) as events:
                 async for event in events:
+                    if ctx.state_schema and event.author == self.name:
+                        check_schema(ctx.state_schema, event.actions.state_delta)
                     yield event
             after = [*ctx.plugins.hooks("after_agent"), *self.hooks("after_agent")]
             if after and not ctx.end_invocation and (event := await self._hooked(ctx, after)):
@@ -81,6 +143,12 @@ class BaseAgent(BaseModel):
             ctx.note_failure(error)
             await tell(ctx.plugins.hooks("on_agent_error"), callback_context=CallbackContext(ctx), error=error)
             raise
+
+    def _own_context(self, parent: InvocationContext) -> InvocationContext:
+        schema = self.state_schema or parent.state_schema
+        if parent.agent is self and parent.state_schema is schema:
+            return parent
+        return replace(parent, agent=self, state_schema=schema)
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""
@@ -115,6 +183,42 @@ class BaseAgent(BaseModel):
             actions=context.actions,
         )
 
+    def _check_orphan(self, agent: "BaseAgent") -> None:
+        parent = agent._parent
+        if sum(one is agent for one in self.sub_agents) > 1:
+            raise ConfigurationError(
+                f"agent {agent.name!r} is twice in the sub_agents of {self.name!r}; "
+                f"pass {agent.name}.clone(update={{'name': ...}}) for one of them"
+            )
+        if parent not in (None, self) and parent.name != self.name:
+            raise ConfigurationError(
+                f"agent {agent.name!r} cannot be under {self.name!r}: it is under {parent.name!r} already; "
+                f"pass {agent.name}.clone() to one of them"
+            )
+
+    def _adopt(self, agent: "BaseAgent") -> None:
+        parent = agent._parent
+        if parent not in (
+            None,
+            self,
+        ):  # an agent of the same name, defined before: it keeps a copy, and works as it did
+            copy = agent.clone()
+            copy._parent = parent
+            parent.sub_agents[:] = [copy if one is agent else one for one in parent.sub_agents]
+        agent._parent = self
+
+    def _warn_of_namesakes(self) -> None:
+        seen = {self.name}
+        for agent in self.sub_agents:
+            names = _names_in(agent)
+            if twice := sorted(seen & names):
+                told = ", ".join(repr(name) for name in twice)
+                warnings.warn(
+                    f"two agents under {self.name!r} are named {told}; find_agent and transfers take the first",
+                    stacklevel=2,
+                )
+            seen |= names
+
     def _in_one_line(self, given: dict[str, Any], error: ValidationError) -> str:
         who = f"agent {given.get('name')!r}"
         told: list[str] = []
@@ -131,6 +235,19 @@ class BaseAgent(BaseModel):
     def _unknown_field(self, field: str) -> str:
         near = closest(field, type(self).model_fields)
         return f"there is no field {field!r}" + (f"; did you mean {near!r}?" if near else "")
+
+
+def _names_in(tree: BaseAgent) -> set[str]:
+    return {tree.name}.union(*map(_names_in, tree.sub_agents))
+
+
+def _rebound(value: Any, old: BaseAgent, new: BaseAgent) -> Any:
+    """`value` as `new` has it: a list is copied, and a method of `old` becomes one of `new`."""
+    if isinstance(value, list):
+        return [_rebound(one, old, new) if inspect.ismethod(one) else one for one in cast(list[Any], value)]
+    if inspect.ismethod(value) and value.__self__ is old:
+        return value.__func__.__get__(new)
+    return value
 
 
 def shown(value: Any) -> str:

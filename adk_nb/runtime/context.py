@@ -124,7 +124,7 @@ class Context(ReadonlyContext):
         """What a human decided of this call. None: nobody was asked yet."""
         self.long_running = False
         """Set it in a tool: what the tool returns is not the outcome, and the run ends until that is sent."""
-        self._state = State(invocation.session.state, self.actions.state_delta)
+        self._state = State(invocation.session.state, self.actions.state_delta, invocation.state_schema)
 
     @property
     def state(self) -> State:

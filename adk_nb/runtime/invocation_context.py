@@ -5,6 +5,8 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pydantic import BaseModel
+
 from adk_nb import clock, types
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.errors import LlmCallsLimitExceededError
@@ -96,6 +98,8 @@ class InvocationContext:
     """The message that started this."""
     invocation_id: str = field(default_factory=new_invocation_id)
     branch: str | None = None
+    state_schema: type[BaseModel] | None = None
+    """What the agent may write to the state. None: anything."""
     isolation_scope: str | None = None
     """The agent sees the events of the same scope, None the unscoped ones."""
     answered: dict[str, Decided] = field(default_factory=dict[str, Decided])

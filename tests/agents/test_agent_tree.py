@@ -1,0 +1,297 @@
+"""Agents stand in a tree: each has one parent, is found by name, and can be copied for another place."""
+
+import re
+import warnings
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from adk_nb import types
+from adk_nb.agents import BaseAgent, InvocationContext, LlmAgent
+from adk_nb.errors import ConfigurationError, ModelNotFoundError, StateSchemaError
+from adk_nb.events import Event, EventActions
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.runtime.context import Context
+from tests.talk import Talk, guide, look, told
+
+
+def agent(name: str, *sub_agents: BaseAgent, **fields: Any) -> LlmAgent:
+    return LlmAgent(name=name, sub_agents=list(sub_agents), **fields)
+
+
+def test_agents_know_their_place():
+    leaf = agent("leaf")
+    branch = agent("branch", leaf)
+    other = agent("other")
+    root = agent("root", branch, other)
+
+    assert (leaf.parent_agent, branch.parent_agent, root.parent_agent) == (branch, root, None)
+    assert leaf.root_agent is branch.root_agent is root.root_agent is root
+    assert root.find_agent("root") is root and root.find_sub_agent("root") is None
+    assert root.find_agent("leaf") is root.find_sub_agent("leaf") is leaf
+    assert branch.find_agent("other") is None
+
+
+def test_an_agent_is_equal_to_itself_alone():
+    one, other = agent("a"), agent("a")
+
+    assert one == one and one != other and len({one, other, one}) == 2
+
+
+def test_an_agent_has_one_parent():
+    leaf, other = agent("leaf"), agent("other")
+    agent("first", leaf)
+
+    with pytest.raises(
+        ConfigurationError,
+        match=r"agent 'leaf' cannot be under 'second': it is under 'first' already; pass leaf.clone\(\) to one of them",
+    ):
+        agent("second", other, leaf)
+
+    assert other.parent_agent is None  # nothing was half done
+    assert agent("second", other, leaf.clone()).find_agent("leaf") is not leaf
+    with pytest.raises(ConfigurationError, match=r"agent 'twin' is twice in the sub_agents of 'root'; .*'name': "):
+        agent("root", *[agent("twin")] * 2)
+
+
+def test_a_parent_defined_anew_takes_its_agents_over_and_the_old_one_keeps_copies():
+    leaf = agent("leaf", agent("under"))
+    old = agent("root", leaf)
+
+    new = agent("root", leaf, description="better")
+
+    assert new.sub_agents == [leaf] and leaf.parent_agent is new and leaf.root_agent is new
+    kept = old.sub_agents[0]
+    assert kept is not leaf and kept.parent_agent is old and kept.name == "leaf"
+    assert kept.sub_agents[0] is not leaf.sub_agents[0] and kept.sub_agents[0].root_agent is old
+
+
+@pytest.mark.parametrize(
+    ("make", "twice"),
+    [
+        (lambda: agent("root", agent("a"), agent("a")), "'a'"),
+        (lambda: agent("root", agent("b", agent("a")), agent("c", agent("a"))), "'a'"),
+        (lambda: agent("root", agent("b", agent("root"))), "'root'"),
+    ],
+)
+def test_namesakes_in_a_tree_are_told(make: Any, twice: str):
+    with pytest.warns(UserWarning, match=f"two agents under 'root' are named {twice}; find_agent and transfers take"):
+        root = make()
+
+    first = root.sub_agents[0]
+    assert root.find_sub_agent(twice.strip("'")) in (first, *first.sub_agents)
+
+
+def test_namesakes_are_told_once():
+    with pytest.warns(UserWarning, match="under 'b'"):
+        branch = agent("b", agent("a"), agent("a"))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        agent("root", branch)
+
+
+class Counts(BaseAgent):
+    """Counts its runs, by a callback of its own."""
+
+    runs: int = 0
+    notes: list[str] = Field(default_factory=list)
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        yield Event(author=self.name, message=f"{self.name} ran {self.runs} times")
+
+    def count(self, callback_context: Context) -> None:
+        self.runs += 1
+
+
+def test_a_clone_is_the_same_in_another_place():
+    leaf = agent("leaf", tools=[look], generate_content_config=types.GenerateContentConfig(temperature=0.1))
+    branch = agent("branch", leaf, description="thinks")
+    agent("root", branch)
+
+    copy = branch.clone()
+
+    assert type(copy) is LlmAgent and (copy.name, copy.description, copy.parent_agent) == ("branch", "thinks", None)
+    assert copy.root_agent is copy and branch.parent_agent is not None and leaf.parent_agent is branch
+    [under] = copy.sub_agents
+    assert isinstance(under, LlmAgent) and under is not leaf and under.parent_agent is copy
+    assert under.tools == leaf.tools and under.tools is not leaf.tools
+    assert under.generate_content_config is leaf.generate_content_config
+    assert copy.model_fields_set == branch.model_fields_set
+
+
+def test_a_clone_can_be_other_than_what_it_was_copied_from():
+    branch = agent("branch", agent("leaf"), instruction="a", tools=[look], output_schema=int)
+    child = agent("child")
+
+    copy = branch.clone(update={"name": "copy", "sub_agents": [child], "tools": [], "output_schema": None})
+
+    assert (copy.name, copy.instruction, copy.sub_agents, copy.tools_now()) == ("copy", "a", [child], [])
+    assert child.parent_agent is copy and copy.output is None
+    assert (branch.name, [one.name for one in branch.sub_agents], len(branch.tools_now())) == ("branch", ["leaf"], 1)
+    assert branch.clone({"sub_agents": []}).sub_agents == []
+
+
+@pytest.mark.parametrize(
+    ("update", "message"),
+    [
+        ({"parent_agent": None}, "clone() takes no parent_agent; pass the copy in the parent's sub_agents"),
+        ({"instructions": "x"}, "agent 'a': there is no field 'instructions'; did you mean 'instruction'?"),
+        ({"temperature": 1}, "agent 'a': 'temperature' belongs into generate_content_config"),
+        ({"name": "a b"}, "an agent's name is a Python identifier, and 'a b' is none; try 'a_b'"),
+    ],
+)
+def test_a_clone_that_cannot_be_is_refused(update: dict[str, Any], message: str):
+    original = agent("a", agent("b"))
+
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        original.clone(update=update)
+    assert original.name == "a" and original.sub_agents[0].parent_agent is original
+
+
+def test_callbacks_that_are_methods_act_on_the_clone():
+    original = Counts(name="original")
+    original.before_agent_callback = original.count
+    original.after_agent_callback = [original.count, look_away]
+
+    copy = original.clone({"name": "copy"})
+    said = Talk(copy).say()
+
+    assert told(said) == [("copy", "copy ran 1 times .")]
+    assert (original.runs, copy.runs) == (0, 2)
+    assert copy.notes == [] and copy.notes is not original.notes
+
+
+def look_away(callback_context: Context) -> None:
+    pass
+
+
+def test_an_agent_without_a_model_asks_the_nearest_above_it_that_has_one(monkeypatch: pytest.MonkeyPatch):
+    mine, theirs = ScriptedLlm(), ScriptedLlm()
+    leaf = agent("leaf")
+    root = agent("root", Counts(name="between", sub_agents=[agent("branch", leaf)]), model=mine)
+
+    assert leaf.canonical_model is mine
+    root.model = "offline"
+    assert leaf.canonical_model.model == "offline" and leaf.canonical_model is leaf.canonical_model
+
+    monkeypatch.setattr(LlmAgent, "_default_model", "")
+    root.model = ""
+    assert leaf.canonical_model.model == "offline"
+    LlmAgent.set_default_model(theirs)
+    assert leaf.canonical_model is theirs
+    LlmAgent.set_default_model("scripted-nobody-knows")
+    with pytest.raises(ModelNotFoundError):
+        assert leaf.canonical_model
+
+
+@pytest.mark.parametrize(("odd", "error"), [(5, TypeError), (None, TypeError), ("", ConfigurationError)])
+def test_a_default_model_is_a_model_or_the_name_of_one(odd: Any, error: type[Exception]):
+    with pytest.raises(error, match="default model"):
+        LlmAgent.set_default_model(odd)
+
+
+def test_two_tools_of_one_name_are_told_and_the_later_is_used():
+    def other() -> str:
+        """Looks elsewhere."""
+        return "elsewhere"
+
+    other.__name__ = "look"
+
+    with pytest.warns(UserWarning, match="agent 'guide' has two tools named 'look'; the later one is used"):
+        both = guide(call("look"), "Done.", tools=[look, other])
+
+    assert [one.description for one in both.tools_now()] == ["Looks elsewhere."]
+    assert told(Talk(both).say())[1] == ("guide", "answers {'result': 'elsewhere'}")
+
+
+def test_an_agent_is_no_tool():
+    with pytest.raises(ConfigurationError, match="agent 'a': the agent 'b' is not a tool; pass it in sub_agents"):
+        agent("a", tools=[agent("b")])
+
+
+class Trip(BaseModel):
+    city: str = ""
+    days: int = 1
+
+
+def test_a_tool_that_writes_what_the_schema_does_not_allow_hears_why():
+    def plan(days: Any, tool_context: Context) -> str:
+        """Plans."""
+        tool_context.state["days"] = days
+        return "planned"
+
+    talk = Talk(guide(call("plan", days="many"), call("plan", days=2), "Done.", tools=[plan], state_schema=Trip))
+    events = talk.say()
+
+    refused = events[1].get_function_responses()[0].response or {}
+    assert "state['days'] cannot hold the str 'many': state_schema Trip says int" in refused["error"]
+    assert talk.error is None and talk.stored().state == {"days": 2}
+
+
+def test_an_output_key_and_an_event_are_held_to_the_schema_too():
+    for made in (
+        guide("Oslo", output_key="town", state_schema=Trip),
+        guide("Oslo", state_schema=Trip, before_agent_callback=lambda callback_context: write(callback_context)),
+        Writes(name="guide", state_schema=Trip),
+    ):
+        talk = Talk(made)
+        events = talk.say()
+        assert isinstance(talk.error, StateSchemaError)
+        assert "state['town'] is no field of the state_schema Trip; its fields are: city, days" in str(talk.error)
+        assert events[-1].error_code == "StateSchemaError" and talk.stored().state == {}
+
+
+def write(context: Context) -> None:
+    context.state["town"] = "Oslo"
+
+
+class Writes(BaseAgent):
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        yield Event(author=self.name, actions=EventActions(state_delta={"town": "Oslo"}))
+
+
+class Runs(BaseAgent):
+    """Runs the agents under it, one after the other."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        for sub_agent in self.sub_agents:
+            async for event in sub_agent.run_async(ctx):
+                yield event
+
+
+class Other(BaseModel):
+    town: str = ""
+
+
+def test_an_agent_has_the_schema_of_its_parent_unless_it_has_its_own():
+    own = Writes(name="own", state_schema=Other)
+    heir = Writes(name="heir")
+    talk = Talk(Runs(name="root", sub_agents=[own, heir], state_schema=Trip))
+
+    events = talk.say()
+
+    assert told(events)[0] == ("own", "=> {'town': 'Oslo'}")
+    assert "state['town'] is no field of the state_schema Trip" in str(talk.error)
+    assert talk.stored().state == {"town": "Oslo"}
+
+
+def test_agents_of_a_tree_run_in_the_same_invocation_under_their_own_names():
+    seen: list[tuple[str, str, str | None]] = []
+
+    def note(callback_context: Context) -> None:
+        seen.append((callback_context.agent_name, callback_context.invocation_id, callback_context.state.get("temp:t")))
+        callback_context.state["temp:t"] = callback_context.agent_name
+
+    root = Runs(
+        name="root",
+        sub_agents=[guide("One."), Counts(name="two", before_agent_callback=note)],
+        before_agent_callback=note,
+    )
+    events = Talk(root).say()
+
+    assert [event.author for event in events if event.content] == ["guide", "two"]
+    assert {event.invocation_id for event in events} == {seen[0][1]}
+    assert [(name, before) for name, _, before in seen] == [("root", None), ("two", "root")]
