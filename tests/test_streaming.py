@@ -64,22 +64,92 @@ def test_without_streaming_there_are_no_pieces():
 
 
 class Pieces(BaseLlm):
-    """A model that only streams."""
+    """A model that says what it is given, and never says it whole."""
 
     model: str = "pieces"
+    pieces: list[Any]
+    """Parts, or responses; none is whole."""
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        for word in ("Hel", "lo"):
-            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=word)]), partial=True)
+        if any(part.function_response for content in llm_request.contents for part in content.parts or ()):
+            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text="done")]))
+            return
+        for piece in self.pieces:
+            if isinstance(piece, types.Part):
+                piece = LlmResponse(content=types.Content(role="model", parts=[piece]))
+            yield piece.model_copy(update={"partial": True})
 
 
 def test_the_pieces_of_a_model_that_only_streams_are_its_answer():
-    talk = Talk(LlmAgent(name="guide", model=Pieces()))
+    talk = Talk(LlmAgent(name="guide", model=Pieces(pieces=[types.Part(text="Hel"), types.Part(text="lo")])))
 
     assert told(talk.say(config=SSE)) == [("guide", "Hel..."), ("guide", "lo..."), ("guide", "Hello .")]
     assert talk.stored().events[-1].text == "Hello"
+
+
+def test_of_a_model_that_only_streams_thoughts_and_calls_stay_apart_in_their_order():
+    signed = types.Part(text="so.", thought=True, thought_signature=b"s")
+    pieces = [
+        *(types.Part(text=word, thought=True) for word in ("I ", "think ")),
+        signed,
+        *(types.Part(text=word) for word in ("Let me ", "look.")),
+        call("look"),
+        types.Part(text=" And "),
+        types.Part(text="think", thought=True),
+    ]
+    talk = Talk(LlmAgent(name="guide", model=Pieces(pieces=pieces), tools=[look]))
+
+    events = talk.say(config=SSE)
+
+    whole = events[len(pieces)]
+    assert [(bool(part.thought), part.text) for part in whole.parts] == [
+        (True, "I think "),
+        (True, "so."),
+        (False, "Let me look."),
+        (False, None),
+        (False, " And "),
+        (True, "think"),
+    ]
+    assert whole.parts[1].thought_signature == b"s"
+    assert [event.partial for event in events] == [True] * len(pieces) + [None] * 3
+    assert {event.id for event in events[: len(pieces) + 1]} == {whole.id}
+    assert told(events)[-2:] == [("guide", "answers {'result': 'seen'}"), ("guide", "done .")]
+
+
+def test_what_the_last_piece_says_of_the_answer_is_said_of_the_whole():
+    usage = types.GenerateContentResponseUsageMetadata(total_token_count=7)
+    last = LlmResponse(
+        content=types.Content(role="model", parts=[types.Part(text="lo")]),
+        finish_reason=types.FinishReason.MAX_TOKENS,
+        usage_metadata=usage,
+    )
+    talk = Talk(LlmAgent(name="guide", model=Pieces(pieces=[types.Part(text="Hel"), last])))
+
+    [_, _, whole] = talk.say(config=SSE)
+
+    assert (whole.text, whole.error_code, whole.usage_metadata) == ("Hello", "MAX_TOKENS", usage)
+    assert whole.is_final_response()
+
+
+def test_a_model_that_answers_several_times_gives_as_many_events():
+    class Twice(BaseLlm):
+        model: str = "twice"
+
+        async def generate_content_async(
+            self, llm_request: LlmRequest, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            for words, partial in (("on", True), ("one", None), ("tw", True), ("two", None)):
+                yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=words)]), partial=partial)
+
+    talk = Talk(LlmAgent(name="guide", model=Twice()))
+
+    events = talk.say(config=SSE)
+
+    assert told(events) == [("guide", "on..."), ("guide", "one ."), ("guide", "tw..."), ("guide", "two .")]
+    assert events[0].id == events[1].id != events[2].id == events[3].id
+    assert [event.text for event in talk.stored().events] == ["hi", "one", "two"]
 
 
 def test_after_model_sees_every_piece_and_before_model_is_asked_once():

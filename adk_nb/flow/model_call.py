@@ -13,11 +13,13 @@ from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.response_stream import ResponseStream
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
 
 NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
+_NOTHING = LlmResponse(content=types.Content(role="model", parts=[]))
 
 
 async def call_model(
@@ -38,20 +40,56 @@ async def call_model(
             async for event in events:
                 yield event
     ctx.count_llm_call()
-    event_id = clock.new_id()
-    said: list[str] = []
-    whole = False
+    event_id, said, answered = clock.new_id(), None, False
     async with aclosing(_responses(ctx, spec, request, context)) as responses:
         async for response in responses:
+            if answered:  # and yet there is more: the next answer is another event
+                event_id, said, answered = clock.new_id(), None, False
             if response.partial:
-                said.append(response.text)
+                said = said or _Pieces()
+                said.add(response)
                 yield event_of(ctx, spec, response, event_id, EventActions())
             else:
-                whole = True
+                answered = True
                 yield _whole(ctx, spec, response, event_id, context)
-    if not whole:  # a model that only streams: what it said is the answer
-        content = types.Content(role="model", parts=[types.Part(text="".join(said))] if said else [])
-        yield _whole(ctx, spec, LlmResponse(content=content), event_id, context)
+    if not answered:  # a model that only streams: what it said is the answer
+        yield _whole(ctx, spec, said.joined(request.model or "") if said else _NOTHING, event_id, context)
+
+
+class _Pieces:
+    """What a model has said so far, in the memory that its words take: in case it never says it whole."""
+
+    def __init__(self) -> None:
+        self._parts: list[types.Part] = []
+        self._words: list[str] = []
+        """What comes after those parts."""
+        self._thought = False
+        """The words are thoughts."""
+        self._last = LlmResponse()
+
+    def add(self, piece: LlmResponse) -> None:
+        self._last = piece
+        for part in (piece.content and piece.content.parts) or ():
+            if part.text is None or part.thought_signature:
+                self._end_words()
+                self._parts.append(part)
+                continue
+            if bool(part.thought) is not self._thought:
+                self._end_words()
+                self._thought = not self._thought
+            self._words.append(part.text)
+
+    def joined(self, model: str) -> LlmResponse:
+        self._end_words()
+        stream = ResponseStream(model)
+        content = types.Content(role="model", parts=self._parts)
+        stream.add(self._last.model_copy(update={"content": content}))
+        return stream.joined()
+
+    def _end_words(self) -> None:
+        if self._words:
+            self._parts.append(types.Part(text="".join(self._words), thought=self._thought or None))
+            self._words = []
 
 
 async def ask_apart(model: BaseLlm, request: LlmRequest) -> LlmResponse | None:

@@ -51,9 +51,17 @@ class ResponseStream:
         Raises:
             UnexpectedModelAnswer: The pieces ended before the answer did.
         """
-        reason: types.FinishReason | None = self._about.get("finish_reason")
-        if not reason and not self._about.get("error_code"):
+        if not self._about.get("finish_reason") and not self._about.get("error_code"):
             raise UnexpectedModelAnswer(self.broken("no finish reason came"))
+        return self.joined()
+
+    def joined(self) -> LlmResponse:
+        """As `whole`, also of pieces that do not say that they are the last.
+
+        Raises:
+            UnexpectedModelAnswer: The pieces ended within a call.
+        """
+        reason: types.FinishReason | None = self._about.get("finish_reason")
         if any(isinstance(part, StreamedCall) and not part.finished for part in self._parts):
             raise UnexpectedModelAnswer(self.broken("a tool call was not finished"))
         if reason and reason != types.FinishReason.STOP:
