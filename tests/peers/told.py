@@ -28,6 +28,9 @@ def load(package: str) -> SimpleNamespace:
         ToolContext=get("tools", "ToolContext"),
         RunConfig=get("agents.run_config", "RunConfig"),
         StreamingMode=get("agents.run_config", "StreamingMode"),
+        App=get("apps", "App"),
+        EventsCompactionConfig=get("apps.app", "EventsCompactionConfig"),
+        LlmEventSummarizer=get("apps.llm_event_summarizer", "LlmEventSummarizer"),
     )
     kit.Scripted = scripted(kit)
     return kit
@@ -84,13 +87,26 @@ def seen(event: Any) -> dict[str, Any]:
     }
 
 
-async def converse(kit: SimpleNamespace, answers: list[Any], messages: list[Any], stream: bool = False, **agent: Any):
+async def converse(
+    kit: SimpleNamespace,
+    answers: list[Any],
+    messages: list[Any],
+    stream: bool = False,
+    compaction: dict[str, int] | None = None,
+    **agent: Any,
+):
     """What the events tell, then what the model was sent, then the session's state."""
     model = kit.Scripted(model="scripted", answers=answers, asked=[])
     service = kit.InMemorySessionService()
-    runner = kit.Runner(
-        agent=kit.LlmAgent(name="guide", model=model, **agent), app_name="peers", session_service=service
+    summarizer = kit.LlmEventSummarizer(llm=model, prompt_template="Sum up.\n{conversation_history}")
+    app = kit.App(
+        name="peers",
+        root_agent=kit.LlmAgent(name="guide", model=model, **agent),
+        events_compaction_config=kit.EventsCompactionConfig(summarizer=summarizer, **compaction)
+        if compaction
+        else None,
     )
+    runner = kit.Runner(app=app, session_service=service)
     session = await service.create_session(app_name="peers", user_id="u", state={"city": "Oslo"})
     where = {"user_id": "u", "session_id": session.id}
     config = kit.RunConfig(streaming_mode=kit.StreamingMode.SSE if stream else kit.StreamingMode.NONE)
@@ -140,6 +156,7 @@ async def tell(kit: SimpleNamespace) -> dict[str, Any]:
         answer = kit.types.FunctionResponse(id=asks[0].id, name=asks[0].name, response={"confirmed": True})
         return kit.types.Content(role="user", parts=[kit.types.Part(function_response=answer)])
 
+    long = "and so on and on " * 20
     oslo, bergen = ("weather", {"city": "Oslo"}), ("weather", {"city": "Bergen"})
     return {
         "words": await converse(
@@ -158,6 +175,19 @@ async def tell(kit: SimpleNamespace) -> dict[str, Any]:
         "a callback that answers": await converse(kit, [], ["hi"], before_model_callback=answer_for_the_model),
         "a callback that changes a result": await converse(
             kit, [[oslo], "Cloudy."], ["How is Oslo?"], tools=[weather], after_tool_callback=other_result
+        ),
+        "a conversation kept short": await converse(
+            kit,
+            [f"one {long}", f"two {long}", "SUMMARY 1", "three", f"four {long}", "SUMMARY 2", "five"],
+            [f"m1 {long}", f"m2 {long}", "m3", f"m4 {long}", "m5"],
+            compaction={"compaction_interval": 2, "overlap_size": 1},
+        ),
+        "a long prompt cut short": await converse(
+            kit,
+            [f"one {long}", "SUMMARY 1", [oslo], "Sunny.", "three"],
+            [f"m1 {long}", f"m2 {long}", "m3"],
+            compaction={"token_threshold": 250, "event_retention_size": 1},
+            tools=[weather],
         ),
         "an approval": await converse(
             kit,
