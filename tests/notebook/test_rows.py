@@ -7,7 +7,7 @@ from turns import Talk
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import EventActions
+from adk_nb.events.event_actions import EventActions, EventCompaction
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_llm import call
 from adk_nb.notebook.view.rows import RunRows, rows_of
@@ -301,6 +301,15 @@ Look:
     )
 
 
+def test_a_summary_of_older_events_is_told_as_such():
+    summary = types.Content(role="model", parts=[types.Part(text="They asked\nabout Oslo.")])
+    compaction = EventCompaction(start_timestamp=1, end_timestamp=2, compacted_content=summary)
+
+    rows = rows_of([Event(author="user", actions=EventActions(compaction=compaction))])
+
+    assert told(rows) == [("user", "marker", "sums up what was said before: They asked about Oslo.")]
+
+
 def test_only_live_rows_have_durations_and_details():
     events = Talk(call("get_weather", city="Paris"), "21", tools=[get_weather]).say("Paris?")
 
@@ -367,3 +376,46 @@ def test_ten_thousand_pieces_take_time_in_proportion():
     assert time.process_time() - before < 3
     assert [op["op"] for op in ops].count("text") == 10_000
     assert ops[-1]["text"] == "".join(pieces)
+
+
+def code_and(result: str, outcome: types.Outcome = types.Outcome.OUTCOME_OK, code: str = "1 + 1") -> list[Event]:
+    asked = types.Part(executable_code=types.ExecutableCode(code=code, language=types.Language.PYTHON))
+    gave = types.Part(code_execution_result=types.CodeExecutionResult(outcome=outcome, output=result))
+    return [
+        Event(author="weather", content=types.Content(role="model", parts=[types.Part(text="I compute."), asked])),
+        Event(author="weather", content=types.Content(role="model", parts=[gave])),
+    ]
+
+
+def test_code_and_what_it_gave_are_blocks_of_code():
+    rows = rows_of(code_and("2", code="print('<b>')\n1 + 1"))
+
+    assert [row["html"] for row in rows] == snapshot(
+        [
+            """\
+<p>I compute.</p>
+<pre><code>print('&lt;b&gt;')
+1 + 1
+</code></pre>\
+""",
+            """\
+<pre><code>2
+</code></pre>\
+""",
+        ]
+    )
+
+
+def test_code_that_failed_says_so():
+    row = rows_of(code_and("NameError: x", types.Outcome.OUTCOME_FAILED))[1]
+
+    assert row["html"].startswith("<p>The code failed:</p>")
+    assert "<code>NameError: x" in row["html"]
+
+
+@pytest.mark.parametrize("payload", [*PAYLOADS, "```\n<script>alert(1)</script>\n````\n**bold**"])
+def test_neither_code_nor_its_output_leaves_its_block(payload: str):
+    for row in rows_of(code_and(payload, code=payload)):
+        assert_harmless(row["html"])
+        assert_nothing_unseen(row["html"])
+        assert "<strong>" not in row["html"]

@@ -1,5 +1,6 @@
 """What an event says, does and failed at, in words for a reader."""
 
+import re
 from typing import Any
 
 from adk_nb import types
@@ -14,6 +15,7 @@ WAITS = "waits for approval"
 STOPPED = INVOCATION_ABORTED
 """The error code of a run that its reader stopped; shown as a note, not as a failure."""
 
+_TICKS = re.compile("`{3,}")
 _TITLES = {
     MAX_ITERATIONS: "too many steps",
     NO_CONTENT: "no answer",
@@ -45,10 +47,18 @@ def _part(part: types.Part) -> str:
     if part.file_data:
         return f"\n[file {part.file_data.file_uri}]\n"
     if part.executable_code:
-        return f"\n```\n{part.executable_code.code}\n```\n"
-    if part.code_execution_result:
-        return f"\n```\n{part.code_execution_result.output}\n```\n"
+        return _fenced(part.executable_code.code or "")
+    if result := part.code_execution_result:
+        failed = result.outcome in (types.Outcome.OUTCOME_FAILED, types.Outcome.OUTCOME_DEADLINE_EXCEEDED)
+        return ("\nThe code failed:\n" if failed else "") + _fenced(result.output or "")
     return ""
+
+
+def _fenced(code: str) -> str:
+    """A block that ends where it is meant to, whatever is in it."""
+    code = code.strip("\n")
+    fence = "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(code))])
+    return f"\n{fence}\n{code}\n{fence}\n"
 
 
 def failure(event: Event) -> str:
@@ -71,6 +81,9 @@ def doings(event: Event) -> list[str]:
     if actions.transfer_to_agent:
         done.append(f"→ transfer to {one_line(actions.transfer_to_agent, 100)}")
     done += [f"saved {one_line(name, 100)}, version {version}" for name, version in actions.artifact_delta.items()]
+    if actions.compaction:
+        words = " ".join(part.text or "" for part in actions.compaction.compacted_content.parts or ())
+        done.append(f"sums up what was said before: {one_line(words)}")
     if actions.escalate:
         done.append("leaves the loop")
     return done
