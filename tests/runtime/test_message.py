@@ -1,0 +1,210 @@
+"""What a user's message may carry, which agent it is for, and where its files go."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from adk_nb import sync, types
+from adk_nb.agents import BaseAgent, InvocationContext, LlmAgent, RunConfig, StreamingMode
+from adk_nb.errors import ConfigurationError, InputError
+from adk_nb.events import Event
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.plugins import BasePlugin
+from adk_nb.runners import Runner
+from adk_nb.tools import LongRunningFunctionTool
+from tests.talk import WHERE, Talk, authors, guide, look, requests, told
+
+
+def file(order: str) -> None:
+    """Files an order; the answer comes later."""
+
+
+def response(event: Event, **result: Any) -> types.Part:
+    [asked] = event.get_function_calls()
+    return types.Part(function_response=types.FunctionResponse(id=asked.id, name=asked.name, response=result))
+
+
+class Passes(LlmAgent):
+    """An agent that may hand the word back."""
+
+    disallow_transfer_to_parent: bool = False
+
+
+class Desk(Passes):
+    """Passes what begins with another agent's name on to that agent, and answers the rest itself."""
+
+    def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        said = ctx.user_content.parts[0].text if ctx.user_content and ctx.user_content.parts else ""
+        other = next((one for one in self.sub_agents if (said or "").startswith(one.name)), None)
+        return other.run_async(ctx) if other else super()._run_async_impl(ctx)
+
+
+def desk(*others: BaseAgent, **fields: Any) -> Talk:
+    answers = [f"desk {place}" for place in range(9)]
+    return Talk(Desk(name="desk", model=ScriptedLlm(*answers), sub_agents=list(others), **fields))
+
+
+def billing(*answers: Any, **fields: Any) -> Passes:
+    return Passes(name="billing", model=ScriptedLlm(*answers), **fields)
+
+
+def test_the_agent_that_spoke_last_hears_the_next_message():
+    talk = desk(billing("bill", "paid", "again"))
+
+    said = [talk.say(words)[-1].text for words in ("hello", "billing please", "what of it?", "and now?")]
+
+    assert said == ["desk 0", "bill", "paid", "again"]
+
+
+@pytest.mark.parametrize("kept", ["the speaker", "the one above it"])
+def test_a_conversation_that_cannot_come_back_begins_at_the_root_again(kept: str):
+    speaker = billing("bill", disallow_transfer_to_parent=kept == "the speaker")
+    talk = desk(speaker, disallow_transfer_to_parent=kept == "the one above it")
+
+    said = [talk.say(words)[-1].text for words in ("billing please", "what of it?")]
+
+    assert said == ["bill", "desk 0"]
+
+
+def test_an_agent_without_a_model_keeps_the_word_for_itself():
+    talk = desk(Plain(name="plain"))
+
+    assert [talk.say(words)[-1].text for words in ("plain please", "what of it?")] == ["plain", "desk 0"]
+
+
+def test_an_agent_that_is_gone_is_not_asked():
+    talk = desk(billing("bill"))
+    talk.say("billing please")
+
+    runner = Runner(app_name="app", agent=guide("hello"), session_service=talk.service)
+
+    assert [event.text for event in runner.run(**WHERE, new_message="hi")] == ["hello"]
+
+
+def test_what_was_undone_does_not_count_for_who_spoke_last():
+    talk = desk(billing("bill"))
+    undone = talk.say("billing please")[0].invocation_id
+    sync.run(talk.runner.rewind_async(**WHERE, rewind_before_invocation_id=undone))
+
+    assert talk.say("what of it?")[-1].text == "desk 0"
+
+
+def test_a_late_result_goes_to_the_agent_that_asked_for_it():
+    talk = desk(
+        billing(call("file", order="a"), "filed", "done", tools=[LongRunningFunctionTool(file)]),
+        Passes(name="other", model=ScriptedLlm("other")),
+    )
+    [asked, *_] = talk.say("billing please")
+    talk.say("other please")
+
+    events = talk.say([response(asked, ticket=7)])
+
+    assert {event.author for event in events} == {"billing"}
+
+
+def test_results_of_calls_of_different_runs_are_sent_one_after_the_other():
+    tools = [LongRunningFunctionTool(file)]
+    talk = Talk(guide(call("file", order="a"), call("file", order="b"), "3", "4", tools=tools))
+    [first, *_], [second, *_] = talk.say("a"), talk.say("b")
+    stored = len(talk.stored().events)
+
+    assert talk.say([response(first, ticket=1), response(second, ticket=2)]) == []
+
+    assert isinstance(talk.error, InputError) and "answer calls of different runs" in str(talk.error)
+    assert len(talk.stored().events) == stored
+    assert talk.say([response(first, ticket=1)])[-1].is_final_response()
+    assert talk.say([response(second, ticket=2)])[-1].is_final_response()
+
+
+class Plain(BaseAgent):
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        yield Event(author=self.name, message="plain")
+
+
+def test_only_an_agent_with_a_model_goes_on_without_a_message():
+    talk = Talk(Plain(name="plain"))
+
+    assert talk.say(None) == []
+    assert isinstance(talk.error, InputError) and "agent 'plain' needs a message" in str(talk.error)
+    assert talk.stored().events == []
+    assert told(Talk(guide("going on")).say(None)) == [("guide", "going on .")]
+
+
+PICTURE = types.Part(inline_data=types.Blob(data=b"png", mime_type="image/png", display_name="cat.png"))
+
+
+def test_files_in_a_message_can_be_kept_as_artifacts_and_named_in_their_place():
+    agent = guide("nice", "nice")
+    talk = Talk(agent)
+    message = types.Content(role="user", parts=[types.Part(text="look"), PICTURE])
+
+    talk.say(message, config=RunConfig(save_input_blobs_as_artifacts=True))
+
+    event = talk.stored().events[0]
+    name = f"artifact_{event.invocation_id}_1"
+    assert [part.text for part in event.parts] == ["look", f"Uploaded file: {name}. It is kept as an artifact."]
+    assert event.actions.artifact_delta == {name: 0}
+    kept = sync.run(talk.runner.artifact_service.load_artifact(app_name="app", filename=name, **WHERE))
+    assert kept and kept.inline_data and kept.inline_data.data == b"png"
+    assert message.parts == [types.Part(text="look"), PICTURE]
+    assert requests(agent)[0] == [("user", f"look; Uploaded file: {name}. It is kept as an artifact.")]
+
+    talk.say(message)
+    assert talk.stored().events[2].parts[1] == PICTURE
+
+
+def test_files_that_nothing_keeps_are_refused_before_anything_is_stored():
+    talk = Talk(guide("nice"))
+    talk.runner.artifact_service = None
+
+    assert talk.say([PICTURE], config=RunConfig(save_input_blobs_as_artifacts=True)) == []
+    assert isinstance(talk.error, ConfigurationError) and "keeps no artifacts" in str(talk.error)
+    assert talk.stored().events == []
+    assert talk.say("words alone", config=RunConfig(save_input_blobs_as_artifacts=True))[-1].text == "nice"
+
+
+def test_what_a_plugin_makes_of_a_message_is_checked_too():
+    class Calls(BasePlugin):
+        async def on_user_message_callback(self, *, invocation_context: Any, user_message: Any) -> types.Content:
+            return types.Content(role="user", parts=[call("look")])
+
+    talk = Talk(guide("hello"), plugins=[Calls("calls")])
+
+    talk.say("hi")
+
+    assert "cannot call functions" in str(talk.error)
+    assert talk.stored().events == []
+
+
+def test_compositional_calls_are_for_streams_only():
+    talk = Talk(guide("hello"))
+
+    assert talk.say("hi", config=RunConfig(support_cfc=True, streaming_mode=StreamingMode.NONE)) == []
+    assert isinstance(talk.error, ConfigurationError) and "StreamingMode.SSE" in str(talk.error)
+    assert talk.stored().events == []
+
+
+def test_a_run_may_begin_while_another_of_the_session_waits_for_its_reader():
+    agent = guide(call("look"), "inner", "outer", "last", tools=[look])
+    talk = Talk(agent)
+
+    async def nested() -> list[str]:
+        said: list[str] = []
+        async with aclosing(talk.runner.run_async(**WHERE, new_message="first")) as events:
+            async for event in events:
+                if event.get_function_calls():
+                    said += [one.text for one in await talk.asay("second")]
+                said += [event.text] if event.text else []
+        return said
+
+    assert asyncio.run(nested()) == ["inner", "outer"]
+
+    assert authors(talk) == ["user", "guide", "user", "guide", "guide", "guide"]
+    inner, outer = requests(agent)[1], requests(agent)[2]
+    assert [what for _, what in inner] == ["first", "second"]
+    assert [what for _, what in outer] == ["first", "calls look({})", "answers {'result': 'seen'}"]
+    assert told(talk.say("third")) == [("guide", "last .")]
+    assert [what for _, what in requests(agent)[3]][-1] == "third"
