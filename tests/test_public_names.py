@@ -78,6 +78,7 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.preload_memory_tool": "PreloadMemoryTool preload_memory preload_memory_tool",
     "adk_nb.tools.tool_confirmation": "ToolConfirmation",
     "adk_nb.tools.tool_context": "ToolContext",
+    "adk_nb.utils.instructions_utils": "inject_session_state",
 }
 ALIASES = {"Agent": "LlmAgent", "CallbackContext": "Context", "ToolContext": "Context"}
 FACES = sorted(path for path in ROOT.rglob("__init__.py") if "face(" in path.read_text(encoding="utf-8"))

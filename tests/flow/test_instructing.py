@@ -154,19 +154,9 @@ def test_a_plugin_that_tells_all_agents_stands_where_the_field_does():
     assert told(agent) == ["STATIC", "All.", "Tree.", IDENTITY]
 
 
-class Below(LlmAgent):
-    """An agent in a tree."""
-
-    above: Any = None
-
-    @property
-    def root_agent(self) -> BaseAgent:
-        return self.above
-
-
 def test_what_the_root_says_to_all_comes_before_an_agents_own():
-    root = guide(global_instruction="Root {x}.", instruction="not for others")
-    agent = Below(above=root, name="guide", model=ScriptedLlm("1"), global_instruction="Own {x}.", instruction="Do.")
+    agent = guide("1", global_instruction="Own {x}.", instruction="Do.")
+    LlmAgent(name="root", global_instruction="Root {x}.", instruction="not for others", sub_agents=[agent])
 
     Talk(agent, {"x": "X"}).say()
 
@@ -174,11 +164,12 @@ def test_what_the_root_says_to_all_comes_before_an_agents_own():
 
 
 def test_a_root_that_is_no_llm_agent_says_nothing_to_all():
-    agent = Below(above=BaseAgent(name="root"), name="guide", model=ScriptedLlm("1"), instruction="Do.")
+    agent = guide("1", global_instruction="Own.")
+    BaseAgent(name="root", sub_agents=[agent])
 
     Talk(agent).say()
 
-    assert told(agent) == ["Do.", IDENTITY]
+    assert told(agent) == ["Own.", IDENTITY]
 
 
 def test_an_agent_need_not_be_told_who_it_is():
