@@ -22,6 +22,7 @@ from adk_nb.runtime.event_lines import lines_of
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, new_invocation_id
 from adk_nb.runtime.invoke import invoke
+from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.message import answering, check, check_fits, with_files_kept
 from adk_nb.runtime.open_sessions import OpenSessions
 from adk_nb.runtime.rewind import undoing
@@ -128,6 +129,44 @@ class Runner:
             abort_signal=abort_signal,
         )
 
+    def run_live(
+        self,
+        *,
+        user_id: str,
+        session_id: str,
+        live_request_queue: LiveRequestQueue,
+        run_config: RunConfig | None = None,
+        abort_signal: asyncio.Event | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """Hold a live conversation, until the queue is closed or the model hangs up.
+
+        Args:
+            user_id: Whose session it is.
+            session_id: An existing session's, unless the runner makes missing ones.
+            live_request_queue: What the user says, at any time.
+            run_config: How the conversation is to be held. The answer is sound, unless `response_modalities` says text.
+            abort_signal: As in `run_async`.
+
+        Yields:
+            Pieces of words and transcripts (`partial=True`) and sound, which the session does not keep; whole words,
+            transcripts with `finished`, calls and their results, which it does. What the user sends is kept and not
+            yielded.
+
+        Raises:
+            SessionNotFoundError: Make the session first, with `session_service.create_session`.
+            NotImplementedError: The agent, or its model, holds no live conversations.
+            ModelConnectionLost: The connection broke and could not be taken up again.
+        """
+        return self._answer(
+            user_id,
+            session_id,
+            None,
+            {},
+            run_config or self._run_config,
+            abort_signal=abort_signal,
+            live=live_request_queue,
+        )
+
     def start(
         self,
         *,
@@ -172,6 +211,7 @@ class Runner:
         *,
         yield_user_message: bool = False,
         abort_signal: asyncio.Event | None = None,
+        live: LiveRequestQueue | None = None,
     ) -> AsyncGenerator[Event, None]:
         invocation_id, shared = invocation_id or new_invocation_id(), shared or Shared()
         self._active[invocation_id] = shared.stop
@@ -193,6 +233,7 @@ class Runner:
                 invocation_id=invocation_id,
                 abort_signal=abort_signal,
                 shared=shared,
+                live_request_queue=live,
             )
             first = await self._first(ctx, new_message, state_delta)
             async with aclosing(invoke(ctx, first)) as events:
@@ -205,8 +246,13 @@ class Runner:
         finally:
             del self._active[invocation_id]
 
-    async def _first(self, ctx: InvocationContext, new_message: Message | None, state_delta: dict[str, Any]) -> Event:
-        """The user's event, not stored yet; `ctx` knows by then what was said, and to whom."""
+    async def _first(
+        self, ctx: InvocationContext, new_message: Message | None, state_delta: dict[str, Any]
+    ) -> Event | None:
+        """The user's event, not stored yet; `ctx` knows by then what was said, and to whom. None: that comes live."""
+        if ctx.live_request_queue:
+            ctx.agent = answering(self.agent, None, ctx.session)
+            return None
         message = as_content(new_message) if new_message is not None else None
         files: dict[str, int] = {}
         if message:

@@ -10,6 +10,8 @@ __getattr__, __dir__ = face(
         "CallbackContext": "adk_nb.runtime.context",
         "Context": "adk_nb.runtime.context",
         "InvocationContext": "adk_nb.runtime.invocation_context",
+        "LiveRequest": "adk_nb.runtime.live_request_queue",
+        "LiveRequestQueue": "adk_nb.runtime.live_request_queue",
         "LlmAgent": "adk_nb.agents.llm_agent",
         "RunConfig": "adk_nb.runtime.run_config",
         "StreamingMode": "adk_nb.runtime.run_config",

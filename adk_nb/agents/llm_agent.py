@@ -1,8 +1,9 @@
 """An agent that thinks with a model and acts with tools."""
 
 import inspect
+import warnings
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field, PrivateAttr, ValidationError
 
@@ -12,6 +13,7 @@ from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
 from adk_nb.flow.instructing import static_content
+from adk_nb.flow.live import run_live
 from adk_nb.flow.loop import run_llm
 from adk_nb.flow.output import settled
 from adk_nb.models.base_llm import BaseLlm
@@ -47,7 +49,8 @@ class LlmAgent(BaseAgent):
     """
 
     model: str | BaseLlm = ""
-    """A model, or the name of one. Empty: the default (see `models.registry.default_model`)."""
+    """A model, or the name of one. Empty: the nearest parent's that has one, else that of `set_default_model`, else the
+    default (see `models.registry.default_model`)."""
     instruction: str | InstructionProvider = ""
     """What it is told. At each turn `{key}` is replaced by the state's value and `{artifact.name}` by what that file
     says; a callable's text is taken as it is."""
@@ -98,6 +101,9 @@ class LlmAgent(BaseAgent):
 
     _shapes: dict[str, tuple[Any, Shape]] = PrivateAttr(default_factory=dict[str, tuple[Any, Shape]])
     _canonical: tuple[list[Any], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], list[BaseTool]()))
+    DEFAULT_LIVE_MODEL: ClassVar[str] = "gemini-live-2.5-flash-native-audio"
+    """Source: google-adk 2.13."""
+    _default_model: ClassVar[str | BaseLlm] = ""
     _model: tuple[str, BaseLlm] | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
@@ -125,12 +131,40 @@ class LlmAgent(BaseAgent):
         Raises:
             ConfigurationError: No model goes by that name.
         """
-        if isinstance(self.model, BaseLlm):
-            return self.model
-        name = self.model or default_model()
-        if self._model is None or self._model[0] != name:
-            self._model = (name, LLMRegistry.new_llm(name))
+        model = self._named_model() or self._default_model or default_model()
+        if isinstance(model, BaseLlm):
+            return model
+        if self._model is None or self._model[0] != model:
+            self._model = (model, LLMRegistry.new_llm(model))
         return self._model[1]
+
+    @classmethod
+    def set_default_model(cls, model: str | BaseLlm) -> None:
+        """Let agents that name no model, and have none above them that does, ask this one.
+
+        Raises:
+            TypeError: It is neither a model nor the name of one.
+            ConfigurationError: The name is empty.
+        """
+        if not isinstance(cast(Any, model), str | BaseLlm):
+            raise TypeError(f"a default model is a BaseLlm or the name of a model, and not {shown(model)}")
+        if not model:
+            raise ConfigurationError("the name of the default model is empty; pass one such as 'gemini-2.5-flash'")
+        LlmAgent._default_model = model
+
+    @property
+    def canonical_live_model(self) -> BaseLlm:
+        """The model that holds live conversations for this agent: its own, its parents', or `DEFAULT_LIVE_MODEL`."""
+        return self.canonical_model if self._named_model() else LLMRegistry.new_llm(self.DEFAULT_LIVE_MODEL)
+
+    def _named_model(self) -> str | BaseLlm:
+        """Its own model, or the nearest parent's; empty if none names one."""
+        one: BaseAgent | None = self
+        while one:
+            if isinstance(one, LlmAgent) and one.model:
+                return one.model
+            one = one.parent_agent
+        return ""
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
         """Its tools, functions wrapped."""
@@ -176,6 +210,9 @@ class LlmAgent(BaseAgent):
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         return run_llm(ctx, self)
+
+    def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        return run_live(ctx, self)
 
     def tools_now(self) -> list[BaseTool]:
         """`canonical_tools` without await: made once, and again when `tools` has changed."""
@@ -241,10 +278,12 @@ def _wrapped(agent: str, tools: Sequence[Any]) -> list[BaseTool]:
     made: dict[str, BaseTool] = {}
     for one in tools:
         if isinstance(one, BaseAgent):
-            raise ConfigurationError(f"agent {agent!r}: the agent {one.name!r} is not a tool")
+            raise ConfigurationError(f"agent {agent!r}: the agent {one.name!r} is not a tool; pass it in sub_agents")
         if not (isinstance(one, BaseTool) or callable(one)):
             raise ConfigurationError(f"agent {agent!r}: {shown(one)} is not a tool; pass functions, or tools")
         tool = one if isinstance(one, BaseTool) else FunctionTool(cast(Callable[..., Any], one))
+        if tool.name in made:
+            warnings.warn(f"agent {agent!r} has two tools named {tool.name!r}; the later one is used", stacklevel=2)
         made[tool.name] = tool
     return list(made.values())
 

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.flow.compacted import Standing, standing
+from adk_nb.flow.live_recording import is_recording
 from adk_nb.flow.narration import narrated
 from adk_nb.flow.pairing import Pairing, says_something
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST
@@ -104,6 +105,8 @@ class _View:
         if content is None:
             return event.actions.compaction.compacted_content if event.actions.compaction else _heard(event)
         parts = content.parts or []
+        if event.actions.artifact_delta and is_recording(parts):
+            return None
         if event.author == "user" or event.long_running_tool_ids:
             parts = _without_requests(event, parts)
         author = event.author
