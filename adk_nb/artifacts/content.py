@@ -1,6 +1,7 @@
 """What an artifact holds: text, bytes, or a reference; and how a reference to another artifact is followed."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from pydantic_core import to_json
@@ -11,12 +12,16 @@ from adk_nb.errors import InputError
 
 BYTES = "application/octet-stream"
 """The type of bytes whose type nobody said."""
-REMOVED = types.Part(inline_data=types.Blob(mime_type="application/x-adk-removed", data=b""))
-"""Saved as a newest version it says that the artifact is gone, and its older versions are still there."""
 MAX_REFERENCES = 5
 
 Read = Callable[[Place, int | None], types.Part | None]
 """What is kept at a place, a version of it or the newest, as it is kept."""
+
+
+@cache
+def removed() -> types.Part:
+    """Saved as a newest version it says that the artifact is gone, and its older versions are still there."""
+    return types.Part(inline_data=types.Blob(mime_type="application/x-adk-removed", data=b""))
 
 
 def kept_part(artifact: types.Part | dict[str, Any], place: Place) -> types.Part:
@@ -56,7 +61,7 @@ def follow(read: Read, place: Place, version: int | None) -> types.Part | None:
     at = place
     for _ in range(MAX_REFERENCES + 1):
         part = read(at, version)
-        if part is None or part == REMOVED:
+        if part is None or part == removed():
             return None
         uri = _reference(part)
         if not uri:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from adk_nb import clock, sync, types
 from adk_nb.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
-from adk_nb.artifacts.content import REMOVED, follow, kept_part, mime_type
+from adk_nb.artifacts.content import follow, kept_part, mime_type, removed
 from adk_nb.artifacts.file_name import DEEPEST, METADATA, VERSIONS, folder_of, folders_of
 from adk_nb.artifacts.folder import Folder
 from adk_nb.artifacts.place import Place, place_of
@@ -164,7 +164,7 @@ class FileArtifactService(BaseArtifactService):
     def _shows(self, place: Place) -> bool:
         try:
             with self._kept(place) as (versions, numbers):
-                return _metadata(versions, numbers[-1]).mime_type != mime_type(REMOVED)
+                return _metadata(versions, numbers[-1]).mime_type != mime_type(removed())
         except (FileNotFoundError, AdkNbError) as error:
             logger.warning("a folder among the artifacts is left out: %s", error)
             return False

@@ -6,7 +6,7 @@ from typing import Any
 
 from adk_nb import clock, types
 from adk_nb.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
-from adk_nb.artifacts.content import REMOVED, follow, kept_part, mime_type
+from adk_nb.artifacts.content import follow, kept_part, mime_type, removed
 from adk_nb.artifacts.place import USER, Place, place_of
 from adk_nb.wire import plain_json
 
@@ -93,4 +93,4 @@ class InMemoryArtifactService(BaseArtifactService):
     def _names(self, app_name: str, user_id: str, session_id: str | None) -> list[str]:
         with self._lock:
             scope = self._scopes.get((app_name, user_id, session_id), {})
-            return [name for name, versions in scope.items() if versions[-1].part != REMOVED]
+            return [name for name, versions in scope.items() if versions[-1].part != removed()]
