@@ -15,7 +15,7 @@ _PREAMBLE = (
 
 
 def narrated(author: str, parts: Iterable[types.Part], *, thoughts: bool = False) -> types.Content | None:
-    """What `author` said and did, told; files and code as they are. None: there is nothing to tell.
+    """What `author` said and did, told; files as they are. None: there is nothing to tell.
 
     Args:
         author: Who it was.
@@ -35,8 +35,11 @@ def _told(author: str, part: types.Part, thoughts: bool) -> types.Part | None:
         return None
     if part.text and part.text.strip():
         return _quoted(f"[{author}] {'thought' if part.thought else 'said'}:", part.text)
-    shown = part.inline_data or part.file_data or part.executable_code or part.code_execution_result
-    return part if shown and not part.thought else None
+    if code := part.executable_code:
+        return _quoted(f"[{author}] ran this code:", code.code or "")
+    if result := part.code_execution_result:
+        return _quoted(f"[{author}] its code gave:", result.output or "")
+    return part if (part.inline_data or part.file_data) and not part.thought else None
 
 
 def _quoted(what: str, words: str) -> types.Part:

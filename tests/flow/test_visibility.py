@@ -137,12 +137,19 @@ def test_what_another_agent_thought_is_told_only_where_the_run_says_so():
     assert seen(says("me", types.Part(text="hm", thought=True)), thoughts=True) == []
 
 
-def test_code_and_files_of_another_agent_are_passed_on_as_they_are():
+def test_files_of_another_agent_are_passed_on_as_they_are():
+    [content] = contents_for(session_of([says("other", PNG)]), "me", None)
+
+    assert content.parts and content.parts[1:] == [PNG]
+
+
+def test_code_of_another_agent_is_told_as_words():
     code = types.Part(executable_code=types.ExecutableCode(code="1", language=types.Language.PYTHON))
+    gave = types.Part(code_execution_result=types.CodeExecutionResult(outcome=types.Outcome.OUTCOME_OK, output="one"))
 
-    [content] = contents_for(session_of([says("other", code, PNG)]), "me", None)
-
-    assert content.parts and content.parts[1:] == [code, PNG]
+    assert told(seen(says("other", code, gave))) == [
+        ("user", "[other] ran this code: <1>; [other] its code gave: <one>"),
+    ]
 
 
 @pytest.mark.parametrize(
