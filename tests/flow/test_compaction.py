@@ -1,5 +1,6 @@
 """Conversations are kept short: when a summary is made, of which events, and what the model is sent then."""
 
+import asyncio
 import logging
 from typing import Any
 
@@ -357,6 +358,25 @@ def test_a_run_that_fails_is_not_summed_up():
     with pytest.raises(RuntimeError, match="no"):
         talk.say(*messages(1))
 
+    assert talk.given() == []
+
+
+def test_a_run_that_was_stopped_is_not_summed_up():
+    async def look() -> str:
+        """Looks, until there is no more need."""
+        stop.set()
+        return LONG
+
+    talk = Conversation(guide(call("look"), "never", tools=[look]), compaction_interval=1, overlap_size=0)
+
+    async def run() -> list[Event]:
+        events = talk.runner.run_async(**WHERE, new_message=f"m1 {LONG}", abort_signal=stop)
+        return [event async for event in events]
+
+    stop = asyncio.Event()
+    told = sync.run(run())
+
+    assert told[-1].error_code == "INVOCATION_ABORTED"
     assert talk.given() == []
 
 
