@@ -1,5 +1,6 @@
 """What a run may be told, and what it refuses to be told."""
 
+import asyncio
 import logging
 import sys
 from typing import Any
@@ -139,6 +140,25 @@ def test_metadata_stands_on_every_event_of_the_run():
 
     assert [event.custom_metadata for event in pieces] == [{"run": 1}] * 3
     assert [event.custom_metadata for event in talk.stored().events] == [{"run": 1}, {"run": 1}, None, None]
+
+
+def test_metadata_stands_on_the_event_that_tells_of_an_error_and_on_the_one_that_closes_a_run():
+    talk = Talk(LlmAgent(name="guide", model=ScriptedLlm(ValueError("bad"))))
+    talk.say(config=RunConfig(custom_metadata={"run": 1}))
+
+    async def stopped() -> None:
+        signal = asyncio.Event()
+        signal.set()
+        await talk.asay(config=RunConfig(custom_metadata={"run": 2}), abort_signal=signal)
+
+    asyncio.run(stopped())
+
+    assert [(event.error_code, event.custom_metadata) for event in talk.stored().events] == [
+        (None, {"run": 1}),
+        ("ValueError", {"run": 1}),
+        (None, {"run": 2}),
+        ("INVOCATION_ABORTED", {"run": 2}),
+    ]
 
 
 def test_only_the_asked_for_part_of_the_history_is_loaded():
