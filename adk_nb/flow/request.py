@@ -1,11 +1,14 @@
 """Instruction, history and tools become one request to a model."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from adk_nb import types
 from adk_nb.flow.contents import contents_for
+from adk_nb.flow.context_cache import remember_cache
 from adk_nb.flow.instructing import instruct
+from adk_nb.flow.planning import ask_to_plan
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import Context, ReadonlyContext
@@ -15,7 +18,8 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.set_model_response_tool import INSTRUCTION, SetModelResponseTool
 from adk_nb.tools.shape import Shape
 
-_NO_SETTINGS = types.GenerateContentConfig()
+_no_settings = cache(types.GenerateContentConfig)
+"""Made when first needed, for the sake of imports."""
 
 
 async def build_request(
@@ -36,7 +40,11 @@ async def build_request(
     if spec.output:
         _ask_for(spec.output, request, tools)
     request.append_tools([tool for tool in tools if _only_declares(tool)])
+    if ctx.compaction:
+        await ctx.compaction.before_model(ctx, spec.name)
     _converse(ctx, spec, request, instruction)
+    if ctx.context_cache_config:
+        remember_cache(ctx, spec.name, request)
     for tool in tools:
         if not _only_declares(tool):
             await tool.process_llm_request(tool_context=context, llm_request=request)
@@ -50,7 +58,7 @@ async def build_request(
 
 def _settings(spec: LlmSpec, run: RunConfig) -> types.GenerateContentConfig:
     """A copy of the agent's settings, and over them what the run says of every request."""
-    own = spec.generate_content_config or _NO_SETTINGS
+    own = spec.generate_content_config or _no_settings()
     changed: dict[str, Any] = {}
     if run.labels:
         changed["labels"] = (own.labels or {}) | run.labels
@@ -78,6 +86,8 @@ def _converse(ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, instru
     request.contents = contents_for(
         ctx.session, spec.name, ctx.branch, ctx.isolation_scope, this_turn=this_turn, thoughts=thoughts
     )
+    if spec.planner:
+        ask_to_plan(spec.planner, request, ReadonlyContext(ctx))
     if run.model_input_context:
         _put_before_message(ctx.user_content, request, run.model_input_context)
     if instruction:

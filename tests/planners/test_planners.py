@@ -77,6 +77,16 @@ def test_the_plan_is_told_while_the_turn_lasts_and_left_out_of_the_next():
     assert parts_of(talk.stored().events[1])[0] == (True, "1. look")
 
 
+def test_the_plan_of_this_turn_stays_where_the_instruction_is_told_among_the_contents():
+    agent = planning(
+        ["/*PLANNING*/\n1. look", call("look")], "/*FINAL_ANSWER*/ seen", tools=[look],
+        static_instruction="Always.", instruction="Now.",
+    )  # fmt: skip
+    Talk(agent).say("first")
+
+    assert ("model", "1. look; calls look({})") in sent(asked(agent)[1].contents)
+
+
 def test_what_a_model_makes_up_after_its_calls_is_dropped():
     parts = [
         types.Part(text="/*ACTION*/ now"),
