@@ -16,12 +16,16 @@ PATHS: dict[str, str] = {
     "adk_nb": (
         "Agent App Chat Context Event InMemoryRunner LlmAgent Reply RunConfig Runner StreamingMode run tool types"
     ),
-    "adk_nb.agents": ("Agent BaseAgent CallbackContext Context InvocationContext LlmAgent RunConfig StreamingMode"),
+    "adk_nb.agents": (
+        "Agent BaseAgent CallbackContext Context InvocationContext LiveRequest LiveRequestQueue LlmAgent RunConfig "
+        "StreamingMode"
+    ),
     "adk_nb.agents.base_agent": "BaseAgent",
     "adk_nb.agents.callback_context": "CallbackContext",
     "adk_nb.agents.context": "Context",
     "adk_nb.agents.context_cache_config": "ContextCacheConfig",
     "adk_nb.agents.invocation_context": "InvocationContext LlmCallsLimitExceededError",
+    "adk_nb.agents.live_request_queue": "LiveRequest LiveRequestQueue",
     "adk_nb.agents.llm_agent": "Agent InstructionProvider LlmAgent ToolUnion",
     "adk_nb.agents.readonly_context": "ReadonlyContext",
     "adk_nb.agents.run_config": "RunConfig StreamingMode ToolThreadPoolConfig",
@@ -46,6 +50,7 @@ PATHS: dict[str, str] = {
         "BaseLlm Gemini LLMRegistry LlmCapabilities LlmRequest LlmResponse OfflineLlm RecordedLlm ScriptedLlm call"
     ),
     "adk_nb.models.base_llm": "BaseLlm",
+    "adk_nb.models.base_llm_connection": "BaseLlmConnection",
     "adk_nb.models.google_llm": "Gemini",
     "adk_nb.models.llm_request": "LlmRequest",
     "adk_nb.models.llm_response": "LlmResponse",
@@ -152,7 +157,7 @@ def test_star_takes_what_the_face_has(path: Path):
     ("module", "name"),
     [
         ("adk_nb", "Workflow"),
-        ("adk_nb.agents", "LiveRequestQueue"),
+        ("adk_nb.agents", "McpInstructionProvider"),
         ("adk_nb.sessions", "VertexAiSessionService"),
         ("adk_nb.tools", "google_search"),
         ("adk_nb", "agent"),

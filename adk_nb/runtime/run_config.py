@@ -130,7 +130,7 @@ class RunConfig(BaseModel):
     context_window_compression: Annotated[types.ContextWindowCompressionConfig | None, _LATE] = None
     avatar_config: Annotated[types.AvatarConfig | None, _LATE] = None
     save_live_blob: bool = Field(default=False, validation_alias=AliasChoices("save_live_blob", "save_live_audio"))
-    """True: sound and pictures of a live run are kept, as artifacts. `save_live_audio` is its old name."""
+    """True: the sound of a live run is kept, as artifacts. `save_live_audio` is its old name."""
     support_cfc: bool = False
     """True: the model is asked through the live API, the only one where it can call functions from its own code.
     Only with StreamingMode.SSE."""

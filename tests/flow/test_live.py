@@ -11,6 +11,7 @@ from adk_nb import types
 from adk_nb.agents import BaseAgent, CallbackContext, LiveRequest, LiveRequestQueue, LlmAgent, RunConfig
 from adk_nb.errors import ConfigurationError, InputError, ModelConnectionLost, UnexpectedModelAnswer
 from adk_nb.events import Event
+from adk_nb.flow import live
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext
@@ -685,8 +686,6 @@ def test_without_a_handle_a_lost_connection_ends_the_run():
 
 
 def test_a_farewell_without_a_handle_begins_anew_with_the_history():
-    talk = LiveTalk(guide(["Mild.", GO_AWAY], "Bye."))
-
     script = [LlmResponse(content=types.ModelContent("Mild.")), GO_AWAY]
     talk = LiveTalk(guide(script, "Bye."))
     asyncio.run(talk.alive("How is Oslo?", after=then_say("Thanks.", when="Mild.")))
@@ -707,7 +706,9 @@ def test_a_run_may_begin_with_the_handle_of_an_earlier_one():
     assert asked(talk) == [("user", "How is Oslo?")]
 
 
-def test_a_connection_that_breaks_again_and_again_is_given_up():
+def test_a_connection_that_breaks_again_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "_PAUSE", 0)
+
     class Broken(ScriptedLlm):
         def connect(self, llm_request: LlmRequest) -> Any:
             if self.connections:

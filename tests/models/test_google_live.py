@@ -9,9 +9,12 @@ import pytest
 from live_server import Client, LiveServer, client_tls, said
 
 from adk_nb import types
+from adk_nb.agents import LiveRequestQueue, LlmAgent
 from adk_nb.errors import ConfigurationError, MissingKeyError, ModelConnectionLost, ModelError, ModelHTTPError
+from adk_nb.events import Event
 from adk_nb.models import Gemini, LlmRequest, LlmResponse
 from adk_nb.models.base_llm_connection import BaseLlmConnection
+from adk_nb.runners import InMemoryRunner
 
 KEY = "AIza-a-key-that-must-not-be-shown"
 MODEL = "gemini-live-2.5-flash-native-audio"
@@ -358,3 +361,65 @@ def test_sending_into_a_broken_connection_says_so():
                 await connection.send_content(types.UserContent("Still there?"))
 
     asyncio.run(send())
+
+
+# --- a whole conversation
+
+
+def test_a_tool_is_called_over_the_wire_and_a_dropped_conversation_goes_on_with_its_handle():
+    heard: list[dict[str, Any]] = []
+
+    async def first(client: Client) -> None:
+        heard.append(await client.heard())
+        await client.say({"toolCall": {"functionCalls": [{"id": "c1", "name": "weather", "args": {"city": "Oslo"}}]}})
+        heard.append(await client.heard())
+        await client.say({"sessionResumptionUpdate": {"newHandle": "h1", "resumable": True}})
+        await client.drop()
+
+    async def second(client: Client) -> None:
+        sound = {"inlineData": {"data": "AQI=", "mimeType": "audio/pcm;rate=24000"}}
+        await client.say({"serverContent": {"modelTurn": {"parts": [sound]}}})
+        await client.say(said(outputTranscription={"text": "Mild."}), said(generationComplete=True))
+        await client.say(said(turnComplete=True))
+
+    def weather(city: str) -> str:
+        """The weather now."""
+        return f"mild in {city}"
+
+    async def talk() -> tuple[list[Event], LiveServer]:
+        events: list[Event] = []
+        queue = LiveRequestQueue()
+        queue.send_content("How is Oslo?")
+        async with asyncio.timeout(5), LiveServer(first, second) as server:
+            runner = InMemoryRunner(LlmAgent(name="guide", model=gemini(server), tools=[weather]), app_name="app")
+            session = await runner.session_service.create_session(app_name="app", user_id="u")
+            run = runner.run_live(user_id="u", session_id=session.id, live_request_queue=queue)
+            async for event in run:
+                events.append(event)
+                if event.turn_complete:
+                    queue.close()
+        return events, server
+
+    events, server = asyncio.run(talk())
+
+    assert heard[0]["client_content"]["turns"] == [{"parts": [{"text": "How is Oslo?"}], "role": "user"}]
+    assert heard[1]["tool_response"]["functionResponses"] == [
+        {"id": "c1", "name": "weather", "response": {"result": "mild in Oslo"}}
+    ]
+    assert [setup.get("sessionResumption") for setup in server.setups] == [None, {"handle": "h1"}]
+    assert [one.name for event in events for one in event.get_function_calls()] == ["weather"]
+    assert [event.output_transcription.text for event in events if event.output_transcription] == ["Mild.", "Mild."]
+    assert events[-1].turn_complete
+
+
+def test_a_conversation_of_an_agent_whose_model_refuses_ends_with_what_the_service_said():
+    async def talk() -> None:
+        async with asyncio.timeout(5), LiveServer(lambda client: client.hang_up(1007, "no such voice")) as server:
+            runner = InMemoryRunner(LlmAgent(name="guide", model=gemini(server)), app_name="app")
+            session = await runner.session_service.create_session(app_name="app", user_id="u")
+            run = runner.run_live(user_id="u", session_id=session.id, live_request_queue=LiveRequestQueue())
+            async for _ in run:
+                pass
+
+    with pytest.raises(ModelError, match="no such voice"):
+        asyncio.run(talk())
