@@ -11,19 +11,17 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
-from adk_nb.errors import ConfigurationError, InputError
-from adk_nb.events.event import Event, as_content
-from adk_nb.events.event_actions import EventActions
+from adk_nb.errors import ConfigurationError
+from adk_nb.events.event import Event
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runtime.event_lines import lines_of
-from adk_nb.runtime.hooks import first_answer
+from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, new_invocation_id
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
-from adk_nb.runtime.message import answering, check, check_fits, with_files_kept
 from adk_nb.runtime.open_sessions import OpenSessions
 from adk_nb.runtime.rewind import undoing
 from adk_nb.runtime.run_config import RunConfig
@@ -235,7 +233,8 @@ class Runner:
                 shared=shared,
                 live_request_queue=live,
             )
-            first = await self._first(ctx, new_message, state_delta)
+            silent = isinstance(self.agent, LlmAgent)
+            first = await first_event(ctx, new_message, state_delta, may_be_silent=silent)
             async with aclosing(invoke(ctx, first)) as events:
                 async for event in events:
                     if event is not first or yield_user_message:
@@ -245,30 +244,6 @@ class Runner:
             self._sessions.put_back(session)  # not after an error: what it left half done is not kept
         finally:
             del self._active[invocation_id]
-
-    async def _first(
-        self, ctx: InvocationContext, new_message: Message | None, state_delta: dict[str, Any]
-    ) -> Event | None:
-        """The user's event, not stored yet; `ctx` knows by then what was said, and to whom. None: that comes live."""
-        if ctx.live_request_queue:
-            ctx.agent = answering(self.agent, None, ctx.session)
-            return None
-        message = as_content(new_message) if new_message is not None else None
-        files: dict[str, int] = {}
-        if message:
-            check(message, ctx.session)
-            ctx.user_content = message
-            message = await _as_plugins_say(ctx, message)
-        elif not isinstance(self.agent, LlmAgent):
-            raise InputError(f"agent {self.agent.name!r} needs a message; only an agent with a model goes on without")
-        ctx.agent = answering(self.agent, message, ctx.session)
-        if message and ctx.agent is self.agent:
-            check_fits(ctx.agent, message)
-        if message and ctx.run_config.save_input_blobs_as_artifacts:
-            message, files = await with_files_kept(ctx, message)
-        ctx.user_content = message
-        actions = EventActions(state_delta=state_delta, artifact_delta=files)
-        return Event(author="user", content=message, invocation_id=ctx.invocation_id, actions=actions)
 
     def run(
         self,
@@ -395,16 +370,6 @@ def _what_runs(
 def _check_config(run_config: RunConfig) -> None:
     if run_config.support_cfc and not run_config.streams:
         raise ConfigurationError("support_cfc=True works in streams only; write streaming_mode=StreamingMode.SSE")
-
-
-async def _as_plugins_say(ctx: InvocationContext, message: types.Content) -> types.Content:
-    """The message, or what a plugin puts in its place."""
-    if hooks := ctx.plugins.hooks("on_user_message"):
-        other = await first_answer(hooks, invocation_context=ctx, user_message=message)
-        if other is not None:
-            message = as_content(other)
-            check(message, ctx.session)
-    return message
 
 
 class InMemoryRunner(Runner):

@@ -1,0 +1,61 @@
+"""A user's message becomes the first event of its run: checked, as the plugins want it, and at the agent it is for."""
+
+from typing import Any
+
+from adk_nb import types
+from adk_nb.errors import InputError
+from adk_nb.events.event import Event, as_content
+from adk_nb.events.event_actions import EventActions
+from adk_nb.runtime.hooks import first_answer
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.message import answering, check, check_fits, with_files_kept
+
+
+async def first_event(
+    ctx: InvocationContext, said: Any, state_delta: dict[str, Any], *, may_be_silent: bool
+) -> Event | None:
+    """The user's event, not stored yet. `ctx`, which comes with the root agent, knows then what was said, and to whom.
+
+    Args:
+        ctx: Of the run that begins.
+        said: Words, parts, a content; None for nothing.
+        state_delta: Goes with it.
+        may_be_silent: The root agent goes on without a message.
+
+    Returns:
+        None for a live conversation: what its user says comes later.
+
+    Raises:
+        InputError: The message cannot be answered.
+        ConfigurationError: It has files that are to be kept, and nothing keeps them.
+    """
+    root = ctx.agent
+    if ctx.live_request_queue:
+        ctx.agent = answering(root, None, ctx.session)
+        return None
+    message = as_content(said) if said is not None else None
+    files: dict[str, int] = {}
+    if message:
+        check(message, ctx.session)
+        ctx.user_content = message
+        message = await _as_plugins_say(ctx, message)
+    elif not may_be_silent:
+        raise InputError(f"agent {root.name!r} needs a message; only an agent with a model goes on without")
+    ctx.agent = answering(root, message, ctx.session)
+    if message and ctx.agent is root:
+        check_fits(root, message)
+    if message and ctx.run_config.save_input_blobs_as_artifacts:
+        message, files = await with_files_kept(ctx, message)
+    ctx.user_content = message
+    actions = EventActions(state_delta=state_delta, artifact_delta=files)
+    return Event(author="user", content=message, invocation_id=ctx.invocation_id, actions=actions)
+
+
+async def _as_plugins_say(ctx: InvocationContext, message: types.Content) -> types.Content:
+    """The message, or what a plugin puts in its place."""
+    if hooks := ctx.plugins.hooks("on_user_message"):
+        other = await first_answer(hooks, invocation_context=ctx, user_message=message)
+        if other is not None:
+            message = as_content(other)
+            check(message, ctx.session)
+    return message
