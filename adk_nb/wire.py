@@ -1,13 +1,19 @@
 """The shape of everything that is stored or sent: snake_case in Python, camelCase in JSON, both read."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from adk_nb.errors import InputError, closest
+
+MAX_DEPTH = 100
+"""Lists and dicts within each other. Pydantic reads JSON of less than 200, and an event adds some of its own."""
+_MOST_BITS = 12_000
+"""Python reads no number of more than 4,300 digits."""
 
 
 class WireModel(BaseModel):
@@ -56,3 +62,50 @@ def wrong_fields(error: ValidationError, known: Iterable[str]) -> str:
         else:
             told.append(f"{field!r}: {wrong['msg']} (got {' '.join(repr(wrong['input']).split()):.80})")
     return "; ".join(told)
+
+
+def not_json(value: Any, depth: int = 0) -> str | None:
+    """What in `value` no JSON reader gives back, in words; None if all of it is plain JSON. `depth` is where it is."""
+    if value is None or isinstance(value, str | bool):
+        return None if value is None or isinstance(value, bool) or value.isascii() else _half_a_character(value)
+    if isinstance(value, int | float):
+        return _no_number(value)
+    if not isinstance(value, list | dict):
+        return f"a {type(value).__name__}"
+    if depth >= MAX_DEPTH:
+        return f"lists and dicts that are nested more than {MAX_DEPTH} deep, or in themselves"
+    inner = cast(list[Any], value)
+    if isinstance(value, dict):
+        inner = [*cast(dict[Any, Any], value).values()]
+        if odd := next((odd for key in cast(dict[Any, Any], value) if (odd := _odd_key(key))), None):
+            return odd
+    return next((odd for one in inner if (odd := not_json(one, depth + 1))), None)
+
+
+def _no_number(value: float) -> str | None:
+    if isinstance(value, int):
+        return None if value.bit_length() < _MOST_BITS else "a number of thousands of digits"
+    return None if math.isfinite(value) else f"the number {value}"
+
+
+def _half_a_character(text: str) -> str | None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f"text with half a character ({text[error.start]!r} at {error.start})"
+    return None
+
+
+def _odd_key(key: Any) -> str | None:
+    return not_json(key) if isinstance(key, str) else f"a dict with the key {key!r}, which is no string"
+
+
+def mended(value: Any) -> Any:
+    """`value` with a `?` for each half of a character: JSON may carry such a half, UTF-8 cannot."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [mended(one) for one in cast(list[Any], value)]
+    if isinstance(value, dict):
+        return {mended(key): mended(one) for key, one in cast(dict[Any, Any], value).items()}
+    return value

@@ -10,6 +10,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.flow.code_execution import cut_at_code, prepare
 from adk_nb.flow.planning import as_planned
 from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.storable import storable
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
@@ -179,13 +180,14 @@ def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
 
 
 def _identified(content: types.Content) -> types.Content:
-    """`content` as the model's, each call with an id of its own: of two alike the second gets another.
+    """`content` as the model's, as it can be kept, each call with an id of its own: of two alike the second's is new.
 
     A copy where that changes something: a model may say the same content again.
     """
     taken: set[str] = set()
-    parts = list(content.parts or ())
-    changed = not content.role
+    said = content.parts or []
+    parts = [storable(part) for part in said]
+    changed = not content.role or any(part is not one for part, one in zip(parts, said, strict=True))
     for index, part in enumerate(parts):
         if call := part.function_call:
             if not call.id or call.id in taken:

@@ -14,6 +14,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.storable import UNREADABLE
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import Hook, first_answer
@@ -164,12 +165,11 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     confirmation = decided.confirmation if decided else None
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation)
     tool, waits = tools.get(name), False
-    try:
+    if UNREADABLE in given:
+        result = {"error": f"{name}() was not called: its arguments hold {given[UNREADABLE]}"}
+    else:
         # Copies: history keeps what was said, whatever callbacks and tools do to their arguments.
         args: dict[str, Any] = {key: one if type(one) is str else copy.deepcopy(one) for key, one in given.items()}
-    except RecursionError:
-        result = {"error": f"{name}() was not called: its arguments are nested too deeply"}
-    else:
         if tool:
             result, waits = await _outcome(ctx, spec, tool, args, context, decided)
         else:

@@ -9,6 +9,7 @@ from adk_nb.runtime.approvals import pending
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext, Runs
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
+from adk_nb.wire import not_json
 
 
 def check(message: types.Content, session: Session) -> None:
@@ -22,6 +23,9 @@ def check(message: types.Content, session: Session) -> None:
     if any(part.function_call for part in parts):
         raise InputError("a user's message cannot call functions; only a model's answer does")
     answers = [part.function_response for part in parts if part.function_response]
+    for said in (*(part.text for part in parts), *(one.response for one in answers)):
+        if said and (odd := not_json(said)):
+            raise InputError(f"a message cannot hold {odd}")
     if not answers:
         return
     if len(answers) < len(parts):

@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import math
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, cast
 
@@ -10,11 +9,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from adk_nb.errors import ConfigurationError, StateSchemaError, closest
 from adk_nb.events.event_actions import DELETED
+from adk_nb.wire import not_json
 
-MAX_DEPTH = 100
-"""Lists and dicts within each other. Pydantic reads JSON of less than 200, and an event adds some of its own."""
-_MOST_BITS = 12_000
-"""Python reads no number of more than 4,300 digits."""
 _ABSENT = object()
 
 
@@ -164,46 +160,10 @@ def apply_delta(state: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _check_json(key: str, value: Any) -> None:
-    if type(key) is not str or (odd := _odd_key(key)):
+    if type(key) is not str or (odd := not_json(key)):
         raise ConfigurationError(f"a key of the state is a str, and not {key!r:.80}")
-    if not key.startswith(State.TEMP_PREFIX) and (odd := _not_json(value)):
+    if not key.startswith(State.TEMP_PREFIX) and (odd := not_json(value)):
         raise ConfigurationError(
             f"state[{key!r}] cannot hold {odd}: state is kept as JSON; "
             f"store its data as str, number, list or dict, or keep the object for this turn in state['temp:{key}']"
         )
-
-
-def _not_json(value: Any, depth: int = 0) -> str | None:
-    """What in `value` is not JSON, in words; None if all of it is."""
-    if value is None or isinstance(value, str | bool):
-        return None if value is None or isinstance(value, bool) or value.isascii() else _half_a_character(value)
-    if isinstance(value, int | float):
-        return _no_number(value)
-    if not isinstance(value, list | dict):
-        return f"a {type(value).__name__}"
-    if depth >= MAX_DEPTH:
-        return f"lists and dicts that are nested more than {MAX_DEPTH} deep, or in themselves"
-    inner = cast(list[Any], value)
-    if isinstance(value, dict):
-        inner = [*cast(dict[Any, Any], value).values()]
-        if odd := next((odd for key in cast(dict[Any, Any], value) if (odd := _odd_key(key))), None):
-            return odd
-    return next((odd for one in inner if (odd := _not_json(one, depth + 1))), None)
-
-
-def _no_number(value: float) -> str | None:
-    if isinstance(value, int):
-        return None if value.bit_length() < _MOST_BITS else "a number of thousands of digits"
-    return None if math.isfinite(value) else f"the number {value}"
-
-
-def _half_a_character(text: str) -> str | None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        return f"text with half a character ({text[error.start]!r} at {error.start})"
-    return None
-
-
-def _odd_key(key: Any) -> str | None:
-    return _not_json(key) if isinstance(key, str) else f"a dict with the key {key!r}, which is no string"
