@@ -9,9 +9,12 @@ PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?= notebooks/01_first_agent.ipynb
 BENCH ?=
 ARGS ?=
+QUICK = not (kernel or browser or live or browser_all or peers or long)
+# What needs no kernel and no browser minds no neighbour.
+SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test style browser browser-all peers bench clean chromium
+.PHONY: help demo lab test test-long style browser browser-all peers bench clean chromium
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +26,11 @@ lab: .venv/lab.stamp ## Open JupyterLab on the first tutorial
 	@.venv/bin/jupyter lab $(NOTEBOOK)
 
 test: style chromium ## Everything: style, unit, contract, notebooks, kernel, browser
-	@.venv/bin/python -m pytest --ignore=tests/test_style.py $(ARGS)
+	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)
+	@.venv/bin/python -m pytest -m "(kernel or browser) and not (browser_all or long)" $(ARGS)
+
+test-long: .venv/dev.stamp ## More of the same: every tutorial every way, forty times the generated examples
+	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)
 
 style: .venv/dev.stamp ## ruff format, ruff check, pyright strict, import-linter
 	@.venv/bin/python -m pytest -q tests/test_style.py

@@ -21,8 +21,9 @@ settings.register_profile("long", max_examples=2_000, deadline=None)  # make tes
 settings.load_profile("short")
 
 
-def pytest_collection_finish() -> None:
-    """Whoever collects garbage in a test looks through what the tests made, not through every module again."""
+@pytest.fixture(autouse=True, scope="module")
+def what_is_there_is_no_garbage() -> None:
+    """Whoever collects garbage in a test looks through what its file made, not through every module again."""
     gc.collect()
     gc.freeze()
 

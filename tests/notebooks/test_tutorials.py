@@ -19,6 +19,16 @@ HIDDEN = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_
 RECORDED = [path for path in TUTORIALS if (FOLDER / "cassettes" / f"{path.stem}.jsonl").exists()]
 
 pytestmark = pytest.mark.kernel
+
+
+def first(paths: list[Path]) -> pytest.MarkDecorator:
+    """The first of these, and the others when asked for."""
+    marks = [(), *[(pytest.mark.long,)] * (len(paths) - 1)]
+    return pytest.mark.parametrize(
+        "path", [pytest.param(path, id=path.stem, marks=mark) for path, mark in zip(paths, marks, strict=True)]
+    )
+
+
 every_tutorial = pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 recorded_tutorial = pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 """Those in which the offline model answers; in the others all models are scripted."""
@@ -72,7 +82,7 @@ def test_it_shows_what_is_saved_and_prints_nothing_that_is_a_complaint(path: Pat
     assert all(cell.execution_count for cell in code_cells(saved))
 
 
-@every_tutorial
+@first(TUTORIALS)
 def test_nbval_finds_no_difference(path: Path):
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
     ran = subprocess.run([*command, "--rootdir", str(FOLDER), str(path)], capture_output=True, text=True, cwd=FOLDER)
@@ -93,7 +103,7 @@ def test_it_says_the_same_from_its_cassette_and_whose_words_they_are(path: Path,
     assert replayed == saved.replace(notice, recorded)
 
 
-@recorded_tutorial
+@first(RECORDED)
 def test_an_edited_question_is_a_miss_that_says_what_changed(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
