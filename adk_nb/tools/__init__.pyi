@@ -1,5 +1,6 @@
 from adk_nb.runtime.context import ToolContext as ToolContext
 from adk_nb.tools.base_tool import BaseTool as BaseTool
+from adk_nb.tools.built_in_code_execution_tool import built_in_code_execution as built_in_code_execution
 from adk_nb.tools.function_tool import FunctionTool as FunctionTool
 from adk_nb.tools.function_tool import tool as tool
 from adk_nb.tools.get_user_choice_tool import get_user_choice as get_user_choice

@@ -15,6 +15,7 @@ from adk_nb.code_executors.code_execution_utils import CodeExecutionInput, CodeE
 from adk_nb.events import Event
 from adk_nb.models import LlmCapabilities, ScriptedLlm, call
 from adk_nb.planners import PlanReActPlanner
+from adk_nb.tools import built_in_code_execution
 from tests.talk import Talk, look, requests, told
 
 
@@ -269,6 +270,23 @@ def test_a_model_whose_service_runs_no_code_is_refused_with_what_to_write_instea
 
     (event,) = talk.say()
 
+    assert "runs no code; write code_executor=KernelCodeExecutor()" in (event.error_message or "")
+
+
+def test_built_in_code_execution_among_the_tools_does_the_same():
+    model = RunsItself("hi")
+
+    Talk(LlmAgent(name="a", model=model, tools=[built_in_code_execution])).say()
+
+    assert model.requests[0].config.tools == [types.Tool(code_execution=types.ToolCodeExecution())]
+
+
+def test_built_in_code_execution_leaves_the_code_to_the_agents_executor_and_needs_one_of_the_two():
+    agent = coder("```python\nx\n```", "done", tools=[built_in_code_execution])
+    Talk(agent).say()
+    assert codes(agent) == ["x"]
+
+    (event,) = Talk(LlmAgent(name="a", model=ScriptedLlm("hi"), tools=[built_in_code_execution])).say()
     assert "runs no code; write code_executor=KernelCodeExecutor()" in (event.error_message or "")
 
 
