@@ -8,6 +8,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.flow.code_execution import cut_at_code, prepare
+from adk_nb.flow.lent import Lent
 from adk_nb.flow.planning import as_planned
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.storable import storable
@@ -111,6 +112,8 @@ async def _responses(
         if answer is not None:
             yield checked(answer, "before_model_callback")
             return
+        if isinstance(request.contents, Lent):
+            request.contents = request.contents.taken_back()
     after = [*ctx.plugins.hooks("after_model"), *spec.hooks("after_model")]
     async with aclosing(_asked(ctx, spec, request, context)) as responses:
         async for response in responses:

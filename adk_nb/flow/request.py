@@ -8,6 +8,7 @@ from adk_nb import types
 from adk_nb.flow.contents import contents_for
 from adk_nb.flow.context_cache import remember_cache
 from adk_nb.flow.instructing import instruct
+from adk_nb.flow.lent import Lent
 from adk_nb.flow.planning import ask_to_plan
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.llm_request import LlmRequest
@@ -51,7 +52,7 @@ async def build_request(
     request.contents[:0] = static
     # A callback may edit what it is given; the session's own is not to change.
     if spec.hooks("before_model") or ctx.plugins.hooks("before_model"):
-        request.contents = [content.model_copy(deep=True) for content in request.contents]
+        request.contents = Lent(request.contents)
         request.config = request.config.model_copy(deep=True)
     return request
 
