@@ -1,5 +1,6 @@
 """A session's events with their summaries in place: what stands for the whole conversation now."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
 
 from adk_nb import types
@@ -28,6 +29,8 @@ class Standing:
         self.seen = 0
         self.events: list[Event] = []
         """Oldest first: events that no summary covers and, in the place of the others, their summaries."""
+        self._ends: list[float] = []
+        """The latest moment that the events up to each are about: what a range cannot reach is found without a look."""
         self._calls: dict[str, Event] = {}
         """Call id -> the covered event that made the call."""
         self._responses: dict[str, types.Part] = {}
@@ -43,12 +46,12 @@ class Standing:
             if event.actions.compaction:
                 self._put(event, event.actions.compaction)
             else:
-                self.events.append(event)
+                self._append(event)
         self.seen = len(events)
 
     def replaced_by(self, compaction: EventCompaction, scope: str | None) -> list[Event]:
         """The events, older summaries among them, that a summary of that range would take the place of."""
-        return [event for event in self.events if _covers(compaction, scope, event)]
+        return [event for event in self.events[self._first(compaction) :] if _covers(compaction, scope, event)]
 
     def call(self, key: str | None) -> Event | None:
         """The event that made a call, if a summary covers it."""
@@ -61,16 +64,28 @@ class Standing:
 
     def _put(self, summary: Event, compaction: EventCompaction) -> None:
         """A summary covers only what came before it, and nothing if an older one covers more than it does."""
-        scope = summary.isolation_scope
-        if any(_within(compaction, scope, other) for other in self.events):
+        scope, first = summary.isolation_scope, self._first(compaction)
+        reached = self.events[first:]
+        if any(_within(compaction, scope, other) for other in reached):
             return
         gone = self.replaced_by(compaction, scope)
         self._remember(gone)
         covered = {id(event) for event in gone}
-        left = [event for event in self.events if id(event) not in covered]
+        left = [event for event in reached if id(event) not in covered]
         later = (at for at, event in enumerate(left) if reach(event)[1] > compaction.end_timestamp)
         left.insert(next(later, len(left)), summary)
-        self.events = left
+        del self.events[first:], self._ends[first:]
+        for event in left:
+            self._append(event)
+
+    def _append(self, event: Event) -> None:
+        end = reach(event)[1]
+        self.events.append(event)
+        self._ends.append(max(end, self._ends[-1]) if self._ends else end)
+
+    def _first(self, compaction: EventCompaction) -> int:
+        """Index of the first event that such a range may reach, or that may reach as far."""
+        return bisect_left(self._ends, compaction.start_timestamp)
 
     def _remember(self, covered: Iterable[Event]) -> None:
         for event in covered:

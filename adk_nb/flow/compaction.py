@@ -1,7 +1,7 @@
 """Compaction: when a summary is made of a conversation's older events, and of which."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import inf
@@ -60,8 +60,8 @@ class Compaction:
         """Sum up if the run's last prompt was too long, or else if there are enough new invocations."""
         if self._too_long(ctx, ctx.agent.name, None) and await self._shorten(ctx, self.retention):
             return
-        if self.interval is not None and len(new := _new_invocations(ctx.session)) >= self.interval:
-            events = _window(ctx.session, new[0], self.overlap)
+        if self.interval is not None and len(_invocations(new := _new(ctx.session))) >= self.interval:
+            events = [*_before(new[0], ctx.session.events, self.overlap), *new]
             await self._compact(ctx, events[: _cut(events, len(events), _newest(ctx.session))])
 
     def _too_long(self, ctx: InvocationContext, agent: str, author: str | None) -> bool:
@@ -151,26 +151,44 @@ def _prompt_tokens(ctx: InvocationContext, agent: str, author: str | None) -> in
     return sum(characters(content) for content in contents) // _CHARACTERS_PER_TOKEN
 
 
-def _new_invocations(session: Session) -> list[str]:
-    """The invocations that have events after the last summary, oldest first."""
-    new: dict[str, None] = {}
+def _new(session: Session) -> list[Event]:
+    """The events after the last summary, oldest first."""
+    new: list[Event] = []
     for event in reversed(standing(session).events):
         if event.isolation_scope is None:
             if event.actions.compaction:
                 break
-            if event.invocation_id:
-                new[event.invocation_id] = None
-    return list(new)[::-1]
+            new.append(event)
+    return new[::-1]
 
 
-def _window(session: Session, first: str, overlap: int) -> list[Event]:
-    """The events from `overlap` invocations before `first` on, without summaries."""
-    events = [
-        event for event in surviving(session.events) if event.isolation_scope is None and not event.actions.compaction
-    ]
-    order = list(dict.fromkeys(event.invocation_id for event in events if event.invocation_id))
-    start = order[max(0, order.index(first) - overlap)]
-    return events[next(at for at, event in enumerate(events) if event.invocation_id == start) :]
+def _invocations(events: Iterable[Event]) -> set[str]:
+    return {event.invocation_id for event in events if event.invocation_id}
+
+
+def _before(first: Event, events: Sequence[Event], overlap: int) -> list[Event]:
+    """What came before `first` in its own invocation, and in `overlap` invocations before; summaries left out."""
+    before: list[Event] = []
+    invocations = {first.invocation_id}
+    earlier = _backwards(events)
+    while next(earlier, first) is not first:
+        pass
+    for event in earlier:
+        if event.isolation_scope is None and not event.actions.compaction:
+            if event.invocation_id not in invocations and len(invocations) > overlap:
+                break
+            invocations.add(event.invocation_id)
+            before.append(event)
+    return before[::-1]
+
+
+def _backwards(events: Sequence[Event]) -> Iterator[Event]:
+    """The events that count, newest first."""
+    for at in reversed(range(len(events))):
+        if events[at].actions.rewind_before_invocation_id:
+            yield from reversed(surviving(events[: at + 1]))
+            return
+        yield events[at]
 
 
 def _newest(session: Session) -> str:
