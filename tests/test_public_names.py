@@ -35,6 +35,14 @@ PATHS: dict[str, str] = {
     "adk_nb.apps.llm_event_summarizer": "LlmEventSummarizer",
     "adk_nb.artifacts": "ArtifactVersion BaseArtifactService FileArtifactService InMemoryArtifactService",
     "adk_nb.artifacts.in_memory_artifact_service": "InMemoryArtifactService",
+    "adk_nb.code_executors": (
+        "BaseCodeExecutor BuiltInCodeExecutor CodeExecutorContext KernelCodeExecutor UnsafeLocalCodeExecutor"
+    ),
+    "adk_nb.code_executors.base_code_executor": "BaseCodeExecutor",
+    "adk_nb.code_executors.built_in_code_executor": "BuiltInCodeExecutor",
+    "adk_nb.code_executors.code_execution_utils": "CodeExecutionInput CodeExecutionResult File",
+    "adk_nb.code_executors.code_executor_context": "CodeExecutorContext",
+    "adk_nb.code_executors.unsafe_local_code_executor": "UnsafeLocalCodeExecutor",
     "adk_nb.errors": (
         "AlreadyExistsError InvocationNotFoundError LlmCallsLimitExceededError PluginError SessionNotFoundError "
         "StateSchemaError"
@@ -55,6 +63,10 @@ PATHS: dict[str, str] = {
     "adk_nb.models.llm_request": "LlmRequest",
     "adk_nb.models.llm_response": "LlmResponse",
     "adk_nb.models.registry": "LLMRegistry",
+    "adk_nb.planners": "BasePlanner BuiltInPlanner PlanReActPlanner",
+    "adk_nb.planners.base_planner": "BasePlanner",
+    "adk_nb.planners.built_in_planner": "BuiltInPlanner",
+    "adk_nb.planners.plan_re_act_planner": "PlanReActPlanner",
     "adk_nb.plugins": (
         "BasePlugin ContextFilterPlugin DebugLoggingPlugin GlobalInstructionPlugin LoggingPlugin PluginManager "
         "ReflectAndRetryToolPlugin SaveFilesAsArtifactsPlugin"
@@ -63,16 +75,15 @@ PATHS: dict[str, str] = {
     "adk_nb.plugins.reflect_retry_tool_plugin": "ReflectAndRetryToolPlugin TrackingScope",
     "adk_nb.runners": "InMemoryRunner Runner",
     "adk_nb.sessions": (
-        "BaseSessionService GetSessionConfig InMemorySessionService ListSessionsResponse Session State "
-        "StateSchemaError"
+        "BaseSessionService GetSessionConfig InMemorySessionService ListSessionsResponse Session State StateSchemaError"
     ),
     "adk_nb.sessions.base_session_service": "BaseSessionService GetSessionConfig",
     "adk_nb.sessions.in_memory_session_service": "InMemorySessionService",
     "adk_nb.sessions.session": "Session",
     "adk_nb.sessions.state": "State StateSchemaError",
     "adk_nb.tools": (
-        "BaseTool FunctionTool LongRunningFunctionTool ToolContext get_user_choice load_artifacts load_memory "
-        "preload_memory tool"
+        "BaseTool FunctionTool LongRunningFunctionTool ToolContext built_in_code_execution get_user_choice "
+        "load_artifacts load_memory preload_memory tool"
     ),
     "adk_nb.tools.base_tool": "BaseTool",
     "adk_nb.tools.function_tool": "FunctionTool",
