@@ -14,6 +14,7 @@ from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
 from adk_nb.flow.instructing import static_content
 from adk_nb.flow.live import run_live
+from adk_nb.flow.live_turn import run_live_turn
 from adk_nb.flow.loop import run_llm
 from adk_nb.flow.output import settled
 from adk_nb.models.base_llm import BaseLlm
@@ -209,7 +210,7 @@ class LlmAgent(BaseAgent):
         return settled(ctx, self, event)
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        return run_llm(ctx, self)
+        return run_live_turn(ctx, self) if ctx.run_config.support_cfc else run_llm(ctx, self)
 
     def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         return run_live(ctx, self)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adk_nb import sync, types
-from adk_nb.agents import BaseAgent, InvocationContext, LlmAgent, RunConfig, StreamingMode
+from adk_nb.agents import BaseAgent, InvocationContext, LlmAgent, RunConfig
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
@@ -176,14 +176,6 @@ def test_what_a_plugin_makes_of_a_message_is_checked_too():
     talk.say("hi")
 
     assert "cannot call functions" in str(talk.error)
-    assert talk.stored().events == []
-
-
-def test_compositional_calls_are_for_streams_only():
-    talk = Talk(guide("hello"))
-
-    assert talk.say("hi", config=RunConfig(support_cfc=True, streaming_mode=StreamingMode.NONE)) == []
-    assert isinstance(talk.error, ConfigurationError) and "StreamingMode.SSE" in str(talk.error)
     assert talk.stored().events == []
 
 
