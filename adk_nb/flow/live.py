@@ -87,6 +87,8 @@ class _Conversation:
         self._inbox: asyncio.Queue[_Item] = asyncio.Queue()
         self._unsent: LiveRequest | None = None
         """What was taken from the queue, and perhaps not sent before the connection broke."""
+        self._held: list[_Results] | None = None
+        """What tools streamed while their call is not answered yet; the model hears of that first."""
         self._next: _Next = "listen"
         self._lost = 0
         self._spoken = ""
@@ -175,7 +177,11 @@ class _Conversation:
     # What the user sends
 
     def _send_result(self, content: types.Content) -> None:
-        self._queue.send(_Results(content=content, partial=True))
+        result = _Results(content=content, partial=True)
+        if self._held is None:
+            self._queue.send(result)
+        else:
+            self._held.append(result)
 
     async def _send(self, connection: BaseLlmConnection, request: LlmRequest) -> None:
         while True:
@@ -344,11 +350,16 @@ class _Conversation:
 
     async def _answers(self, calls: Sequence[types.FunctionCall]) -> AsyncGenerator[Event, None]:
         """Run the calls, tell what they came to, and send it to the model."""
+        held: list[_Results] = []
+        self._held = held
         answers = await answer_calls(self._ctx, self._spec, calls, self._tools)
         for event in answers.events:
             yield event
             if event.content and event.get_function_responses():
                 self._queue.send(_Results(content=event.content))
+        self._held = None
+        for result in held:
+            self._queue.send(result)
         answers.end_the_turn()  # for what it raises: a live turn ends when the model says so
 
     def _hooks(self, name: str) -> list[Hook]:

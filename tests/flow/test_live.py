@@ -274,8 +274,8 @@ def test_an_interrupted_voice_is_kept_as_far_as_it_came():
 
     events = talk.live("Hi", config=RunConfig(save_live_blob=True))
 
-    files = [name for event in events for name in event.actions.artifact_delta]
-    assert [kept(talk, name, version).inline_data for version, name in enumerate(files)]
+    files = [file for event in events for file in event.actions.artifact_delta.items()]
+    assert [blob.data for file in files if (blob := kept(talk, *file).inline_data)] == [b"\x01", b"\x02"]
     assert told(events)[1:3] == [("guide", "(data)"), ("guide", "interrupted")]
 
 
@@ -446,6 +446,30 @@ def test_a_streaming_tool_is_answered_at_once_and_the_model_told_each_thing_it_y
         if (one := part.function_response)
     }
     assert len(ids) == 1
+
+
+def test_the_model_hears_that_a_tool_streams_before_it_hears_what():
+    async def slow() -> str:
+        """Takes its time."""
+        await all_given.wait()
+        return "done"
+
+    async def counted() -> AsyncGenerator[str, None]:
+        """Counts."""
+        async for one in count(2):
+            yield one
+        all_given.set()
+
+    all_given = asyncio.Event()
+    talk = LiveTalk(guide([call("counted"), call("slow")], "Counting.", tools=[counted, slow]))
+
+    talk.live("Count")
+
+    assert [one[1] for one in asked(talk)[1:]] == [
+        f"{PENDING}; answers {{'result': 'done'}}",
+        "answers {'result': 'number 0'}",
+        "answers {'result': 'number 1'}",
+    ]
 
 
 def test_a_streaming_tool_hears_what_the_user_sends():
