@@ -6,9 +6,12 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, Field
 
+from adk_nb import clock
+from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.state import apply_delta, committed
+from adk_nb.wire import not_json
 
 T = TypeVar("T")
 
@@ -39,6 +42,8 @@ class BaseSessionService(ABC):
 
         Raises:
             AlreadyExistsError: The user has a session with this id.
+            InputError: A name is no text.
+            ConfigurationError: `state` is no dict of JSON values.
         """
 
     @abstractmethod
@@ -95,6 +100,19 @@ class Ready(Generic[T]):
     def __await__(self) -> Generator[Any, None, T]:
         return self._answer
         yield
+
+
+def checked_id(app_name: str, user_id: str, session_id: str | None) -> str:
+    """The id of a session to be made: stripped, and a fresh one for a blank or None.
+
+    Raises:
+        InputError: A name is no text, or no text that can be stored.
+    """
+    names: dict[str, Any] = {"app_name": app_name, "user_id": user_id, "session_id": session_id or ""}
+    for what, name in names.items():
+        if not isinstance(name, str) or not_json(name):
+            raise InputError(f"the {what} of a session is a str, and not {name!r:.80}")
+    return (session_id or "").strip() or clock.new_id()
 
 
 def take_in(session: Session, event: Event) -> None:

@@ -10,7 +10,13 @@ from typing import Any
 from adk_nb import clock
 from adk_nb.errors import AlreadyExistsError, SessionNotFoundError
 from adk_nb.events.event import Event
-from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig, Ready, take_in
+from adk_nb.sessions.base_session_service import (
+    BaseSessionService,
+    GetSessionConfig,
+    Ready,
+    checked_id,
+    take_in,
+)
 from adk_nb.sessions.session import ListSessionsResponse, NoSession, Session
 from adk_nb.sessions.state import State, apply_delta, committed
 
@@ -63,7 +69,7 @@ class InMemorySessionService(BaseSessionService):
     def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
-        key = (session_id or "").strip() or clock.new_id()
+        key = checked_id(app_name, user_id, session_id)
         first = committed(state or {})
         with self._lock:
             if (app_name, user_id, key) in self._sessions:

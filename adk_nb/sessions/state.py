@@ -141,9 +141,11 @@ def committed(delta: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigurationError: A value is not JSON.
     """
+    if not isinstance(cast(Any, delta), dict):
+        raise ConfigurationError(f"a state is a dict, and not {delta!r:.80}")
     kept: dict[str, Any] = {}
     for key, value in delta.items():
-        if key.startswith(State.TEMP_PREFIX):
+        if isinstance(cast(Any, key), str) and key.startswith(State.TEMP_PREFIX):
             continue
         _check_json(key, value)
         kept[key] = copy.deepcopy(cast(Any, value)) if isinstance(value, list | dict) else value
@@ -160,7 +162,7 @@ def apply_delta(state: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _check_json(key: str, value: Any) -> None:
-    if type(key) is not str or (odd := not_json(key)):
+    if not isinstance(cast(Any, key), str) or not_json(key):
         raise ConfigurationError(f"a key of the state is a str, and not {key!r:.80}")
     if not key.startswith(State.TEMP_PREFIX) and (odd := not_json(value)):
         raise ConfigurationError(

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from adk_nb import types
-from adk_nb.errors import AlreadyExistsError, ConfigurationError, SessionNotFoundError
+from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, SessionNotFoundError
 from adk_nb.events import Event, EventActions
 from adk_nb.runners import Runner
 from adk_nb.sessions import (
@@ -86,6 +86,24 @@ async def test_a_second_session_of_one_id_is_refused(service: BaseSessionService
 
     assert (await get(service)).state == {"a": 1}
     assert (await create(service, "s", user_id="another")).state == {}
+
+
+@awaited
+async def test_what_no_session_can_be_made_of_is_refused_and_nothing_is_kept(service: BaseSessionService):
+    wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"user_id": None}, InputError, "the user_id of a session is a str, and not None"),
+        ({"app_name": 5}, InputError, "the app_name of a session is a str, and not 5"),
+        ({"session_id": ["s"]}, InputError, "the session_id of a session is a str, and not"),
+        ({"session_id": "half \ud800"}, InputError, "the session_id of a session is a str, and not"),
+        ({"state": [1]}, ConfigurationError, "a state is a dict, and not"),
+        ({"state": {1: 1}}, ConfigurationError, "a key of the state is a str, and not 1"),
+    ]
+    for change, error, message in wrong:
+        with pytest.raises(error, match=message):
+            await service.create_session(**({**S, "state": None} | change))
+
+    assert (await service.list_sessions(app_name="app")).sessions == []
+    assert (await service.list_sessions(app_name=5)).sessions == []
 
 
 @awaited

@@ -1,5 +1,6 @@
 """State remembers what was written to it, refuses what no JSON holds, and notices what was changed in place."""
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import pytest
@@ -153,6 +154,15 @@ def test_a_key_is_text(key: Any):
     with pytest.raises(ConfigurationError, match="a key of the state is a str, and not"):
         it[key] = 1
     assert live == {} and delta == {}
+
+
+def test_a_key_may_be_a_member_of_an_enum_of_texts():
+    Key = StrEnum("Key", ["CITY"])
+    it, live, delta = state()
+
+    it[Key.CITY] = "Oslo"
+
+    assert live == delta == {"city": "Oslo"} and it["city"] == "Oslo"
 
 
 def test_temp_holds_anything_and_is_not_kept():
