@@ -12,6 +12,7 @@ from adk_nb import App, InMemoryRunner, clock, types
 from adk_nb.agents import LlmAgent
 from adk_nb.agents.context_cache_config import ContextCacheConfig
 from adk_nb.errors import ConfigurationError, ModelHTTPError
+from adk_nb.events import Event
 from adk_nb.models import Gemini, LlmRequest, LlmResponse, ScriptedLlm
 
 KEY = "AIza-a-key-that-must-not-be-shown"
@@ -45,7 +46,7 @@ class Talk:
         app = App(name="app", root_agent=self.agent, context_cache_config=ContextCacheConfig(**config))
         self.runner = InMemoryRunner(app=app, auto_create_session=True)
 
-    def say(self, words: str, *, made: Any = None, given_up: bool = False, reply: str = "Mild.") -> LlmResponse:
+    def say(self, words: str, *, made: Any = None, given_up: bool = False, reply: str = "Mild.") -> Event:
         """One turn. `made`: what the service answers when it is asked to make a cache."""
         if given_up:
             self.server.say({})
@@ -55,7 +56,7 @@ class Talk:
             self.server.say(made)
         self.server.say(answer(reply, finish="STOP", **USED))
 
-        async def turn() -> list[LlmResponse]:
+        async def turn() -> list[Event]:
             return [one async for one in self.runner.run_async(user_id="u", session_id="s", new_message=words)]
 
         return asyncio.run(turn())[-1]
@@ -173,6 +174,39 @@ def test_when_the_instruction_changes_the_cache_is_given_up(server: GeminiServer
     talk.say("four", made=KEPT)
 
     assert talk.asked() == ["cachedContents", "generateContent"]
+
+
+def test_the_request_that_makes_a_cache_has_options_of_its_own(server: GeminiServer):
+    talk = Talk(server, create_http_options=types.HttpOptions(headers={"x-for": "caches"}))
+    talk.say("one")
+    talk.say("two", made=KEPT)
+
+    assert [request.headers.get("x-for") for request in server.requests] == [None, "caches", None]
+
+
+def test_a_cache_that_cannot_be_deleted_is_a_warning(server: GeminiServer, caplog: pytest.LogCaptureFixture):
+    talk = Talk(server)
+    talk.say("one")
+    talk.say("two", made=KEPT)
+    talk.agent.instruction = "Be long."
+    server.say(refusal(500, "INTERNAL", "no"), status=500)
+
+    assert talk.say("three").text == "Mild."
+    assert "cache 'cachedContents/c1' is not used any more and could not be deleted: ServerError: 500" in caplog.text
+
+
+def test_an_undone_conversation_leaves_its_cache(server: GeminiServer):
+    talk = Talk(server)
+    first = talk.say("one").invocation_id
+    talk.say("two", made=KEPT)
+    where: dict[str, Any] = {"user_id": "u", "session_id": "s"}
+    asyncio.run(talk.runner.rewind_async(**where, rewind_before_invocation_id=first))
+    talk.asked()
+
+    talk.say("three", given_up=True)
+
+    assert words(body(server)["contents"]) == ["three"]
+    assert talk.asked() == ["DELETE cachedContents/c1", "generateContent"]
 
 
 def test_a_prompt_below_the_least_number_of_tokens_is_not_cached(server: GeminiServer):
