@@ -40,8 +40,10 @@ def scripted(kit: SimpleNamespace) -> Any:
     class Scripted(kit.BaseLlm):
         answers: list[Any]
         asked: list[Any]
+        told: list[Any]
 
         async def generate_content_async(self, llm_request: Any, stream: bool = False):
+            self.told.append(llm_request.config.system_instruction)
             self.asked.append([said(content) for content in llm_request.contents])
             answer = self.answers.pop(0)
             if isinstance(answer, str):
@@ -96,7 +98,7 @@ async def converse(
     **agent: Any,
 ):
     """What the events tell, then what the model was sent, then the session's state."""
-    model = kit.Scripted(model="scripted", answers=answers, asked=[])
+    model = kit.Scripted(model="scripted", answers=answers, asked=[], told=[])
     service = kit.InMemorySessionService()
     summarizer = kit.LlmEventSummarizer(llm=model, prompt_template="Sum up.\n{conversation_history}")
     app = kit.App(
@@ -120,6 +122,7 @@ async def converse(
     stored = await service.get_session(app_name="peers", **where)
     return {
         "events": told,
+        "told": model.told,
         "asked": model.asked,
         "state": dict(stored.state),
         "stored": [event.author for event in stored.events],
@@ -189,6 +192,21 @@ async def tell(kit: SimpleNamespace) -> dict[str, Any]:
             compaction={"token_threshold": 250, "event_retention_size": 1},
             tools=[weather],
         ),
+        "the present turn alone": await converse(
+            kit,
+            ["One.", [oslo], "Sunny.", "Three."],
+            ["first", "How is Oslo?", "third"],
+            include_contents="none",
+            tools=[weather],
+        ),
+        "instructions": await converse(
+            kit,
+            ["One.", "Two."],
+            ["first", "second"],
+            instruction=lambda ctx: f"{{x}} {ctx.state['city']}",
+            global_instruction="All in {city}{nothing?}.",
+        ),
+        "a static instruction": await converse(kit, ["One.", "Two."], ["first", "second"], static_instruction="{x}"),
         "an approval": await converse(
             kit,
             [[oslo], "Sunny."],
