@@ -9,6 +9,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.message import answering, check, check_fits, with_files_kept
+from adk_nb.sessions.state import committed
 
 
 async def first_event(
@@ -27,20 +28,22 @@ async def first_event(
 
     Raises:
         InputError: The message cannot be answered.
-        ConfigurationError: It has files that are to be kept, and nothing keeps them.
+        ConfigurationError: It has files that are to be kept, and nothing keeps them; or `state_delta` cannot be kept.
     """
     root = ctx.agent
     if ctx.live_request_queue:
         ctx.agent = answering(root, None, ctx.session)
         return None
+    if state_delta:
+        committed(state_delta)  # what cannot be kept is refused before anything is done
     message = as_content(said) if said is not None else None
+    if not (may_be_silent or (message and message.parts)):
+        raise InputError(f"agent {root.name!r} needs a message; only an agent with a model goes on without")
     files: dict[str, int] = {}
     if message:
         check(message, ctx.session)
         ctx.user_content = message
         message = await _as_plugins_say(ctx, message)
-    elif not may_be_silent:
-        raise InputError(f"agent {root.name!r} needs a message; only an agent with a model goes on without")
     ctx.agent = answering(root, message, ctx.session)
     if message and ctx.agent is root:
         check_fits(root, message)

@@ -124,13 +124,14 @@ class Plain(BaseAgent):
         yield Event(author=self.name, message="plain")
 
 
-def test_only_an_agent_with_a_model_goes_on_without_a_message():
+@pytest.mark.parametrize("nothing", [None, [], types.Content(parts=[])])
+def test_only_an_agent_with_a_model_goes_on_without_a_message(nothing: Any):
     talk = Talk(Plain(name="plain"))
 
-    assert talk.say(None) == []
+    assert talk.say(nothing) == []
     assert isinstance(talk.error, InputError) and "agent 'plain' needs a message" in str(talk.error)
     assert talk.stored().events == []
-    assert told(Talk(guide("going on")).say(None)) == [("guide", "going on .")]
+    assert told(Talk(guide("going on")).say(nothing)) == [("guide", "going on .")]
 
 
 PICTURE = types.Part(inline_data=types.Blob(data=b"png", mime_type="image/png", display_name="cat.png"))
@@ -156,13 +157,18 @@ def test_files_in_a_message_can_be_kept_as_artifacts_and_named_in_their_place():
     assert talk.stored().events[2].parts[1] == PICTURE
 
 
-def test_files_that_nothing_keeps_are_refused_before_anything_is_stored():
+def test_files_or_state_that_cannot_be_kept_are_refused_before_anything_is_stored():
     talk = Talk(guide("nice"))
-    talk.runner.artifact_service = None
+    service, talk.runner.artifact_service = talk.runner.artifact_service, None
 
     assert talk.say([PICTURE], config=RunConfig(save_input_blobs_as_artifacts=True)) == []
     assert isinstance(talk.error, ConfigurationError) and "keeps no artifacts" in str(talk.error)
     assert talk.stored().events == []
+    talk.runner.artifact_service = service
+
+    talk.say([PICTURE], config=RunConfig(save_input_blobs_as_artifacts=True), state_delta={"bad": object()})
+    assert "'bad'" in str(talk.error)
+    assert sync.run(service.list_artifact_keys(app_name="app", **WHERE)) == []
     assert talk.say("words alone", config=RunConfig(save_input_blobs_as_artifacts=True))[-1].text == "nice"
 
 
