@@ -158,9 +158,10 @@ class _Conversation:
 
     def _ended(self, task: asyncio.Task[None], ear: asyncio.Task[None], mouth: asyncio.Task[None]) -> None:
         """One of the two has ended, or one that kept an earlier connection. Raises what ended it."""
-        if task in (ear, mouth):
-            task.result()
+        if task is mouth and not isinstance(task.exception(), ModelConnectionLost):
+            task.result()  # of a connection that is gone the ear says why
         if task is ear:
+            task.result()
             self._next = "end"
             if self._ctx.live_session_resumption_handle and not self._queue.closed:
                 raise ModelConnectionLost("the service ended the live connection")

@@ -29,7 +29,7 @@ class BaseLlmConnection(ABC):
             partial: The model waits for more before it answers.
 
         Raises:
-            ModelConnectionLost: The connection broke.
+            ModelConnectionLost: The connection broke; then `receive` ends, too.
         """
 
     @abstractmethod
@@ -37,7 +37,7 @@ class BaseLlmConnection(ABC):
         """Send sound, a picture or a signal as it comes; the model finds out itself when it is to answer.
 
         Raises:
-            ModelConnectionLost: The connection broke.
+            ModelConnectionLost: The connection broke; then `receive` ends, too.
         """
 
     @abstractmethod
