@@ -106,7 +106,7 @@ def check_schema(schema: type[BaseModel], delta: Mapping[str, Any]) -> None:
         StateSchemaError: It has no such field, or the value does not fit the field's type.
     """
     for key, value in delta.items():
-        if ":" in key or value == DELETED:
+        if ":" in key or key.startswith("_") or value == DELETED:  # `_` begins what the runtime keeps, and no field
             continue
         if key not in schema.model_fields:
             near = closest(key, schema.model_fields)

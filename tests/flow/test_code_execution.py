@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent
@@ -118,6 +118,18 @@ def test_thoughts_are_not_run_but_a_planners_action_is():
     events = Talk(agent).say()
     assert codes(agent) == ["x"]
     assert told(events)[-1] == ("a", "done .")
+
+
+def test_an_agent_whose_state_has_a_schema_can_run_code():
+    class Kept(BaseModel):
+        answer: str
+
+    talk = Talk(coder("```python\nx\n```", "2", state_schema=Kept, output_key="answer"))
+
+    talk.say()
+
+    assert not talk.error
+    assert talk.stored().state == {"_code_execution_context": {}, "answer": "2"}
 
 
 def test_words_before_code_are_not_the_output():
