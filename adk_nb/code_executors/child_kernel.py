@@ -21,6 +21,8 @@ from adk_nb.runtime.code import CodeExecutionResult, File
 START_SECONDS = 60.0
 INTERRUPT_SECONDS = 2.0
 """How long interrupted code may take to end before its kernel is killed."""
+_TOO_MUCH = 10_000_000
+"""Characters of output beyond what is kept: code that prints more is interrupted."""
 _REPLY_SECONDS = 2.0
 _BOOT = """
 import sys
@@ -148,8 +150,12 @@ class ChildKernel:
 
     async def _answer(self, asked: str, output: Output) -> bool:
         """Take in what the kernel says of one question until it is idle again. True: the code ran to its end."""
-        ok = True
+        ok, too_much = True, False
         while True:
+            if output.dropped > _TOO_MUCH and not too_much:
+                too_much = True
+                output.complain(f"the code was stopped: it printed more than {_TOO_MUCH:,} characters\n")
+                end_group(self._process.pid, signal.SIGINT)
             message = await self._client.get_iopub_msg()
             if message["parent_header"].get("msg_id") != asked:
                 continue

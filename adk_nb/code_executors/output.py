@@ -20,17 +20,17 @@ class _Text:
     def __init__(self) -> None:
         self._kept: list[str] = []
         self._room = MAX_CHARACTERS
-        self._dropped = 0
+        self.dropped = 0
 
     def add(self, text: str) -> None:
         if self._room:
             self._kept.append(text[: self._room])
-        self._dropped += max(0, len(text) - self._room)
+        self.dropped += max(0, len(text) - self._room)
         self._room = max(0, self._room - len(text))
 
     def __str__(self) -> str:
         said = "".join(self._kept)
-        return f"{said}\n[{self._dropped:,} more characters were dropped]" if self._dropped else said
+        return f"{said}\n[{self.dropped:,} more characters were dropped]" if self.dropped else said
 
 
 class Output:
@@ -60,6 +60,11 @@ class Output:
                 return
         if text := bundle.get("text/plain"):
             self.say(_COLOURS.sub("", f"{text}\n"))
+
+    @property
+    def dropped(self) -> int:
+        """Characters that nobody will read."""
+        return self._stdout.dropped + self._stderr.dropped
 
     def result(self, exit_code: int) -> CodeExecutionResult:
         """All of it."""
