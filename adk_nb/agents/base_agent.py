@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, ValidationError
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, closest
@@ -31,7 +31,7 @@ class BaseAgent(BaseModel):
     """A Python identifier, not `user`: events carry it as their author."""
     description: str = ""
     """What it is good at, in a sentence for other agents."""
-    sub_agents: list["BaseAgent"] = Field(default_factory=list["BaseAgent"])
+    sub_agents: list[InstanceOf["BaseAgent"]] = Field(default_factory=list["BaseAgent"])
     """The agents it can hand over to. Each has one parent; `clone()` makes one for another."""
     state_schema: type[BaseModel] | None = None
     """The keys that it, and the agents under it that have none of their own, may write to the state, and their types;
@@ -50,6 +50,9 @@ class BaseAgent(BaseModel):
         return id(self)
 
     def __init__(self, **given: Any) -> None:
+        for field in ("sub_agents", "tools"):
+            if isinstance(one := given.get(field), BaseAgent):  # which pydantic would take for a list of its fields
+                raise ConfigurationError(f"agent {given.get('name')!r}: write sub_agents=[{one.name}], in brackets")
         try:
             super().__init__(**given)
         except ValidationError as error:

@@ -212,6 +212,27 @@ def test_an_agent_is_no_tool():
         agent("a", tools=[agent("b")])
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sub_agents": BaseAgent(name="b")}, "agent 'a': write sub_agents=[b], in brackets"),
+        ({"tools": BaseAgent(name="b")}, "agent 'a': write sub_agents=[b], in brackets"),
+        (
+            {"sub_agents": [{"name": "b"}]},
+            "Input should be an instance of BaseAgent (got {'name': 'b'})",
+        ),
+        ({"sub_agents": [LlmAgent]}, "'sub_agents.0': Input should be an instance of BaseAgent (got <class"),
+        ({"sub_agents": None}, "'sub_agents': Input should be a valid list (got None)"),
+        ({"state_schema": dict}, "'state_schema': Input should be a subclass of BaseModel (got <class 'dict'>)"),
+        ({"parent_agent": None}, "agent 'a': there is no field 'parent_agent'"),
+    ],
+)
+def test_what_is_no_tree_is_told_in_one_line(given: dict[str, Any], message: str):
+    with pytest.raises(ConfigurationError, match=re.escape(message)) as refused:
+        LlmAgent(**{"name": "a"} | given)
+    assert "\n" not in str(refused.value)
+
+
 class Trip(BaseModel):
     city: str = ""
     days: int = 1

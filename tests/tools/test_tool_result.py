@@ -33,7 +33,7 @@ from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools.tool_result import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, as_response
-from tests.talk import Talk
+from tests.talk import Talk, guide
 
 
 def told(make: Callable[[], Any], is_async: bool = False) -> dict[str, Any]:
@@ -571,6 +571,22 @@ def test_any_value_becomes_json_that_reads_back_equal(value: Any):
     event = Event(message=_part_of(response))
     again = Event.model_validate_json(event.model_dump_json(by_alias=True))
     assert again.get_function_responses()[0].response == response
+
+
+@hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.too_slow])
+@hypothesis.given(st.lists(VALUES, min_size=1, max_size=3))
+def test_any_value_a_tool_returns_is_the_same_live_as_after_a_reload_and_the_run_goes_on(values: list[Any]):
+    def give() -> Any:
+        """Gives."""
+        return values.pop(0)
+
+    talk = Talk(guide([call("give")] * len(values), "Done.", tools=[give]))
+    *_, answered, done = talk.say()
+
+    assert talk.error is None and done.text == "Done."
+    stored = talk.stored().events[2]
+    assert stored == answered == Event.model_validate_json(stored.model_dump_json(by_alias=True, exclude_none=True))
+    assert all(one.response is not None for one in answered.get_function_responses())
 
 
 def _part_of(response: dict[str, Any]) -> Any:
