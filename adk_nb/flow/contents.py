@@ -16,6 +16,8 @@ _FRAMEWORK = "adk_framework"
 _REQUESTS = frozenset({APPROVAL_REQUEST, "adk_request_credential", "adk_request_input", _FRAMEWORK})
 """Names of calls that ask a person, and of the responses that answer: no model's business."""
 _TRANSFER = "transfer_to_agent"
+_MOST_VIEWS = 256
+"""Kept for one session: an agent that is run as a tool has another branch, and so another view, at each call."""
 
 
 def contents_for(
@@ -44,6 +46,8 @@ def contents_for(
     key = (agent, branch, scope, this_turn, thoughts)
     view = views.get(key)
     if view is None or view.seen > len(session.events):
+        if len(views) >= _MOST_VIEWS:
+            del views[next(iter(views))]
         view = views[key] = _View(agent, branch, scope, this_turn, thoughts)
     view.look(session)
     return view.said.contents()

@@ -27,6 +27,17 @@ def test_the_views_of_two_scopes_are_kept_apart():
         assert inner.parts and inner.parts[0].text == "inner"
 
 
+def test_a_session_does_not_keep_a_view_for_every_branch_it_ever_had():
+    session = session_of([text("hi")])
+
+    for number in range(300):
+        assert len(contents_for(session, "me", f"me@{number}")) == 1
+
+    session.events.append(text("more"))
+    assert [len(contents_for(session, "me", f"me@{number}")) for number in (0, 299)] == [2, 2]
+    assert len(session.views["contents"]) <= 256
+
+
 def test_what_a_tool_says_on_a_branch_of_its_call_is_hidden_from_the_agent_that_called_it():
     progress = text("half done", "f", branch="f@1")
 
