@@ -60,7 +60,7 @@ class Compaction:
         """Sum up if the run's last prompt was too long, or else if there are enough new invocations."""
         if self._too_long(ctx, ctx.agent.name, None) and await self._shorten(ctx, self.retention):
             return
-        if self.interval is not None and len(_invocations(new := _new(ctx.session))) >= self.interval:
+        if self.interval is not None and len(_invocations(new := _new(ctx))) >= self.interval:
             events = [*_before(new[0], ctx.session.events, self.overlap), *new]
             await self._compact(ctx, events[: _cut(events, len(events), _newest(ctx.session))])
 
@@ -68,7 +68,7 @@ class Compaction:
         return self.threshold is not None and _prompt_tokens(ctx, agent, author) >= self.threshold
 
     async def _shorten(self, ctx: InvocationContext, retention: int) -> bool:
-        events = [event for event in standing(ctx.session).events if event.isolation_scope is None]
+        events = [event for event in standing(ctx.session).events if event.isolation_scope == ctx.isolation_scope]
         raw = [at for at, event in enumerate(events) if not event.actions.compaction]
         if len(raw) <= retention:
             return False
@@ -88,19 +88,20 @@ class Compaction:
         where = EventCompaction(
             start_timestamp=reach(events[0])[0], end_timestamp=reach(events[-1])[1], compacted_content=types.Content()
         )
-        if _saved(session, where) <= max(_last_summary(session), session.views.get(_REFUSED, 0)):
+        if _saved(ctx, where) <= max(_last_summary(ctx), session.views.get(_REFUSED, 0)):
             return False
         summary = await self._summary(events)
         told = summary and summary.actions.compaction
         if not (summary and told):
             return False
-        if _saved(session, told) <= (size := characters(told.compacted_content)):
+        if _saved(ctx, told) <= (size := characters(told.compacted_content)):
             session.views[_REFUSED] = size
             logger.info("a summary of %d events was longer than they are, and is not used", len(events))
             return False
         session.views.pop(_REFUSED, None)
         if not summary.invocation_id:
             summary.invocation_id = ctx.invocation_id
+        summary.isolation_scope = ctx.isolation_scope
         await ctx.session_service.append_event(session, summary)
         return True
 
@@ -144,18 +145,18 @@ def _prompt_tokens(ctx: InvocationContext, agent: str, author: str | None) -> in
     for event in reversed(ctx.session.events):
         if event.actions.compaction or event.actions.rewind_before_invocation_id:
             break
-        used = event.usage_metadata
+        used = event.usage_metadata if event.isolation_scope == ctx.isolation_scope else None
         if used and used.prompt_token_count is not None and author in (None, event.author):
             return used.prompt_token_count
-    contents = contents_for(ctx.session, agent, ctx.branch)
+    contents = contents_for(ctx.session, agent, ctx.branch, ctx.isolation_scope)
     return sum(characters(content) for content in contents) // _CHARACTERS_PER_TOKEN
 
 
-def _new(session: Session) -> list[Event]:
+def _new(ctx: InvocationContext) -> list[Event]:
     """The events after the last summary, oldest first."""
     new: list[Event] = []
-    for event in reversed(standing(session).events):
-        if event.isolation_scope is None:
+    for event in reversed(standing(ctx.session).events):
+        if event.isolation_scope == ctx.isolation_scope:
             if event.actions.compaction:
                 break
             new.append(event)
@@ -174,7 +175,7 @@ def _before(first: Event, events: Sequence[Event], overlap: int) -> list[Event]:
     while next(earlier, first) is not first:
         pass
     for event in earlier:
-        if event.isolation_scope is None and not event.actions.compaction:
+        if event.isolation_scope == first.isolation_scope and not event.actions.compaction:
             if event.invocation_id not in invocations and len(invocations) > overlap:
                 break
             invocations.add(event.invocation_id)
@@ -232,15 +233,15 @@ def _same_time(events: Sequence[Event]) -> list[tuple[int, float]]:
     return [(at - 1, at) for at in range(1, len(events)) if ends[at - 1] >= starts[at]]
 
 
-def _saved(session: Session, compaction: EventCompaction) -> int:
-    gone = standing(session).replaced_by(compaction, None)
+def _saved(ctx: InvocationContext, compaction: EventCompaction) -> int:
+    gone = standing(ctx.session).replaced_by(compaction, ctx.isolation_scope)
     return sum(characters(_as_said(event).content) for event in gone)
 
 
-def _last_summary(session: Session) -> int:
+def _last_summary(ctx: InvocationContext) -> int:
     """Characters of the newest summary; 0 if there is none."""
-    for event in reversed(standing(session).events):
-        if event.actions.compaction:
+    for event in reversed(standing(ctx.session).events):
+        if event.actions.compaction and event.isolation_scope == ctx.isolation_scope:
             return characters(event.actions.compaction.compacted_content)
     return 0
 

@@ -11,8 +11,12 @@ from adk_nb.agents import LlmAgent
 from adk_nb.apps import BaseEventsSummarizer, EventsCompactionConfig
 from adk_nb.events import Event, EventActions
 from adk_nb.events.event_actions import EventCompaction
+from adk_nb.flow.compaction import Compaction
+from adk_nb.flow.contents import contents_for
 from adk_nb.models import LlmResponse, call
-from adk_nb.sessions import Session
+from adk_nb.plugins import PluginManager
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.sessions import InMemorySessionService, Session
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
 from tests.talk import guide, requests
 
@@ -298,6 +302,25 @@ def test_a_prompt_that_is_too_long_comes_before_the_number_of_invocations():
     talk.say(*messages(1, first=2))
 
     assert talk.given()[1:] == [["m1", "r1", "m2", "r2"]]  # whole invocations
+
+
+def test_an_agent_that_works_apart_sums_up_only_what_it_sees():
+    summarizer = Short()
+    compaction = Compaction(summarizer=lambda: summarizer, threshold=100)
+    service = InMemorySessionService()
+    session = service.create_session(app_name="app", user_id="u")
+    for author, scope in [("user", None), ("user", "task"), ("guide", "task"), ("guide", None), ("user", "task")]:
+        service.append_event(session, said(author, f"{scope} {LONG}", isolation_scope=scope))
+    ctx = InvocationContext(
+        agent=guide(), session=session, session_service=service, plugins=PluginManager([]), isolation_scope="task"
+    )
+
+    sync.run(compaction.before_model(ctx, "guide"))
+
+    assert [[event.isolation_scope for event in events] for events in summarizer.given] == [["task", "task"]]
+    assert session.events[-1].isolation_scope == "task"
+    assert len(contents_for(session, "guide", None)) == 2
+    assert len(contents_for(session, "guide", None, "task")) == 2
 
 
 # --- what goes wrong, and what is not worth it
