@@ -134,7 +134,8 @@ class BaseAgent(BaseModel):
                     yield one
                 if (event and event.content) or ctx.end_invocation:
                     return
-            async with aclosing(work(ctx)) as events:
+            scope = ctx.isolation_scope
+            async with aclosing(_in_scope(scope, work(ctx)) if scope else work(ctx)) as events:
                 async for event in events:
                     if ctx.state_schema and event.author == self.name:
                         check_schema(ctx.state_schema, event.actions.state_delta)
@@ -182,6 +183,7 @@ class BaseAgent(BaseModel):
             author=self.name,
             invocation_id=ctx.invocation_id,
             branch=ctx.branch,
+            isolation_scope=ctx.isolation_scope,
             content=content,
             actions=context.actions,
         )
@@ -251,6 +253,15 @@ def _rebound(value: Any, old: BaseAgent, new: BaseAgent) -> Any:
     if inspect.ismethod(value) and value.__self__ is old:
         return value.__func__.__get__(new)
     return value
+
+
+async def _in_scope(scope: str, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    """What an agent does in an isolation scope is seen there, and nowhere else."""
+    async with aclosing(events):
+        async for event in events:
+            if event.isolation_scope is None:
+                event.isolation_scope = scope
+            yield event
 
 
 def shown(value: Any) -> str:

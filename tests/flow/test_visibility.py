@@ -1,13 +1,20 @@
 """Which events an agent sees, and as what: scopes, branches, what is asked of people, what was heard or thought."""
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from adk_nb import types
+from adk_nb.agents import BaseAgent, CallbackContext, InvocationContext, LlmAgent
 from adk_nb.events import Event
 from adk_nb.flow.contents import contents_for
+from adk_nb.models import ScriptedLlm
+from adk_nb.models import call as model_call
 from tests.said import answer, call, heard, says, seen, session_of, text, told
+from tests.talk import Talk, guide, look, requests
 
 
 @pytest.mark.parametrize(
@@ -216,3 +223,32 @@ def test_a_result_belongs_to_whoever_made_the_newest_call_of_its_id():
     assert seen(*mine, *others)[:2] == seen(*mine)
     assert told(seen(*mine, *others))[-1] == ("user", '[user] `f` tool returned result: <{"late":"1"}>')
     assert seen(*others, *mine)[-2:] == seen(*mine)
+
+
+class Apart(BaseAgent):
+    """Has its first agent work in a scope of its own, then the second."""
+
+    row: list[Any]
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        first, second = self.row
+        for one, inner in ((first, replace(ctx, isolation_scope="c1")), (second, ctx)):
+            async with aclosing(one.run_async(inner)) as events:
+                async for event in events:
+                    yield event
+
+
+def note(callback_context: CallbackContext) -> None:
+    callback_context.state["noted"] = 1
+
+
+def test_what_is_done_in_a_scope_is_seen_there_and_nowhere_else():
+    inner = guide(model_call("look"), "done", tools=[look], before_agent_callback=note)
+    outer = LlmAgent(name="outer", model=ScriptedLlm("ok"))
+    talk = Talk(Apart(name="apart", row=[inner, outer]))
+
+    talk.say("go")
+
+    assert requests(inner) == [[], [("model", "calls look({})"), ("user", "answers {'result': 'seen'}")]]
+    assert requests(outer) == [[("user", "go")]]
+    assert [event.isolation_scope for event in talk.stored().events] == [None, "c1", "c1", "c1", "c1", None]
