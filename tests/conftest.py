@@ -70,6 +70,6 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids count from `id-1` and the clock stands at 1000 s, so whole events can be compared."""
     numbers = itertools.count(1)
-    # clock's own doors, not its functions: defaults such as Field(default_factory=clock.now) hold the functions.
+    # clock's own door, not its function: defaults such as Field(default_factory=clock.now) hold the function.
     monkeypatch.setattr(clock, "time", SimpleNamespace(time=lambda: 1000.0))
-    monkeypatch.setattr(clock, "uuid", SimpleNamespace(uuid4=lambda: f"id-{next(numbers)}"))
+    monkeypatch.setattr(clock, "new_id", lambda: f"id-{next(numbers)}")

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Generator
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from adk_nb import clock
 from adk_nb.errors import InputError
@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 class GetSessionConfig(BaseModel):
     """How much of a session's history to load. The state is always whole."""
+
+    model_config = ConfigDict(extra="forbid")
 
     num_recent_events: int | None = Field(default=None, ge=0)
     """Only the last so many events. None: all."""

@@ -3,8 +3,11 @@
 import copy
 import json
 import pickle
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from pydantic import ValidationError
 
@@ -269,3 +272,25 @@ def test_an_event_prints_in_one_short_line():
     assert "state_delta={'city': 'Oslo'}" in repr(event)
     assert len(repr(event)) < 200
     assert str(event) == repr(event)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON, st.dictionaries(st.text(), JSON, max_size=3), st.text(), st.booleans() | st.integers() | st.text())
+def test_any_json_in_an_event_travels(value: Any, many: dict[str, Any], text: str, route: Any):
+    sent = Event(
+        author=text,
+        message=[types.Part(text=text), types.Part(inline_data=types.Blob(data=text.encode(), mime_type="a/b"))],
+        output=value,
+        custom_metadata=many,
+        node_path=text,
+        actions=EventActions(state_delta=many, agent_state=many, set_model_response=value, route=[route, route]),
+    )
+
+    for wire in (sent.model_dump_json(by_alias=True, exclude_none=True), sent.model_dump_json()):
+        assert Event.model_validate_json(wire) == Event.model_validate(json.loads(wire)) == sent

@@ -337,9 +337,13 @@ async def test_a_part_of_the_history_comes_with_the_whole_state(service: BaseSes
     assert len((await get(service, num_recent_events=1)).state) == 4
 
 
-def test_a_negative_number_of_events_is_refused():
-    with pytest.raises(ValidationError):
-        GetSessionConfig(num_recent_events=-1)
+@pytest.mark.parametrize(
+    "wrong",
+    [{"num_recent_events": -1}, {"num_recent_events": "few"}, {"after_timestamp": "then"}, {"recent_events": 1}],
+)
+def test_what_is_no_part_of_a_history_is_refused_by_its_name(wrong: dict[str, Any]):
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        GetSessionConfig(**wrong)
 
 
 @awaited
