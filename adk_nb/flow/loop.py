@@ -3,8 +3,6 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from pydantic import ValidationError
-
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.flow import output
@@ -47,7 +45,7 @@ async def _ask_and_run(
 ) -> AsyncGenerator[Event, None]:
     asked, long_running = 0, {tool.name for tool in offered if tool.is_long_running}
     watched = bool(long_running or spec.output or spec.output_key)
-    wrong: ValidationError | None = None
+    wrong: Exception | None = None
     correction: list[types.Content] = []
     retries = int(spec.on_output_error == "retry")
     while not ctx.end_invocation:

@@ -4,14 +4,13 @@ import json
 import logging
 from collections.abc import Generator, Sequence
 
-from pydantic import ValidationError
-
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Answers
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.sessions.state import committed
 from adk_nb.tools.shape import in_words
 
 logger = logging.getLogger(__name__)
@@ -20,25 +19,27 @@ OUTPUT_SCHEMA_MISMATCH = "OUTPUT_SCHEMA_MISMATCH"
 """Error code of the event that follows an answer which does not fit the agent's output schema."""
 
 
-def settle(spec: LlmSpec, event: Event) -> ValidationError | None:
+def settle(spec: LlmSpec, event: Event) -> Exception | None:
     """Put on `event`, if it is the final answer of `spec`, what it comes to: the state's value, and the JSON value.
 
     Returns:
         What is wrong with the answer; then nothing was put on it.
     """
-    if event.error_code or event.get_function_calls():
-        return None
-    text = _words(event)
-    if not text or event.parts[-1].executable_code or not event.is_final_response():
+    text = _final_words(event)
+    if not text:
         return None
     value = text
     if spec.output:
         try:
-            value = event.output = spec.output.read(text)
-        except ValidationError as error:
+            value = spec.output.read(text)
+            committed({"output": value})
+        except Exception as error:  # a schema's own code may raise anything, and the answer is not to be lost by it
             if spec.on_output_error != "raw":
                 return error
             logger.warning("agent %r: kept as text what does not fit output_schema: %s", spec.name, in_words(error))
+            value = text
+        else:
+            event.output = value
     if spec.output_key:
         event.actions.state_delta[spec.output_key] = value
     return None
@@ -48,7 +49,7 @@ def settled(ctx: InvocationContext, spec: LlmSpec, event: Event) -> Generator[Ev
     """`event`, settled, and what tells that it does not fit: where it was no model that answered.
 
     Raises:
-        ValidationError: It does not fit, and the agent is to raise then.
+        Exception: What is wrong with it, if the agent is to raise then.
     """
     wrong = settle(spec, event)
     yield event
@@ -58,7 +59,7 @@ def settled(ctx: InvocationContext, spec: LlmSpec, event: Event) -> Generator[Ev
         follows.end_the_turn()
 
 
-def after(ctx: InvocationContext, spec: LlmSpec, wrong: ValidationError) -> Answers:
+def after(ctx: InvocationContext, spec: LlmSpec, wrong: Exception) -> Answers:
     """What follows an answer that does not fit: an event that says so, or `wrong` itself."""
     if spec.on_output_error == "raise":
         return Answers([], wrong)
@@ -75,7 +76,7 @@ def after(ctx: InvocationContext, spec: LlmSpec, wrong: ValidationError) -> Answ
     return Answers([told])
 
 
-def asked_again(wrong: ValidationError) -> types.Content:
+def asked_again(wrong: Exception) -> types.Content:
     """What the model is told of an answer that does not fit, where it may answer again; no session keeps it."""
     text = f"That answer does not fit: {in_words(wrong)}. Answer again, in the form that was asked for."
     return types.Content(role="user", parts=[types.Part(text=text)])
@@ -98,5 +99,13 @@ def given_by_tool(ctx: InvocationContext, spec: LlmSpec, events: Sequence[Event]
     )
 
 
-def _words(event: Event) -> str:
-    return "".join(part.text for part in event.parts if part.text and not part.thought)
+def _final_words(event: Event) -> str:
+    """The words of a final answer; none of an answer that ends in code, since what that gives comes after it."""
+    parts = event.parts
+    if event.error_code or not event.is_final_response() or event.get_function_calls():
+        return ""
+    return (
+        ""
+        if parts and parts[-1].executable_code
+        else "".join(one.text for one in parts if one.text and not one.thought)
+    )

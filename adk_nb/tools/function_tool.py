@@ -17,12 +17,10 @@ from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.schema import context_parameter, signature_of
+from adk_nb.tools.shape import in_words
 from adk_nb.tools.tool_result import LAZY, adrained, drained
 
 logger = logging.getLogger(__name__)
-
-_TOLD = 5
-"""Wrong arguments that the model is told of in one answer."""
 
 Decides = bool | Callable[..., Any]
 """True: always ask. A callable gets those of the tool's arguments that it names, and says whether to ask."""
@@ -220,13 +218,7 @@ def _unpacked(value: Any) -> Any:
 
 
 def _told(name: str, error: ValidationError) -> str:
-    errors = error.errors(include_url=False, include_context=False)
-    wrong = [
-        f"{'.'.join(str(step) for step in one['loc'])}: {one['msg']} (got {one['input']!r:.100})" for one in errors
-    ]
-    if len(wrong) > _TOLD:
-        wrong[_TOLD:] = [f"and {len(wrong) - _TOLD} more"]
-    return f"{name}() was not called: wrong arguments: {'; '.join(wrong)}. Call it again with arguments that fit."
+    return f"{name}() was not called: wrong arguments: {in_words(error)}. Call it again with arguments that fit."
 
 
 def _named(func: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Shape:
             self.json_schema = _json_schema(self.schema, self._adapter)
         except PydanticUserError as error:
             why = str(error).splitlines()[0]
-            raise ConfigurationError(f"{shown(schema)} is no schema that JSON can have ({why})") from error
+            raise ConfigurationError(f"{_shown(schema)} is no schema that JSON can have ({why})") from error
         self.wrapper = None if "properties" in self.json_schema else _wrapper(schema)
         """The argument that carries a value which is no object with fields, when a tool is called with it."""
 
@@ -82,8 +82,10 @@ class Shape:
         return self.read(to_json(args.get(self.wrapper) if self.wrapper else args).decode())
 
 
-def in_words(error: ValidationError) -> str:
-    """What is wrong, field by field, in one line."""
+def in_words(error: Exception) -> str:
+    """What is wrong, in one line; field by field where that is known."""
+    if not isinstance(error, ValidationError):
+        return " ".join(f"{type(error).__name__}: {error}".split())[:1_000]
     errors = error.errors(include_url=False, include_context=False)
     told = [
         f"{where}{one['msg']} (got {one['input']!r:.100})"
@@ -95,17 +97,12 @@ def in_words(error: ValidationError) -> str:
     return "; ".join(told)
 
 
-def shown(schema: Any) -> str:
-    """`schema` for an error: on one line, and not long."""
-    return f"{' '.join((schema.__name__ if isinstance(schema, type) else repr(schema)).split()):.80}"
-
-
 def _google_schema(schema: Any) -> Any:
     """`schema`, read where it is a dict in the words of google's API, `OBJECT` and not `object`."""
     if not isinstance(schema, dict):
         return schema
     known = cast(dict[str, Any], schema)
-    wrong = f"{shown(known)} is no JSON Schema; write one, or a pydantic model"
+    wrong = f"{_shown(known)} is no JSON Schema; write one, or a pydantic model"
     name = known.get("type")
     if not _SAYS_SOMETHING & known.keys() or (isinstance(name, str) and name.lower() not in {*_JSON_TYPES, "null"}):
         raise ConfigurationError(wrong)
@@ -119,14 +116,14 @@ def _google_schema(schema: Any) -> Any:
 def _python_type(schema: Any) -> Any:
     """The type that pydantic is to check."""
     if isinstance(schema, types.Schema):
-        name: Any = schema.type.value.lower() if schema.type else None
-        return _JSON_TYPES.get(name, Any)
+        found = _JSON_TYPES.get(schema.type.value.lower() if schema.type else "", Any)
+        return found | None if schema.nullable else found
     if isinstance(schema, dict):
         name = cast(dict[str, Any], schema).get("type")
         return _JSON_TYPES.get(name, Any) if isinstance(name, str) else Any
     # pydantic would take the name of a type, a function and a value's class for types, and check something else.
     if isinstance(schema, str | BaseModel) or inspect.isroutine(schema):
-        raise ConfigurationError(f"{shown(schema)} is no schema; pass a type, or a JSON Schema as a dict")
+        raise ConfigurationError(f"{_shown(schema)} is no schema; pass a type, or a JSON Schema as a dict")
     return schema
 
 
@@ -147,3 +144,8 @@ def _unfenced(text: str) -> str:
         return text
     inside = bare.removeprefix(_FENCE).removesuffix(_FENCE)
     return _LANGUAGE.sub("", inside)
+
+
+def _shown(schema: Any) -> str:
+    """`schema` for an error: on one line, and not long."""
+    return f"{' '.join((schema.__name__ if isinstance(schema, type) else repr(schema)).split()):.80}"

@@ -3,10 +3,12 @@ import logging
 from typing import Any, cast
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, field_validator
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
+from adk_nb.code_executors import BaseCodeExecutor
+from adk_nb.code_executors.code_execution_utils import CodeExecutionResult
 from adk_nb.events import Event
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.models.base_llm import LlmCapabilities
@@ -129,6 +131,46 @@ def test_an_answer_that_does_not_fit_is_told_after_it(config: RunConfig | None, 
     mismatch(talk.stored().events)
     assert talk.error is None
     assert talk.stored().state == {"o": "as before"}
+
+
+class Odd(BaseModel):
+    ans: Any
+
+    @field_validator("ans")
+    @classmethod
+    def check(cls, value: Any) -> Any:
+        raise LookupError("a fault of its own")
+
+
+@pytest.mark.parametrize(
+    ("schema", "answer", "said"),
+    [
+        (Odd, '{"ans": 1}', "LookupError"),
+        (float, "NaN", "the number nan"),
+        (dict, '{"a":' * 150 + "1" + "}" * 150, "nested"),
+        (dict, '{"a":' * 5000 + "1" + "}" * 5000, "recursion limit"),
+        (int, "1" * 5000, "out of range"),
+    ],
+)
+def test_whatever_is_wrong_with_an_answer_it_is_not_lost(schema: Any, answer: str, said: str):
+    talk = Talk(capital(answer, output_schema=schema))
+    events = talk.say()
+
+    assert [event.error_code for event in events] == [None, "OUTPUT_SCHEMA_MISMATCH"] and talk.error is None
+    assert said in (events[1].error_message or "") and "\n" not in (events[1].error_message or "")
+    assert talk.stored().events[1].text == answer and talk.stored().state == {}
+
+
+def test_an_answer_that_ends_in_code_is_no_final_one():
+    class Runs(BaseCodeExecutor):
+        def execute_code(self, invocation_context: Any, code_execution_input: Any) -> CodeExecutionResult:
+            return CodeExecutionResult(stdout="5")
+
+    talk = Talk(capital("Look:\n```python\nprint(5)\n```", '{"ans": "5"}', code_executor=Runs()))
+    events = talk.say()
+
+    assert [event.error_code for event in events] == [None] * 3 and events[-1].output == {"ans": "5"}
+    assert [key for event in events for key in event.actions.state_delta if key == "o"] == ["o"]
 
 
 def test_the_next_turn_after_a_mismatch_is_a_normal_one():

@@ -472,6 +472,13 @@ def test_settings_that_are_classes_other_tools_and_long_instructions_are_matched
     assert "bytes, sha256" in miss(path, request("another"))
 
 
+def test_a_schema_that_is_a_union_is_told_from_another(path: Path):
+    recorded(path, asking("hi", response_schema=Answer | None))
+
+    assert heard(RecordedLlm(path), asking("hi", response_schema=Answer | None))[0].text == "answer 1"
+    assert "response_schema" in miss(path, asking("hi", response_schema=Answer | int))
+
+
 @pytest.mark.parametrize("said", [None, "", "off", " OFF "])
 def test_nothing_is_replayed_unless_asked_for(monkeypatch: pytest.MonkeyPatch, said: str | None):
     if said is not None:

@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 from collections.abc import Mapping
+from types import UnionType
 from typing import Any, cast
 
 from pydantic import TypeAdapter
@@ -50,8 +51,8 @@ def _json(value: Any) -> Any:
 
 def _schema_or_name(value: Any) -> Any:
     """For what is not data: a class in `response_schema` is its JSON schema, anything else its name."""
-    if inspect.isclass(value) or hasattr(value, "__origin__"):
-        return TypeAdapter(value).json_schema()
+    if inspect.isclass(value) or hasattr(value, "__origin__") or isinstance(value, UnionType):
+        return TypeAdapter(cast(Any, value)).json_schema()
     return getattr(value, "__qualname__", type(value).__qualname__)
 
 
