@@ -1,0 +1,220 @@
+"""Holds the same live conversations on google-adk or on adk_nb and prints the events: python told_live.py PACKAGE.
+
+For each scene: what was yielded, what the session kept, and what the model was sent over each connection. Ids and times
+are left out.
+"""
+
+import asyncio
+import importlib
+import json
+import sys
+import warnings
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+SOUND = {"data": b"\x01\x02", "mime_type": "audio/pcm;rate=16000"}
+
+
+def load(package: str) -> SimpleNamespace:
+    def get(module: str, name: str) -> Any:
+        return getattr(importlib.import_module(f"{package}.{module}"), name)
+
+    return SimpleNamespace(
+        types=importlib.import_module("google.genai.types" if package == "google.adk" else f"{package}.types"),
+        LlmAgent=get("agents", "LlmAgent"),
+        RunConfig=get("agents", "RunConfig"),
+        LiveRequestQueue=get("agents", "LiveRequestQueue"),
+        BaseLlm=get("models", "BaseLlm"),
+        LlmResponse=get("models", "LlmResponse"),
+        BaseLlmConnection=get("models.base_llm_connection", "BaseLlmConnection"),
+        InMemoryRunner=get("runners", "InMemoryRunner"),
+    )
+
+
+class Connection:
+    """A connection whose next turn comes when the user has said something whole."""
+
+    def __init__(self, turns: list[Any]) -> None:
+        self.turns = turns
+        self.ready: asyncio.Queue[list[Any]] = asyncio.Queue()
+        self.sent: list[str] = []
+
+    async def send_history(self, history: list[Any]) -> None:
+        self.sent += [f"before: {content.role} {parts(content)}" for content in history]
+
+    async def send_content(self, content: Any, *, partial: bool = False) -> None:
+        self.sent.append(parts(content))
+        self.ready.put_nowait(self.turns.pop(0))
+
+    _send_content = send_content  # google-adk's own, for what is partial
+
+    async def send_realtime(self, blob: Any) -> None:
+        self.sent.append(type(blob).__name__)
+        if self.sent[-1] == "ActivityEnd":
+            self.ready.put_nowait(self.turns.pop(0))
+
+    async def receive(self):
+        for response in await self.ready.get():
+            yield response
+
+    async def close(self) -> None:
+        self.ready.put_nowait([])
+
+
+def scripted(kit: SimpleNamespace) -> Any:
+    connection = type("Connection", (Connection, kit.BaseLlmConnection), {})
+
+    class Scripted(kit.BaseLlm):
+        turns: list[Any]
+        connections: list[Any]
+
+        async def generate_content_async(self, llm_request: Any, stream: bool = False):
+            raise NotImplementedError
+            yield
+
+        @asynccontextmanager
+        async def connect(self, llm_request: Any):
+            self.connections.append(connection(self.turns))
+            yield self.connections[-1]
+
+    return Scripted
+
+
+def parts(content: Any) -> str:
+    told: list[str] = []
+    for part in (content.parts if content else None) or []:
+        if part.function_call:
+            told.append(f"calls {part.function_call.name}({part.function_call.args})")
+        elif part.function_response:
+            told.append(f"answers {part.function_response.response}")
+        elif part.inline_data:
+            told.append("sound")
+        elif part.file_data:
+            told.append(f"a file in {part.file_data.file_uri.split('/')[-2]}")
+        else:
+            told.append(part.text)
+    return "; ".join(told)
+
+
+def line(event: Any) -> str:
+    told = [event.author, parts(event.content)]
+    for way, one in (("hears", event.input_transcription), ("speaks", event.output_transcription)):
+        told += [way, one.text, "and is done" if one.finished else ""] if one else []
+    told += ["handle"] if event.live_session_resumption_update else []
+    told += ["interrupted"] if event.interrupted else []
+    told += ["complete"] if event.turn_complete else []
+    told += [str(event.actions.state_delta)] if event.actions.state_delta else []
+    told += ["later"] if event.long_running_tool_ids else []
+    told += ["..."] if event.partial else []
+    return " ".join(one for one in told if one)
+
+
+class Says:
+    """What a model may say."""
+
+    def __init__(self, kit: SimpleNamespace) -> None:
+        self.types, self.response = kit.types, kit.LlmResponse
+
+    def part(self, **part: Any) -> Any:
+        return self.response(content=self.types.Content(role="model", parts=[self.types.Part(**part)]))
+
+    def calls(self, name: str, **args: Any) -> Any:
+        return self.part(function_call=self.types.FunctionCall(id="c1", name=name, args=args))
+
+    def heard(self, text: str, finished: bool = True) -> Any:
+        told = self.types.Transcription(text=text, finished=finished)
+        return self.response(input_transcription=told, partial=not finished)
+
+    def spoken(self, text: str, finished: bool = True) -> Any:
+        told = self.types.Transcription(text=text, finished=finished)
+        return self.response(output_transcription=told, partial=not finished)
+
+    def handle(self) -> Any:
+        update = self.types.LiveServerSessionResumptionUpdate(new_handle="h1", resumable=True)
+        return self.response(live_session_resumption_update=update)
+
+
+def weather(city: str) -> str:
+    """The weather now."""
+    return f"mild in {city}"
+
+
+Scene = tuple[dict[str, Any], list[list[Any]], list[Any], dict[str, Any]]
+"""The agent's fields, the model's turns, what the user says, and how it is run."""
+
+
+def scenes(kit: SimpleNamespace) -> dict[str, Scene]:
+    says = Says(kit)
+    done, interrupted = says.response(turn_complete=True), says.response(interrupted=True)
+
+    def no_secrets(callback_context: Any, llm_request: Any) -> Any:
+        if "secret" in (llm_request.contents[-1].parts[0].text or ""):
+            callback_context.state["blocked"] = True
+            return says.part(text="no")
+        return None
+
+    piece = says.part(text="It")
+    piece.partial = True
+    sound = says.part(inline_data=kit.types.Blob(**SOUND))
+    asked = [says.heard("How is ", False), says.heard("How is Oslo?")]
+    voice = [*asked, sound, says.spoken("Mi", False), says.spoken("Mild.")]
+    tokens = says.response(usage_metadata=kit.types.GenerateContentResponseUsageMetadata(total_token_count=3))
+    return {
+        "words": ({"output_key": "k"}, [[piece, says.part(text="It is."), done], [done]], ["Hi", "Bye"], {}),
+        "voice": ({}, [[*voice, done]], [SOUND], {}),
+        "recorded": ({}, [[*voice, interrupted, done]], [SOUND], {"save_live_blob": True}),
+        "a tool": (
+            {"tools": [weather]},
+            [[says.calls("weather", city="Oslo")], [says.part(text="Mild."), done]],
+            ["Hi"],
+            {},
+        ),
+        "a handle": ({}, [[says.handle(), tokens, done]], ["Hi"], {}),
+        "words that are refused": ({"before_model_callback": no_secrets}, [[done]], ["a secret", "Hi"], {}),
+        "speech that is refused": (
+            {"before_model_callback": no_secrets},
+            [[says.heard("a secret"), says.spoken("Well."), done], [done]],
+            [SOUND, "Hi"],
+            {},
+        ),
+    }
+
+
+async def hold(kit: SimpleNamespace, scene: Scene) -> Any:
+    fields, turns, says, config = scene
+    model = scripted(kit)(model="scripted", turns=turns, connections=[])
+    runner = kit.InMemoryRunner(agent=kit.LlmAgent(name="guide", model=model, **fields), app_name="app")
+    where = {"user_id": "u", "session_id": "s"}
+    await runner.session_service.create_session(app_name="app", **where)
+    queue, waiting = kit.LiveRequestQueue(), list(says)
+
+    def say_next() -> None:
+        if not waiting:
+            queue.close()
+        elif isinstance(said := waiting.pop(0), str):
+            queue.send_content(kit.types.Content(role="user", parts=[kit.types.Part(text=said)]))
+        else:
+            queue.send_realtime(kit.types.Blob(**said))
+            queue.send_activity_end()
+
+    say_next()
+    yielded: list[str] = []
+    async with asyncio.timeout(20):
+        async for event in runner.run_live(**where, live_request_queue=queue, run_config=kit.RunConfig(**config)):
+            yielded.append(line(event))
+            if event.turn_complete:
+                say_next()
+    session = await runner.session_service.get_session(app_name="app", **where)
+    kept = [line(event) for event in session.events]
+    return {"yielded": yielded, "kept": kept, "sent": [connection.sent for connection in model.connections]}
+
+
+async def told(package: str) -> dict[str, Any]:
+    kit = load(package)
+    return {name: await hold(kit, scene) for name, scene in scenes(kit).items()}
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print(json.dumps(asyncio.run(told(sys.argv[1]))))
