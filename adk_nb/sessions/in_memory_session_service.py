@@ -116,8 +116,7 @@ class InMemorySessionService(BaseSessionService):
         with self._lock:
             kept = self._sessions.get((session.app_name, session.user_id, session.id))
             if kept is None:
-                known = [key[2] for key in self._sessions if key[:2] == (session.app_name, session.user_id)]
-                raise SessionNotFoundError("session", session.id, known)
+                raise self._not_found(session)
             same = kept.event_ids.get(event.id)
             if same is not None and (same is event or same == event):
                 return Ready(event)
@@ -131,6 +130,12 @@ class InMemorySessionService(BaseSessionService):
             if newest:
                 session.revision = _revision(kept)
         return Ready(event)
+
+    def _not_found(self, session: Session) -> SessionNotFoundError:
+        mine = (session.app_name, session.user_id)
+        owners = [key[1] for key in self._sessions if (key[0], key[2]) == (session.app_name, session.id)]
+        hint = f"a session of that id belongs to user_id={owners[0]!r}, and this one says {mine[1]!r}" if owners else ""
+        return SessionNotFoundError("session", session.id, [k[2] for k in self._sessions if k[:2] == mine], hint=hint)
 
     def is_current(self, session: Session) -> bool:
         with self._lock:

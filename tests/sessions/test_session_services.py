@@ -297,6 +297,14 @@ async def test_an_event_for_a_session_that_is_not_there_is_refused(service: Base
         await service.append_event(session, event())
 
 
+def test_an_event_for_another_users_session_is_refused_with_its_owner():
+    service = InMemorySessionService()
+    session = service.create_session(**S)
+
+    with pytest.raises(SessionNotFoundError, match="belongs to user_id='u', and this one says 'v'"):
+        service.append_event(session.model_copy(update={"user_id": "v"}), event())
+
+
 @awaited
 async def test_a_deleted_session_is_gone_and_deleting_again_is_no_error(service: BaseSessionService):
     await create(service, **{"k": 1, "user:k": 1})
