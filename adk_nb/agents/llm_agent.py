@@ -203,7 +203,7 @@ class LlmAgent(BaseAgent):
         try:
             shape.read("".join(part.text for part in parts if part.text and not part.thought))
             return None
-        except ValidationError as error:
+        except (ValidationError, ConfigurationError) as error:
             return in_words(error)
 
     def _settled(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:

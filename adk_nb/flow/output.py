@@ -10,7 +10,6 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Answers
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.sessions.state import committed
 from adk_nb.tools.shape import in_words
 
 logger = logging.getLogger(__name__)
@@ -31,15 +30,11 @@ def settle(spec: LlmSpec, event: Event) -> Exception | None:
     value = text
     if spec.output:
         try:
-            value = spec.output.read(text)
-            committed({"output": value})
+            value = event.output = spec.output.read(text)
         except Exception as error:  # a schema's own code may raise anything, and the answer is not to be lost by it
             if spec.on_output_error != "raw":
                 return error
             logger.warning("agent %r: kept as text what does not fit output_schema: %s", spec.name, in_words(error))
-            value = text
-        else:
-            event.output = value
     if spec.output_key:
         event.actions.state_delta[spec.output_key] = value
     return None

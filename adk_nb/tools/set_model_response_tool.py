@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from adk_nb import types
+from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.shape import Shape, in_words
@@ -34,7 +35,7 @@ class SetModelResponseTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         try:
             answer = self._output.read_arguments(args)
-        except ValidationError as error:
+        except (ValidationError, ConfigurationError) as error:
             return {"error": f"the answer does not fit: {in_words(error)}. Call {NAME} again with one that fits."}
         tool_context.actions.set_model_response = answer
         return answer

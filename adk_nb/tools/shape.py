@@ -10,6 +10,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
+from adk_nb.sessions.state import committed
 
 _WRAPPER, _MODELS_WRAPPER = "response", "items"
 """The one argument of a shape that is no object, and of a list of models. Source: google-adk 2.13."""
@@ -67,6 +68,7 @@ class Shape:
 
         Raises:
             ValidationError: It is another shape, or no JSON.
+            ConfigurationError: It is JSON that no state can hold: NaN, or too deep.
         """
         text = _unfenced(text)
         try:
@@ -75,7 +77,9 @@ class Shape:
             if self.json_schema.get("type") == "string" and not self.json_schema.keys() - {"type", "title"}:
                 return text  # a string is what it says, in quotes or not
             raise
-        return self._adapter.dump_python(value, mode="json", exclude_none=True)
+        value = self._adapter.dump_python(value, mode="json", exclude_none=True)
+        committed({"the answer": value})
+        return value
 
     def read_arguments(self, args: dict[str, Any]) -> Any:
         """As `read`, for the arguments of a tool that was declared with `parameters`."""

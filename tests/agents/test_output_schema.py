@@ -357,6 +357,15 @@ def test_a_wrong_answer_goes_back_to_the_model():
     assert talk.stored().state == {"o": {"ans": "42"}}
 
 
+def test_a_value_that_no_state_can_hold_goes_back_to_the_model_too():
+    answers = [call("set_model_response", response=float("nan")), call("set_model_response", response=1.5)]
+    talk = Talk(capital(*answers, tools=[look], output_schema=float))
+    events = talk.say()
+
+    assert "the number nan" in (events[1].get_function_responses()[0].response or {})["error"]
+    assert talk.stored().state == {"o": 1.5}
+
+
 def test_words_instead_are_read_as_without_tools():
     assert Talk(capital(call("look"), '{"ans": "x"}', tools=[look])).say()[-1].output == {"ans": "x"}
     mismatch(Talk(capital(call("look"), "not json", tools=[look])).say())
