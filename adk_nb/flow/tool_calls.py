@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import logging
+import mimetypes
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.sessions.state import committed
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
+from adk_nb.tools.media import MAX_MEDIA_BYTES, Media
 from adk_nb.tools.tool_result import as_response, told
 
 logger = logging.getLogger(__name__)
@@ -200,23 +202,42 @@ async def _part(
 ) -> types.Part:
     """A result as the model gets it."""
     name = call.name or ""
-    response, whole = told(result, name)
+    response, whole, media = told(result, name)
     if whole:
-        response |= await _kept(context, f"{name}-{call.id}", whole)
+        response |= await _kept(context, f"{name}-{call.id}", "application/json", whole)
     if decided and decided.confirmed and decided.args is not None:
         key = "approval_note" if "note" in response else "note"
         response |= as_response({key: f"a person changed the arguments before approving them, to {decided.args}"}, name)
-    return parts.result(call.id, name, response)
+    pieces = await _within_limit(context, f"{name}-{call.id}", media) if media else []
+    part = parts.result(call.id, name, response)
+    if pieces and part.function_response:
+        part.function_response.parts = [piece.part() for piece in pieces]
+    return part
 
 
-async def _kept(context: Context, name: str, whole: Callable[[], bytes]) -> dict[str, Any]:
-    """Where the whole of a result that was cut can be read; nothing if it is not kept."""
+async def _within_limit(context: Context, name: str, media: list[Media]) -> list[Media]:
+    """The pieces that go to the model; for the others the JSON of the result says where they are."""
+    room, sent = MAX_MEDIA_BYTES, list[Media]()
+    for number, piece in enumerate(media, 1):
+        if len(piece.data) <= room:
+            room -= len(piece.data)
+            sent.append(piece)
+            piece.told["part"] = len(sent)
+            continue
+        del piece.told["part"]
+        piece.told["note"] = f"left out: over the limit of {MAX_MEDIA_BYTES} bytes for the media of a result"
+        piece.told |= await _kept(context, f"{name}-{number}", piece.mime_type, piece.data)
+    return sent
+
+
+async def _kept(context: Context, name: str, mime_type: str, data: bytes | Callable[[], bytes]) -> dict[str, Any]:
+    """Where a piece of a result can be read that the model does not get; nothing if it is not kept."""
     if not context.get_invocation_context().artifact_service:
         return {}
-    filename = f"tool_results/{_NO_FILE_NAME.sub('_', name)[:100]}.json"
+    filename = f"tool_results/{_NO_FILE_NAME.sub('_', name)[:100]}{mimetypes.guess_extension(mime_type) or ''}"
     try:
-        data = await sync.blocking(whole, thread=True)
-        part = types.Part(inline_data=types.Blob(data=data, mime_type="application/json"))
+        made = data if isinstance(data, bytes) else await sync.blocking(data, thread=True)
+        part = types.Part(inline_data=types.Blob(data=made, mime_type=mime_type))
         return {"artifact": filename, "version": await context.save_artifact(filename, part)}
     except Exception as error:  # the tool has run: its result is not lost because a copy of it is
         logger.warning("the whole result of a tool was not kept as %r: %s", filename, error)

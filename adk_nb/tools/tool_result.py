@@ -17,11 +17,12 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, ValuesV
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from enum import Enum
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic_core import to_json
 
+from adk_nb.tools.media import MAX_MEDIA, Media, media_in
 from adk_nb.tools.tables import told_in_json
 
 logger = logging.getLogger(__name__)
@@ -47,26 +48,35 @@ def as_response(answer: Any, tool: str) -> dict[str, Any]:
         JSON: str keys, finite numbers (NaN and infinities as text), at most 256 KB. What cannot be told in JSON is
         `{"unserializable": its type, "repr": a bounded text}`.
     """
-    return told(answer, tool)[0]
+    return told(answer, tool).response
 
 
-def told(answer: Any, tool: str) -> tuple[dict[str, Any], Callable[[], bytes] | None]:
-    """`as_response`; and, for an answer that was cut, what makes the JSON of the whole, up to 8 MB.
+class Told(NamedTuple):
+    """What a tool returned, in the words of a model."""
 
-    To make it may take seconds: not on an event loop. None: the answer was not cut.
-    """
+    response: dict[str, Any]
+    """JSON, as `as_response` tells of it."""
+    whole: Callable[[], bytes] | None
+    """For an answer that was cut, what makes the JSON of the whole, up to 8 MB. To make it may take seconds: not on an
+    event loop. None: the answer was not cut."""
+    media: list[Media]
+    """The pieces of media in it, in their order; in the JSON stands for each its kind, its size and its number here."""
+
+
+def told(answer: Any, tool: str) -> Told:
+    """A tool's answer, whatever it is."""
     walk = _Walk(_ENOUGH)
     response, text = _as_json(answer, walk)
     if walk.odd:
         logger.warning("tool %r returned what JSON cannot hold: %s; the model gets a text of it", tool, walk.odd)
     if walk.left > 0 and len(text) <= MAX_BYTES:
-        return response, None
+        return Told(response, None, walk.media)
     size = str(len(text)) if walk.left > 0 else f"more than {max(len(text), _ENOUGH - walk.left)}"
     logger.warning("tool %r returned %s bytes; the model gets the first %d", tool, size, _EXCERPT)
     note = f"the result was {size} bytes of JSON, over the limit of {MAX_BYTES}; this is its beginning"
     excerpt = {"note": note, "excerpt": text[:_EXCERPT].decode("utf-8", "ignore")}
     seen_whole = walk.left > 0 or walk.used_up  # what was made as it was read cannot be read again
-    return excerpt, lambda: text if seen_whole else _as_json(answer, _Walk(_KEPT))[1]
+    return Told(excerpt, lambda: text if seen_whole else _as_json(answer, _Walk(_KEPT))[1], walk.media)
 
 
 def _as_json(answer: Any, walk: "_Walk") -> tuple[dict[str, Any], bytes]:
@@ -113,7 +123,7 @@ LAZY = (types.GeneratorType, map, filter, zip, enumerate)
 class _Walk:
     """Where the conversion stands."""
 
-    __slots__ = ("inside", "left", "odd", "room", "used_up")
+    __slots__ = ("inside", "left", "media", "odd", "room", "used_up")
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -121,6 +131,7 @@ class _Walk:
         """Characters of JSON that may still be made; never more is taken off than is made."""
         self.inside: set[int] = set()
         """Ids of the objects that are being converted."""
+        self.media = list[Media]()
         self.odd = ""
         """The first value that has no JSON form, in words."""
         self.used_up = False
@@ -226,6 +237,8 @@ _CONVERSIONS: list[tuple[Any, Callable[[Any], Any]]] = [
 
 
 def _converted(value: Any, walk: _Walk) -> Any:
+    if media := media_in(value):
+        return _shown(media, walk)
     if (table := told_in_json(value)) is not value:
         return _plain(table, walk)
     for kinds, convert in _CONVERSIONS:
@@ -239,6 +252,19 @@ def _converted(value: Any, walk: _Walk) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _object({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, walk)
     return _odd(value, walk)
+
+
+def _shown(media: Media, walk: _Walk) -> dict[str, Any]:
+    """What stands for a piece of media in the JSON; the piece itself goes beside it."""
+    size = {"uri": _text(media.uri, walk)} if media.uri is not None else {"bytes": len(media.data)}
+    media.told = {"media": _text(media.mime_type, walk), **size}
+    if len(walk.media) < MAX_MEDIA:
+        walk.media.append(media)
+        media.told["part"] = len(walk.media)
+    else:
+        media.told["note"] = f"left out: a result can have at most {MAX_MEDIA} pieces of media"
+    walk.left -= 40
+    return media.told
 
 
 def _odd(value: Any, walk: _Walk) -> dict[str, Any]:
