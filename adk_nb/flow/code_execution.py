@@ -89,7 +89,8 @@ async def prepare(
     if executor.optimize_data_file:
         request.contents, files = _with_files_named(request.contents)
         async for event in _explored(ctx, spec, executor, files if offered else []):
-            request.contents.append(event.content or types.Content())
+            if event.content:
+                request.contents.append(event.content.model_copy(deep=True))
             yield event
     request.contents = [_as_text(content, executor) for content in request.contents]
 

@@ -100,6 +100,17 @@ def test_a_user_does_not_see_the_variables_of_anothers_session_of_the_same_id(ex
     assert "True" in gave(talk.say())[1]
 
 
+def test_two_that_share_a_kernel_take_turns_from_whatever_loop_they_run_on(executor: KernelCodeExecutor):
+    first, second = coding(executor, "n = 1\nn"), coding(executor, "n = 2\nn")
+
+    async def both() -> list[list[Event]]:
+        return await asyncio.gather(first.asay(), second.asay())
+
+    said = [gave(events)[1] for events in asyncio.run(both())]
+
+    assert said == ["Code execution result:\n1\n\n", "Code execution result:\n2\n\n"]
+
+
 def test_code_that_raises_is_told_with_its_traceback_in_plain_words(executor: KernelCodeExecutor):
     (ok, said), (still, more) = runs(executor, "y = 5\n1/0", "y")
 
