@@ -52,7 +52,9 @@ def main() -> int:
             cell.metadata.pop("execution", None)  # when each cell ran would differ on every run
         nbformat.write(notebook, path)
         answers = len(cassette.read_text().splitlines()) if cassette.exists() else 0
-        print(f"{path}: outputs saved, {answers} answers of the offline model in {cassette}")
+        if not answers:
+            cassette.unlink(missing_ok=True)
+        print(f"{path}: outputs saved, {answers} answers of the offline model")
     return 0
 
 
