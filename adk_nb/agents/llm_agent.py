@@ -5,7 +5,7 @@ import warnings
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Any, ClassVar, Literal, cast
 
-from pydantic import Field, PrivateAttr, ValidationError
+from pydantic import Field, InstanceOf, PrivateAttr, ValidationError
 
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent, shown
@@ -81,7 +81,7 @@ class LlmAgent(BaseAgent):
     """Where in the state its final answer is kept: the text, or with `output_schema` the JSON value."""
     planner: BasePlanner | None = None
     """How it is told to plan (`adk_nb.planners`)."""
-    code_executor: BaseCodeExecutor | None = None
+    code_executor: InstanceOf[BaseCodeExecutor] | None = None
     """Runs the code in its answers (`adk_nb.code_executors`)."""
     max_iterations: int | None = Field(default=16, gt=0)
     """Model calls in one turn; the next ends it with a MAX_ITERATIONS event. None: no limit."""
@@ -121,7 +121,7 @@ class LlmAgent(BaseAgent):
         return f"{type(self).__name__}(name={self.name!r}, model={model or 'default'!r}, tools={tools})"
 
     @property
-    def output(self) -> Shape | None:
+    def output_shape(self) -> Shape | None:
         """What its final answer is read with, where it has an `output_schema`."""
         return None if self.output_schema is None else self._shape("output_schema")
 

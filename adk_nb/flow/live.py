@@ -49,7 +49,7 @@ async def run_live(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Even
     """
     if ctx.live_request_queue is None:
         raise ConfigurationError("a live conversation needs a LiveRequestQueue; write Runner.run_live(...)")
-    if spec.output:
+    if spec.output_shape:
         logger.warning("agent %r: output_schema means nothing in a live conversation", spec.name)
     conversation = _Conversation(ctx, spec, ctx.live_request_queue)
     try:

@@ -44,7 +44,7 @@ async def _ask_and_run(
     ctx: InvocationContext, spec: LlmSpec, offered: Sequence[BaseTool], tools: dict[str, BaseTool]
 ) -> AsyncGenerator[Event, None]:
     asked, long_running = 0, {tool.name for tool in offered if tool.is_long_running}
-    watched = bool(long_running or spec.output or spec.output_key)
+    watched = bool(long_running or spec.output_shape or spec.output_key)
     wrong: Exception | None = None
     correction: list[types.Content] = []
     retries = int(spec.on_output_error == "retry")
@@ -81,7 +81,7 @@ async def _after(ctx: InvocationContext, spec: LlmSpec, answer: Event | None, to
     if not calls:
         return await _after_code(ctx, spec, answer)
     answers = await answer_calls(ctx, spec, calls, tools)
-    if spec.output and (given := output.given_by_tool(ctx, spec, answers.events)):
+    if spec.output_shape and (given := output.given_by_tool(ctx, spec, answers.events)):
         answers.events.append(given)
     return answers
 
@@ -98,9 +98,9 @@ async def _after_code(ctx: InvocationContext, spec: LlmSpec, answer: Event | Non
 
 def _with_a_way_to_answer(spec: LlmSpec, tools: Sequence[BaseTool]) -> Sequence[BaseTool]:
     """`tools`, and one to answer with where the model takes no output schema beside them."""
-    if not (spec.output and tools) or spec.canonical_model.capabilities.output_schema_and_tools:
+    if not (spec.output_shape and tools) or spec.canonical_model.capabilities.output_schema_and_tools:
         return tools
-    return [SetModelResponseTool(spec.output), *tools]
+    return [SetModelResponseTool(spec.output_shape), *tools]
 
 
 def _too_many(ctx: InvocationContext, spec: LlmSpec) -> Event:

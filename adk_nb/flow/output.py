@@ -28,9 +28,9 @@ def settle(spec: LlmSpec, event: Event) -> Exception | None:
     if not text:
         return None
     value = text
-    if spec.output:
+    if spec.output_shape:
         try:
-            value = event.output = spec.output.read(text)
+            value = event.output = spec.output_shape.read(text)
         except Exception as error:  # a schema's own code may raise anything, and the answer is not to be lost by it
             if spec.on_output_error != "raw":
                 return error

@@ -38,8 +38,8 @@ async def build_request(
     request = LlmRequest(model=spec.canonical_model.model, config=_settings(spec, ctx.run_config))
     instruction = await instruct(ctx, spec, request)
     static = request.contents
-    if spec.output:
-        _ask_for(spec.output, request, tools)
+    if spec.output_shape:
+        _ask_for(spec.output_shape, request, tools)
     request.append_tools([tool for tool in tools if _only_declares(tool)])
     if ctx.compaction:
         await ctx.compaction.before_model(ctx, spec.name)

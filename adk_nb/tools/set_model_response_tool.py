@@ -23,9 +23,10 @@ INSTRUCTION = (
 class SetModelResponseTool(BaseTool):
     """Takes the model's final answer as arguments. A right one ends the turn, a wrong one goes back to the model."""
 
-    def __init__(self, output: Shape) -> None:
+    def __init__(self, output_schema: Any) -> None:
+        """`output_schema`: a schema, or the shape that was read from one."""
         super().__init__(name=NAME, description="Gives your final answer. Call it once, at the end.")
-        self._output = output
+        self._output = output_schema if isinstance(output_schema, Shape) else Shape(output_schema)
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         return types.FunctionDeclaration(

@@ -129,7 +129,7 @@ def test_a_clone_can_be_other_than_what_it_was_copied_from():
     copy = branch.clone(update={"name": "copy", "sub_agents": [child], "tools": [], "output_schema": None})
 
     assert (copy.name, copy.instruction, copy.sub_agents, copy.tools_now()) == ("copy", "a", [child], [])
-    assert child.parent_agent is copy and copy.output is None
+    assert child.parent_agent is copy and copy.output_shape is None
     assert (branch.name, [one.name for one in branch.sub_agents], len(branch.tools_now())) == ("branch", ["leaf"], 1)
     assert branch.clone({"sub_agents": []}).sub_agents == []
 
