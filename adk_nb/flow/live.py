@@ -4,16 +4,15 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError, ModelConnectionLost
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.flow.live_recording import LiveRecording
+from adk_nb.flow.live_sending import Item, LiveSending, Said
 from adk_nb.flow.live_settings import live_connect_config
-from adk_nb.flow.live_streams import LiveStreams, with_a_way_to_stop
+from adk_nb.flow.live_streams import with_a_way_to_stop
 from adk_nb.flow.model_call import checked, event_of, in_place_of, mark_long_running
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
@@ -24,9 +23,9 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runtime.approvals import take_answers
 from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.hooks import Hook, first_answer
-from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.invoke import commit
-from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
+from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.tools.base_tool import BaseTool
 
 logger = logging.getLogger(__name__)
@@ -60,35 +59,16 @@ async def run_live(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Even
         await conversation.streams.close()
 
 
-@dataclass
-class _Said:
-    """Something that the user sent, which is written down in its place among what the model says."""
-
-    event: Event
-
-
-class _Results(LiveRequest):
-    """What the agent's tools came to, on its way to the model."""
-
-
-_Item = _Said | Event | LlmResponse | asyncio.Task[None]
-"""What happened next: the user said something, a callback answered it, the model spoke, or one of the two tasks that
-keep the connection has ended."""
 _Next = Literal["listen", "restart", "end"]
 
 
 class _Conversation:
     def __init__(self, ctx: InvocationContext, spec: LlmSpec, queue: LiveRequestQueue) -> None:
         self._ctx, self._spec, self._queue = ctx, spec, queue
-        self._recording = LiveRecording(ctx)
-        self.streams = LiveStreams(self._send_result)
-        ctx.streams = self.streams
+        self._inbox: asyncio.Queue[Item] = asyncio.Queue()
+        self._sending = LiveSending(ctx, spec, queue, self._inbox)
+        ctx.streams = self.streams = self._sending.streams
         self._tools: dict[str, BaseTool] = {}
-        self._inbox: asyncio.Queue[_Item] = asyncio.Queue()
-        self._unsent: LiveRequest | None = None
-        """What was taken from the queue, and perhaps not sent before the connection broke."""
-        self._held: list[_Results] | None = None
-        """What tools streamed while their call is not answered yet; the model hears of that first."""
         self._next: _Next = "listen"
         self._lost = 0
         self._spoken = ""
@@ -137,10 +117,10 @@ class _Conversation:
         if request.contents and not self._ctx.live_session_resumption_handle:
             await connection.send_history(request.contents)
         ear = asyncio.create_task(self._receive(connection))
-        mouth = asyncio.create_task(self._send(connection, request))
+        mouth = asyncio.create_task(self._sending.send(connection, request))
+        ear.add_done_callback(self._inbox.put_nowait)
+        mouth.add_done_callback(self._inbox.put_nowait)
         try:
-            for task in (ear, mouth):
-                task.add_done_callback(self._inbox.put_nowait)
             while self._next == "listen":
                 item = await self._inbox.get()
                 if isinstance(item, asyncio.Task):
@@ -150,11 +130,13 @@ class _Conversation:
                     async for event in events:
                         yield event
         finally:
-            for task in (ear, mouth):
-                task.cancel()
+            ear.cancel()
+            mouth.cancel()
             await asyncio.gather(ear, mouth, return_exceptions=True)
         if self._next == "restart":
-            self._start_anew()
+            async with aclosing(self._begin_anew(request)) as events:
+                async for event in events:
+                    yield event
 
     def _ended(self, task: asyncio.Task[None], ear: asyncio.Task[None], mouth: asyncio.Task[None]) -> None:
         """One of the two has ended, or one that kept an earlier connection. Raises what ended it."""
@@ -166,80 +148,16 @@ class _Conversation:
             if self._ctx.live_session_resumption_handle and not self._queue.closed:
                 raise ModelConnectionLost("the service ended the live connection")
 
-    def _start_anew(self) -> None:
-        """Forget what the model would still say; what the user said stays."""
+    async def _begin_anew(self, request: LlmRequest) -> AsyncGenerator[Event, None]:
+        """Forget what the model would still say. What the user said becomes history, and needs not be sent again."""
+        self._sending.begin_anew()
         self._ctx.live_session_resumption_handle = None
         self._spoken = ""
-        kept = [self._inbox.get_nowait() for _ in range(self._inbox.qsize())]
-        for item in kept:
-            if isinstance(item, _Said | Event):
-                self._inbox.put_nowait(item)
-
-    # What the user sends
-
-    def _send_result(self, content: types.Content) -> None:
-        result = _Results(content=content, partial=True)
-        if self._held is None:
-            self._queue.send(result)
-        else:
-            self._held.append(result)
-
-    async def _send(self, connection: BaseLlmConnection, request: LlmRequest) -> None:
-        while True:
-            if self._unsent is None:
-                self._unsent = await self._queue.get()
-                self._note(self._unsent)
-            said = self._unsent
-            if said.close:
-                self._unsent = None
-                await connection.close()
-                return
-            if await self._let_through(said, request):
-                await _deliver(connection, said)
-            self._unsent = None
-
-    def _note(self, said: LiveRequest) -> None:
-        """Put down what the user sent, before the model can answer it."""
-        if isinstance(said, _Results):
-            return
-        self.streams.hear(said)
-        self._recording.hear(said.blob)
-        content = None if said.partial else said.content
-        if content or said.state_delta:
-            actions = EventActions(state_delta=said.state_delta or {})
-            invocation_id = self._ctx.invocation_id
-            self._inbox.put_nowait(
-                _Said(Event(author="user", invocation_id=invocation_id, content=content, actions=actions))
-            )
-
-    async def _let_through(self, said: LiveRequest, request: LlmRequest) -> bool:
-        """False if a callback answers in the model's place, or if it is an approval, which is no model's business."""
-        content = said.content
-        results = [part.function_response for part in (content and content.parts) or () if part.function_response]
-        if not content or results:
-            return not any(result.name == APPROVAL_REQUEST for result in results)
-        blocked = await self._blocked(content, request)
-        if blocked:
-            self._inbox.put_nowait(blocked)
-        return blocked is None
-
-    async def _blocked(self, content: types.Content, request: LlmRequest) -> Event | None:
-        """What a before_model callback answers to the user's words, as an event."""
-        if not (hooks := self._hooks("before_model")):
-            return None
-        context = Context(self._ctx)
-        asked = request.model_copy(update={"contents": [content.model_copy(deep=True)]})
-        answer = await first_answer(hooks, callback_context=context, llm_request=asked)
-        return None if answer is None else self._answered(checked(answer, "before_model_callback"), context)
-
-    def _answered(self, response: LlmResponse, context: Context) -> Event:
-        """A callback's answer, which ends the turn."""
-        context.state.settle()
-        event = event_of(self._ctx, self._spec, response, clock.new_id(), context.actions)
-        event.turn_complete = True
-        return event
-
-    # What the model says
+        for item in [self._inbox.get_nowait() for _ in range(self._inbox.qsize())]:
+            if isinstance(item, Said | Event):
+                async with aclosing(self._take(item, request)) as events:
+                    async for event in events:
+                        yield event
 
     async def _receive(self, connection: BaseLlmConnection) -> None:
         heard = True
@@ -250,8 +168,8 @@ class _Conversation:
                     heard = True
                     self._inbox.put_nowait(response)
 
-    async def _take(self, item: _Said | Event | LlmResponse, request: LlmRequest) -> AsyncGenerator[Event, None]:
-        if isinstance(item, _Said):
+    async def _take(self, item: Said | Event | LlmResponse, request: LlmRequest) -> AsyncGenerator[Event, None]:
+        if isinstance(item, Said):
             await commit(self._ctx, item.event)
             async with aclosing(self._decided(item.event)) as events:
                 async for event in events:
@@ -282,13 +200,13 @@ class _Conversation:
             self._ctx.live_session_resumption_handle = update.new_handle
         context = Context(self._ctx)
         response = await self._as_callbacks_say(response, context)
-        for kept in await self._recording.follow(response):
+        for kept in await self._sending.recording.follow(response):
             yield kept
         event = self._event(response, context)
         yield event
         if heard := _whole(response.input_transcription):
             spoken = types.Content(role="user", parts=[types.Part(text=heard)])
-            if blocked := await self._blocked(spoken, request):
+            if blocked := await self._sending.blocked(spoken, request):
                 self._next = "restart"
                 yield blocked
         elif calls := event.get_function_calls():
@@ -298,6 +216,8 @@ class _Conversation:
 
     def _leave(self) -> None:
         """Change the connection before the service ends it."""
+        if self._queue.closed:
+            return
         if self._ctx.live_session_resumption_handle:
             raise ModelConnectionLost("the service is about to end the live connection")
         self._next = "restart"  # with the history as it stands here
@@ -351,32 +271,17 @@ class _Conversation:
 
     async def _answers(self, calls: Sequence[types.FunctionCall]) -> AsyncGenerator[Event, None]:
         """Run the calls, tell what they came to, and send it to the model."""
-        held: list[_Results] = []
-        self._held = held
+        self._sending.hold_streams()
         answers = await answer_calls(self._ctx, self._spec, calls, self._tools)
         for event in answers.events:
             yield event
             if event.content and event.get_function_responses():
-                self._queue.send(_Results(content=event.content))
-        self._held = None
-        for result in held:
-            self._queue.send(result)
+                self._sending.answer(event.content)
+        self._sending.let_streams_go()
         answers.end_the_turn()  # for what it raises: a live turn ends when the model says so
 
     def _hooks(self, name: str) -> list[Hook]:
         return [*self._ctx.plugins.hooks(name), *self._spec.hooks(name)]
-
-
-async def _deliver(connection: BaseLlmConnection, said: LiveRequest) -> None:
-    if signal := said.activity_start or said.activity_end:
-        await connection.send_realtime(signal)
-    elif said.audio_stream_end:
-        await connection.send_realtime(types.LiveClientRealtimeInput(audio_stream_end=True))
-    elif said.blob:
-        await connection.send_realtime(said.blob)
-    elif said.content:
-        more: dict[str, Any] = {"partial": True} if said.partial else {}
-        await connection.send_content(said.content, **more)
 
 
 def _whole(told: types.Transcription | None) -> str | None:

@@ -718,6 +718,25 @@ def test_a_farewell_without_a_handle_begins_anew_with_the_history():
     assert asked(talk, 1) == [("user", "How is Oslo?"), ("model", "Mild."), ("user", "Thanks.")]
 
 
+def test_what_is_history_when_a_conversation_begins_anew_is_not_sent_again():
+    def say_at_once(event: Event, queue: LiveRequestQueue) -> None:
+        if event.get_function_responses():
+            queue.send_content("Thanks.")
+
+    calls = LlmResponse(content=types.ModelContent([call("weather", city="Oslo")]))
+    talk = LiveTalk(guide([calls, GO_AWAY], "Mild.", "Bye.", tools=[weather]))
+
+    asyncio.run(talk.alive("How is Oslo?", after=say_at_once))
+
+    assert talk.error is None
+    assert asked(talk, 1) == [
+        ("user", "How is Oslo?"),
+        ("model", "calls weather({'city': 'Oslo'})"),
+        ("user", "answers {'result': 'mild in Oslo'}"),
+        ("user", "Thanks."),
+    ]
+
+
 def test_a_run_may_begin_with_the_handle_of_an_earlier_one():
     talk = LiveTalk(guide("Hello.", "Mild."))
     talk.say("Hi")
