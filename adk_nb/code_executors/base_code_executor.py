@@ -1,17 +1,24 @@
 """What every code executor has: how code is told apart from words, how often it may fail, and one method."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adk_nb import sync
+from adk_nb.errors import ConfigurationError
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.wire import wrong_fields
 
 
 class BaseCodeExecutor(BaseModel, ABC):
-    """Runs the first block of code in each answer of an agent, and hands what it gave back to the model."""
+    """Runs the first block of code in each answer of an agent, and hands what it gave back to the model.
+
+    Raises:
+        ConfigurationError: A setting is unknown or wrong.
+    """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
@@ -29,6 +36,14 @@ class BaseCodeExecutor(BaseModel, ABC):
     """What stands around a result when it is shown to the model."""
     timeout_seconds: float | None = None
     """The longest that one block may run. None: any time."""
+
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise ConfigurationError(
+                f"{type(self).__name__}: {wrong_fields(error, type(self).model_fields)}"
+            ) from error
 
     @property
     def runs_in_model(self) -> bool:

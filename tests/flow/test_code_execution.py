@@ -12,6 +12,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.artifacts import FileArtifactService
 from adk_nb.code_executors import BaseCodeExecutor, BuiltInCodeExecutor
 from adk_nb.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult, File
+from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
 from adk_nb.models import LlmCapabilities, ScriptedLlm, call
 from adk_nb.planners import PlanReActPlanner
@@ -309,3 +310,14 @@ def test_code_in_the_models_own_form_is_run_too():
 
     assert codes(agent) == ["1+1"]
     assert len(events) == 3
+
+
+@pytest.mark.parametrize("executor", ["kernel", {"timeout_seconds": 3}, BuiltInCodeExecutor])
+def test_what_is_no_executor_is_refused(executor: Any):
+    with pytest.raises(ConfigurationError, match="instance of BaseCodeExecutor"):
+        LlmAgent(name="a", model=ScriptedLlm(), code_executor=executor)
+
+
+def test_a_setting_that_there_is_not_is_refused_with_the_one_that_was_meant():
+    with pytest.raises(ConfigurationError, match="no field 'timeout_second'; did you mean 'timeout_seconds'"):
+        Answers(timeout_second=3)
