@@ -1,15 +1,16 @@
 """Any JSON value, wherever it comes in, is stored as it is and read back equal, or refused before anything happens."""
 
 import json
+import re
 from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adk_nb import types
-from adk_nb.errors import ConfigurationError, InputError
+from adk_nb.errors import ConfigurationError, InputError, StateKeyError
 from adk_nb.events import Event
-from adk_nb.models import call
+from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.context import Context
 from adk_nb.sessions import Session
 from adk_nb.tools import LongRunningFunctionTool
@@ -141,3 +142,20 @@ def test_any_value_is_kept_in_the_state_or_refused_where_it_is_written(key: str,
     for stored in (talk.stored(), say_again.stored()):
         assert stored.state.get(key) == (None if refused else value)
         assert_travels(stored)
+
+
+@given(st.text(st.sampled_from("{}?:.x \\$\n") | st.characters(exclude_categories=["Cs"]), max_size=20))
+@example("{")
+@example("{}{{}} {not a name} {a-b} { } {:x}")
+def test_any_instruction_reaches_the_model_as_it_is_unless_it_names_a_key(text: str):
+    names_a_key = re.search(r"\{\s*((app|user|temp):)?\w*\??\s*\}|\{\s*artifact\.|\\\{", text)
+    agent = guide("Hello.", instruction=text)
+
+    talk = Talk(agent)
+    talk.say()
+
+    if names_a_key:
+        assert talk.error is None or isinstance(talk.error, StateKeyError | ConfigurationError)
+    else:
+        assert talk.error is None and isinstance(agent.model, ScriptedLlm)
+        assert (agent.model.requests[0].config.system_instruction or "").startswith(text)
