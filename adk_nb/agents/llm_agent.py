@@ -121,6 +121,11 @@ class LlmAgent(BaseAgent):
         return f"{type(self).__name__}(name={self.name!r}, model={model or 'default'!r}, tools={tools})"
 
     @property
+    def input_shape(self) -> Shape | None:
+        """What a message to it is read with, where it has an `input_schema`."""
+        return self._shape("input_schema")
+
+    @property
     def output_shape(self) -> Shape | None:
         """What its final answer is read with, where it has an `output_schema`."""
         return None if self.output_schema is None else self._shape("output_schema")
@@ -197,7 +202,7 @@ class LlmAgent(BaseAgent):
 
     def unfit(self, message: types.Content, /) -> str | None:
         parts = message.parts or []
-        shape = self._shape("input_schema")
+        shape = self.input_shape
         if not shape or any(part.function_response for part in parts):
             return None
         try:

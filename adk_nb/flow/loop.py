@@ -65,7 +65,7 @@ async def _ask_and_run(
                     wrong = output.settle(spec, event)
                 yield event
                 answer = event
-        if wrong and retries:
+        if wrong and retries and not ctx.end_invocation:
             retries, correction = 0, [output.asked_again(wrong)]
             continue
         follows = output.after(ctx, spec, wrong) if wrong else await _after(ctx, spec, answer, tools)

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, ValidationError, field_validator
 
 from adk_nb import types
-from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
+from adk_nb.agents import CallbackContext, LlmAgent, RunConfig, StreamingMode
 from adk_nb.code_executors import BaseCodeExecutor
 from adk_nb.code_executors.code_execution_utils import CodeExecutionResult
 from adk_nb.events import Event
@@ -228,6 +228,13 @@ def test_it_is_asked_for_again_only_once():
 
     mismatch(events)
     assert len(events) == 3 and talk.error is None
+
+
+def test_a_run_that_is_to_end_is_not_asked_again_and_the_mismatch_is_told():
+    def stop(callback_context: CallbackContext, llm_response: LlmResponse) -> None:
+        callback_context.get_invocation_context().end_invocation = True
+
+    mismatch(Talk(capital("not json", on_output_error="retry", after_model_callback=stop)).say())
 
 
 def test_asking_again_counts_against_the_limits():
