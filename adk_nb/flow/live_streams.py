@@ -86,7 +86,9 @@ class LiveStreams:
             self._send(tool, call_id, {"error": f"{tool}() broke off: {type(error).__name__}: {error}"[:2_000]})
 
     def _send(self, tool: str, call_id: str, result: Any) -> None:
-        response = types.FunctionResponse(id=call_id, name=tool, response=told(result, tool)[0])
+        said = told(result, tool)
+        media = [one.part() for one in said.media] or None
+        response = types.FunctionResponse(id=call_id, name=tool, response=said.response, parts=media)
         self._tell(types.Content(role="user", parts=[types.Part(function_response=response)]))
 
 

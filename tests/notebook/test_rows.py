@@ -419,3 +419,22 @@ def test_neither_code_nor_its_output_leaves_its_block(payload: str):
         assert_harmless(row["html"])
         assert_nothing_unseen(row["html"])
         assert "<strong>" not in row["html"]
+
+
+def test_a_picture_that_a_tool_returns_is_told_by_its_kind_and_size():
+    picture = types.Blob(data=b"x" * 2_000, mime_type="image/png")
+    film = types.FileData(file_uri="gs://films/\x1b[31m1.mp4", mime_type="video/mp4")
+
+    def draw() -> types.Blob:
+        return picture
+
+    def show() -> dict:
+        return {"caption": "Oslo", "shown": [picture, film]}
+
+    rows = rows_of(
+        Talk(call("draw"), call("show"), "Done.", tools=[FunctionTool(draw), FunctionTool(show)]).say("Draw")
+    )
+
+    assert [row["result"][:80] for row in rows if row["kind"] == "call"] == snapshot(
+        ["[image/png, 2,000 bytes]", '[image/png, 2,000 bytes] [file gs://films/1.mp4] {"caption": "Oslo", "shown": [{']
+    )

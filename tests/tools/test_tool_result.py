@@ -7,6 +7,7 @@ import datetime as dt
 import decimal
 import enum
 import fractions
+import io
 import itertools
 import json
 import logging
@@ -25,6 +26,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
 import pytest
+from IPython.display import HTML, Image
 from pydantic import BaseModel, ConfigDict, RootModel, SecretStr
 
 from adk_nb import types as types_door
@@ -304,6 +306,9 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "exception": lambda: ValueError("x"),
     "exception class": lambda: KeyError,
     "lock": threading.Lock,
+    "open file": lambda: io.TextIOWrapper(io.BytesIO(b"x")),
+    "display object": lambda: HTML("<b>x</b>"),
+    "picture that is nowhere": lambda: Image(url="http://127.0.0.1/x.png"),
     "weak reference": lambda: weakref.ref(Place),
     "complex": lambda: 1j,
     "numpy complex": lambda: np.complex128(1j),

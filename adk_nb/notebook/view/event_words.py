@@ -1,7 +1,6 @@
 """What an event says, does and failed at, in words for a reader."""
 
 import re
-from typing import Any
 
 from adk_nb import types
 from adk_nb.events.event import Event
@@ -41,17 +40,21 @@ def said(event: Event, *, thoughts: bool = False) -> str:
 def _part(part: types.Part) -> str:
     if part.text is not None:
         return part.text
-    if part.inline_data:
-        size = len(part.inline_data.data or b"")
-        return f"\n[{part.inline_data.mime_type or 'data'}, {size:,} bytes]\n"
-    if part.file_data:
-        return f"\n[file {part.file_data.file_uri}]\n"
+    if media := _media(part):
+        return f"\n{media}\n"
     if part.executable_code:
         return _fenced(part.executable_code.code or "")
     if result := part.code_execution_result:
         failed = result.outcome in (types.Outcome.OUTCOME_FAILED, types.Outcome.OUTCOME_DEADLINE_EXCEEDED)
         return ("\nThe code failed:\n" if failed else "") + _fenced(result.output or "")
     return ""
+
+
+def _media(part: types.Part | types.FunctionResponsePart) -> str:
+    """What kind of media a part is, and how large; empty if it is none."""
+    if part.inline_data:
+        return f"[{part.inline_data.mime_type or 'data'}, {len(part.inline_data.data or b''):,} bytes]"
+    return f"[file {part.file_data.file_uri}]" if part.file_data else ""
 
 
 def _fenced(code: str) -> str:
@@ -89,12 +92,17 @@ def doings(event: Event) -> list[str]:
     return done
 
 
-def result_text(response: dict[str, Any]) -> tuple[str, bool]:
-    """A tool's response on one line, and whether the tool succeeded."""
+def result_text(told: types.FunctionResponse) -> tuple[str, bool]:
+    """A tool's response on one line, its media in brackets, and whether the tool succeeded."""
+    response = told.response or {}
     error = response.get("error")
     if error:
         return (one_line(error) if isinstance(error, str) else shortened(json_text(error))), False
-    return shortened(json_text(response["result"] if response.keys() == {"result"} else response)), True
+    media = one_line(" ".join(_media(part) for part in told.parts or ()))
+    if media and "media" in response:  # the result is nothing else
+        return media, True
+    text = shortened(json_text(response["result"] if response.keys() == {"result"} else response))
+    return f"{media} {text}".strip(), True
 
 
 def decision_text(decided: ToolConfirmation, tool: str) -> str:

@@ -175,7 +175,7 @@ class RunRows:
         if card := self._cards.get(self._asked_for.get(response.id or "", "")):
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]
         given = response.response or {}
-        result, ok = event_words.result_text(given)
+        result, ok = event_words.result_text(response)
         detail = self._detail({"args": call.args, "result": given})
         return {"text": "", "result": result, "ok": ok, **self._timed(call.asked_at, event), **detail}
 
