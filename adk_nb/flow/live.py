@@ -73,6 +73,8 @@ class _Conversation:
         self._lost = 0
         self._spoken = ""
         """What the model's voice said so far in this turn."""
+        self._context: Context | None = None
+        """What callbacks wrote to while pieces came; it lands on the next whole event."""
         self._ids: dict[str, str] = {}
         """Ids of the events whose pieces are coming."""
         if not ctx.live_session_resumption_handle and (resumption := ctx.run_config.session_resumption):
@@ -198,7 +200,8 @@ class _Conversation:
         self._lost = 0
         if (update := response.live_session_resumption_update) and update.new_handle:
             self._ctx.live_session_resumption_handle = update.new_handle
-        context = Context(self._ctx)
+        context = self._context or Context(self._ctx)
+        self._context = context if response.partial else None
         response = await self._as_callbacks_say(response, context)
         for kept in await self._sending.recording.follow(response):
             yield kept

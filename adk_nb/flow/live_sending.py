@@ -124,6 +124,13 @@ class LiveSending:
             self._inbox.put_nowait(blocked)
         return blocked is None
 
+    def _wrote(self, context: Context) -> Event:
+        """What a callback wrote, where nothing is said with it."""
+        ctx = self._ctx
+        return Event(
+            author=self._spec.name, invocation_id=ctx.invocation_id, branch=ctx.branch, actions=context.actions
+        )
+
     async def blocked(self, content: types.Content, request: LlmRequest) -> Event | None:
         """What a before_model callback answers to the user's words, as an event that ends the turn."""
         hooks = [*self._ctx.plugins.hooks("before_model"), *self._spec.hooks("before_model")]
@@ -132,9 +139,11 @@ class LiveSending:
         context = Context(self._ctx)
         asked = request.model_copy(update={"contents": [content.model_copy(deep=True)]})
         answer = await first_answer(hooks, callback_context=context, llm_request=asked)
-        if answer is None:
-            return None
         context.state.settle()
+        if answer is None:
+            if context.actions != EventActions():
+                self._inbox.put_nowait(self._wrote(context))
+            return None
         response = checked(answer, "before_model_callback")
         event = event_of(self._ctx, self._spec, response, clock.new_id(), context.actions)
         event.turn_complete = True

@@ -646,6 +646,21 @@ def test_after_model_may_put_other_words_in_the_place_of_the_models():
     assert told(talk.live("How is Oslo?")) == [("guide", "MILD...."), ("guide", "MILD."), ("guide", "done")]
 
 
+def test_what_callbacks_write_to_the_state_is_kept_even_if_they_answer_nothing():
+    def count(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        callback_context.state["asked"] = callback_context.state.get("asked", 0) + 1
+
+    def look_at(callback_context: CallbackContext, llm_response: LlmResponse) -> None:
+        callback_context.state["last"] = llm_response.text
+        callback_context.state["pieces"] = callback_context.state.get("pieces", 0) + bool(llm_response.partial)
+
+    talk = LiveTalk(guide("It is mild.", "Bye.", before_model_callback=count, after_model_callback=look_at))
+
+    talk.live("How is Oslo?", "Bye")
+
+    assert talk.stored().state == {"asked": 2, "last": "Bye.", "pieces": 4}
+
+
 def test_plugins_are_asked_before_the_agent_and_see_every_event():
     class Watch(BasePlugin):
         seen: list[str] = []  # noqa: RUF012
