@@ -115,6 +115,36 @@ def test_the_set_up_carries_the_settings_and_the_key_and_goes_to_the_live_method
     assert asked.live_connect_config and asked.live_connect_config.system_instruction == "Be brief."
 
 
+def test_vertex_ai_has_a_method_of_its_own_and_resumes_transparently(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    resumption = types.SessionResumptionConfig(handle="before")
+
+    async def connect() -> LiveServer:
+        async with connected(lambda client: client.say(), asked=request(session_resumption=resumption)) as (_, server):
+            return server
+
+    server = asyncio.run(connect())
+
+    assert server.paths == ["/ws/google.cloud.aiplatform.v1beta1.LlmBidiService/BidiGenerateContent"]
+    assert server.setups[0]["sessionResumption"] == {"handle": "before", "transparent": True}
+    assert resumption.transparent is None
+
+
+@pytest.mark.parametrize("chosen", ["settings", "environment"])
+def test_a_version_of_the_api_that_someone_chose_stays(chosen: str, monkeypatch: pytest.MonkeyPatch):
+    options = types.HttpOptions(async_client_args={"verify": client_tls()})
+    if chosen == "settings":
+        options.api_version = "v1beta"
+    else:
+        monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "v1beta")
+
+    async def connect() -> LiveServer:
+        async with connected(lambda client: client.say(), http_options=options) as (_, server):
+            return server
+
+    assert "generativelanguage.v1beta." in asyncio.run(connect()).paths[0]
+
+
 def test_a_service_whose_certificate_nobody_vouches_for_is_not_talked_to():
     async def connect() -> None:
         async with LiveServer() as server, gemini(server, http_options=None).connect(request()):
