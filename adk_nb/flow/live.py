@@ -98,6 +98,8 @@ class _Conversation:
             except ModelConnectionLost as error:
                 await self._pause(error)
                 self._next = "listen"
+        for kept in await self._sending.recording.rest():
+            yield kept
 
     async def _request(self, model: str, offered: Sequence[BaseTool]) -> LlmRequest:
         ctx = self._ctx

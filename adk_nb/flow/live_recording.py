@@ -75,10 +75,16 @@ class LiveRecording:
         for part in response.parts:
             if part.inline_data:
                 self._spoken.add(part.inline_data)
-        ended = [self._heard, self._spoken] if response.turn_complete else []
-        if response.interrupted and not ended:
-            ended = [self._spoken]
-        kept = [await self._keep(sound) for sound in ended if sound.pieces]
+        if response.turn_complete:
+            return await self.rest()
+        return await self._all([self._spoken]) if response.interrupted else []
+
+    async def rest(self) -> list[Event]:
+        """The same for all that was not kept yet, when the conversation is over."""
+        return await self._all([self._heard, self._spoken])
+
+    async def _all(self, sounds: list[_Sound]) -> list[Event]:
+        kept = [await self._keep(sound) for sound in sounds if sound.pieces]
         return [event for event in kept if event]
 
     async def _keep(self, sound: _Sound) -> Event | None:

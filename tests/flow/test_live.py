@@ -268,6 +268,18 @@ def test_sound_is_kept_as_files_where_the_run_says_so():
     assert sent(model(talk).requests[-1].contents) == [("user", "Bye")]
 
 
+def test_what_was_heard_when_the_conversation_ended_is_kept_too():
+    queue = LiveRequestQueue()
+    queue.send_realtime(MICROPHONE)
+    talk = LiveTalk(guide())
+
+    [event] = talk.live(queue=queue, config=RunConfig(save_live_blob=True))
+
+    [file] = event.actions.artifact_delta.items()
+    assert kept(talk, *file) == types.Part(inline_data=MICROPHONE)
+    assert event.author == "user"
+
+
 def test_an_interrupted_voice_is_kept_as_far_as_it_came():
     script = [sound(b"\x01"), LlmResponse(interrupted=True), sound(b"\x02"), DONE]
     talk = LiveTalk(guide(script))
