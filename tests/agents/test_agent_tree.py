@@ -208,7 +208,7 @@ def test_two_tools_of_one_name_are_told_and_the_later_is_used():
 
 
 def test_an_agent_is_no_tool():
-    with pytest.raises(ConfigurationError, match="agent 'a': the agent 'b' is not a tool; pass it in sub_agents"):
+    with pytest.raises(ConfigurationError, match=r"agent 'a': the agent 'b' is not a tool; write AgentTool\(agent=b\)"):
         agent("a", tools=[agent("b")])
 
 
