@@ -82,18 +82,25 @@ PATHS: dict[str, str] = {
     "adk_nb.sessions.session": "Session",
     "adk_nb.sessions.state": "State StateSchemaError",
     "adk_nb.tools": (
-        "BaseTool FunctionTool LongRunningFunctionTool ToolContext built_in_code_execution get_user_choice "
-        "load_artifacts load_memory preload_memory tool"
+        "AgentTool BaseTool FunctionTool LongRunningFunctionTool ToolContext VertexAiSearchTool "
+        "built_in_code_execution enterprise_web_search get_user_choice google_maps_grounding google_search "
+        "load_artifacts load_memory preload_memory tool url_context"
     ),
+    "adk_nb.tools.agent_tool": "AgentTool",
     "adk_nb.tools.base_tool": "BaseTool",
+    "adk_nb.tools.enterprise_search_tool": "EnterpriseWebSearchTool enterprise_web_search_tool",
     "adk_nb.tools.function_tool": "FunctionTool",
     "adk_nb.tools.get_user_choice_tool": "get_user_choice get_user_choice_tool",
+    "adk_nb.tools.google_maps_grounding_tool": "GoogleMapsGroundingTool google_maps_grounding",
+    "adk_nb.tools.google_search_tool": "GoogleSearchTool google_search",
     "adk_nb.tools.load_artifacts_tool": "LoadArtifactsTool load_artifacts load_artifacts_tool",
     "adk_nb.tools.load_memory_tool": "LoadMemoryTool load_memory load_memory_tool",
     "adk_nb.tools.long_running_tool": "LongRunningFunctionTool",
     "adk_nb.tools.preload_memory_tool": "PreloadMemoryTool preload_memory preload_memory_tool",
     "adk_nb.tools.tool_confirmation": "ToolConfirmation",
     "adk_nb.tools.tool_context": "ToolContext",
+    "adk_nb.tools.url_context_tool": "UrlContextTool url_context",
+    "adk_nb.tools.vertex_ai_search_tool": "VertexAiSearchTool",
     "adk_nb.utils.instructions_utils": "inject_session_state",
 }
 ALIASES = {"Agent": "LlmAgent", "CallbackContext": "Context", "ToolContext": "Context"}
@@ -170,7 +177,7 @@ def test_star_takes_what_the_face_has(path: Path):
         ("adk_nb", "Workflow"),
         ("adk_nb.agents", "McpInstructionProvider"),
         ("adk_nb.sessions", "VertexAiSessionService"),
-        ("adk_nb.tools", "google_search"),
+        ("adk_nb.tools", "McpToolset"),
         ("adk_nb", "agent"),
     ],
 )

@@ -121,14 +121,14 @@ class LlmAgent(BaseAgent):
         return f"{type(self).__name__}(name={self.name!r}, model={model or 'default'!r}, tools={tools})"
 
     @property
-    def input_shape(self) -> Shape | None:
-        """What a message to it is read with, where it has an `input_schema`."""
-        return self._shape("input_schema")
-
-    @property
     def output_shape(self) -> Shape | None:
         """What its final answer is read with, where it has an `output_schema`."""
         return None if self.output_schema is None else self._shape("output_schema")
+
+    @property
+    def input_shape(self) -> Shape | None:
+        """What a message to it is read with, where it has an `input_schema`."""
+        return self._shape("input_schema")
 
     @property
     def canonical_model(self) -> BaseLlm:
@@ -284,7 +284,10 @@ def _wrapped(agent: str, tools: Sequence[Any]) -> list[BaseTool]:
     made: dict[str, BaseTool] = {}
     for one in tools:
         if isinstance(one, BaseAgent):
-            raise ConfigurationError(f"agent {agent!r}: the agent {one.name!r} is not a tool; pass it in sub_agents")
+            raise ConfigurationError(
+                f"agent {agent!r}: the agent {one.name!r} is not a tool; write AgentTool(agent={one.name}), "
+                "or pass it in sub_agents"
+            )
         if not (isinstance(one, BaseTool) or callable(one)):
             raise ConfigurationError(f"agent {agent!r}: {shown(one)} is not a tool; pass functions, or tools")
         tool = one if isinstance(one, BaseTool) else FunctionTool(cast(Callable[..., Any], one))

@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import json
 import logging
 import mimetypes
 import re
@@ -71,6 +72,8 @@ class _Answer:
     """True: a person is asked first; the part is a placeholder."""
     pauses: bool = False
     """True: the part is not the outcome, and the model is not to be asked before that comes."""
+    words: types.Part | None = None
+    """The result in words, where nobody else says it."""
 
 
 class _Missing(BaseTool):
@@ -146,6 +149,7 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> 
     if not results and not (actions.state_delta or actions.artifact_delta):
         return None
     pausing = {response.id for one in answers if one.pauses and (response := _response_in(one.part)) and response.id}
+    results += [answer.words for answer in answers if answer.words]
     return Event(
         author=spec.name,
         invocation_id=ctx.invocation_id,
@@ -189,7 +193,18 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     goes_on = goes_on and not waits and response is not None and "error" not in (response.response or {})
     if goes_on and response:
         response.will_continue = True
-    return _Answer(part, context.actions, waits, pauses=goes_on and context.long_running)
+    words = _in_words(response) if context.speaks and context.actions.skip_summarization else None
+    return _Answer(part, context.actions, waits, pauses=goes_on and context.long_running, words=words)
+
+
+def _in_words(response: types.FunctionResponse | None) -> types.Part | None:
+    """A result as it is said, if it is one: bare words as they are, anything else as JSON."""
+    said: Any = (response and response.response) or {}
+    if "error" in said:
+        return None
+    said = said["result"] if said.keys() == {"result"} else said
+    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    return types.Part(text=text) if text else None
 
 
 def _is_nothing(result: Any) -> bool:

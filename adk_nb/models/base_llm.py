@@ -19,6 +19,8 @@ class LlmCapabilities(BaseModel):
     """It takes an output schema and tools in one request."""
     code_execution: bool = False
     """Its service runs the code that it writes."""
+    service_tools: tuple[str, ...] = ()
+    """What its service looks up by itself when asked to: fields of types.Tool, such as `google_search`."""
 
 
 class BaseLlm(BaseModel):

@@ -40,6 +40,9 @@ from adk_nb.models.retrying import BUSY, ask_again, seconds_of
 
 T = TypeVar("T")
 _READ_BY_GOOGLE = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_API_VERSION")
+_SEARCHES = ("google_search", "url_context", "google_maps")
+_VERTEX_SEARCHES = ("enterprise_web_search", "retrieval")
+"""What google-genai refuses to send to the Gemini API."""
 _NO_FUNCTIONS_OF_ITS_OWN = types.AutomaticFunctionCallingConfig(disable=True)
 
 
@@ -76,9 +79,11 @@ class Gemini(BaseLlm):
     def capabilities(self) -> LlmCapabilities:
         # An output schema beside tools: only on Vertex AI, as google-adk 2.13 has it.
         number = re.search(r"gemini-(\d+)", self.model)
+        second = not number or int(number[1]) >= 2
         return LlmCapabilities(
             output_schema_and_tools=uses_vertex() and bool(re.search(r"(^|/)gemini-", self.model)),
-            code_execution=not number or int(number[1]) >= 2,
+            code_execution=second,
+            service_tools=(*_SEARCHES, *(_VERTEX_SEARCHES if uses_vertex() else ())) if second else (),
         )
 
     async def generate_content_async(

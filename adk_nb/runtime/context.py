@@ -124,6 +124,8 @@ class Context(ReadonlyContext):
         """What a human decided of this call. None: nobody was asked yet."""
         self.long_running = False
         """Set it in a tool: what the tool returns is not the outcome, and the run ends until that is sent."""
+        self.speaks = False
+        """Set it in a tool beside `actions.skip_summarization`: its result is also said in words, as the answer."""
         self._state = State(invocation.session.state, self.actions.state_delta, invocation.state_schema)
 
     @property
@@ -174,7 +176,10 @@ class Context(ReadonlyContext):
 
     async def add_session_to_memory(self) -> None:
         """Keep what was said in this session so far; call it after every turn. Raises as `search_memory`."""
-        await self._memory().add_session_to_memory(self.session)
+        if self._invocation.shared.whole:  # its session is a part of another one, in whose place it is not to be kept
+            await self.add_events_to_memory(events=self.session.events)
+        else:
+            await self._memory().add_session_to_memory(self.session)
 
     async def add_events_to_memory(
         self, *, events: Sequence[Event], custom_metadata: Mapping[str, Any] | None = None

@@ -79,6 +79,9 @@ class Shared:
     stop: Stop = field(default_factory=Stop)
     failed: "tuple[Exception, InvocationContext] | None" = None
     """The last error that left an agent, and where it came from."""
+    whole: "Shared | None" = None
+    """What the whole invocation shares, of which this run is a part: that of an agent which was called as a tool. None:
+    it is the whole."""
 
 
 @dataclass(kw_only=True)
@@ -126,7 +129,7 @@ class InvocationContext:
     @property
     def llm_calls(self) -> int:
         """How often models were asked so far, all agents together."""
-        return self.shared.llm_calls
+        return (self.shared.whole or self.shared).llm_calls
 
     @property
     def answers_approvals(self) -> bool:
@@ -151,7 +154,8 @@ class InvocationContext:
         Raises:
             LlmCallsLimitExceededError: That is one more than RunConfig allows.
         """
-        self.shared.llm_calls = asked = self.shared.llm_calls + 1
+        counted = self.shared.whole or self.shared
+        counted.llm_calls = asked = counted.llm_calls + 1
         limit = self.run_config.max_llm_calls
         if 0 < limit < asked:
             raise LlmCallsLimitExceededError(

@@ -5,15 +5,21 @@ from adk_nb.lazy import face
 __getattr__, __dir__ = face(
     __name__,
     {
+        "AgentTool": "adk_nb.tools.agent_tool",
         "BaseTool": "adk_nb.tools.base_tool",
         "FunctionTool": "adk_nb.tools.function_tool",
         "LongRunningFunctionTool": "adk_nb.tools.long_running_tool",
         "ToolContext": "adk_nb.runtime.context",
+        "VertexAiSearchTool": "adk_nb.tools.vertex_ai_search_tool",
         "built_in_code_execution": "adk_nb.tools.built_in_code_execution_tool",
+        "enterprise_web_search": "adk_nb.tools.enterprise_search_tool",
         "get_user_choice": "adk_nb.tools.get_user_choice_tool",
+        "google_maps_grounding": "adk_nb.tools.google_maps_grounding_tool",
+        "google_search": "adk_nb.tools.google_search_tool",
         "load_artifacts": "adk_nb.tools.load_artifacts_tool",
         "load_memory": "adk_nb.tools.load_memory_tool",
         "preload_memory": "adk_nb.tools.preload_memory_tool",
         "tool": "adk_nb.tools.function_tool",
+        "url_context": "adk_nb.tools.url_context_tool",
     },
 )

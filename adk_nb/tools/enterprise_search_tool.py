@@ -1,0 +1,20 @@
+"""`enterprise_web_search`: Vertex AI searches the web, in the part of it that regulated businesses may use."""
+
+from adk_nb import types
+from adk_nb.runtime.context import ToolContext
+from adk_nb.tools.service_tool import ServiceTool
+
+
+class EnterpriseWebSearchTool(ServiceTool):
+    """Grounds answers in a search, on Vertex AI only."""
+
+    at = "a Gemini model of Vertex AI (GOOGLE_GENAI_USE_VERTEXAI=true)"
+
+    def __init__(self) -> None:
+        super().__init__("enterprise_web_search")
+
+    def setting(self, tool_context: ToolContext) -> types.Tool:
+        return types.Tool(enterprise_web_search=types.EnterpriseWebSearch())
+
+
+enterprise_web_search = enterprise_web_search_tool = EnterpriseWebSearchTool()
