@@ -43,8 +43,7 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
                     stop.within = asyncio.current_task(stop.loop)
         for event in await _seal(ctx, stop.why) if stop.why else ():
             yield event
-        if after := ctx.plugins.hooks("after_run"):
-            await first_answer(after, invocation_context=ctx)
+        await first_answer(ctx.plugins.hooks("after_run"), invocation_context=ctx)
     except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
         await _seal(ctx, stop.why or STOPPED)
         raise
