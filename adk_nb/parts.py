@@ -8,22 +8,22 @@ from functools import cache
 from typing import Any
 
 from adk_nb import types
+from adk_nb.wire import copied
 
 
 def content(role: str, parts: list[types.Part]) -> types.Content:
     """A content of `parts`."""
-    return _content().model_copy(update={"role": role, "parts": parts})
+    return copied(_content(), role=role, parts=parts)
 
 
 def result(id: str | None, name: str, response: dict[str, Any]) -> types.Part:
     """A part with the result of the call `id`."""
-    function_response = _response().model_copy(update={"id": id, "name": name, "response": response})
-    return _part().model_copy(update={"function_response": function_response})
+    return copied(_part(), function_response=copied(_response(), id=id, name=name, response=response))
 
 
 def tool(declarations: list[types.FunctionDeclaration]) -> types.Tool:
     """Functions that a model may call."""
-    return _tool().model_copy(update={"function_declarations": declarations})
+    return copied(_tool(), function_declarations=declarations)
 
 
 @cache

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
@@ -14,6 +14,8 @@ MAX_DEPTH = 100
 """Lists and dicts within each other. Pydantic reads JSON of less than 200, and an event adds some of its own."""
 _MOST_BITS = 12_000
 """Python reads no number of more than 4,300 digits."""
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class WireModel(BaseModel):
@@ -26,6 +28,20 @@ class WireModel(BaseModel):
         arbitrary_types_allowed=True,
         defer_build=True,  # each record is built when the first is made: an import that makes none is a third cheaper
     )
+
+
+def copied(one: M, /, **changed: Any) -> M:
+    """`one.model_copy(update=changed)` at half its price: shallow, unchecked, and without private fields.
+
+    Source: https://docs.pydantic.dev/latest/api/base_model/ names the four attributes that make up a model.
+    """
+    made = one.__class__.__new__(one.__class__)
+    put = object.__setattr__
+    put(made, "__dict__", one.__dict__ | changed)
+    put(made, "__pydantic_fields_set__", one.model_fields_set | changed.keys())
+    put(made, "__pydantic_extra__", None)
+    put(made, "__pydantic_private__", None)
+    return made
 
 
 def plain_json(given: Mapping[str, Any] | None, what: str) -> dict[str, Any]:

@@ -74,7 +74,8 @@ class BaseAgent(BaseModel):
     @property
     def root_agent(self) -> "BaseAgent":
         """The topmost agent of its tree."""
-        return self._parent.root_agent if self._parent else self
+        parent = self._parent
+        return parent.root_agent if parent else self
 
     def find_agent(self, name: str, /) -> "BaseAgent | None":
         """This agent or the one under it of that name; of several the first, going down before going on."""

@@ -19,6 +19,7 @@ from adk_nb.models.response_stream import ResponseStream
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.wire import copied
 
 NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
 _NOTHING = LlmResponse(content=types.Content(role="model", parts=[]))
@@ -194,11 +195,11 @@ def _identified(content: types.Content) -> types.Content:
     for index, part in enumerate(parts):
         if call := part.function_call:
             if not call.id or call.id in taken:
-                call = call.model_copy(update={"id": f"adk-{clock.new_id()}"})
-                parts[index] = part.model_copy(update={"function_call": call})
+                call = copied(call, id=f"adk-{clock.new_id()}")
+                parts[index] = copied(part, function_call=call)
                 changed = True
             taken.add(call.id or "")
-    return content.model_copy(update={"role": content.role or "model", "parts": parts}) if changed else content
+    return copied(content, role=content.role or "model", parts=parts) if changed else content
 
 
 def _says_nothing(event: Event) -> bool:

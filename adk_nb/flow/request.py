@@ -18,6 +18,7 @@ from adk_nb.runtime.run_config import RunConfig
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.set_model_response_tool import INSTRUCTION, SetModelResponseTool
 from adk_nb.tools.shape import Shape
+from adk_nb.wire import copied
 
 _no_settings = cache(types.GenerateContentConfig)
 """Made when first needed, for the sake of imports."""
@@ -70,7 +71,7 @@ def _settings(spec: LlmSpec, run: RunConfig) -> types.GenerateContentConfig:
         said = {name: getattr(options, name) for name in options.model_fields_set}
         said["headers"] = (before.headers or {}) | (options.headers or {})
         changed["http_options"] = before.model_copy(update=said)
-    return own.model_copy(update=changed)
+    return copied(own, **changed)
 
 
 def _ask_for(output: Shape, request: LlmRequest, tools: Sequence[BaseTool]) -> None:
