@@ -176,10 +176,13 @@ class Context(ReadonlyContext):
 
     async def add_session_to_memory(self) -> None:
         """Keep what was said in this session so far; call it after every turn. Raises as `search_memory`."""
-        if self._invocation.shared.whole:  # its session is a part of another one, in whose place it is not to be kept
-            await self.add_events_to_memory(events=self.session.events)
+        memory, invocation = self._memory(), self._invocation
+        if invocation.shared.whole:  # its session has the id of another one, which it is not to take the place of
+            await memory.add_events_to_memory(
+                **self._user_key, session_id=invocation.invocation_id, events=self.session.events
+            )
         else:
-            await self._memory().add_session_to_memory(self.session)
+            await memory.add_session_to_memory(self.session)
 
     async def add_events_to_memory(
         self, *, events: Sequence[Event], custom_metadata: Mapping[str, Any] | None = None
