@@ -178,8 +178,12 @@ class Context(ReadonlyContext):
         """Keep what was said in this session so far; call it after every turn. Raises as `search_memory`."""
         memory, invocation = self._memory(), self._invocation
         if invocation.shared.whole:  # its session has the id of another one, which it is not to take the place of
+            session = self.session
             await memory.add_events_to_memory(
-                **self._user_key, session_id=invocation.invocation_id, events=self.session.events
+                app_name=session.app_name,
+                user_id=session.user_id,
+                session_id=invocation.invocation_id,
+                events=session.events,
             )
         else:
             await memory.add_session_to_memory(self.session)
