@@ -22,7 +22,6 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.wire import copied
 
 NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
-_NOTHING = LlmResponse(content=types.Content(role="model", parts=[]))
 
 
 async def call_model(
@@ -56,7 +55,7 @@ async def call_model(
                 answered = True
                 yield _whole(ctx, spec, response, event_id, context)
     if not answered:  # a model that only streams: what it said is the answer
-        yield _whole(ctx, spec, said.joined(request.model or "") if said else _NOTHING, event_id, context)
+        yield _whole(ctx, spec, said.joined(request.model or "") if said else _nothing(), event_id, context)
 
 
 class _Pieces:
@@ -200,6 +199,10 @@ def _identified(content: types.Content) -> types.Content:
                 changed = True
             taken.add(call.id or "")
     return copied(content, role=content.role or "model", parts=parts) if changed else content
+
+
+def _nothing() -> LlmResponse:
+    return LlmResponse(content=types.Content(role="model", parts=[]))
 
 
 def _says_nothing(event: Event) -> bool:
