@@ -15,7 +15,7 @@ from adk_nb.events.event import as_content
 class LiveRequest(BaseModel):
     """One thing that is sent. Of several that are set, the first of these counts: the signals, `blob`, `content`."""
 
-    model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+    model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64", defer_build=True)
 
     content: types.Content | None = None
     """Words, which the model answers at once."""
