@@ -14,6 +14,7 @@ from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.notebook.view.render import bundle, event_table, table
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.wire import mended
 
 FORMS = ["text/plain", "text/markdown", "text/html"]
 ANSWER = "Paris is **warmer**: 21 °C against 9 °C."
@@ -242,7 +243,7 @@ def hostile_reply(payload: str) -> Shown:
 
     asked = [payload, *(call(name, value=payload) for name in ("keep", "fail", "waits")), call(payload, **{payload: 1})]
     talk = Talk(asked, payload, tools=[keep, fail, waits])
-    events = talk.say(payload)
+    events = talk.say(mended(payload))  # no user can send half a character
     return Shown(events=events, text=payload, pending=talk.pending, status="error", error=payload, notice=payload)
 
 
@@ -262,9 +263,9 @@ def test_hostile_text_is_only_text_in_every_form(payload: str):
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_text_is_shown_and_not_swallowed(payload: str):
     """What was cut out is only what cannot be seen."""
-    html = bundle(Shown(events=Talk("Hm.").say(payload), text="Hm."))["text/html"]
+    html = bundle(Shown(events=Talk("Hm.").say(mended(payload)), text="Hm."))["text/html"]
 
-    assert " ".join(cleaned(payload).split())[:150] in _words(html)
+    assert " ".join(cleaned(mended(payload)).split())[:150] in _words(html)
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

@@ -14,6 +14,7 @@ from adk_nb.notebook.view.rows import RunRows, rows_of
 from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.wire import mended
 
 KEY = "AIza" + "Sy0123456789abcdefghijklmnopqrstu-vwx"
 
@@ -353,7 +354,7 @@ def test_rows_carry_hostile_text_as_plain_text_and_safe_html(payload: str):
         return payload
 
     asked = [payload, call("waits", **{"text": payload}), call(payload, **{payload: payload})]
-    view = seen(Talk(asked, tools=[waits]).say(payload, streaming=True))
+    view = seen(Talk(asked, tools=[waits]).say(mended(payload), streaming=True))
 
     for row in view.rows.values():
         assert_harmless(row["html"] or "")
