@@ -1,0 +1,4 @@
+from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService as BaseCredentialService
+from adk_nb.auth.credential_service.in_memory_credential_service import (
+    InMemoryCredentialService as InMemoryCredentialService,
+)
