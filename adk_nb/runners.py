@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from adk_nb import sync, types
 from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.agents.toolsets import close_toolsets
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
@@ -65,7 +66,7 @@ class Runner:
             artifact_service: Where files are kept. None: nowhere, and saving one is an error.
             memory_service: Where memories are kept. None: nowhere, and asking for one is an error.
             plugins: Of a runner without an app.
-            plugin_close_timeout: Seconds that each plugin has when the runner is closed.
+            plugin_close_timeout: Seconds that each plugin and each toolset has when the runner is closed.
             auto_create_session: A missing session is made instead of refused.
         """
         self.app = app
@@ -82,6 +83,7 @@ class Runner:
         self._active: dict[str, Stop] = {}
         """Invocation id -> what stops it."""
         self._started: dict[str, RunHandle] = {}
+        self._close_timeout = plugin_close_timeout
         self._closed = False
 
     def run_async(
@@ -330,7 +332,7 @@ class Runner:
         return events
 
     async def close(self) -> None:
-        """Stop what was started, and close the plugins; once. The services are the caller's, and stay open.
+        """Stop what was started, and close the toolsets and the plugins; once. The caller's services stay open.
 
         Raises:
             PluginError: A plugin raised, or took too long.
@@ -340,6 +342,7 @@ class Runner:
             await handle.cancel()
         if not self._closed:
             self._closed = True
+            await close_toolsets(self.agent, self._close_timeout)
             await self.plugin_manager.close()
 
     async def __aenter__(self) -> Self:

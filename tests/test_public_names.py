@@ -82,12 +82,13 @@ PATHS: dict[str, str] = {
     "adk_nb.sessions.session": "Session",
     "adk_nb.sessions.state": "State StateSchemaError",
     "adk_nb.tools": (
-        "AgentTool BaseTool FunctionTool LongRunningFunctionTool ToolContext VertexAiSearchTool "
-        "built_in_code_execution enterprise_web_search get_user_choice google_maps_grounding google_search "
-        "load_artifacts load_memory preload_memory tool url_context"
+        "AgentTool BaseTool BaseToolset FunctionTool LongRunningFunctionTool StaticToolset ToolContext "
+        "VertexAiSearchTool built_in_code_execution enterprise_web_search get_user_choice google_maps_grounding "
+        "google_search load_artifacts load_memory preload_memory tool url_context"
     ),
     "adk_nb.tools.agent_tool": "AgentTool",
     "adk_nb.tools.base_tool": "BaseTool",
+    "adk_nb.tools.base_toolset": "BaseToolset ToolPredicate",
     "adk_nb.tools.enterprise_search_tool": "EnterpriseWebSearchTool enterprise_web_search_tool",
     "adk_nb.tools.function_tool": "FunctionTool",
     "adk_nb.tools.get_user_choice_tool": "get_user_choice get_user_choice_tool",

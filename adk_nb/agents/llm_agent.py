@@ -24,10 +24,11 @@ from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hooks
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset, expanded
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.shape import Shape, in_words
 
-ToolUnion = BaseTool | Callable[..., Any]
+ToolUnion = BaseTool | BaseToolset | Callable[..., Any]
 InstructionProvider = Callable[[ReadonlyContext], Any]
 """`(context) -> str`, sync or async; what it returns is not templated."""
 
@@ -67,7 +68,7 @@ class LlmAgent(BaseAgent):
     include_contents: Literal["default", "none"] = "default"
     """`none`: the agent sees the current turn only."""
     tools: list[Any] = Field(default_factory=list[Any])
-    """Functions, or tools."""
+    """Functions, tools, or toolsets."""
     generate_content_config: types.GenerateContentConfig | None = None
     """Temperature, limits, safety and the like; tools and instruction have fields of their own."""
     input_schema: Any = None
@@ -102,6 +103,8 @@ class LlmAgent(BaseAgent):
 
     _shapes: dict[str, tuple[Any, Shape]] = PrivateAttr(default_factory=dict[str, tuple[Any, Shape]])
     _canonical: tuple[list[Any], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], list[BaseTool]()))
+    _with_toolsets: list[BaseTool | BaseToolset] = PrivateAttr(default_factory=list[BaseTool | BaseToolset])
+    """Its tools and toolsets; empty if it has no toolset."""
     DEFAULT_LIVE_MODEL: ClassVar[str] = "gemini-live-2.5-flash-native-audio"
     """Source: google-adk 2.13."""
     _default_model: ClassVar[str | BaseLlm] = ""
@@ -173,8 +176,13 @@ class LlmAgent(BaseAgent):
         return ""
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
-        """Its tools, functions wrapped."""
-        return self.tools_now()
+        """Its tools, functions wrapped, and those of its toolsets."""
+        tools = self.tools_now()
+        if not self._with_toolsets:
+            return tools
+        tools = await expanded(self.name, self._with_toolsets, ctx)
+        self._canonical = (self._canonical[0], tools)
+        return tools
 
     @property
     def instructed_by(self) -> Sequence["LlmAgent"]:
@@ -221,10 +229,15 @@ class LlmAgent(BaseAgent):
         return run_live(ctx, self)
 
     def tools_now(self) -> list[BaseTool]:
-        """`canonical_tools` without await: made once, and again when `tools` has changed."""
+        """`canonical_tools` without await: made once, and again when `tools` has changed.
+
+        Of toolsets it has what they had last.
+        """
         given, made = self._canonical
         if given != self.tools:
-            made = _wrapped(self.name, self.tools)
+            all_of_them = _wrapped(self.name, self.tools)
+            made = [one for one in all_of_them if isinstance(one, BaseTool)]
+            self._with_toolsets = all_of_them if len(made) < len(all_of_them) else []
             self._canonical = (list(self.tools), made)
         return made
 
@@ -280,16 +293,21 @@ class LlmAgent(BaseAgent):
         return super()._unknown_field(field)
 
 
-def _wrapped(agent: str, tools: Sequence[Any]) -> list[BaseTool]:
-    made: dict[str, BaseTool] = {}
+def _wrapped(agent: str, tools: Sequence[Any]) -> list[BaseTool | BaseToolset]:
+    made: dict[str | int, BaseTool | BaseToolset] = {}
     for one in tools:
         if isinstance(one, BaseAgent):
             raise ConfigurationError(
                 f"agent {agent!r}: the agent {one.name!r} is not a tool; write AgentTool(agent={one.name}), "
                 "or pass it in sub_agents"
             )
+        if isinstance(one, BaseToolset):
+            made[id(one)] = one
+            continue
         if not (isinstance(one, BaseTool) or callable(one)):
-            raise ConfigurationError(f"agent {agent!r}: {shown(one)} is not a tool; pass functions, or tools")
+            raise ConfigurationError(
+                f"agent {agent!r}: {shown(one)} is not a tool; pass functions, or tools, or toolsets"
+            )
         tool = one if isinstance(one, BaseTool) else FunctionTool(cast(Callable[..., Any], one))
         if tool.name in made:
             warnings.warn(f"agent {agent!r} has two tools named {tool.name!r}; the later one is used", stacklevel=2)

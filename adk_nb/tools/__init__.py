@@ -7,8 +7,10 @@ __getattr__, __dir__ = face(
     {
         "AgentTool": "adk_nb.tools.agent_tool",
         "BaseTool": "adk_nb.tools.base_tool",
+        "BaseToolset": "adk_nb.tools.base_toolset",
         "FunctionTool": "adk_nb.tools.function_tool",
         "LongRunningFunctionTool": "adk_nb.tools.long_running_tool",
+        "StaticToolset": "adk_nb.tools.static_toolset",
         "ToolContext": "adk_nb.runtime.context",
         "VertexAiSearchTool": "adk_nb.tools.vertex_ai_search_tool",
         "built_in_code_execution": "adk_nb.tools.built_in_code_execution_tool",

@@ -1,6 +1,7 @@
 from adk_nb.runtime.context import ToolContext as ToolContext
 from adk_nb.tools.agent_tool import AgentTool as AgentTool
 from adk_nb.tools.base_tool import BaseTool as BaseTool
+from adk_nb.tools.base_toolset import BaseToolset as BaseToolset
 from adk_nb.tools.built_in_code_execution_tool import built_in_code_execution as built_in_code_execution
 from adk_nb.tools.enterprise_search_tool import enterprise_web_search as enterprise_web_search
 from adk_nb.tools.function_tool import FunctionTool as FunctionTool
@@ -12,5 +13,6 @@ from adk_nb.tools.load_artifacts_tool import load_artifacts as load_artifacts
 from adk_nb.tools.load_memory_tool import load_memory as load_memory
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool as LongRunningFunctionTool
 from adk_nb.tools.preload_memory_tool import preload_memory as preload_memory
+from adk_nb.tools.static_toolset import StaticToolset as StaticToolset
 from adk_nb.tools.url_context_tool import url_context as url_context
 from adk_nb.tools.vertex_ai_search_tool import VertexAiSearchTool as VertexAiSearchTool

@@ -1,7 +1,8 @@
 """What a model can call."""
 
+import copy
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
@@ -41,6 +42,13 @@ class BaseTool(ABC):
         if not self._declared:
             self._declared = (self._get_declaration(),)
         return self._declared[0]
+
+    def renamed(self, name: str) -> Self:
+        """A copy that a model knows by another name."""
+        other, declared = copy.copy(self), self.declaration
+        other.name = name
+        other._declared = (declared and declared.model_copy(update={"name": name}),)
+        return other
 
     def check(self, args: dict[str, Any]) -> str | None:
         """What is wrong with `args`, in words for whoever sent them. None: nothing, or the tool cannot tell."""
