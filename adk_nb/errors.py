@@ -92,17 +92,17 @@ class NotFoundError(UserError):
         self.kind = kind
         self.name = name
         self.known = sorted(known)
-        said = self._message()
+        said = self._message(hint)
         between = " " if said.endswith("?") else "; "
         super().__init__(said + (between + hint if hint else ""))
 
-    def _message(self) -> str:
+    def _message(self, hint: str) -> str:
         said = f"no {self.kind} named {self.name!r}"
         if close := closest(self.name, self.known):
             return f"{said}; did you mean {close!r}?"
         if self.known:
             return f"{said}; there is: {', '.join(self.known)}"
-        return f"{said}; there is none yet"
+        return said if hint else f"{said}; there is none yet"
 
 
 class SessionNotFoundError(NotFoundError):

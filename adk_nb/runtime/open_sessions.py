@@ -62,7 +62,8 @@ class OpenSessions:
     async def _not_found(self, user_id: str, session_id: str) -> SessionNotFoundError:
         everyone = (await self._service.list_sessions(app_name=self._app_name)).sessions
         owner = next((one.user_id for one in everyone if one.id == session_id), None)
-        hint = f"make it with session_service.create_session(app_name={self._app_name!r}, user_id={user_id!r}, ...)"
         if owner is not None:
-            hint = f"a session of that id belongs to user_id={owner!r}, and this run says {user_id!r}"
+            said = f"a session of that id belongs to user_id={owner!r}, and this run says {user_id!r}"
+            return SessionNotFoundError("session", session_id, hint=f"{said}; say user_id={owner!r}")
+        hint = f"make it with session_service.create_session(app_name={self._app_name!r}, user_id={user_id!r}, ...)"
         return SessionNotFoundError("session", session_id, [one.id for one in everyone], hint=hint)
