@@ -18,6 +18,7 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
+from adk_nb.runtime.asked import check_asked, check_given, check_queue
 from adk_nb.runtime.event_lines import lines_of
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, new_invocation_id
@@ -71,6 +72,7 @@ class Runner:
         """
         self.app = app
         self.app_name, self.agent, plugins = _what_runs(app, app_name, agent, plugins)
+        check_given(self.agent, session_service, artifact_service, memory_service)
         self.session_service = session_service
         self.artifact_service = artifact_service
         self.memory_service = memory_service
@@ -157,6 +159,7 @@ class Runner:
             NotImplementedError: The agent, or its model, holds no live conversations.
             ModelConnectionLost: The connection broke and could not be taken up again.
         """
+        check_queue(live_request_queue)
         return self._answer(
             user_id,
             session_id,
@@ -216,7 +219,7 @@ class Runner:
         invocation_id, shared = invocation_id or new_invocation_id(), shared or Shared()
         self._active[invocation_id] = shared.stop
         try:
-            _check_config(run_config)
+            check_asked(run_config, abort_signal)
             session = await self._sessions.take(
                 user_id, session_id, run_config.get_session_config, create=self.auto_create_session
             )
@@ -368,11 +371,6 @@ def _what_runs(
     if not app_name:
         raise ConfigurationError("a runner needs the name of its app; write Runner(app_name='my_app', ...)")
     return app_name, agent, plugins or ()
-
-
-def _check_config(run_config: RunConfig) -> None:
-    if run_config.support_cfc and not run_config.streams:
-        raise ConfigurationError("support_cfc=True works in streams only; write streaming_mode=StreamingMode.SSE")
 
 
 class InMemoryRunner(Runner):

@@ -1,0 +1,51 @@
+"""What a runner is given and asked to do: refused before anything happens, where it cannot be used."""
+
+import asyncio
+from typing import Any
+
+from adk_nb.errors import ConfigurationError
+from adk_nb.runtime.live_request_queue import LiveRequestQueue
+from adk_nb.runtime.run_config import RunConfig
+
+
+def check_given(agent: Any, *services: Any) -> None:
+    """Refuse an agent that is none, and a class where an instance belongs.
+
+    Raises:
+        ConfigurationError: One of them cannot be used.
+    """
+    for one in (agent, *services):
+        if isinstance(one, type):
+            raise ConfigurationError(f"a runner takes no class, and {one.__name__} is one; write {one.__name__}(...)")
+    if not hasattr(agent, "run_async"):
+        raise ConfigurationError(f"a runner runs agents, and {agent!r:.80} is none; write Runner(agent=LlmAgent(...))")
+
+
+def check_asked(run_config: Any, abort_signal: Any) -> None:
+    """Refuse how a run is to be done.
+
+    Raises:
+        ConfigurationError: It is no run config, or one that contradicts itself; or `abort_signal` cannot be waited for.
+    """
+    if not isinstance(run_config, RunConfig):
+        raise ConfigurationError(f"a run_config is a RunConfig, and not {run_config!r:.80}; write RunConfig(...)")
+    if run_config.support_cfc and not run_config.streams:
+        raise ConfigurationError("support_cfc=True works in streams only; write streaming_mode=StreamingMode.SSE")
+    if abort_signal is not None and not isinstance(abort_signal, asyncio.Event):
+        raise ConfigurationError(
+            f"an abort_signal is an asyncio.Event, and not {abort_signal!r:.80}; "
+            "from another thread, stop a run with runner.cancel(invocation_id)"
+        )
+
+
+def check_queue(live_request_queue: Any) -> None:
+    """Refuse a live conversation in which nobody could say anything.
+
+    Raises:
+        ConfigurationError: It is no `LiveRequestQueue`.
+    """
+    if not isinstance(live_request_queue, LiveRequestQueue):
+        raise ConfigurationError(
+            f"what a user says comes through a LiveRequestQueue, and not {live_request_queue!r:.80}; "
+            "write live_request_queue=LiveRequestQueue()"
+        )

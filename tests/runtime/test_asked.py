@@ -1,0 +1,64 @@
+"""What a runner cannot work with is refused in one sentence, before anything happens."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from adk_nb.agents import LlmAgent, RunConfig
+from adk_nb.errors import ConfigurationError
+from adk_nb.models import ScriptedLlm
+from adk_nb.runners import Runner
+from adk_nb.sessions import InMemorySessionService
+from tests.talk import WHERE, Talk
+
+
+def agent() -> LlmAgent:
+    return LlmAgent(name="guide", model=ScriptedLlm("hello"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"agent": "guide"}, "a runner runs agents, and 'guide' is none; write Runner(agent=LlmAgent(...))"),
+        ({"agent": LlmAgent}, "a runner takes no class, and LlmAgent is one; write LlmAgent(...)"),
+        (
+            {"session_service": InMemorySessionService},
+            "a runner takes no class, and InMemorySessionService is one; write InMemorySessionService(...)",
+        ),
+    ],
+)
+def test_a_runner_of_what_cannot_run_is_refused(given: dict[str, Any], said: str):
+    usual: dict[str, Any] = {"app_name": "app", "agent": agent(), "session_service": InMemorySessionService()}
+
+    with pytest.raises(ConfigurationError) as caught:
+        Runner(**usual | given)
+
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"config": {"max_llm_calls": 3}}, "a run_config is a RunConfig, and not {'max_llm_calls': 3}; write"),
+        ({"abort_signal": threading.Event()}, "runner.cancel(invocation_id)"),
+        ({"abort_signal": True}, "an abort_signal is an asyncio.Event, and not True"),
+        ({"config": RunConfig(support_cfc=True)}, "write streaming_mode=StreamingMode.SSE"),
+    ],
+)
+def test_a_run_that_cannot_be_as_asked_stores_nothing(given: dict[str, Any], said: str):
+    talk = Talk(agent())
+
+    events = talk.say(**given)
+
+    assert events == talk.stored().events == []
+    assert isinstance(talk.error, ConfigurationError) and said in str(talk.error)
+
+
+@pytest.mark.parametrize("queue", [None, asyncio.Queue[Any]()])
+def test_a_live_conversation_needs_its_own_kind_of_queue(queue: Any):
+    talk = Talk(agent())
+
+    with pytest.raises(ConfigurationError, match=r"write live_request_queue=LiveRequestQueue\(\)"):
+        talk.runner.run_live(**WHERE, live_request_queue=queue)
