@@ -5,7 +5,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.events import Event
-from adk_nb.flow.contents import contents_for
+from adk_nb.flow.history.contents import contents_for
 from adk_nb.sessions import Session
 from tests.talk import sent
 

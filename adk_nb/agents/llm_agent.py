@@ -13,8 +13,8 @@ from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
 from adk_nb.flow.instructing import static_content
-from adk_nb.flow.live import run_live
-from adk_nb.flow.live_turn import run_live_turn
+from adk_nb.flow.live.conversation import run_live
+from adk_nb.flow.live.turn import run_live_turn
 from adk_nb.flow.loop import run_llm
 from adk_nb.flow.output import settled
 from adk_nb.models.base_llm import BaseLlm

@@ -11,7 +11,7 @@ from adk_nb.apps.base_events_summarizer import BaseEventsSummarizer
 from adk_nb.apps.events_compaction_config import EventsCompactionConfig
 from adk_nb.apps.llm_event_summarizer import LlmEventSummarizer
 from adk_nb.errors import ConfigurationError
-from adk_nb.flow.compaction import Compaction
+from adk_nb.flow.history.compaction import Compaction
 from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.wire import wrong_fields

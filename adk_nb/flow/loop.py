@@ -55,8 +55,8 @@ async def _ask_and_run(
         asked += 1
         context = Context(ctx)
         request = await build_request(ctx, spec, offered, context)
-        if correction:
-            request.contents, correction = [*request.contents, *correction], []
+        request.contents += correction
+        correction = []
         answer: Event | None = None
         async with aclosing(call_model(ctx, spec, request, context)) as events:
             async for event in events:

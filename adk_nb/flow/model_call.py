@@ -8,7 +8,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.flow.code_execution import cut_at_code, prepare
-from adk_nb.flow.lent import Lent
+from adk_nb.flow.history.lent import Lent
 from adk_nb.flow.planning import as_planned
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.storable import storable

@@ -58,14 +58,16 @@ def after(ctx: InvocationContext, spec: LlmSpec, wrong: Exception) -> Answers:
     """What follows an answer that does not fit: an event that says so, or `wrong` itself."""
     if spec.on_output_error == "raise":
         return Answers([], wrong)
+    retried = spec.on_output_error == "retry"
+    again = "" if retried else ", or let it answer a second time with LlmAgent(on_output_error='retry')"
     told = Event(
         author=spec.name,
         invocation_id=ctx.invocation_id,
         branch=ctx.branch,
         error_code=OUTPUT_SCHEMA_MISMATCH,
         error_message=(
-            f"the answer of agent {spec.name!r} does not fit its output_schema: {in_words(wrong)}; say in the "
-            "instruction what is wanted, or let it answer a second time with LlmAgent(on_output_error='retry')"
+            f"the answer of agent {spec.name!r} does not fit its output_schema: {in_words(wrong)}; "
+            f"say in the instruction what is wanted{again}"
         ),
     )
     return Answers([told])

@@ -5,10 +5,10 @@ from functools import cache
 from typing import Any
 
 from adk_nb import types
-from adk_nb.flow.contents import contents_for
 from adk_nb.flow.context_cache import remember_cache
+from adk_nb.flow.history.contents import contents_for
+from adk_nb.flow.history.lent import Lent
 from adk_nb.flow.instructing import instruct
-from adk_nb.flow.lent import Lent
 from adk_nb.flow.planning import ask_to_plan
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.llm_request import LlmRequest

@@ -5,8 +5,8 @@ from typing import Any
 from adk_nb import types
 from adk_nb.events import Event, EventActions
 from adk_nb.events.event_actions import EventCompaction
-from adk_nb.flow.compacted import standing
-from adk_nb.flow.contents import contents_for
+from adk_nb.flow.history.compacted import standing
+from adk_nb.flow.history.contents import contents_for
 from adk_nb.sessions import Session
 from tests.talk import sent
 

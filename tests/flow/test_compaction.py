@@ -11,8 +11,8 @@ from adk_nb.agents import LlmAgent
 from adk_nb.apps import BaseEventsSummarizer, EventsCompactionConfig
 from adk_nb.events import Event, EventActions
 from adk_nb.events.event_actions import EventCompaction
-from adk_nb.flow.compaction import Compaction
-from adk_nb.flow.contents import contents_for
+from adk_nb.flow.history.compaction import Compaction
+from adk_nb.flow.history.contents import contents_for
 from adk_nb.models import LlmResponse, call
 from adk_nb.plugins import PluginManager
 from adk_nb.runtime.invocation_context import InvocationContext

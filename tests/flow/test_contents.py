@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 from adk_nb import types
 from adk_nb.events import Event, EventActions
-from adk_nb.flow.contents import contents_for
+from adk_nb.flow.history.contents import contents_for
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions import Session

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adk_nb import types
-from adk_nb.flow.lent import Lent
+from adk_nb.flow.history.lent import Lent
 from adk_nb.models import LlmRequest, ScriptedLlm
 from adk_nb.sessions import Session
 from tests.talk import Talk, guide, requests

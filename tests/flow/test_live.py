@@ -11,7 +11,7 @@ from adk_nb import types
 from adk_nb.agents import BaseAgent, CallbackContext, LiveRequest, LiveRequestQueue, LlmAgent, RunConfig
 from adk_nb.errors import ConfigurationError, InputError, ModelConnectionLost, UnexpectedModelAnswer
 from adk_nb.events import Event
-from adk_nb.flow import live
+from adk_nb.flow.live import conversation as live
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext

@@ -10,7 +10,7 @@ import pytest
 from adk_nb import types
 from adk_nb.agents import BaseAgent, CallbackContext, InvocationContext, LlmAgent
 from adk_nb.events import Event
-from adk_nb.flow.contents import contents_for
+from adk_nb.flow.history.contents import contents_for
 from adk_nb.models import ScriptedLlm
 from adk_nb.models import call as model_call
 from tests.said import answer, call, heard, says, seen, session_of, text, told

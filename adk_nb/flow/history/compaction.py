@@ -12,8 +12,8 @@ from pydantic_core import to_json
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, EventCompaction
-from adk_nb.flow.compacted import reach, standing
-from adk_nb.flow.contents import contents_for
+from adk_nb.flow.history.compacted import reach, standing
+from adk_nb.flow.history.contents import contents_for
 from adk_nb.runtime.approvals import is_placeholder
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext
 from adk_nb.runtime.rewind import surviving

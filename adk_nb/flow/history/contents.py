@@ -4,10 +4,10 @@ from collections.abc import Collection
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.flow.compacted import Standing, standing
-from adk_nb.flow.live_recording import is_recording
-from adk_nb.flow.narration import narrated
-from adk_nb.flow.pairing import Pairing, says_something
+from adk_nb.flow.history.compacted import Standing, standing
+from adk_nb.flow.history.narration import narrated
+from adk_nb.flow.history.pairing import Pairing, says_something
+from adk_nb.flow.live.recording import is_recording
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session

@@ -7,8 +7,8 @@ from typing import Any
 from adk_nb import clock, types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.flow.live_recording import LiveRecording
-from adk_nb.flow.live_streams import LiveStreams
+from adk_nb.flow.live.recording import LiveRecording
+from adk_nb.flow.live.streams import LiveStreams
 from adk_nb.flow.model_call import checked, event_of
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.base_llm_connection import BaseLlmConnection

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.flow.live import run_live
+from adk_nb.flow.live.conversation import run_live
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.live_request_queue import LiveRequestQueue

@@ -10,9 +10,9 @@ from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError, ModelConnectionLost
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.flow.live_sending import Item, LiveSending, Said
-from adk_nb.flow.live_settings import live_connect_config
-from adk_nb.flow.live_streams import with_a_way_to_stop
+from adk_nb.flow.live.sending import Item, LiveSending, Said
+from adk_nb.flow.live.settings import live_connect_config
+from adk_nb.flow.live.streams import with_a_way_to_stop
 from adk_nb.flow.model_call import checked, event_of, in_place_of, mark_long_running
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec

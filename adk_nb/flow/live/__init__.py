@@ -1,0 +1,1 @@
+"""Live conversations: words and sound both ways, while the user may speak at any time."""
