@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from pydantic_core import to_json
 
@@ -31,6 +31,8 @@ def kept_part(artifact: types.Part | dict[str, Any], place: Place) -> types.Part
         InputError: It is none of these, or a reference that leads out of the reach of `place`.
     """
     part = _from_json(artifact, place) if isinstance(artifact, dict) else artifact
+    if not isinstance(cast(object, part), types.Part):
+        raise _no_part(place, part)
     if (blob := part.inline_data) and blob.data is not None:
         kept = types.Blob(data=blob.data, mime_type=blob.mime_type or BYTES, display_name=blob.display_name)
         return types.Part(inline_data=kept)
@@ -40,10 +42,7 @@ def kept_part(artifact: types.Part | dict[str, Any], place: Place) -> types.Part
         if uri := _reference(part):
             referred(uri, place)
         return types.Part(file_data=part.file_data.model_copy())
-    raise InputError(
-        f"artifact {place.filename!r} is a part with text, inline_data or file_data, and not {part!r:.80}; "
-        "write types.Part.from_bytes(data=..., mime_type=...), or types.Part(text=...)"
-    )
+    raise _no_part(place, part)
 
 
 def mime_type(part: types.Part) -> str | None:
@@ -77,6 +76,13 @@ def _from_json(given: dict[str, Any], place: Place) -> types.Part:
         return types.Part.model_validate_json(to_json(given, bytes_mode="base64"))
     except ValueError as error:
         raise InputError(f"artifact {place.filename!r} is no part of a content: {error!s:.200}") from error
+
+
+def _no_part(place: Place, given: object) -> InputError:
+    return InputError(
+        f"artifact {place.filename!r} is a part with text, inline_data or file_data, and not {given!r:.80}; "
+        "write types.Part.from_bytes(data=..., mime_type=...), or types.Part(text=...)"
+    )
 
 
 def _reference(part: types.Part) -> str | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, cast
 
+from adk_nb.errors import ConfigurationError
+
 logger = logging.getLogger(__name__)
 
 Hook = Callable[..., Any]
@@ -17,6 +19,9 @@ async def first_answer(hooks: Iterable[Hook], /, **said: Any) -> Any:
     """Ask each hook, sync or async, and return the first answer that is not None.
 
     A hook whose signature has other names is called with the values in their order.
+
+    Raises:
+        ConfigurationError: A hook takes fewer values, or needs more.
     """
     for hook in hooks:
         answer = hook(**said) if takes(hook, said) else hook(*said.values())
@@ -44,7 +49,11 @@ def as_list(hooks: Hooks) -> list[Hook]:
 
 
 def takes(hook: Hook, said: Iterable[str]) -> bool:
-    """True if `hook` has all the names in `said`, or takes any."""
+    """True if `hook` has all the names in `said`, or takes any; else it takes that many values in order.
+
+    Raises:
+        ConfigurationError: Neither.
+    """
     names = tuple(said)
     try:
         return _takes(hook, names)
@@ -55,10 +64,17 @@ def takes(hook: Hook, said: Iterable[str]) -> bool:
 @lru_cache(maxsize=256)  # a signature is read once, not once a turn
 def _takes(hook: Hook, names: tuple[str, ...]) -> bool:
     try:
-        parameters = inspect.signature(hook).parameters
+        signature = inspect.signature(hook)
     except (TypeError, ValueError):
         return True
-    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
-        return True
+    parameters = signature.parameters
     named = {name for name, one in parameters.items() if one.kind is not one.POSITIONAL_ONLY}
-    return named.issuperset(names)
+    by_name = named.issuperset(names) or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    try:
+        signature.bind(**dict.fromkeys(names)) if by_name else signature.bind(*names)
+    except TypeError as error:
+        name, told = getattr(hook, "__name__", type(hook).__name__), ", ".join(names)
+        raise ConfigurationError(
+            f"callback {name!r} cannot be called: {error}; give it the parameters ({told})"
+        ) from error
+    return by_name

@@ -7,7 +7,7 @@ import pytest
 
 from adk_nb import types
 from adk_nb.agents import CallbackContext, Context, LlmAgent
-from adk_nb.errors import InputError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.tools import BaseTool, ToolContext
 from tests.talk import Talk, sent, told
@@ -344,6 +344,22 @@ def test_callbacks_with_other_names_are_called_in_order():
     assert [what for _, what in told(talk.say())] == [
         "=> {'agent': 'a'}", "calls look({})", "answers {'tool': 'look', 'args': {}}", "pos .",
     ]  # fmt: skip
+
+
+def test_a_callback_that_cannot_take_what_it_is_given_is_told_what_that_is():
+    def first(callback_context: Any, need: str) -> None: ...
+
+    cached = Talk(agent(call("look"), "done", before_tool_callback=lambda tool, args: None))
+    needy = Talk(agent("x", before_agent_callback=first))
+
+    assert cached.say() and needy.say()
+
+    assert isinstance(cached.error, ConfigurationError)
+    assert str(cached.error).endswith("give it the parameters (tool, args, tool_context)")
+    assert str(needy.error) == (
+        "callback 'first' cannot be called: missing a required argument: 'need'; "
+        "give it the parameters (callback_context)"
+    )
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("on_")])

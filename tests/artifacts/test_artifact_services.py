@@ -136,8 +136,10 @@ async def test_bytes_of_no_type_are_just_bytes(service: BaseArtifactService):
         {"nonsense": 1},
         {"text": "\ud800"},
         {"text": object()},
+        "words",
+        None,
     ],
-    ids=["empty", "call", "no data", "no part", "half a character in json", "an object"],
+    ids=["empty", "call", "no data", "no part", "half a character in json", "an object", "words", "none"],
 )
 def test_what_is_neither_text_nor_bytes_nor_a_reference_is_refused(service: BaseArtifactService, part: Any):
     async def refused() -> list[str]:

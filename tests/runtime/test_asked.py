@@ -59,6 +59,7 @@ def test_a_run_that_cannot_be_as_asked_stores_nothing(given: dict[str, Any], sai
 @pytest.mark.parametrize("queue", [None, asyncio.Queue[Any]()])
 def test_a_live_conversation_needs_its_own_kind_of_queue(queue: Any):
     talk = Talk(agent())
+    asked: dict[str, Any] = WHERE | {"live_request_queue": queue}
 
     with pytest.raises(ConfigurationError, match=r"write live_request_queue=LiveRequestQueue\(\)"):
-        talk.runner.run_live(**WHERE, live_request_queue=queue)
+        talk.runner.run_live(**asked)
