@@ -20,13 +20,16 @@ PATHS: dict[str, str] = {
         "Agent BaseAgent CallbackContext Context InvocationContext LiveRequest LiveRequestQueue LlmAgent RunConfig "
         "StreamingMode"
     ),
-    "adk_nb.agents.base_agent": "BaseAgent",
+    "adk_nb.agents.base_agent": "AfterAgentCallback BaseAgent BeforeAgentCallback",
     "adk_nb.agents.callback_context": "CallbackContext",
     "adk_nb.agents.context": "Context",
     "adk_nb.agents.context_cache_config": "ContextCacheConfig",
     "adk_nb.agents.invocation_context": "InvocationContext LlmCallsLimitExceededError",
     "adk_nb.agents.live_request_queue": "LiveRequest LiveRequestQueue",
-    "adk_nb.agents.llm_agent": "Agent InstructionProvider LlmAgent ToolUnion",
+    "adk_nb.agents.llm_agent": (
+        "AfterModelCallback AfterToolCallback Agent BeforeModelCallback BeforeToolCallback InstructionProvider "
+        "LlmAgent OnModelErrorCallback OnToolErrorCallback ToolUnion"
+    ),
     "adk_nb.agents.readonly_context": "ReadonlyContext",
     "adk_nb.agents.run_config": "RunConfig StreamingMode ToolThreadPoolConfig",
     "adk_nb.apps": "App BaseEventsSummarizer EventsCompactionConfig LlmEventSummarizer",
@@ -35,6 +38,19 @@ PATHS: dict[str, str] = {
     "adk_nb.apps.llm_event_summarizer": "LlmEventSummarizer",
     "adk_nb.artifacts": "ArtifactVersion BaseArtifactService FileArtifactService InMemoryArtifactService",
     "adk_nb.artifacts.in_memory_artifact_service": "InMemoryArtifactService",
+    "adk_nb.auth": (
+        "APIKey APIKeyIn AuthConfig AuthCredential AuthCredentialTypes AuthScheme AuthSchemeType AuthToolArguments "
+        "HTTPBase HttpAuth HttpCredentials OAuth2 OAuth2Auth OAuthFlowAuthorizationCode OAuthFlowClientCredentials "
+        "OAuthFlows OpenIdConnect OpenIdConnectWithConfig ServiceAccount ServiceAccountCredential"
+    ),
+    "adk_nb.auth.auth_credential": (
+        "AuthCredential AuthCredentialTypes HttpAuth HttpCredentials OAuth2Auth ServiceAccount ServiceAccountCredential"
+    ),
+    "adk_nb.auth.auth_schemes": "AuthScheme AuthSchemeType OpenIdConnectWithConfig",
+    "adk_nb.auth.auth_tool": "AuthConfig AuthToolArguments",
+    "adk_nb.auth.credential_service": "BaseCredentialService InMemoryCredentialService",
+    "adk_nb.auth.credential_service.base_credential_service": "BaseCredentialService",
+    "adk_nb.auth.credential_service.in_memory_credential_service": "InMemoryCredentialService",
     "adk_nb.code_executors": (
         "BaseCodeExecutor BuiltInCodeExecutor CodeExecutorContext KernelCodeExecutor UnsafeLocalCodeExecutor"
     ),

@@ -19,6 +19,8 @@ from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.state import check_schema
 
+BeforeAgentCallback = AfterAgentCallback = Hooks
+"""Names of ADK's for what the fields of these names take."""
 _Work = Callable[[InvocationContext], AsyncGenerator[Event, None]]
 
 

@@ -31,6 +31,9 @@ from adk_nb.tools.shape import Shape, in_words
 ToolUnion = BaseTool | BaseToolset | Callable[..., Any]
 InstructionProvider = Callable[[ReadonlyContext], Any]
 """`(context) -> str`, sync or async; what it returns is not templated."""
+BeforeModelCallback = AfterModelCallback = OnModelErrorCallback = Hooks
+BeforeToolCallback = AfterToolCallback = OnToolErrorCallback = Hooks
+"""Names of ADK's for what the fields of these names take."""
 
 _ELSEWHERE = {
     "tools": "pass them as LlmAgent(tools=[...])",
