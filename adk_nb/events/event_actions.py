@@ -5,6 +5,7 @@ from typing import Any, cast
 from pydantic import Field
 
 from adk_nb import types
+from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.wire import WireModel
 
@@ -51,6 +52,8 @@ class EventActions(WireModel):
     """Set: this event undoes that invocation and all that came after it."""
     requested_tool_confirmations: dict[str, ToolConfirmation] = Field(default_factory=dict[str, ToolConfirmation])
     """Function call id -> what a human is asked before that call may run."""
+    requested_auth_configs: dict[str, AuthConfig] = Field(default_factory=dict[str, AuthConfig])
+    """Function call id -> the credential without which that call cannot run; without secrets once it is an event's."""
 
     compaction: EventCompaction | None = None
     """Set: this event stands for those of a stretch of time."""

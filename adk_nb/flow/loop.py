@@ -29,7 +29,7 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
     """
     offered = _with_a_way_to_answer(spec, await spec.canonical_tools(ReadonlyContext(ctx)))
     tools = {tool.name: tool for tool in offered}
-    if ctx.answers_approvals:
+    if ctx.answers_requests:
         decided = await answer_calls(ctx, spec, take_answers(ctx), tools)
         for event in decided.events:
             yield event

@@ -6,6 +6,7 @@ from adk_nb import types
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import EventActions
+from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.message import answering, check, check_fits, with_files_kept
@@ -42,6 +43,7 @@ async def first_event(
     files: dict[str, int] = {}
     if message:
         check(message, ctx.session)
+        message = take_secrets(ctx, message)
         ctx.user_content = message
         message = await _as_plugins_say(ctx, message)
     ctx.agent = answering(root, message, ctx.session)
@@ -61,4 +63,5 @@ async def _as_plugins_say(ctx: InvocationContext, message: types.Content) -> typ
         if other is not None:
             message = as_content(other)
             check(message, ctx.session)
+            message = take_secrets(ctx, message)
     return message

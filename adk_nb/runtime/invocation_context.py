@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from pydantic import BaseModel
 
 from adk_nb import clock, types
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
+from adk_nb.auth.auth_credential import AuthCredential
+from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import LlmCallsLimitExceededError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -23,6 +25,9 @@ from adk_nb.sessions.session import Session
 
 APPROVAL_REQUEST = "adk_request_confirmation"
 """Name of the call that asks a person for approval, and of the response that answers."""
+CREDENTIAL_REQUEST = "adk_request_credential"
+"""Name of the call that asks a person to let a tool in somewhere, and of the response that answers."""
+REQUESTS = (APPROVAL_REQUEST, CREDENTIAL_REQUEST)
 
 
 class Runs(Protocol):
@@ -93,6 +98,7 @@ class InvocationContext:
     session_service: BaseSessionService
     artifact_service: BaseArtifactService | None = None
     memory_service: BaseMemoryService | None = None
+    credential_service: BaseCredentialService | None = None
     plugins: Hooked
     compaction: Compacts | None = None
     context_cache_config: ContextCacheConfig | None = None
@@ -107,6 +113,10 @@ class InvocationContext:
     """The agent sees the events of the same scope, None the unscoped ones."""
     answered: dict[str, Decided] = field(default_factory=dict[str, Decided])
     """Function call id -> what a human decided of it in the message that started this."""
+    credential_answers: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Request id -> what a human answered to a request for a credential. Here alone: the message has no secrets."""
+    credentials: dict[str, AuthCredential] = field(default_factory=dict[str, AuthCredential])
+    """Credential key -> what tools of this invocation have been let in with."""
     abort_signal: asyncio.Event | None = None
     """Set by whoever wants the run stopped; what runs long may look at it."""
     shared: Shared = field(default_factory=Shared)
@@ -132,16 +142,16 @@ class InvocationContext:
         return (self.shared.whole or self.shared).llm_calls
 
     @property
-    def answers_approvals(self) -> bool:
-        """True if the message that started this answers requests for approval."""
-        return bool(self.approvals_answered)
+    def answers_requests(self) -> bool:
+        """True if the message that started this answers requests for approval or for a credential."""
+        return bool(self.requests_answered)
 
     @property
-    def approvals_answered(self) -> set[str]:
-        """Ids that the message that started this answers: of requests for approval, or of the calls themselves."""
+    def requests_answered(self) -> set[str]:
+        """Ids that the message that started this answers: of such requests, or of the calls themselves."""
         parts = (self.user_content and self.user_content.parts) or []
         responses = [part.function_response for part in parts if part.function_response]
-        return {response.id or "" for response in responses if response.name == APPROVAL_REQUEST}
+        return {response.id or "" for response in responses if response.name in REQUESTS}
 
     def note_failure(self, error: Exception) -> None:
         """Remember that `error` left this agent; of agents that called each other, the innermost is remembered."""

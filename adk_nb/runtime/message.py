@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
+from adk_nb.runtime import credentials
 from adk_nb.runtime.approvals import pending
-from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext, Runs
+from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, CREDENTIAL_REQUEST, InvocationContext, Runs
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 from adk_nb.wire import not_json
@@ -17,7 +18,7 @@ def check(message: types.Content, session: Session) -> None:
 
     Raises:
         InputError: It calls functions, mixes words with function responses, or responds to what was never called, to
-            calls of several runs at once, or to an approval that is not open.
+            calls of several runs at once, or to a request that is not open.
     """
     parts = message.parts or []
     if any(part.function_call for part in parts):
@@ -35,7 +36,17 @@ def check(message: types.Content, session: Session) -> None:
     for one in answers:
         if one.name == APPROVAL_REQUEST and one.id not in waiting:
             raise InputError(f"approval {one.id!r} is not open; it was answered already, or there never was one")
+    _check_credentials(answers, events)
     _check_calls(answers, events, session.id)
+
+
+def _check_credentials(answers: Iterable[types.FunctionResponse], events: list[Event]) -> None:
+    given = {one.id or "": one.response or {} for one in answers if one.name == CREDENTIAL_REQUEST}
+    open_now = {one.id: one for one in credentials.pending(events)} if given else {}
+    for key, said in given.items():
+        if not (asked := open_now.get(key)):
+            raise InputError(f"credential request {key!r} is not open; it was answered already, or there never was one")
+        credentials.check_answer(asked, said)
 
 
 def check_fits(agent: Runs, message: types.Content) -> None:

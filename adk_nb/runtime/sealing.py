@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from adk_nb import types
 from adk_nb.errors import AdkNbError
 from adk_nb.events.event import Event
+from adk_nb.runtime import credentials
 from adk_nb.runtime.approvals import pending, unanswered_calls
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.stopping import Why
@@ -76,9 +77,13 @@ def _own_calls(ctx: InvocationContext) -> Calls:
 
 
 def _approved_calls(ctx: InvocationContext) -> Calls:
-    """The calls this run was let to make and leaves open: an approval counts once, so nobody can let them again."""
-    said = ctx.approvals_answered
-    return [one.call for one in pending(ctx.session.events) if one.id in said or one.call.id in said] if said else []
+    """The calls this run was let to make and leaves open: an answer counts once, so nobody can let them again."""
+    said = ctx.requests_answered
+    if not said:
+        return []
+    asked = credentials.pending(ctx.session.events)
+    let_in = [one.call for request in asked if request.id in said for one in request.calls]
+    return [one.call for one in pending(ctx.session.events) if one.id in said or one.call.id in said] + let_in
 
 
 def _cut_short(calls: Iterable[types.FunctionCall]) -> types.Content:

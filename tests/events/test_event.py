@@ -158,6 +158,7 @@ def test_an_event_travels_in_camel_case_and_comes_back_equal(frozen: None):
                 "stateDelta": {"k": [1]},
                 "artifactDelta": {},
                 "requestedToolConfirmations": {"c": {"hint": "really?", "confirmed": False}},
+                "requestedAuthConfigs": {},
             },
             "nodeInfo": {"path": ""},
             "longRunningToolIds": ["a", "b", "c"],

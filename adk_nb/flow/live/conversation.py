@@ -190,7 +190,7 @@ class _Conversation:
     async def _decided(self, said: Event) -> AsyncGenerator[Event, None]:
         """Run what a person has approved just now."""
         self._ctx.user_content = said.content or self._ctx.user_content
-        if said.content and self._ctx.answers_approvals and (calls := take_answers(self._ctx)):
+        if said.content and self._ctx.answers_requests and (calls := take_answers(self._ctx)):
             async with aclosing(self._answers(calls)) as events:
                 async for event in events:
                     yield event
