@@ -73,10 +73,11 @@ def wrong_fields(error: ValidationError, known: Iterable[str]) -> str:
         if wrong["type"] == "missing":
             told.append(f"{field!r} is missing")
         elif wrong["type"] == "extra_forbidden":
-            near = closest(field, known)
+            near = closest(field, known) if len(wrong["loc"]) == 1 else None
             told.append(f"there is no field {field!r}" + (f"; did you mean {near!r}?" if near else ""))
         else:
-            told.append(f"{field!r}: {wrong['msg']} (got {' '.join(repr(wrong['input']).split()):.80})")
+            message = wrong["msg"].removeprefix("Value error, ")
+            told.append(f"{field!r}: {message} (got {' '.join(repr(wrong['input']).split()):.80})")
     return "; ".join(told)
 
 

@@ -6,10 +6,10 @@ import sys
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
+from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.sessions import GetSessionConfig
 from tests.talk import Talk, sent, told
@@ -46,7 +46,7 @@ def test_a_streaming_mode_may_be_given_by_its_value(value: Any, mode: StreamingM
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"max_lm_calls": 3}, "max_lm_calls"),
+        ({"max_lm_calls": 3}, r"run_config: there is no field 'max_lm_calls'; did you mean 'max_llm_calls'\?"),
         ({"max_llm_calls": sys.maxsize}, "is no limit; write 0 for none"),
         ({"max_llm_calls": "many"}, "max_llm_calls"),
         ({"streaming_mode": "often"}, "streaming_mode"),
@@ -62,8 +62,10 @@ def test_a_streaming_mode_may_be_given_by_its_value(value: Any, mode: StreamingM
     ],
 )
 def test_what_cannot_be_is_refused_by_name(given: dict[str, Any], said: str):
-    with pytest.raises(ValidationError, match=said):
+    with pytest.raises(ConfigurationError, match=said) as caught:
         RunConfig(**given)
+
+    assert "\n" not in str(caught.value)
 
 
 def test_a_limit_of_the_environment_that_is_no_number_is_warned_of(

@@ -14,13 +14,15 @@ from pydantic import (
     Field,
     GetPydanticSchema,
     TypeAdapter,
+    ValidationError,
     field_validator,
 )
 from pydantic_core import core_schema
 
 from adk_nb import types
+from adk_nb.errors import ConfigurationError
 from adk_nb.sessions.base_session_service import GetSessionConfig
-from adk_nb.wire import plain_json
+from adk_nb.wire import plain_json, wrong_fields
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +76,7 @@ class RunConfig(BaseModel):
     Fields of google-genai's types say the same as there; those of live runs reach the model as `LiveConnectConfig`.
 
     Raises:
-        ValidationError: A field is unknown or wrong.
+        ConfigurationError: A field is unknown or wrong.
 
     Source: google-adk 2.13, `RunConfig`; `tool_errors` and `timeout` are ours.
     """
@@ -134,6 +136,12 @@ class RunConfig(BaseModel):
     support_cfc: bool = False
     """True: the model is asked through the live API, the only one where it can call functions from its own code.
     Only with StreamingMode.SSE."""
+
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise ConfigurationError(f"run_config: {wrong_fields(error, type(self).model_fields)}") from error
 
     @field_validator("max_llm_calls")
     @classmethod
