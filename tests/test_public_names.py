@@ -66,6 +66,9 @@ PATHS: dict[str, str] = {
     "adk_nb.events": "Event EventActions EventCompaction ToolConfirmation",
     "adk_nb.events.event": "Event",
     "adk_nb.events.event_actions": "EventActions EventCompaction",
+    "adk_nb.examples": "BaseExampleProvider Example",
+    "adk_nb.examples.base_example_provider": "BaseExampleProvider",
+    "adk_nb.examples.example": "Example",
     "adk_nb.memory": "BaseMemoryService InMemoryMemoryService MemoryEntry SearchMemoryResponse SqliteMemoryService",
     "adk_nb.memory.base_memory_service": "SearchMemoryResponse",
     "adk_nb.memory.in_memory_memory_service": "InMemoryMemoryService",
@@ -98,7 +101,7 @@ PATHS: dict[str, str] = {
     "adk_nb.sessions.session": "Session",
     "adk_nb.sessions.state": "State StateSchemaError",
     "adk_nb.tools": (
-        "AgentTool BaseTool BaseToolset FunctionTool LongRunningFunctionTool StaticToolset ToolContext "
+        "AgentTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool StaticToolset ToolContext "
         "VertexAiSearchTool built_in_code_execution enterprise_web_search get_user_choice google_maps_grounding "
         "google_search load_artifacts load_memory preload_memory tool url_context"
     ),
@@ -106,6 +109,7 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.base_tool": "BaseTool",
     "adk_nb.tools.base_toolset": "BaseToolset ToolPredicate",
     "adk_nb.tools.enterprise_search_tool": "EnterpriseWebSearchTool enterprise_web_search_tool",
+    "adk_nb.tools.example_tool": "ExampleTool",
     "adk_nb.tools.function_tool": "FunctionTool",
     "adk_nb.tools.get_user_choice_tool": "get_user_choice get_user_choice_tool",
     "adk_nb.tools.google_maps_grounding_tool": "GoogleMapsGroundingTool google_maps_grounding",

@@ -8,6 +8,7 @@ __getattr__, __dir__ = face(
         "AgentTool": "adk_nb.tools.agent_tool",
         "BaseTool": "adk_nb.tools.base_tool",
         "BaseToolset": "adk_nb.tools.base_toolset",
+        "ExampleTool": "adk_nb.tools.example_tool",
         "FunctionTool": "adk_nb.tools.function_tool",
         "LongRunningFunctionTool": "adk_nb.tools.long_running_tool",
         "StaticToolset": "adk_nb.tools.static_toolset",

@@ -4,6 +4,7 @@ from adk_nb.tools.base_tool import BaseTool as BaseTool
 from adk_nb.tools.base_toolset import BaseToolset as BaseToolset
 from adk_nb.tools.built_in_code_execution_tool import built_in_code_execution as built_in_code_execution
 from adk_nb.tools.enterprise_search_tool import enterprise_web_search as enterprise_web_search
+from adk_nb.tools.example_tool import ExampleTool as ExampleTool
 from adk_nb.tools.function_tool import FunctionTool as FunctionTool
 from adk_nb.tools.function_tool import tool as tool
 from adk_nb.tools.get_user_choice_tool import get_user_choice as get_user_choice
