@@ -137,9 +137,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body[: reply.cut])
         self.wfile.flush()
-        if reply.then_wait and self.connection.recv(1) == b"":
+        if reply.then_wait and self._client_leaves():
             self.at.client_left.set()
         self.close_connection = reply.then_wait or reply.framing == "close" or reply.cut is not None
+
+    def _client_leaves(self) -> bool:
+        try:
+            return self.connection.recv(1) == b""
+        except ConnectionResetError:  # it left before it had read all
+            return True
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
