@@ -1,0 +1,75 @@
+"""What the README shows works as it stands there."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from adk_nb import sync, types
+from adk_nb.agents import LlmAgent
+from adk_nb.code_executors import KernelCodeExecutor
+from adk_nb.models import ScriptedLlm
+from adk_nb.planners import PlanReActPlanner
+from tests.talk import Talk
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+TABLE = README.partition("### What an agent can be told")[2].partition("\n### ")[0]
+FIELDS = re.findall(r"^\| `(\w+=.*?)` \|", TABLE, re.MULTILINE)
+
+
+class Sum(BaseModel):
+    number: int
+
+
+def double(number: int) -> int:
+    """Double a number."""
+    return 2 * number
+
+
+def check(tool: Any, args: dict[str, Any], tool_context: Any) -> None: ...
+
+
+NAMES = {
+    "LlmAgent": LlmAgent,
+    "KernelCodeExecutor": KernelCodeExecutor,
+    "PlanReActPlanner": PlanReActPlanner,
+    "Sum": Sum,
+    "check": check,
+    "double": double,
+    "types": types,
+}
+
+
+def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    names: dict[str, Any] = {}
+
+    for block in BLOCKS:
+        code = compile(block, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        done = eval(code, names)
+        if inspect.iscoroutine(done):
+            sync.run(done)
+
+    said = capsys.readouterr().out
+    assert "42" in said and "clerk > Hello!" in said and "clerk None Hello again!" in said
+    assert names["said"][-1].content.parts[0].text == "Bye!"
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_each_thing_an_agent_can_be_told_is_understood(field: str):
+    agent = eval(f'LlmAgent(name="helper", {field})', dict(NAMES))
+    agent.model = ScriptedLlm('{"number": 42}')
+    talk = Talk(agent, state={"language": "English"})
+
+    events = talk.say('{"number": 21}')
+
+    assert talk.error is None and [event.error_code for event in events] == [None]
+
+
+def test_no_row_of_the_table_is_overlooked():
+    assert len(FIELDS) == TABLE.count("\n| `") - 1 > 5
