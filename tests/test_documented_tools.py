@@ -11,7 +11,7 @@ import pytest
 
 from adk_nb import types
 from adk_nb.agents import Agent, LlmAgent
-from adk_nb.events import Event, ToolConfirmation
+from adk_nb.events import Event
 from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.tools import (
@@ -272,9 +272,11 @@ class Delete(BaseTool):
         schema = {"type": "object", "properties": {"file": {"type": "string"}}, "required": ["file"]}
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=schema)
 
-    async def confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> ToolConfirmation | None:
-        keep = str(args.get("file", "")).endswith(".keep")
-        return ToolConfirmation(hint=f"Delete {args['file']} for good?") if keep else None
+    async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
+        return args["file"].endswith(".keep")
+
+    def confirmation_hint(self, args: dict[str, Any]) -> str:
+        return f"Delete {args['file']} for good?"
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         return {"deleted": args["file"], "approved": bool(tool_context.tool_confirmation)}

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 from adk_nb import types
+from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.llm_request import LlmRequest
@@ -14,6 +15,12 @@ from adk_nb.runtime.context import ToolContext
 
 class BaseTool(ABC):
     """A name, a declaration for the model, and something to run."""
+
+    auth_config: AuthConfig | None = None
+    """What it has to be let in with: it runs only when that is at hand, as `tool_context.auth_credential`."""
+
+    tells: bool = False
+    """True: while it runs it has something to say, through its context's `tell`."""
 
     def __init__(
         self,
@@ -70,6 +77,16 @@ class BaseTool(ABC):
         """Prepare a request this tool is offered in. By default: declare the tool."""
         llm_request.append_tools([self])
 
+    async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
+        """Whether a human is asked before this call may run. Override this, or `confirmation`; ADK's name."""
+        return False
+
+    def confirmation_hint(self, args: dict[str, Any]) -> str | None:
+        """What the human is asked then. None: whether the call may run."""
+        return None
+
     async def confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> ToolConfirmation | None:
         """What a human is asked before this call may run. None: it may run."""
-        return None
+        if not await self.check_require_confirmation(args, tool_context):
+            return None
+        return ToolConfirmation(hint=self.confirmation_hint(args) or "")
