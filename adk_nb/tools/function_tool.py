@@ -81,14 +81,9 @@ class FunctionTool(BaseTool):
         given = self._given(args, tool_context)
         if isinstance(given, str):
             return None  # wrong arguments go back to the model; nothing will run
-        if callable(asks):
-            given.pop(self._context_name or "", None)
-            given.pop(self.signature.stream_parameter or "", None)
-            if context := context_parameter(asks):
-                given[context] = tool_context
-            asks = asks(**_named(asks, given))
-            asks = await asks if _can_be_awaited(asks) else asks
-        return ToolConfirmation() if asks else None
+        given.pop(self._context_name or "", None)
+        given.pop(self.signature.stream_parameter or "", None)
+        return ToolConfirmation() if await is_asked(asks, given, tool_context) else None
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         given = self._given(args, tool_context)
@@ -151,6 +146,16 @@ class FunctionTool(BaseTool):
             return arguments.model_validate({key: _unpacked(one) if key in wrong else one for key, one in args.items()})
         except ValidationError:
             return _told(self.name, first)
+
+
+async def is_asked(asks: Decides, given: dict[str, Any], tool_context: ToolContext) -> bool:
+    """Whether a person is asked before a call with the arguments `given`, which are the caller's to lose."""
+    if not callable(asks):
+        return asks
+    if context := context_parameter(asks):
+        given[context] = tool_context
+    answer = asks(**_named(asks, given))
+    return bool(await answer if _can_be_awaited(answer) else answer)
 
 
 def _heard(tool_context: ToolContext) -> LiveRequestQueue:

@@ -1,0 +1,1 @@
+from adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_toolset import OpenAPIToolset as OpenAPIToolset

@@ -1,0 +1,487 @@
+"""OpenAPI documents as tools, against a service on this machine that tells what it was sent."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from adk_nb import sync
+from adk_nb.agents import LlmAgent
+from adk_nb.errors import ConfigurationError
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.tools import web_access
+from adk_nb.tools.openapi_tool import OpenAPIToolset, RestApiTool
+from tests.talk import Talk, told
+
+LOOK_UP = socket.getaddrinfo
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+ANSWERS: dict[str, tuple[int, str, bytes]] = {
+    "/text": (200, "text/plain", b"just words"),
+    "/list": (200, "application/json", b"[1, 2]"),
+    "/nothing": (204, "", b""),
+    "/picture": (200, "image/png", PNG),
+    "/wrong": (404, "application/json", b'{"detail": "no such pet"}'),
+    "/broken": (500, "text/html", b"<p>" + b"x" * 9_000),
+    "/much": (200, "text/plain", b"y" * 5_000),
+    "/elsewhere": (302, "", b""),
+}
+
+
+class Service(BaseHTTPRequestHandler):
+    """Answers what `ANSWERS` says for a path, and for all others with what was asked, as JSON."""
+
+    def answer(self) -> None:
+        url = urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        status, kind, said = ANSWERS.get(url.path, (200, "application/json", b""))
+        if url.path not in ANSWERS:
+            asked = {
+                "method": self.command,
+                "path": url.path,
+                "query": parse_qsl(url.query, keep_blank_values=True),
+                "headers": {key.lower(): value for key, value in self.headers.items()},
+                "body": body.decode("utf-8", "replace"),
+            }
+            said = json.dumps(asked).encode()
+        self.send_response(status)
+        if kind:
+            self.send_header("Content-Type", kind)
+        if status == 302:
+            self.send_header("Location", "http://127.0.0.1:1/secret")
+        self.send_header("Set-Cookie", "known=you; Path=/")
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as service:
+        service.daemon_threads = True
+        thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{service.server_address[1]}"
+        service.shutdown()
+        thread.join(5)
+
+
+def document(paths: dict[str, Any], server: str = "https://example.com", **more: Any) -> dict[str, Any]:
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "t", "version": "1"},
+        "servers": [{"url": server}],
+        "paths": paths,
+    } | more
+
+
+def toolset(server: str, paths: dict[str, Any], more: dict[str, Any] | None = None, **options: Any) -> OpenAPIToolset:
+    options = {"allow_private_network_access": True} | options
+    return OpenAPIToolset(spec_dict=document(paths, server, **(more or {})), **options)
+
+
+def ask(tools: OpenAPIToolset, name: str, /, **args: Any) -> Any:
+    """What the model gets when it calls a tool."""
+    model = ScriptedLlm(call(name, **args), "done")
+    talk = Talk(LlmAgent(name="a", model=model, tools=[tools]))
+    events = talk.say()
+    assert talk.error is None
+    [response] = events[1].get_function_responses()
+    return response.response
+
+
+def schema_of(tools: OpenAPIToolset, name: str) -> Any:
+    tool = tools.get_tool(name)
+    assert tool and tool.declaration
+    return tool.declaration.parameters_json_schema
+
+
+PETS: dict[str, Any] = {
+    "/pets/{petId}": {
+        "parameters": [{"name": "petId", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}],
+        "get": {
+            "operationId": "getPet",
+            "summary": "One pet.",
+            "parameters": [
+                {"$ref": "#/components/parameters/fields"},
+                {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
+                {"name": "lang", "in": "cookie", "schema": {"type": "string", "default": "en"}},
+                {"name": "Authorization", "in": "header", "schema": {"type": "string"}},
+            ],
+        },
+        "put": {
+            "operationId": "update-pet",
+            "description": "Changes a pet.",
+            "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}},
+        },
+        "delete": {"summary": "Takes a pet away."},
+    },
+}
+COMPONENTS = {
+    "components": {
+        "parameters": {
+            "fields": {"name": "fields", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}}
+        },
+        "schemas": {
+            "Pet": {
+                "type": "object",
+                "required": ["petId", "name", "id"],
+                "properties": {
+                    "id": {"type": "integer", "readOnly": True},
+                    "petId": {"type": "string"},
+                    "name": {"type": "string", "description": "What it is called.", "maxLength": 10},
+                    "tag": {"type": "string", "nullable": True},
+                    "friends": {"type": "array", "items": {"$ref": "#/components/schemas/Pet"}},
+                },
+            }
+        },
+    }
+}
+
+
+def test_each_operation_is_a_tool():
+    tools = toolset("https://example.com/v1/", PETS, COMPONENTS)
+
+    found: list[Any] = sync.run(tools.get_tools())
+
+    assert [repr(one) for one in found] == [
+        "RestApiTool(get_pet: GET https://example.com/v1/pets/{petId})",
+        "RestApiTool(update_pet: PUT https://example.com/v1/pets/{petId})",
+        "RestApiTool(pets_pet_id_delete: DELETE https://example.com/v1/pets/{petId})",
+    ]
+    assert [one.description for one in found] == ["One pet.", "Changes a pet.", "Takes a pet away."]
+    assert all(isinstance(one, RestApiTool) for one in found)
+
+
+def test_the_model_is_told_of_every_place_and_of_the_fields_of_a_body():
+    tools = toolset("https://example.com", PETS, COMPONENTS)
+
+    assert schema_of(tools, "update_pet") == {
+        "type": "object",
+        "properties": {
+            "pet_id": {"type": "integer", "minimum": 1},
+            "body_pet_id": {"type": "string"},
+            "name": {"type": "string", "description": "What it is called.", "maxLength": 10},
+            "tag": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "friends": {"type": "array", "items": {"$ref": "#/$defs/Pet"}},
+        },
+        "required": ["pet_id", "body_pet_id", "name"],
+        "$defs": {
+            "Pet": {
+                "type": "object",
+                "required": ["petId", "name"],
+                "properties": {
+                    "petId": {"type": "string"},
+                    "name": {"type": "string", "description": "What it is called.", "maxLength": 10},
+                    "tag": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                    "friends": {"type": "array", "items": {"$ref": "#/$defs/Pet"}},
+                },
+            }
+        },
+    }
+
+
+def test_arguments_go_where_the_document_says(server: str):
+    tools = toolset(server, PETS, COMPONENTS)
+
+    asked = ask(tools, "get_pet", pet_id=3, fields=["a b", "c"], x_trace="t1", authorization="mine")
+
+    assert (asked["method"], asked["path"], asked["query"]) == ("GET", "/pets/3", [["fields", "a b"], ["fields", "c"]])
+    assert asked["headers"]["x-trace"] == "t1"
+    assert asked["headers"]["cookie"] == "lang=en"
+    assert "authorization" not in asked["headers"]
+
+
+def test_a_body_is_sent_under_the_names_of_the_service(server: str):
+    asked = ask(toolset(server, PETS, COMPONENTS), "update_pet", pet_id=3, body_pet_id="x", name="Rex", tag=None)
+
+    assert (asked["method"], asked["path"]) == ("PUT", "/pets/3")
+    assert json.loads(asked["body"]) == {"petId": "x", "name": "Rex"}
+    assert asked["headers"]["content-type"] == "application/json"
+
+
+def test_names_can_be_kept_and_repeated_names_are_numbered():
+    paths: dict[str, Any] = {
+        "/a": {"get": {"operationId": "go", "parameters": [{"name": "someThing", "in": "query", "schema": {}}]}},
+        "/b": {"get": {"operationId": "Go"}},
+        "/3d": {"get": {}},
+        "/" + "long" * 30: {"get": {}},
+    }
+    tools = toolset("https://example.com", paths, preserve_property_names=True)
+
+    names = [tool.name for tool in sync.run(tools.get_tools())]
+
+    assert names == ["go", "go_2", "_3d_get", ("long" * 30)[:60]]
+    assert list(schema_of(tools, "go")["properties"]) == ["someThing"]
+    assert schema_of(tools, "go_2") is None
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "query"),
+    [
+        ({}, [1, 2], [["q", "1"], ["q", "2"]]),
+        ({"explode": False}, ["a", "b"], [["q", "a,b"]]),
+        ({"style": "pipeDelimited", "explode": False}, ["a", "b"], [["q", "a|b"]]),
+        ({"style": "deepObject"}, {"a": 1, "b": True}, [["q[a]", "1"], ["q[b]", "true"]]),
+        ({}, {"a": "x"}, [["a", "x"]]),
+        ({"explode": False}, {"a": 1}, [["q", "a,1"]]),
+        ({"content": {"application/json": {"schema": {}}}}, {"a": 1}, [["q", '{"a": 1}']]),
+        ({}, "ü &=", [["q", "ü &="]]),
+        ({}, False, [["q", "false"]]),
+    ],
+)
+def test_a_value_in_a_query_has_the_form_that_the_document_asks_for(
+    server: str, said: dict[str, Any], value: Any, query: list[list[str]]
+):
+    paths = {"/q": {"get": {"operationId": "q", "parameters": [{"name": "q", "in": "query", "schema": {}} | said]}}}
+
+    assert ask(toolset(server, paths), "q", q=value)["query"] == query
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [("a/../b c", "/p/a%2F..%2Fb%20c/end"), ("..", None), (".", None), ("", None), ("?x#y", "/p/%3Fx%23y/end")],
+)
+def test_a_value_in_a_path_stays_one_step(server: str, value: str, path: str | None):
+    paths = {
+        "/p/{step}/end": {
+            "get": {"operationId": "p", "parameters": [{"name": "step", "in": "path", "schema": {"type": "string"}}]}
+        }
+    }
+
+    answer = ask(toolset(server, paths), "p", step=value)
+
+    assert answer.get("path") == path
+    if path is None:
+        assert answer == {"error": f"p() was not called: step={value!r} cannot stand in a path"}
+
+
+def body_of(kind: str, schema: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"/b": {"post": {"operationId": "b", "requestBody": {"content": {kind: {"schema": schema}}} | more}}}
+
+
+FIELDS = {"type": "object", "properties": {"name": {"type": "string"}, "more": {}, "file": {"format": "binary"}}}
+
+
+def test_a_form_is_sent_as_a_form(server: str):
+    asked = ask(toolset(server, body_of("application/x-www-form-urlencoded", FIELDS)), "b", name="a b&c", more=[1])
+
+    assert asked["body"] == "name=a+b%26c&more=%5B1%5D"
+    assert asked["headers"]["content-type"] == "application/x-www-form-urlencoded"
+
+
+def test_a_file_is_sent_as_a_part_of_a_form(server: str):
+    asked = ask(toolset(server, body_of("multipart/form-data", FIELDS)), "b", name="x", file="bytes of it")
+
+    assert asked["headers"]["content-type"].startswith("multipart/form-data; boundary=")
+    assert 'name="file"; filename="file"\r\nContent-Type: application/octet-stream\r\n\r\nbytes of it' in asked["body"]
+    assert 'name="name"\r\n\r\nx\r\n' in asked["body"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "schema", "value", "body"),
+    [
+        ("text/plain", {"type": "string"}, "words", "words"),
+        ("application/octet-stream", {"type": "string", "contentEncoding": "base64"}, "aGk=", "hi"),
+        ("application/json", {"type": "array", "items": {"type": "integer"}}, [1, 2], "[1, 2]"),
+        ("application/json", {"type": "string"}, "a", '"a"'),
+        ("application/json", {"oneOf": [{"type": "object"}, {"type": "null"}]}, {"a": 1}, '{"a": 1}'),
+        ("application/merge-patch+json", {"type": "object"}, {"a": 1}, '{"a": 1}'),
+    ],
+)
+def test_a_body_that_is_no_object_of_known_fields_is_one_argument(
+    server: str, kind: str, schema: dict[str, Any], value: Any, body: str
+):
+    asked = ask(toolset(server, body_of(kind, schema)), "b", body=value)
+
+    assert (asked["body"], asked["headers"]["content-type"]) == (body, kind)
+
+
+def test_a_body_made_of_several_schemas_has_the_fields_of_all():
+    schema = {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"properties": {"age": {}}, "required": ["age"]}]}
+    tools = toolset("https://example.com", body_of("application/json", schema), COMPONENTS)
+
+    told_of = schema_of(tools, "b")
+
+    assert list(told_of["properties"]) == ["pet_id", "name", "tag", "friends", "age"]
+    assert told_of["required"] == ["pet_id", "name", "age"]
+
+
+def test_the_limits_of_version_3_0_are_told_as_json_schema_tells_them():
+    schema = {"type": "number", "minimum": 0, "exclusiveMinimum": True, "maximum": 9, "exclusiveMaximum": False}
+    tools = toolset("https://example.com", body_of("application/json", schema, required=False))
+
+    assert schema_of(tools, "b") == {
+        "type": "object",
+        "properties": {"body": {"type": "number", "exclusiveMinimum": 0, "maximum": 9}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("args", "wrong"),
+    [
+        ({}, "'pet_id' is a required property"),
+        ({"pet_id": 0}, "pet_id: 0 is less than the minimum of 1"),
+        ({"pet_id": "x"}, "pet_id: 'x' is not of type 'integer'"),
+    ],
+)
+def test_arguments_that_do_not_fit_go_back_to_the_model_and_nothing_is_sent(args: dict[str, Any], wrong: str):
+    answer = ask(toolset("http://127.0.0.1:9", PETS, COMPONENTS), "get_pet", **args)
+
+    assert answer == {
+        "error": f"get_pet() was not called: wrong arguments: {wrong}. Call it again with arguments that fit."
+    }
+
+
+def answers_of(server: str, path: str, **options: Any) -> Any:
+    return ask(toolset(server, {path: {"get": {"operationId": "f"}}}, **options), "f")
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("/text", {"text": "just words"}),
+        ("/list", {"result": [1, 2]}),
+        ("/nothing", {"text": ""}),
+        ("/wrong", {"error": 'f: HTTP 404: {"detail": "no such pet"}'}),
+        ("/broken", {"error": "f: HTTP 500: <p>" + "x" * 1_997}),
+        ("/elsewhere", {"error": "f: HTTP 302 to http://127.0.0.1:1/secret, which is not followed"}),
+        ("/picture", {"content": {"media": "image/png", "bytes": 28, "part": 1}, "media_type": "image/png"}),
+    ],
+)
+def test_what_is_answered_is_the_result(server: str, path: str, answer: dict[str, Any]):
+    assert answers_of(server, path) == answer
+
+
+def test_no_more_is_read_than_the_limit(server: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(web_access, "MAX_BYTES", 1_000)
+
+    assert answers_of(server, "/much") == {"text": "y" * 1_000, "note": "the answer was cut after 1000 bytes"}
+
+
+def test_a_service_that_is_not_there_is_an_error_for_the_model():
+    answer = answers_of("http://127.0.0.1:9", "/text")
+
+    assert answer["error"].startswith("f: ConnectError: ")
+
+
+def test_what_a_service_sets_is_not_sent_with_the_next_request(server: str):
+    tools = toolset(server, {"/echo": {"get": {"operationId": "f"}}})
+    ask(tools, "f")
+
+    assert "cookie" not in ask(tools, "f")["headers"]
+
+
+def test_headers_of_the_author_are_sent_and_not_told(server: str):
+    async def key(context: Any) -> dict[str, str]:
+        return {"X-Key": f"secret of {context.user_id}"}
+
+    paths = {"/echo": {"get": {"operationId": "f"}}}
+    tools = toolset(server, paths, header_provider=key)
+
+    assert ask(tools, "f")["headers"]["x-key"] == "secret of u"
+    assert schema_of(tools, "f") is None
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "localhost.",
+        "10.0.0.1", "100.64.0.1", "[fd00::1]", "[64:ff9b::7f00:1]", "user@127.0.0.1", "0.0.0.0",
+    ],
+)  # fmt: skip
+def test_this_machine_and_private_networks_are_not_reached_unless_the_author_says_so(
+    host: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("socket.getaddrinfo", lambda host, *said, **more: LOOK_UP(host.rstrip("."), *said, **more))
+
+    answer = answers_of(f"http://{host}:9", "/text", allow_private_network_access=False)
+
+    assert "allow_private_network_access=True" in answer["error"]
+
+
+def test_a_name_is_looked_up_once_and_reached_at_the_address_that_was_checked(
+    server: str, monkeypatch: pytest.MonkeyPatch
+):
+    looked_up: list[str] = []
+    port = urlsplit(server).port
+
+    def rebinding(host: str, *said: Any, **more: Any) -> Any:
+        looked_up.append(host)
+        return [(2, 1, 6, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr("socket.getaddrinfo", rebinding)
+    monkeypatch.setattr(web_access, "is_public", lambda address: len(looked_up) == 1)
+
+    asked = answers_of(f"http://shop.example:{port}", "/echo", allow_private_network_access=False)
+
+    assert (asked["path"], asked["headers"]["host"]) == ("/echo", f"shop.example:{port}")
+    assert looked_up[0] == "shop.example" and "shop.example" not in looked_up[1:]
+
+
+def test_one_private_address_among_several_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(
+        "socket.getaddrinfo", lambda host, port, *said: [(2, 1, 6, "", (one, port)) for one in ("8.8.8.8", "10.0.0.1")]
+    )
+
+    answer = answers_of("http://shop.example", "/text", allow_private_network_access=False)
+
+    assert "'shop.example' is an address of this machine" in answer["error"]
+
+
+@pytest.mark.parametrize("asks", [True, lambda pet_id: pet_id > 2])
+def test_a_person_can_be_asked_before_a_request_is_sent(server: str, asks: Any):
+    model = ScriptedLlm(call("get_pet", pet_id=3), "done")
+    tools = toolset(server, PETS, COMPONENTS, require_confirmation=asks)
+
+    events = Talk(LlmAgent(name="a", model=model, tools=[tools])).say()
+
+    assert [line for _, line in told(events) if "adk_request_confirmation" in line]
+
+
+def test_text_in_json_and_yaml_is_read():
+    text = "openapi: 3.0.3\nservers: [{url: 'https://{at}.example', variables: {at: {default: eu}}}]\n" + (
+        "paths:\n  /now:\n    get:\n      parameters: [{name: day, in: query, schema: {default: 2020-01-01}}]\n"
+    )
+    yaml = OpenAPIToolset(spec_str=text, spec_str_type="yaml")
+    in_json = OpenAPIToolset(spec_str=json.dumps(document(PETS, **COMPONENTS)))
+
+    [tool] = sync.run(yaml.get_tools())
+
+    assert repr(tool) == "RestApiTool(now_get: GET https://eu.example/now)"
+    assert schema_of(yaml, "now_get")["properties"] == {"day": {"default": "2020-01-01"}}
+    assert in_json.get_tool("get_pet")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "one document"),
+        ({"spec_dict": {}, "spec_str": "{}"}, "one document"),
+        ({"spec_dict": {"swagger": "2.0"}}, "no OpenAPI 3 document"),
+        ({"spec_str": "{"}, "no JSON"),
+        ({"spec_str": "a: [", "spec_str_type": "yaml"}, "no YAML"),
+        ({"spec_str": "[]"}, "not an object"),
+        ({"spec_str": "", "spec_str_type": "toml"}, "'json' or 'yaml', and not 'toml'"),
+        ({"spec_dict": document({"/a": {"get": {}}}, "/v1")}, "'/v1', which is no address"),
+        ({"spec_dict": document({"/a": {"get": {}}}, "file:///etc")}, "'file:///etc', which is no address"),
+        ({"spec_dict": document({"/a": {"$ref": "http://127.0.0.1/x"}})}, "'http://127.0.0.1/x', which is not in it"),
+        ({"spec_dict": document({"/a": {"get": {"parameters": [{"$ref": "#/no"}]}}})}, "'#/no', which is not in it"),
+        (
+            {"spec_dict": document({"/a": {"$ref": "#/components/x"}}, components={"x": {"$ref": "#/components/x"}})},
+            "in a circle",
+        ),
+    ],
+)
+def test_a_document_that_cannot_be_used_is_told_at_once(options: dict[str, Any], message: str):
+    with pytest.raises(ConfigurationError, match=message):
+        OpenAPIToolset(**options)
