@@ -12,7 +12,6 @@ from pydantic_core import from_json
 
 from adk_nb import sync, types
 from adk_nb.errors import ConfigurationError
-from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.tools.base_tool import BaseTool
@@ -74,16 +73,16 @@ class FunctionTool(BaseTool):
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         return self.signature.declaration(self.description)
 
-    async def confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> ToolConfirmation | None:
+    async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
         asks = self.require_confirmation
         if not asks:
-            return None
+            return False
         given = self._given(args, tool_context)
         if isinstance(given, str):
-            return None  # wrong arguments go back to the model; nothing will run
+            return False  # wrong arguments go back to the model; nothing will run
         given.pop(self._context_name or "", None)
         given.pop(self.signature.stream_parameter or "", None)
-        return ToolConfirmation() if await is_asked(asks, given, tool_context) else None
+        return await is_asked(asks, given, tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         given = self._given(args, tool_context)
