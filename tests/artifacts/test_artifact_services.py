@@ -144,7 +144,7 @@ async def test_bytes_of_no_type_are_just_bytes(service: BaseArtifactService):
 def test_what_is_neither_text_nor_bytes_nor_a_reference_is_refused(service: BaseArtifactService, part: Any):
     async def refused() -> list[str]:
         with pytest.raises(InputError, match=r"artifact 'a\.txt'"):
-            await save(service, part=part)
+            await save(service, artifact=part)
         return await names(service)
 
     assert asyncio.run(refused()) == []
