@@ -119,6 +119,7 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_toolset": "OpenAPIToolset",
     "adk_nb.tools.load_artifacts_tool": "LoadArtifactsTool load_artifacts load_artifacts_tool",
     "adk_nb.tools.load_memory_tool": "LoadMemoryTool load_memory load_memory_tool",
+    "adk_nb.tools.load_web_page": "load_web_page",
     "adk_nb.tools.long_running_tool": "LongRunningFunctionTool",
     "adk_nb.tools.preload_memory_tool": "PreloadMemoryTool preload_memory preload_memory_tool",
     "adk_nb.tools.tool_confirmation": "ToolConfirmation",

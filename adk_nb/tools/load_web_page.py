@@ -1,0 +1,98 @@
+"""`load_web_page`: a tool that reads the words of a page of the web."""
+
+import asyncio
+import re
+from functools import partial
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import urljoin
+
+import httpx2
+
+from adk_nb import sync
+from adk_nb.tools.web_access import Answer, WebAccess
+
+web = WebAccess()
+"""Reaches public addresses only."""
+_SECONDS = 60
+_REDIRECTS = 5
+_WORDS = 3
+"""A line of so many words, or fewer, is a menu's or a button's. Source: google-adk 2.13."""
+_UNSEEN = {"script", "style", "template", "noscript"}
+_WITHIN_A_LINE = re.compile(
+    "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strike|strong|sub|"
+    "sup|time|tt|u|var|wbr"
+)
+_CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
+
+
+async def load_web_page(url: str) -> str | dict[str, Any]:
+    """Fetches a page of the web, and returns the words in it: those of lines with more than three words.
+
+    Args:
+        url: The page's whole address, with https:// before it.
+    """
+    try:
+        async with asyncio.timeout(_SECONDS):
+            answer = await _fetched(url)
+    except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
+        return {"error": f"{url} was not read: {error or type(error).__name__}"}
+    kind = answer.headers.get("content-type", "text/html")
+    if answer.status != 200:
+        return {"error": f"{url} was not read: its server answered HTTP {answer.status}"}
+    if not re.match(r"text/|application/(.*\+)?(json|xml)\b", kind):
+        return {"error": f"{url} was not read: it is no text, but {kind}"}
+    text = _decoded(answer.body, kind)
+    return await sync.blocking(partial(_lines, text), thread=True) if "html" in kind else text
+
+
+def _lines(html: str) -> str:
+    """The long lines of a page."""
+    page = _Page()
+    page.feed(html)
+    page.close()
+    lines = (" ".join(line.split()) for line in "".join(page.pieces).split("\n"))
+    return "\n".join(line for line in lines if len(line.split()) > _WORDS)
+
+
+async def _fetched(url: str) -> Answer:
+    """What the page's server answers, or that to which it sends on; each address is looked at anew."""
+    for _ in range(_REDIRECTS):
+        answer = await web.ask("GET", url)
+        if not (300 <= answer.status < 400 and (place := answer.headers.get("location"))):
+            return answer
+        url = urljoin(url, place)
+    return await web.ask("GET", url)
+
+
+def _decoded(body: bytes, kind: str) -> str:
+    found = _CHARSET.search(kind) or _CHARSET.search(body[:1024].decode("ascii", "replace"))
+    try:
+        return body.decode(found[1] if found else "utf-8", "replace")
+    except LookupError:
+        return body.decode("utf-8", "replace")
+
+
+class _Page(HTMLParser):
+    """Collects what a reader of the page sees, with a line break at each end of a block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+        self._unseen = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._unseen += tag in _UNSEEN
+        self._break(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._unseen = max(0, self._unseen - (tag in _UNSEEN))
+        self._break(tag)
+
+    def handle_data(self, data: str) -> None:
+        if not self._unseen:
+            self.pieces.append(data.replace("\n", " "))
+
+    def _break(self, tag: str) -> None:
+        if not _WITHIN_A_LINE.fullmatch(tag):
+            self.pieces.append("\n")
