@@ -63,7 +63,7 @@ class Event(LlmResponse):
     actions: EventActions = Field(default_factory=EventActions)
     output: Any = None
     """What a graph's node gives to the next, as JSON."""
-    node_info: NodeInfo = NodeInfo()
+    node_info: NodeInfo = NodeInfo.model_construct()  # built later: an import makes no schema for it
     long_running_tool_ids: set[str] | None = None
     """Ids of the calls in this event whose result comes later, from outside the run."""
     branch: str | None = None

@@ -4,6 +4,8 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import cache
+from pathlib import Path
 
 from pydantic import Field, PrivateAttr
 
@@ -12,7 +14,7 @@ from adk_nb.errors import ConfigurationError, RecordingMismatchError
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.recorded.cassette import Asked, Cassette, Piece, Recording
+from adk_nb.models.recorded.cassette import Asked, Cassette, Piece, Recording, replaying
 from adk_nb.models.recorded.difference import differences, nearest
 from adk_nb.models.recorded.request import asked
 
@@ -156,3 +158,19 @@ def _recording(model: BaseLlm, request: Asked, digest: str, pieces: list[Piece],
         digest=digest,
         responses=pieces,
     )
+
+
+def replayed(model: str) -> RecordedLlm | None:
+    """What answers for `model` from the cassette that ADK_NB_REPLAY names; None if it names none.
+
+    Raises:
+        InputError: It names no file.
+    """
+    cassette = replaying()
+    return RecordedLlm(_opened(cassette), model=model) if cassette else None
+
+
+@cache
+def _opened(cassette: Path) -> Cassette:
+    """One cassette for all models of this process, so that equal requests of several get their answers in one order."""
+    return Cassette(cassette)

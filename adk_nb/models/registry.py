@@ -5,14 +5,11 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import cast
 
 from adk_nb.errors import ModelNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.google_access import GEMINI_NAMES, key_from_environment, uses_vertex
-from adk_nb.models.recorded.cassette import Cassette, replaying
-from adk_nb.models.recorded_llm import RecordedLlm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +71,8 @@ class LLMRegistry:
 
         While the environment variable ADK_NB_REPLAY names a cassette, its recorded answers are given instead.
         """
-        if cassette := replaying():
-            return RecordedLlm(_opened(cassette), model=model)
+        if os.environ.get("ADK_NB_REPLAY") and (replayed := _replayed(model)):
+            return replayed
         found, name = _find(model)
         return found(model=name)
 
@@ -87,10 +84,8 @@ def default_model() -> str:
     return "gemini-2.5-flash" if key_from_environment() or uses_vertex() else "offline"
 
 
-@cache
-def _opened(cassette: Path) -> Cassette:
-    """One cassette for all models of this process, so that equal requests of several get their answers in one order."""
-    return Cassette(cassette)
+def _replayed(model: str) -> BaseLlm | None:
+    return importlib.import_module("adk_nb.models.recorded_llm").replayed(model)
 
 
 @cache
