@@ -218,8 +218,8 @@ def test_pictures_arrive_at_the_service():
         return PNG
 
     with GeminiServer() as server:
-        server.say(answer(calls("look"), finish="STOP"))
-        server.say(answer("red", finish="STOP"))
+        server.say(answer(calls("look"), finish="STOP"), framing="close")
+        server.say(answer("red", finish="STOP"), framing="close")
         model = Gemini(model="gemini-2.5-flash", base_url=server.url, api_key="k")
         talk = Talk(LlmAgent(name="guide", model=model, tools=[look]))
         talk.say()
