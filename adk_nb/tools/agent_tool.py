@@ -90,12 +90,12 @@ class AgentTool(BaseTool):
         if wrong := self.check(args):
             return {"error": wrong}
         ctx = self._apart(tool_context.get_invocation_context())
-        caller = tool_context.get_invocation_context().shared.stop
+        whole = ctx.shared.whole or ctx.shared
         first = await first_event(ctx, _message(self.agent, args), {}, may_be_silent=False)
         async with aclosing(invoke(ctx, first)) as events:
             async for event in events:
                 _take_over(event, tool_context)
-                if caller.why:
+                if whole.stop.why:
                     break
         said = ctx.session.events[1:]
         if wrong := _wrong(self.name, said):

@@ -12,6 +12,8 @@ import warnings
 from types import SimpleNamespace
 from typing import Any
 
+from pydantic import BaseModel
+
 
 def load(package: str) -> SimpleNamespace:
     def get(module: str, name: str) -> Any:
@@ -24,6 +26,7 @@ def load(package: str) -> SimpleNamespace:
         LlmResponse=get("models", "LlmResponse"),
         Runner=get("runners", "Runner"),
         InMemorySessionService=get("sessions", "InMemorySessionService"),
+        AgentTool=get("tools.agent_tool", "AgentTool"),
         FunctionTool=get("tools", "FunctionTool"),
         ToolContext=get("tools", "ToolContext"),
         RunConfig=get("agents.run_config", "RunConfig"),
@@ -129,6 +132,26 @@ async def converse(
     }
 
 
+class Wanted(BaseModel):
+    question: str
+    words: int = 2
+
+
+class Found(BaseModel):
+    answer: str
+
+
+async def call_an_agent(
+    kit: SimpleNamespace, answers: list[Any], messages: list[str], skip: bool = False, **expert: Any
+) -> dict[str, Any]:
+    """`converse` with an agent that has an expert as its tool; and what the expert was told."""
+    model = kit.Scripted(model="scripted", answers=expert.pop("says"), asked=[], told=[])
+    agent = kit.LlmAgent(name="expert", description="Knows.", model=model, **expert)
+    tool = kit.AgentTool(agent=agent, skip_summarization=skip)
+    told = await converse(kit, answers, messages, tools=[tool])
+    return told | {"expert": {"told": model.told, "asked": model.asked}}
+
+
 async def tell(kit: SimpleNamespace) -> dict[str, Any]:
     def weather(city: str) -> dict[str, str]:
         """The weather in a city."""
@@ -207,6 +230,30 @@ async def tell(kit: SimpleNamespace) -> dict[str, Any]:
             global_instruction="All in {city}{nothing?}.",
         ),
         "a static instruction": await converse(kit, ["One.", "Two."], ["first", "second"], static_instruction="{x}"),
+        "an agent as a tool": await call_an_agent(
+            kit,
+            [[("expert", {"request": "Which city?"})], "It is Oslo.", "You are welcome."],
+            ["Where am I?", "thanks"],
+            says=[[("note", {"text": "asked"})], "Oslo."],
+            instruction="The city is {city}.",
+            output_key="found",
+            tools=[note],
+        ),
+        "an agent as a tool that has the last word": await call_an_agent(
+            kit,
+            [[("expert", {"request": "Which city?"})], "You are welcome."],
+            ["Where am I?", "thanks"],
+            skip=True,
+            says=["Oslo."],
+        ),
+        "an agent as a tool with schemas": await call_an_agent(
+            kit,
+            [[("expert", {"question": "Which city?"})], "It is Oslo."],
+            ["Where am I?"],
+            says=['{"answer": "Oslo"}'],
+            input_schema=Wanted,
+            output_schema=Found,
+        ),
         "an approval": await converse(
             kit,
             [[oslo], "Sunny."],
