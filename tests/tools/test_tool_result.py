@@ -271,8 +271,7 @@ def cyclic_model() -> Place:
     return made
 
 
-def deep(depth: int, wrap: Callable[[Any], Any] = lambda inner: [inner]) -> Any:
-    made: Any = "bottom"
+def deep(depth: int, wrap: Callable[[Any], Any] = lambda inner: [inner], made: Any = "bottom") -> Any:
     for _ in range(depth):
         made = wrap(made)
     return made
@@ -348,7 +347,7 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "deep tuple": lambda: deep(100_000, lambda inner: (inner,)),
     "deep dataclass": lambda: deep(2_000, Point),
     "doubled a hundred times": lambda: deep(100, lambda inner: [inner, inner]),
-    "doubled dataclass": lambda: deep(100, lambda inner: Point(inner, inner)),
+    "doubled dataclass": lambda: deep(40, lambda inner: Point(inner, inner), "bottom" * 100),
     "model with an object": lambda: Place(name="x", more=object()),
     "model with surrogates": lambda: Place.model_construct(name="\ud800"),
     "model with a wrong value": lambda: Place.model_construct(name=object(), seen="never"),
