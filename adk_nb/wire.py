@@ -2,11 +2,13 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, GetPydanticSchema, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import core_schema
 
 from adk_nb.errors import InputError, closest
 
@@ -28,6 +30,20 @@ class WireModel(BaseModel):
         arbitrary_types_allowed=True,
         defer_build=True,  # each record is built when the first is made: an import that makes none is a third cheaper
     )
+
+
+@cache
+def _reader(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _read_when_given(kind: Any, _handler: object) -> core_schema.CoreSchema:
+    return core_schema.no_info_plain_validator_function(lambda given: _reader(kind).validate_python(given))
+
+
+LATE = GetPydanticSchema(_read_when_given)
+"""In `Annotated[T, LATE]`: what `T` says of a field is read when one is first set. For google-genai's large types, which
+take 25 ms to read and are seldom set."""
 
 
 def copied(one: M, /, **changed: Any) -> M:
@@ -65,20 +81,36 @@ def plain_json(given: Mapping[str, Any] | None, what: str) -> dict[str, Any]:
     return copy
 
 
-def wrong_fields(error: ValidationError, known: Iterable[str]) -> str:
-    """What is wrong with each field, joined by `; `. `known`: the fields there are."""
+def wrong_fields(error: ValidationError, known: Iterable[str], unknown: Callable[[str], str] | None = None) -> str:
+    """What is wrong with each field, joined by `; `.
+
+    Args:
+        error: Of a model made from keyword arguments.
+        known: The fields there are.
+        unknown: What to say of a field that is none. None: that, and the one that was meant.
+    """
     told: list[str] = []
     for wrong in error.errors(include_url=False, include_context=False):
-        field = ".".join(str(step) for step in wrong["loc"])
+        steps, given = wrong["loc"], wrong["input"]
+        field = ".".join(str(step) for step in steps)
         if wrong["type"] == "missing":
             told.append(f"{field!r} is missing")
         elif wrong["type"] == "extra_forbidden":
-            near = closest(field, known) if len(wrong["loc"]) == 1 else None
-            told.append(f"there is no field {field!r}" + (f"; did you mean {near!r}?" if near else ""))
+            if len(steps) > 1:
+                told.append(no_field(field))
+            else:
+                told.append(unknown(field) if unknown else no_field(field, known))
         else:
             message = wrong["msg"].removeprefix("Value error, ")
-            told.append(f"{field!r}: {message} (got {' '.join(repr(wrong['input']).split()):.80})")
+            hint = f"; write {given.__name__}(...)" if isinstance(given, type) and "instance of" in message else ""
+            told.append(f"{field!r}: {message} (got {' '.join(repr(given).split()):.80}){hint}")
     return "; ".join(told)
+
+
+def no_field(name: str, known: Iterable[str] = ()) -> str:
+    """That there is no such field, and which of those that are `known` is like it."""
+    near = closest(name, known)
+    return f"there is no field {name!r}" + (f"; did you mean {near!r}?" if near else "")
 
 
 def not_json(value: Any, depth: int = 0) -> str | None:

@@ -12,12 +12,13 @@ from typing import Any, Self, cast
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, ValidationError
 
 from adk_nb import types
-from adk_nb.errors import ConfigurationError, closest
+from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.state import check_schema
+from adk_nb.wire import no_field, wrong_fields
 
 BeforeAgentCallback = AfterAgentCallback = Hooks
 """Names of ADK's for what the fields of these names take."""
@@ -27,7 +28,7 @@ _Work = Callable[[InvocationContext], AsyncGenerator[Event, None]]
 class BaseAgent(BaseModel):
     """An agent. Subclass it and override `_run_async_impl` to write one in code."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", defer_build=True)
 
     name: str
     """A Python identifier, not `user`: events carry it as their author."""
@@ -58,7 +59,9 @@ class BaseAgent(BaseModel):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise _own(error) or ConfigurationError(self._in_one_line(given, error)) from error
+            who = f"agent {given['name']!r}" if "name" in given else "an agent without a name"
+            told = wrong_fields(error, type(self).model_fields, self._unknown_field)
+            raise _own(error) or ConfigurationError(f"{who}: {told}") from error
 
     def model_post_init(self, context: Any, /) -> None:
         _check_name(self.name)
@@ -227,22 +230,8 @@ class BaseAgent(BaseModel):
                 )
             seen |= names
 
-    def _in_one_line(self, given: dict[str, Any], error: ValidationError) -> str:
-        who = f"agent {given.get('name')!r}"
-        told: list[str] = []
-        for wrong in error.errors(include_url=False, include_context=False):
-            field = ".".join(str(step) for step in wrong["loc"])
-            if wrong["type"] == "extra_forbidden":
-                told.append(self._unknown_field(field))
-            elif wrong["type"] == "missing":
-                told.append(f"{field!r} is missing")
-            else:
-                told.append(f"{field!r}: {wrong['msg']} (got {shown(wrong['input'])})")
-        return f"{who}: {'; '.join(told)}"
-
     def _unknown_field(self, field: str) -> str:
-        near = closest(field, type(self).model_fields)
-        return f"there is no field {field!r}" + (f"; did you mean {near!r}?" if near else "")
+        return no_field(field, type(self).model_fields)
 
 
 def _names_in(tree: BaseAgent) -> set[str]:

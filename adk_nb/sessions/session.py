@@ -29,9 +29,15 @@ class Session(WireModel):
     revision: Any = Field(default=None, exclude=True, repr=False)
     """The service's mark of how new this copy is."""
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Session) and all(getattr(self, name) == getattr(other, name) for name in _SAID)
+
     def __await__(self) -> "Generator[Any, None, Session]":
         return self
         yield
+
+
+_SAID = [name for name, field in Session.model_fields.items() if not field.exclude]
 
 
 class NoSession:

@@ -10,6 +10,7 @@ from adk_nb.agents import Agent, BaseAgent, LlmAgent
 from adk_nb.agents.readonly_context import ReadonlyContext
 from adk_nb.errors import ConfigurationError, ModelNotFoundError
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.planners import PlanReActPlanner
 from adk_nb.tools import FunctionTool
 from tests.talk import Talk, told
 
@@ -64,6 +65,9 @@ class Answer(BaseModel):
             "agent 'a': 'temperature' belongs into generate_content_config; "
             "write generate_content_config=types.GenerateContentConfig(temperature=...)",
         ),
+        ({"generate_content_config": {"temp": 1}}, "agent 'a': there is no field 'generate_content_config.temp'"),
+        ({"model": ScriptedLlm}, "; write ScriptedLlm(...)"),
+        ({"planner": PlanReActPlanner}, "PlanReActPlanner'>); write PlanReActPlanner(...)"),
         ({"description": 5}, "agent 'a': 'description': Input should be a valid string (got 5)"),
         ({"max_iterations": "many"}, "'max_iterations': Input should be a valid integer"),
         ({"tool_errors": "ignore"}, "'tool_errors': Input should be 'return' or 'raise' (got 'ignore')"),
@@ -103,6 +107,11 @@ def test_a_wrong_field_is_told_in_one_line_with_the_right_one(given: dict[str, A
 
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_an_agent_without_a_name_is_told_to_have_one():
+    with pytest.raises(ConfigurationError, match=r"^an agent without a name: 'name' is missing$"):
+        LlmAgent(**{"model": "offline"})
 
 
 def test_settings_that_are_the_agents_own_are_taken():
