@@ -22,6 +22,7 @@
         ModelHTTPError
         ModelTimeoutError
         UnexpectedModelAnswer
+      CredentialError              a service did not give a token for what it was shown
       LlmCallsLimitExceededError   one invocation asked the model too often
       PluginError                  a plugin's hook raised, or did not close
 
@@ -162,6 +163,15 @@ class ModelConnectionLost(ModelError):
 
 class UnexpectedModelAnswer(ModelError):
     """The model answered something the loop cannot use."""
+
+
+class CredentialError(AdkNbError):
+    """A service gave no token for what it was shown. The message tells no secrets."""
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        """`refused`: it said no, and will say so again; False: it could not be asked."""
+        self.refused = refused
+        super().__init__(message)
 
 
 class LlmCallsLimitExceededError(AdkNbError):

@@ -12,6 +12,8 @@ from adk_nb.agents.toolsets import close_toolsets
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
+from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.memory.base_memory_service import BaseMemoryService
@@ -53,6 +55,7 @@ class Runner:
         session_service: BaseSessionService,
         artifact_service: BaseArtifactService | None = None,
         memory_service: BaseMemoryService | None = None,
+        credential_service: BaseCredentialService | None = None,
         plugins: Sequence[BasePlugin] | None = None,
         plugin_close_timeout: float = 5.0,
         auto_create_session: bool = False,
@@ -66,6 +69,7 @@ class Runner:
             session_service: Where conversations are kept.
             artifact_service: Where files are kept. None: nowhere, and saving one is an error.
             memory_service: Where memories are kept. None: nowhere, and asking for one is an error.
+            credential_service: Where users' credentials are kept. None: in this runner's memory.
             plugins: Of a runner without an app.
             plugin_close_timeout: Seconds that each plugin and each toolset has when the runner is closed.
             auto_create_session: A missing session is made instead of refused.
@@ -76,6 +80,7 @@ class Runner:
         self.session_service = session_service
         self.artifact_service = artifact_service
         self.memory_service = memory_service
+        self.credential_service = credential_service or InMemoryCredentialService()
         self.plugin_manager = PluginManager(plugins, plugin_close_timeout)
         self.auto_create_session = auto_create_session
         self._run_config = RunConfig()
@@ -229,6 +234,7 @@ class Runner:
                 session_service=self.session_service,
                 artifact_service=self.artifact_service,
                 memory_service=self.memory_service,
+                credential_service=self.credential_service,
                 plugins=self.plugin_manager,
                 compaction=self._compaction,
                 context_cache_config=self.app.context_cache_config if self.app else None,

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.flow import output
+from adk_nb.flow import credentials, output
 from adk_nb.flow.code_execution import result_of
 from adk_nb.flow.model_call import call_model, mark_long_running
 from adk_nb.flow.request import build_request
@@ -30,7 +30,8 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
     offered = _with_a_way_to_answer(spec, await spec.canonical_tools(ReadonlyContext(ctx)))
     tools = {tool.name: tool for tool in offered}
     if ctx.answers_requests:
-        decided = await answer_calls(ctx, spec, take_answers(ctx), tools)
+        calls = [*take_answers(ctx), *await credentials.take(ctx)]
+        decided = await answer_calls(ctx, spec, calls, tools)
         for event in decided.events:
             yield event
         if decided.end_the_turn():

@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from adk_nb import parts, sync, types
+from adk_nb.auth.secrets import without
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.flow import credentials
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.storable import UNREADABLE
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
+from adk_nb.runtime.credentials import placeholder as waiting_for_credential
 from adk_nb.runtime.hooks import Hook, first_answer
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.sessions.state import committed
@@ -70,6 +73,8 @@ class _Answer:
     actions: EventActions
     waits: bool = False
     """True: a person is asked first; the part is a placeholder."""
+    decided: Decided | None = None
+    """What a person had approved of the call."""
     pauses: bool = False
     """True: the part is not the outcome, and the model is not to be asked before that comes."""
     words: types.Part | None = None
@@ -99,13 +104,19 @@ async def answer_calls(
     results = _together(ctx, spec, answers)
     if results is None or not results.content:
         return Answers([results] if results else [], error, nothing_to_tell=True)
+    first: list[Event] = []
+    if results.actions.requested_auth_configs:
+        decided = {
+            one.part.function_response.id: one.decided for one in answers if one.part and one.part.function_response
+        }
+        first = await credentials.ask(ctx, spec.name, calls, decided, results)
     if not results.actions.requested_tool_confirmations:
-        return Answers([results], error)
+        return Answers([*first, results], error)
     asks = approvals.ask(spec.name, ctx.branch, calls, _wanted(results.actions, calls, answers, tools))
     if all(answer.waits for answer in answers):
         results.actions.skip_summarization = True
-        return Answers([asks, results], error)
-    return Answers([results, asks], error)
+        return Answers([*first, asks, results], error)
+    return Answers([*first, results, asks], error)
 
 
 def _wanted(
@@ -194,7 +205,7 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     if goes_on and response:
         response.will_continue = True
     words = _in_words(response) if context.speaks and context.actions.skip_summarization else None
-    return _Answer(part, context.actions, waits, pauses=goes_on and context.long_running, words=words)
+    return _Answer(part, context.actions, waits, decided, pauses=goes_on and context.long_running, words=words)
 
 
 def _in_words(response: types.FunctionResponse | None) -> types.Part | None:
@@ -220,6 +231,8 @@ async def _part(
     response, whole, media = told(result, name)
     if whole:
         response |= await _kept(context, f"{name}-{call.id}", "application/json", whole)
+    if context.auth_credential:
+        response = without(response, context.auth_credential.secrets())
     if decided and decided.confirmed and decided.args is not None:
         key = "approval_note" if "note" in response else "note"
         response |= as_response({key: f"a person changed the arguments before approving them, to {decided.args}"}, name)
@@ -311,6 +324,8 @@ async def _gated(
             return approvals.placeholder(), True
     elif refusal := await _refusal(tool, args, approved, context, decided):
         return refusal, False
+    if tool.auth_config is not None and not await credentials.let_in(tool.auth_config, context):
+        return waiting_for_credential(), True
     return await tool.run_async(args=args, tool_context=context), False
 
 

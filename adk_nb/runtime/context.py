@@ -7,6 +7,9 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
+from adk_nb.auth.auth_credential import AuthCredential
+from adk_nb.auth.auth_tool import AuthConfig
+from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
@@ -54,6 +57,10 @@ class ReadonlyContext:
     def state(self) -> Mapping[str, Any]:
         return MappingProxyType(self._invocation.session.state)
 
+    def get_credential(self, key: str) -> AuthCredential | None:
+        """What tools of this invocation have been let in with under that `credential_key`, if any."""
+        return self._invocation.credentials.get(key)
+
     async def load_artifact(self, filename: str, version: int | None = None) -> types.Part | None:
         """One version of a file, the newest if none is named; None if it is not there.
 
@@ -80,6 +87,13 @@ class ReadonlyContext:
             StorageError: The service failed.
         """
         return await self._memory().search_memory(**self._user_key, query=query)
+
+    def _credentials(self) -> BaseCredentialService:
+        if service := self._invocation.credential_service:
+            return service
+        raise ConfigurationError(
+            "this runner keeps no credentials; write Runner(credential_service=InMemoryCredentialService(), ...)"
+        )
 
     @property
     def _user_key(self) -> dict[str, str]:
@@ -122,6 +136,8 @@ class Context(ReadonlyContext):
         """The call that this tool answers; None in callbacks of agents and models."""
         self.tool_confirmation = tool_confirmation
         """What a human decided of this call. None: nobody was asked yet."""
+        self.auth_credential: AuthCredential | None = None
+        """What a tool with `auth_config` is let in with; None for all others."""
         self.long_running = False
         """Set it in a tool: what the tool returns is not the outcome, and the run ends until that is sent."""
         self.speaks = False
@@ -151,6 +167,35 @@ class Context(ReadonlyContext):
             raise ConfigurationError("request_confirmation belongs to a tool call; a callback has none to confirm")
         asked = ToolConfirmation(hint=hint or "", payload=payload)
         self.actions.requested_tool_confirmations[self.function_call_id] = asked
+
+    def request_credential(self, auth_config: AuthConfig) -> None:
+        """Have a person let this tool in: the run pauses after this step, and the tool is called again once they have.
+
+        A tool with an `auth_config` needs no call of this: it is called only when it can be let in.
+
+        Raises:
+            ConfigurationError: Called outside a tool.
+        """
+        if not self.function_call_id:
+            raise ConfigurationError("request_credential belongs to a tool call; a callback has none that could wait")
+        self.actions.requested_auth_configs[self.function_call_id] = auth_config
+
+    def get_auth_response(self, auth_config: AuthConfig) -> AuthCredential | None:
+        """What came of `request_credential`, ready to be used. None: nobody has answered, or not in this invocation."""
+        return self.get_credential(auth_config.credential_key)
+
+    async def load_credential(self, auth_config: AuthConfig) -> AuthCredential | None:
+        """The user's credential that is kept under `auth_config.credential_key`, as it was saved; it may be expired.
+
+        Raises:
+            ConfigurationError: The runner has no credential service.
+            StorageError: The service failed.
+        """
+        return await self._credentials().load_credential(auth_config, self)
+
+    async def save_credential(self, auth_config: AuthConfig) -> None:
+        """Keep `auth_config.exchanged_auth_credential`, or forget what is kept if that is None. Raises as above."""
+        await self._credentials().save_credential(auth_config, self)
 
     async def save_artifact(
         self, filename: str, artifact: types.Part, custom_metadata: dict[str, Any] | None = None

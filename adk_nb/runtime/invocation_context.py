@@ -115,6 +115,8 @@ class InvocationContext:
     """Function call id -> what a human decided of it in the message that started this."""
     credential_answers: dict[str, Any] = field(default_factory=dict[str, Any])
     """Request id -> what a human answered to a request for a credential. Here alone: the message has no secrets."""
+    credential_problems: dict[str, str] = field(default_factory=dict[str, str])
+    """Credential key -> why nothing came of an answer."""
     credentials: dict[str, AuthCredential] = field(default_factory=dict[str, AuthCredential])
     """Credential key -> what tools of this invocation have been let in with."""
     abort_signal: asyncio.Event | None = None

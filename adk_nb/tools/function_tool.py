@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from adk_nb import sync, types
+from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
@@ -33,6 +34,7 @@ class FunctionTool(BaseTool):
             conversation an async generator goes on after its call was answered, and the model is told each thing it
             yields as it comes; a parameter annotated as LiveRequestQueue is handed what the user sends meanwhile.
         require_confirmation: Ask a human before it runs; True, or a callable that is given the arguments.
+        auth_config: What it has to be let in with; it then finds that in `tool_context.auth_credential`.
         thread: Run a sync function on a worker thread even where it would run in the caller's.
 
     Raises:
@@ -44,6 +46,7 @@ class FunctionTool(BaseTool):
         func: Callable[..., Any],
         *,
         require_confirmation: Decides = False,
+        auth_config: AuthConfig | None = None,
         thread: bool = False,
         name: str | None = None,
         description: str | None = None,
@@ -51,6 +54,7 @@ class FunctionTool(BaseTool):
         super().__init__(name=name or _name_of(func), description=description or _description_of(func))
         self.func = func
         self.require_confirmation = require_confirmation
+        self.auth_config = auth_config
         self.thread = thread
         self.signature = signature_of(func, self.name)
         self._is_async = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(_call_of(func))

@@ -1,0 +1,120 @@
+"""An authorization server on this machine, for tests: authorize, token, refresh, discovery. It checks its requests."""
+
+import base64
+import hashlib
+import json
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+CLIENT, CLIENT_SECRET = "the-client", "the-clients-secret"
+REDIRECT = "http://localhost/callback"
+
+
+class AuthServer:
+    """What it knows, and what it was asked; `url` is where it is."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, dict[str, str]] = {}
+        self.refresh_tokens: set[str] = set()
+        self.access_tokens: set[str] = set()
+        self.asked: list[dict[str, str]] = []
+        """What token requests held, oldest first."""
+        self.lives = 3600
+        """Seconds that an access token holds."""
+        self.url = ""
+        self.broken = False
+        """True: it answers 500 to everything."""
+        self.issuer = ""
+        self.arrived = threading.Event()
+        self.go_on = threading.Event()
+        self.go_on.set()
+        """Cleared: token requests wait until it is set."""
+
+    def let_in(self, uri: str) -> str:
+        """What a person's browser is sent to after they said yes at `uri`."""
+        asked = {key: one[0] for key, one in parse_qs(urlsplit(uri).query).items()}
+        assert asked["response_type"] == "code" and asked["client_id"] == CLIENT, asked
+        code = secrets.token_urlsafe(16)
+        self.codes[code] = asked
+        return f"{asked.get('redirect_uri', REDIRECT)}?{urlencode({'code': code, 'state': asked['state']})}"
+
+    def tokens(self, *, refresh: bool = True) -> dict[str, Any]:
+        access = "access-" + secrets.token_urlsafe(16)
+        self.access_tokens.add(access)
+        given: dict[str, Any] = {"access_token": access, "token_type": "Bearer", "expires_in": self.lives}
+        if refresh:
+            given["refresh_token"] = "refresh-" + secrets.token_urlsafe(16)
+            self.refresh_tokens.add(given["refresh_token"])
+        return given
+
+    def answer(self, asked: dict[str, str], client: str | None) -> tuple[int, dict[str, Any]]:
+        self.asked.append(asked)
+        self.arrived.set()
+        assert self.go_on.wait(5)
+        grant = asked.get("grant_type")
+        if grant == "urn:ietf:params:oauth:grant-type:jwt-bearer":
+            return (200, self.tokens(refresh=False)) if asked.get("assertion") else (400, {"error": "invalid_grant"})
+        if client not in (f"{CLIENT}:{CLIENT_SECRET}", f"{CLIENT}:"):
+            return 401, {"error": "invalid_client", "error_description": f"unknown client {client}"}
+        if grant == "client_credentials" and client == f"{CLIENT}:{CLIENT_SECRET}":
+            return 200, self.tokens(refresh=False)
+        if grant == "refresh_token" and (old := asked.get("refresh_token", "")) in self.refresh_tokens:
+            self.refresh_tokens.remove(old)
+            return 200, self.tokens()
+        if grant == "authorization_code" and self._is_good(asked):
+            return 200, self.tokens()
+        return 400, {"error": "invalid_grant"}
+
+    def _is_good(self, asked: dict[str, str]) -> bool:
+        given = self.codes.pop(asked.get("code", ""), None)
+        if given is None or given.get("redirect_uri") != asked.get("redirect_uri"):
+            return False
+        digest = hashlib.sha256(asked.get("code_verifier", "").encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        return given["code_challenge_method"] == "S256" and given["code_challenge"] == challenge
+
+
+@contextmanager
+def auth_server() -> Iterator[AuthServer]:
+    server = AuthServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            asked = {key: one[0] for key, one in parse_qs(body).items()}
+            sent = self.headers.get("Authorization", "")
+            client = base64.b64decode(sent[6:]).decode() if sent.startswith("Basic ") else None
+            self._say(*server.answer(asked, client or f"{asked.get('client_id')}:{asked.get('client_secret', '')}"))
+
+        def do_GET(self) -> None:
+            url = server.url
+            found = {"authorization_endpoint": f"{url}/authorize", "token_endpoint": f"{url}/token"}
+            self._say(200, {"issuer": server.issuer or url, **found})
+
+        def _say(self, status: int, said: dict[str, Any]) -> None:
+            data = json.dumps(said).encode()
+            self.send_response(500 if server.broken else status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.daemon_threads = True
+    server.url = f"http://127.0.0.1:{http.server_address[1]}"
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
