@@ -15,7 +15,7 @@ from adk_nb.events.event_actions import DELETED
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.hooks import Hook
-from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, new_invocation_id
+from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext, Runs, Shared, new_invocation_id
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -180,16 +180,18 @@ def _take_over(event: Event, tool_context: ToolContext) -> None:
 
 def _wrong(name: str, said: Sequence[Event]) -> str | None:
     """Why `said` comes to no answer. None: it does, if only to an empty one."""
-    waiting: dict[str, str] = {}
+    called: dict[str | None, str | None] = {}
+    waiting = set[str]()
     for event in said:
-        for response in event.get_function_responses():
-            waiting.pop(response.id or "", None)
-        calls = {call.id: call.name or "" for call in event.get_function_calls()}
-        waiting |= {key: calls.get(key, "a tool") for key in event.long_running_tool_ids or ()}
+        called |= {call.id: call.name for call in event.get_function_calls()}
+        waiting -= {response.id or "" for response in event.get_function_responses()}
+        waiting |= event.long_running_tool_ids or set()
     if waiting:
+        tools = sorted({called.get(key) or "a tool" for key in waiting})
+        what = "an approval" if APPROVAL_REQUEST in tools else f"the outcome of {', '.join(tools)}"
         return (
-            f"agent {name!r} stopped to wait for {', '.join(sorted(set(waiting.values())))}, and nobody can answer an "
-            "agent that was called as a tool; put it into sub_agents, or give it tools that need no waiting"
+            f"agent {name!r} stopped to wait for {what}, and nobody can answer an agent that was called as a tool; "
+            "put it into sub_agents, or give it tools that need no waiting"
         )
     last = _last(said)
     return (last.error_message or last.error_code) if last and not last.text else None
