@@ -42,8 +42,8 @@ def _read_when_given(kind: Any, _handler: object) -> core_schema.CoreSchema:
 
 
 LATE = GetPydanticSchema(_read_when_given)
-"""In `Annotated[T, LATE]`: what `T` says of a field is read when one is first set. For google-genai's large types, which
-take 25 ms to read and are seldom set."""
+"""In `Annotated[T, LATE]`: what `T` says of a field is read when it is first set. For large types of google-genai,
+which take 25 ms to read and are seldom set."""
 
 
 def copied(one: M, /, **changed: Any) -> M:
@@ -120,7 +120,8 @@ def not_json(value: Any, depth: int = 0) -> str | None:
     if isinstance(value, int | float):
         return _no_number(value)
     if not isinstance(value, list | dict):
-        return f"a {type(value).__name__}"
+        kind = type(value).__name__
+        return f"{'an' if kind[0] in 'aeioAEIO' else 'a'} {kind}"
     if depth >= MAX_DEPTH:
         return f"lists and dicts that are nested more than {MAX_DEPTH} deep, or in themselves"
     inner = cast(list[Any], value)

@@ -3,7 +3,7 @@
 import inspect
 import warnings
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from typing import Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, InstanceOf, PrivateAttr, ValidationError
 
@@ -27,6 +27,7 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, expanded
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.shape import Shape, in_words
+from adk_nb.wire import LATE
 
 ToolUnion = BaseTool | BaseToolset | Callable[..., Any]
 InstructionProvider = Callable[[ReadonlyContext], Any]
@@ -72,7 +73,7 @@ class LlmAgent(BaseAgent):
     """`none`: the agent sees the current turn only."""
     tools: list[Any] = Field(default_factory=list[Any])
     """Functions, tools, or toolsets."""
-    generate_content_config: types.GenerateContentConfig | None = None
+    generate_content_config: Annotated[types.GenerateContentConfig | None, LATE] = None
     """Temperature, limits, safety and the like; tools and instruction have fields of their own."""
     input_schema: Any = None
     """What a message to this agent must be, as JSON: a pydantic model, or a JSON schema. None: anything."""

@@ -20,7 +20,7 @@ class BaseCodeExecutor(BaseModel, ABC):
         ConfigurationError: A setting is unknown or wrong.
     """
 
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, defer_build=True)
 
     optimize_data_file: bool = False
     """True: CSV files in messages are given to the code as files; the model is told what is in them, not all of it."""

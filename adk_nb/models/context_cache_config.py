@@ -18,7 +18,7 @@ class ContextCacheConfig(BaseModel):
         ConfigurationError: A field is unknown or wrong.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     cache_intervals: int = Field(default=10, ge=1, le=100)
     """In how many invocations one cache is used, before it is made anew with what was said since."""

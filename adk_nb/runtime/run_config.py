@@ -4,25 +4,14 @@ import logging
 import os
 import sys
 from enum import Enum
-from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
-    Field,
-    GetPydanticSchema,
-    TypeAdapter,
-    ValidationError,
-    field_validator,
-)
-from pydantic_core import core_schema
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.sessions.base_session_service import GetSessionConfig
-from adk_nb.wire import plain_json, wrong_fields
+from adk_nb.wire import LATE, plain_json, wrong_fields
 
 logger = logging.getLogger(__name__)
 
@@ -43,22 +32,9 @@ class StreamingMode(Enum):
 class ToolThreadPoolConfig(BaseModel):
     """How many worker threads run blocking tools. Runs that ask for the same number share them."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     max_workers: int = Field(default=4, ge=1)
-
-
-@cache
-def _reader(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
-def _read_when_given(kind: Any, _handler: object) -> core_schema.CoreSchema:
-    return core_schema.no_info_plain_validator_function(lambda given: _reader(kind).validate_python(given))
-
-
-_LATE = GetPydanticSchema(_read_when_given)
-"""What google-genai's type says of a field is read when a run first sets it: most runs set none, and it takes 25 ms."""
 
 
 def _limit_of_the_environment() -> int:
@@ -96,7 +72,7 @@ class RunConfig(BaseModel):
     """JSON, put on every event of the run, the user's included."""
     get_session_config: GetSessionConfig | None = None
     """How much history to load. None: all."""
-    model_input_context: Annotated[list[types.Content] | None, _LATE] = None
+    model_input_context: Annotated[list[types.Content] | None, LATE] = None
     """Told to the models before the user's message, in this run only."""
     include_thoughts_from_other_agents: bool = False
     """True: what other agents thought is told with what they said."""
@@ -104,33 +80,33 @@ class RunConfig(BaseModel):
     """True: files in the message are kept as `artifact_<invocation>_<place>`, and named in their place.
     `SaveFilesAsArtifactsPlugin` does it under the files' own names."""
 
-    http_options: Annotated[types.HttpOptions | None, _LATE] = None
+    http_options: Annotated[types.HttpOptions | None, LATE] = None
     """Of every request of the run: headers, timeout (ms), retries."""
     labels: dict[str, str] | None = None
     """Of every request of the run, for billing."""
     service_tier: str | None = None
     """Of every request of the run: a `types.ServiceTier`, or its value (`flex`, `standard`, `priority`)."""
 
-    response_modalities: Annotated[list[types.Modality] | None, _LATE] = None
+    response_modalities: Annotated[list[types.Modality] | None, LATE] = None
     """None: audio."""
-    speech_config: Annotated[types.SpeechConfig | None, _LATE] = None
-    output_audio_transcription: Annotated[types.AudioTranscriptionConfig | None, _LATE] = Field(
+    speech_config: Annotated[types.SpeechConfig | None, LATE] = None
+    output_audio_transcription: Annotated[types.AudioTranscriptionConfig | None, LATE] = Field(
         default_factory=types.AudioTranscriptionConfig
     )
     """None: what the model says is not written down."""
-    input_audio_transcription: Annotated[types.AudioTranscriptionConfig | None, _LATE] = Field(
+    input_audio_transcription: Annotated[types.AudioTranscriptionConfig | None, LATE] = Field(
         default_factory=types.AudioTranscriptionConfig
     )
     """None: what the user says is not written down."""
-    realtime_input_config: Annotated[types.RealtimeInputConfig | None, _LATE] = None
+    realtime_input_config: Annotated[types.RealtimeInputConfig | None, LATE] = None
     explicit_vad_signal: bool | None = None
-    translation_config: Annotated[types.TranslationConfig | None, _LATE] = None
+    translation_config: Annotated[types.TranslationConfig | None, LATE] = None
     enable_affective_dialog: bool | None = None
-    proactivity: Annotated[types.ProactivityConfig | None, _LATE] = None
-    session_resumption: Annotated[types.SessionResumptionConfig | None, _LATE] = None
-    history_config: Annotated[types.HistoryConfig | None, _LATE] = None
-    context_window_compression: Annotated[types.ContextWindowCompressionConfig | None, _LATE] = None
-    avatar_config: Annotated[types.AvatarConfig | None, _LATE] = None
+    proactivity: Annotated[types.ProactivityConfig | None, LATE] = None
+    session_resumption: Annotated[types.SessionResumptionConfig | None, LATE] = None
+    history_config: Annotated[types.HistoryConfig | None, LATE] = None
+    context_window_compression: Annotated[types.ContextWindowCompressionConfig | None, LATE] = None
+    avatar_config: Annotated[types.AvatarConfig | None, LATE] = None
     save_live_blob: bool = Field(default=False, validation_alias=AliasChoices("save_live_blob", "save_live_audio"))
     """True: the sound of a live run is kept, as artifacts. `save_live_audio` is its old name."""
     support_cfc: bool = False

@@ -19,7 +19,7 @@ T = TypeVar("T")
 class GetSessionConfig(BaseModel):
     """How much of a session's history to load. The state is always whole."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     num_recent_events: int | None = Field(default=None, ge=0)
     """Only the last so many events. None: all."""
