@@ -8,6 +8,7 @@ from adk_nb.events.event import Event
 from adk_nb.flow import credentials, output
 from adk_nb.flow.code_execution import result_of
 from adk_nb.flow.model_call import call_model, mark_long_running
+from adk_nb.flow.progress import Progress
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Answers, answer_calls
@@ -31,7 +32,11 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
     tools = {tool.name: tool for tool in offered}
     if ctx.answers_requests:
         calls = [*take_answers(ctx), *await credentials.take(ctx)]
-        decided = await answer_calls(ctx, spec, calls, tools)
+        answering = Progress(ctx, answer_calls(ctx, spec, calls, tools))
+        async with aclosing(answering.events()) as events:
+            async for event in events:
+                yield event
+        decided = answering.outcome
         for event in decided.events:
             yield event
         if decided.end_the_turn():
@@ -45,11 +50,13 @@ async def _ask_and_run(
     ctx: InvocationContext, spec: LlmSpec, offered: Sequence[BaseTool], tools: dict[str, BaseTool]
 ) -> AsyncGenerator[Event, None]:
     asked, long_running = 0, {tool.name for tool in offered if tool.is_long_running}
+    telling = {tool.name for tool in offered if tool.tells}
     watched = bool(long_running or spec.output_shape or spec.output_key)
     wrong: Exception | None = None
     correction: list[types.Content] = []
     retries = int(spec.on_output_error == "retry")
-    while not ctx.end_invocation:
+    goes_on = True
+    while goes_on and not ctx.end_invocation:
         if asked == spec.max_iterations:
             yield _too_many(ctx, spec)
             return
@@ -61,23 +68,40 @@ async def _ask_and_run(
         answer: Event | None = None
         async with aclosing(call_model(ctx, spec, request, context)) as events:
             async for event in events:
-                if watched and not event.partial:
-                    mark_long_running(event, long_running)
-                    wrong = output.settle(spec, event)
+                wrong = _settled(spec, event, long_running) if watched and not event.partial else wrong
                 yield event
                 answer = event
         if wrong and retries and not ctx.end_invocation:
             retries, correction = 0, [output.asked_again(wrong)]
             continue
-        follows = output.after(ctx, spec, wrong) if wrong else await _after(ctx, spec, answer, tools)
+        work = _after(ctx, spec, answer, tools, wrong)
+        running = Progress(ctx, work) if telling and answer and _calls_any(answer, telling) else None
+        if running:
+            async with aclosing(running.events()) as events:
+                async for event in events:
+                    yield event
+        follows = running.outcome if running else await work
         for event in follows.events:
             yield event
-        if follows.end_the_turn():
-            return
+        goes_on = not follows.end_the_turn()
 
 
-async def _after(ctx: InvocationContext, spec: LlmSpec, answer: Event | None, tools: dict[str, BaseTool]) -> Answers:
+def _settled(spec: LlmSpec, event: Event, long_running: set[str]) -> Exception | None:
+    """Mark calls whose results come later, and note the output. What is wrong with that, if anything."""
+    mark_long_running(event, long_running)
+    return output.settle(spec, event)
+
+
+def _calls_any(answer: Event, names: set[str]) -> bool:
+    return any(call.name in names for call in answer.get_function_calls())
+
+
+async def _after(
+    ctx: InvocationContext, spec: LlmSpec, answer: Event | None, tools: dict[str, BaseTool], wrong: Exception | None
+) -> Answers:
     """What follows an answer of the model: the results of its calls, and the final answer if it gave that by a call."""
+    if wrong:
+        return output.after(ctx, spec, wrong)
     calls = answer.get_function_calls() if answer else []
     if not calls:
         return await _after_code(ctx, spec, answer)

@@ -1,7 +1,7 @@
 """What one invocation carries from the user's message to the last event."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -128,6 +128,9 @@ class InvocationContext:
     """With this the live conversation goes on after its connection is lost."""
     streams: Streams | None = None
     """The tools of a live conversation that go on after their call was answered."""
+    tell: Callable[[Event], Awaitable[None]] | None = None
+    """Hands an event to whoever reads the run, while tools run; comes back when it is taken. None: nobody takes it, as
+    when none of the tools says that it `tells`."""
 
     @property
     def end_invocation(self) -> bool:

@@ -20,7 +20,7 @@ class BaseTool(ABC):
     """What it has to be let in with: it runs only when that is at hand, as `tool_context.auth_credential`."""
 
     tells: bool = False
-    """True: while it runs it has something to say, through its context's `tell`."""
+    """True: while it runs it has something to say, through its invocation's `tell`."""
 
     def __init__(
         self,

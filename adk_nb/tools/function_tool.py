@@ -1,9 +1,10 @@
 """A Python function as a tool."""
 
+import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from types import AsyncGeneratorType
 from typing import Any, cast, overload
 
@@ -15,9 +16,11 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
+from adk_nb.sync_items import blocking_items
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.schema import context_parameter, signature_of
 from adk_nb.tools.shape import in_words
+from adk_nb.tools.tool_progress import last_of
 from adk_nb.tools.tool_result import LAZY, adrained, drained
 
 logger = logging.getLogger(__name__)
@@ -30,15 +33,21 @@ class FunctionTool(BaseTool):
     """Wraps a function: its signature is the schema, its docstring the description.
 
     Args:
-        func: Sync or async. A parameter named `tool_context`, or annotated so, is handed the call's Context. In a live
-            conversation an async generator goes on after its call was answered, and the model is told each thing it
-            yields as it comes; a parameter annotated as LiveRequestQueue is handed what the user sends meanwhile.
+        func: Sync or async. A parameter named `tool_context`, or annotated so, is handed the call's Context.
+            Of a generator, sync or async, the last value is the result (of a sync one: what it returns, if that is not
+            None). The values before it, and each `Event(message=...)`, reach the caller while it runs; see
+            `tools/tool_progress.py`. In a live conversation an async generator goes on after its call was answered, and
+            the model is told each thing it yields as it comes; a parameter annotated as LiveRequestQueue is handed what
+            the user sends meanwhile.
         require_confirmation: Ask a human before it runs; True, or a callable that is given the arguments.
         auth_config: What it has to be let in with; it then finds that in `tool_context.auth_credential`.
         thread: Run a sync function on a worker thread even where it would run in the caller's.
+        timeout: Seconds after which the call fails with a TimeoutError. An async function is stopped then. A sync one
+            cannot be: so with a timeout it runs on a worker thread, and a late one is left to end there by itself; what
+            it still does to state and actions is lost. None: it may take as long as it likes.
 
     Raises:
-        ConfigurationError: A parameter's type is one that no JSON can fill.
+        ConfigurationError: A parameter's type is one that no JSON can fill; a timeout of no seconds.
     """
 
     def __init__(
@@ -48,6 +57,7 @@ class FunctionTool(BaseTool):
         require_confirmation: Decides = False,
         auth_config: AuthConfig | None = None,
         thread: bool = False,
+        timeout: float | None = None,
         name: str | None = None,
         description: str | None = None,
     ) -> None:
@@ -55,9 +65,16 @@ class FunctionTool(BaseTool):
         self.func = func
         self.require_confirmation = require_confirmation
         self.auth_config = auth_config
-        self.thread = thread
+        if timeout is not None and not timeout > 0:
+            raise ConfigurationError(
+                f"tool {self.name!r}: a timeout is a number of seconds above 0, and not {timeout!r}"
+            )
+        self.thread = thread or timeout is not None
+        self.timeout = timeout
         self.signature = signature_of(func, self.name)
-        self._is_async = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(_call_of(func))
+        self._is_async = _is(inspect.iscoroutinefunction, func)
+        self._streams = _is(inspect.isasyncgenfunction, func)
+        self.tells = self._streams or _is(inspect.isgeneratorfunction, func)
         if self.signature.untyped:
             logger.warning(
                 "tool %r: no type that can be read for %s, so the model is not told what to send",
@@ -93,21 +110,38 @@ class FunctionTool(BaseTool):
         if isinstance(given, str):
             return {"error": given}
         positional = [given.pop(name) for name in self.signature.positional if name in given]
+        if self.timeout is None:
+            return await self._run(tool_context, positional, given)
+        limit = asyncio.timeout(self.timeout)
+        try:
+            async with limit:
+                return await self._run(tool_context, positional, given)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise TimeoutError(f"{self.name}() had no result after {self.timeout:g} seconds") from error
+
+    async def _run(self, context: ToolContext, positional: list[Any], given: dict[str, Any]) -> Any:
         if self._is_async:
             return await self.func(*positional, **given)
-        pool = tool_context.run_config.tool_thread_pool_config
-        call = functools.partial(self._called, *positional, **given)
-        answer = await sync.blocking(call, thread=self.thread, threads=pool and pool.max_workers)
+        if self._streams:
+            return await self._streamed(self.func(*positional, **given), context)
+        pool = context.run_config.tool_thread_pool_config
+        threads = pool and pool.max_workers
+        if self.tells:
+            made = functools.partial(_with_what_it_returns, self.func, positional, given)
+            return await last_of(blocking_items(made, thread=self.thread, threads=threads), self.name, context)
+        call = functools.partial(_called, self.func, positional, given)
+        answer = await sync.blocking(call, thread=self.thread, threads=threads)
         if type(answer) is AsyncGeneratorType:
-            results, streams = cast(Any, answer), tool_context.get_invocation_context().streams
-            if streams:
-                return streams.start(self.name, tool_context.function_call_id or "", results)
-            return await adrained(results)
+            return await self._streamed(cast(Any, answer), context)
         return await answer if _can_be_awaited(answer) else answer
 
-    def _called(self, /, *positional: Any, **given: Any) -> Any:
-        answer = self.func(*positional, **given)
-        return drained(answer) if type(answer) in LAZY else answer  # its items are made in the tool's own thread
+    async def _streamed(self, items: AsyncGenerator[Any, None], context: ToolContext) -> Any:
+        """Of a tool that says in advance that it yields: its last item. Of another: all of them."""
+        if streams := context.get_invocation_context().streams:
+            return streams.start(self.name, context.function_call_id or "", items)
+        return await (last_of(items, self.name, context) if self.tells else adrained(items))
 
     def check(self, args: dict[str, Any]) -> str | None:
         checked = self._checked(args)
@@ -170,13 +204,34 @@ def _heard(tool_context: ToolContext) -> LiveRequestQueue:
     return nothing
 
 
+def _called(func: Callable[..., Any], positional: list[Any], given: dict[str, Any]) -> Any:
+    answer = func(*positional, **given)
+    return drained(answer) if type(answer) in LAZY else answer  # its items are made in the tool's own thread
+
+
+def _with_what_it_returns(
+    func: Callable[..., Any], positional: list[Any], given: dict[str, Any]
+) -> Generator[Any, None, None]:
+    """What a generator function yields, and after it what it returns, if that is anything."""
+    made: Generator[Any, None, Any] = func(*positional, **given)
+    returned = yield from made
+    if returned is not None:
+        yield returned
+
+
 @overload
 def tool(func: Callable[..., Any], /) -> FunctionTool: ...
 
 
 @overload
 def tool(
-    *, confirm: Decides = False, thread: bool = False, name: str | None = None, description: str | None = None
+    *,
+    confirm: Decides = False,
+    auth_config: AuthConfig | None = None,
+    thread: bool = False,
+    timeout: float | None = None,
+    name: str | None = None,
+    description: str | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
@@ -185,7 +240,9 @@ def tool(
     /,
     *,
     confirm: Decides = False,
+    auth_config: AuthConfig | None = None,
     thread: bool = False,
+    timeout: float | None = None,
     name: str | None = None,
     description: str | None = None,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
@@ -194,7 +251,9 @@ def tool(
     Args:
         func: The function.
         confirm: Ask a human before it runs; True, or a callable that is given the arguments.
+        auth_config: What it has to be let in with; see `tool_context.auth_credential`.
         thread: Run a sync function on a worker thread.
+        timeout: Seconds after which a call fails; a sync function then runs on a worker thread.
         name: What the model calls it. None: the function's name.
         description: What the model is told. None: the docstring.
 
@@ -204,7 +263,15 @@ def tool(
 
     def wrap(func: Callable[..., Any]) -> FunctionTool:
         refuse_untyped(func)
-        return FunctionTool(func, require_confirmation=confirm, thread=thread, name=name, description=description)
+        return FunctionTool(
+            func,
+            require_confirmation=confirm,
+            auth_config=auth_config,
+            thread=thread,
+            timeout=timeout,
+            name=name,
+            description=description,
+        )
 
     return wrap(func) if func else wrap
 
@@ -260,3 +327,9 @@ def _description_of(func: Callable[..., Any]) -> str:
 
 def _call_of(func: Callable[..., Any]) -> Any:
     return None if inspect.isroutine(func) else type(func).__call__
+
+
+def _is(kind: Callable[[Any], bool], func: Callable[..., Any]) -> bool:
+    """True if calling `func` gives what calling a function of that `kind` gives."""
+    inner = cast(Any, func).func if isinstance(func, functools.partial) else func
+    return kind(inner) or kind(_call_of(inner))

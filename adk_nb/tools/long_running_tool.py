@@ -25,6 +25,7 @@ class LongRunningFunctionTool(FunctionTool):
         pause: True: the run ends after the first answer, and the model is asked when a later one comes.
         require_confirmation: As for FunctionTool.
         thread: As for FunctionTool.
+        timeout: As for FunctionTool; of the first answer alone.
         name: As for FunctionTool.
         description: As for FunctionTool.
     """
@@ -36,11 +37,17 @@ class LongRunningFunctionTool(FunctionTool):
         pause: bool = False,
         require_confirmation: Decides = False,
         thread: bool = False,
+        timeout: float | None = None,
         name: str | None = None,
         description: str | None = None,
     ) -> None:
         super().__init__(
-            func, require_confirmation=require_confirmation, thread=thread, name=name, description=description
+            func,
+            require_confirmation=require_confirmation,
+            thread=thread,
+            timeout=timeout,
+            name=name,
+            description=description,
         )
         self.is_long_running = True
         self.pause = pause

@@ -369,10 +369,9 @@ def test_an_async_tool_runs_on_the_loop_of_the_run():
     assert results(asyncio.run(run())) == [{"result": threading.current_thread().name}]
 
 
-def test_a_generators_items_are_made_in_the_thread_of_its_tool():
+def test_the_items_of_what_a_tool_returns_are_made_in_the_thread_of_the_tool():
     def items():
-        for _ in range(3):
-            yield threading.current_thread().name
+        return (threading.current_thread().name for _ in range(3))
 
     events = list(agent_of(items).run(user_id="u", session_id="s", new_message="hi"))
 

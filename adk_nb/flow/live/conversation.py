@@ -14,6 +14,7 @@ from adk_nb.flow.live.sending import Item, LiveSending, Said
 from adk_nb.flow.live.settings import live_connect_config
 from adk_nb.flow.live.streams import with_a_way_to_stop
 from adk_nb.flow.model_call import checked, event_of, in_place_of, mark_long_running
+from adk_nb.flow.progress import Progress
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import answer_calls
@@ -277,7 +278,11 @@ class _Conversation:
     async def _answers(self, calls: Sequence[types.FunctionCall]) -> AsyncGenerator[Event, None]:
         """Run the calls, tell what they came to, and send it to the model."""
         self._sending.hold_streams()
-        answers = await answer_calls(self._ctx, self._spec, calls, self._tools)
+        answering = Progress(self._ctx, answer_calls(self._ctx, self._spec, calls, self._tools))
+        async with aclosing(answering.events()) as events:
+            async for event in events:
+                yield event
+        answers = answering.outcome
         for event in answers.events:
             yield event
             if event.content and event.get_function_responses():

@@ -1,0 +1,83 @@
+"""A generator whose items take their time: made in the thread where a run's blocking calls belong, one by one."""
+
+import asyncio
+import logging
+import queue
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextvars import copy_context
+from typing import Any, Generic, TypeVar, cast
+
+from adk_nb.loop_thread import MAX_WORKERS, Call, workers
+from adk_nb.sync_work import current_desk
+
+T = TypeVar("T")
+
+_END = object()
+
+logger = logging.getLogger(__name__)
+
+
+async def blocking_items(
+    make: Callable[[], Generator[T, None, Any]], *, thread: bool = False, threads: int | None = None
+) -> AsyncGenerator[T, None]:
+    """`sync.blocking` for a generator: yield each item as it comes, the next is made only when asked for.
+
+    The whole generator runs in one thread and one context. Closing this closes it there; a cancellation while an item
+    is being made does not wait for that.
+
+    Args:
+        make: Gives the generator; called in that thread too.
+        thread: As for `sync.blocking`.
+        threads: As for `sync.blocking`.
+    """
+    desk, context, walk = None if thread else current_desk.get(), copy_context(), _Walk(make)
+    context.run(current_desk.set, None)  # the desk's thread is busy with an item
+    mine: queue.SimpleQueue[Call[Any] | None] = queue.SimpleQueue()
+    if desk is None:
+        workers(threads or MAX_WORKERS).put(Call(lambda: _serve(mine), copy_context()))
+    put = desk.put if desk else mine.put
+    waits = False
+    try:
+        while True:
+            step = Call(walk.next, context)
+            put(step)
+            item = await asyncio.wrap_future(step.outcome)
+            if item is _END:
+                return
+            waits = True
+            yield cast(T, item)
+            waits = False
+    finally:
+        closing = Call(walk.close, context)
+        put(closing)
+        mine.put(None)
+        if waits:
+            await asyncio.wait({asyncio.wrap_future(closing.outcome)})
+
+
+class _Walk(Generic[T]):
+    """Where a generator stands."""
+
+    def __init__(self, make: Callable[[], Generator[T, None, Any]]) -> None:
+        self._make = make
+        self._items: Generator[T, None, Any] | None = None
+
+    def next(self) -> T | object:
+        if self._items is None:
+            self._items = self._make()
+        return next(self._items, _END)
+
+    def close(self) -> None:
+        try:
+            if self._items is not None:
+                self._items.close()
+        except Exception:
+            logger.warning("a generator raised when it was closed", exc_info=True)
+
+
+def _serve(calls: "queue.SimpleQueue[Call[Any] | None]") -> None:
+    while call := calls.get():
+        try:
+            call.run()
+        except KeyboardInterrupt as error:  # no Ctrl-C reaches a worker: the generator itself raised it
+            call.outcome.set_exception(error)
