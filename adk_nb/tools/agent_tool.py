@@ -100,7 +100,8 @@ class AgentTool(BaseTool):
         said = ctx.session.events[1:]
         if wrong := _wrong(self.name, said):
             return {"error": wrong}
-        tool_context.actions.skip_summarization = tool_context.speaks = self.skip_summarization
+        if self.skip_summarization:
+            tool_context.actions.skip_summarization = tool_context.speaks = True
         return _answer(said)
 
     def _apart(self, caller: InvocationContext) -> InvocationContext:

@@ -9,7 +9,15 @@ import pytest
 from pydantic import BaseModel
 
 from adk_nb import types
-from adk_nb.agents import BaseAgent, CallbackContext, InvocationContext, LlmAgent, RunConfig, StreamingMode
+from adk_nb.agents import (
+    BaseAgent,
+    CallbackContext,
+    InvocationContext,
+    LiveRequestQueue,
+    LlmAgent,
+    RunConfig,
+    StreamingMode,
+)
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError
 from adk_nb.events import Event, EventActions
 from adk_nb.memory import MemoryEntry
@@ -179,7 +187,42 @@ def test_what_it_writes_is_the_callers():
     answered = talk.say()[1]
 
     assert talk.stored().state == {"list": [1, 2], "user:seen": True}
+    assert answered.actions.skip_summarization is None
     assert set(answered.actions.state_delta) == {"list", "user:seen", "old"}
+
+
+def test_what_the_callers_state_does_not_allow_is_told_to_its_model():
+    class Kept(BaseModel):
+        x: int = 0
+
+    root = asking(expert("ok", output_key="y"))
+    root.state_schema = Kept
+    talk = Talk(root)
+
+    [response] = talk.say()[1].get_function_responses()
+    assert response.response and "StateSchemaError: state['y'] is no field" in response.response["error"]
+    assert talk.stored().state == {}
+
+
+def test_it_answers_in_a_live_conversation_too():
+    child = expert("It is so.")
+    talk = Talk(asking(child, "I asked."))
+    queue = LiveRequestQueue()
+    queue.send_content(types.Content(role="user", parts=[types.Part(text="is it so?")]))
+
+    async def converse() -> list[Event]:
+        events: list[Event] = []
+        async with asyncio.timeout(SECONDS):
+            async for event in talk.runner.run_live(**WHERE, live_request_queue=queue):
+                events.append(event)
+                if event.turn_complete:
+                    queue.close()
+        return events
+
+    events = asyncio.run(converse())
+
+    assert told(events)[1] == ("guide", "answers {'result': 'It is so.'}")
+    assert requests(child) == [[("user", "do it")]]
 
 
 def test_files_are_the_callers():
