@@ -149,7 +149,7 @@ def test_state_that_is_not_json_is_refused_with_the_message_and_nothing_is_store
     talk = Talk(guide("hello"))
 
     assert talk.say("hi", state_delta={"who": object()}) == []
-    assert isinstance(talk.error, ConfigurationError) and "state['who'] cannot hold a object" in str(talk.error)
+    assert isinstance(talk.error, ConfigurationError) and "state['who'] cannot hold an object" in str(talk.error)
     assert talk.stored().events == []
 
 

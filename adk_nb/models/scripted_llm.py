@@ -3,12 +3,12 @@
 import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from pydantic import PrivateAttr
 
 from adk_nb import types
-from adk_nb.errors import UnexpectedModelAnswer
+from adk_nb.errors import ConfigurationError, UnexpectedModelAnswer
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
@@ -39,6 +39,8 @@ class ScriptedLlm(BaseLlm):
     _connections: list[ScriptedConnection] = PrivateAttr(default_factory=list[ScriptedConnection])
 
     def __init__(self, *answers: Answer, model: str = "scripted") -> None:
+        for one in answers:
+            _check(one)
         super().__init__(model=model)
         self._answers = list(answers)
 
@@ -95,6 +97,17 @@ class ScriptedLlm(BaseLlm):
                 "add the missing answer, or look why the agent asked again"
             )
         return self._answers[self._given - 1]
+
+
+def _check(answer: Any) -> None:
+    if isinstance(answer, list | tuple):
+        for one in cast(Sequence[Any], answer):
+            _check(one)
+    elif not isinstance(answer, Given):
+        raise ConfigurationError(
+            f"a script has texts, parts, LlmResponses and errors, and not {answer!r:.80}; "
+            "write ScriptedLlm('Hello', call('tool', key='value'))"
+        )
 
 
 def _as_given(answer: Answer) -> list[LlmResponse | Exception]:

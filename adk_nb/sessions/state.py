@@ -161,11 +161,16 @@ def apply_delta(state: dict[str, Any], delta: dict[str, Any]) -> None:
             state[key] = value
 
 
+_DATA = {"model_dump": "model_dump(mode='json')", "tolist": "tolist()", "isoformat": "isoformat()"}
+"""How pydantic's models, numpy's and pandas' numbers and arrays, and dates are asked for their data."""
+
+
 def _check_json(key: str, value: Any) -> None:
     if not isinstance(cast(Any, key), str) or not_json(key):
         raise ConfigurationError(f"a key of the state is a str, and not {key!r:.80}")
     if not key.startswith(State.TEMP_PREFIX) and (odd := not_json(value)):
+        how = next((f", as {says} gives it" for method, says in _DATA.items() if hasattr(value, method)), "")
         raise ConfigurationError(
             f"state[{key!r}] cannot hold {odd}: state is kept as JSON; "
-            f"store its data as str, number, list or dict, or keep the object for this turn in state['temp:{key}']"
+            f"store its data as str, number, list or dict{how}, or keep the object for this turn in state['temp:{key}']"
         )

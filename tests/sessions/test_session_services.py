@@ -277,7 +277,7 @@ async def test_a_key_that_only_looks_like_a_prefix_is_the_sessions_own(service: 
 async def test_state_that_is_not_json_is_refused_and_nothing_is_kept(service: BaseSessionService):
     session = await create(service)
 
-    with pytest.raises(ConfigurationError, match=r"state\['k'\] cannot hold a object"):
+    with pytest.raises(ConfigurationError, match=r"state\['k'\] cannot hold an object"):
         await service.append_event(session, event(fine=1, k=object()))
     with pytest.raises(ConfigurationError, match=r"state\['user:k'\] cannot hold a set"):
         await create(service, "another", **{"user:k": {1}})

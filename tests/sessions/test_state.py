@@ -1,8 +1,11 @@
 """State remembers what was written to it, refuses what no JSON holds, and notices what was changed in place."""
 
+import re
+from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -268,3 +271,17 @@ def test_the_delta_turns_the_state_before_into_the_state_after(before: dict[str,
     replayed = dict(before)
     apply_delta(replayed, delta)
     assert replayed == live
+
+
+@pytest.mark.parametrize(
+    ("value", "way"),
+    [
+        (np.int64(3), "as tolist() gives it"),
+        (np.arange(3), "as tolist() gives it"),
+        (date(2030, 1, 1), "as isoformat() gives it"),
+        (Trip(city="Ulm"), "as model_dump(mode='json') gives it"),
+    ],
+)
+def test_what_has_data_is_told_how_to_give_it(value: Any, way: str):
+    with pytest.raises(ConfigurationError, match=f"list or dict, {re.escape(way)}, or keep"):
+        committed({"k": value})

@@ -1,0 +1,18 @@
+"""A script says at once what it cannot say later."""
+
+from typing import Any
+
+import pytest
+
+from adk_nb.errors import ConfigurationError
+from adk_nb.models import ScriptedLlm, call
+
+
+@pytest.mark.parametrize("answer", [5, None, lambda request: "x", ["Hello", 5], {"text": "Hello"}])
+def test_what_no_model_answers_is_refused_when_the_script_is_written(answer: Any):
+    with pytest.raises(ConfigurationError, match="a script has texts, parts, LlmResponses and errors, and not"):
+        ScriptedLlm("Hello", answer)
+
+
+def test_what_a_script_may_have():
+    assert ScriptedLlm("Hello", call("look"), ["I look", call("look")], (LookupError("no"),)).requests == []
