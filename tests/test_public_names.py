@@ -37,6 +37,8 @@ PATHS: dict[str, str] = {
     "adk_nb.apps.base_events_summarizer": "BaseEventsSummarizer",
     "adk_nb.apps.llm_event_summarizer": "LlmEventSummarizer",
     "adk_nb.artifacts": "ArtifactVersion BaseArtifactService FileArtifactService InMemoryArtifactService",
+    "adk_nb.artifacts.base_artifact_service": "ArtifactVersion BaseArtifactService",
+    "adk_nb.artifacts.file_artifact_service": "FileArtifactService",
     "adk_nb.artifacts.in_memory_artifact_service": "InMemoryArtifactService",
     "adk_nb.auth": (
         "APIKey APIKeyIn AuthConfig AuthCredential AuthCredentialTypes AuthScheme AuthSchemeType AuthToolArguments "
@@ -70,7 +72,7 @@ PATHS: dict[str, str] = {
     "adk_nb.examples.base_example_provider": "BaseExampleProvider",
     "adk_nb.examples.example": "Example",
     "adk_nb.memory": "BaseMemoryService InMemoryMemoryService MemoryEntry SearchMemoryResponse SqliteMemoryService",
-    "adk_nb.memory.base_memory_service": "SearchMemoryResponse",
+    "adk_nb.memory.base_memory_service": "BaseMemoryService SearchMemoryResponse",
     "adk_nb.memory.in_memory_memory_service": "InMemoryMemoryService",
     "adk_nb.memory.memory_entry": "MemoryEntry",
     "adk_nb.models": (
@@ -91,12 +93,18 @@ PATHS: dict[str, str] = {
         "ReflectAndRetryToolPlugin SaveFilesAsArtifactsPlugin"
     ),
     "adk_nb.plugins.base_plugin": "BasePlugin",
+    "adk_nb.plugins.context_filter_plugin": "ContextFilterPlugin",
+    "adk_nb.plugins.debug_logging_plugin": "DebugLoggingPlugin",
+    "adk_nb.plugins.global_instruction_plugin": "GlobalInstructionPlugin",
+    "adk_nb.plugins.logging_plugin": "LoggingPlugin",
+    "adk_nb.plugins.plugin_manager": "PluginManager",
     "adk_nb.plugins.reflect_retry_tool_plugin": "ReflectAndRetryToolPlugin TrackingScope",
+    "adk_nb.plugins.save_files_as_artifacts_plugin": "SaveFilesAsArtifactsPlugin",
     "adk_nb.runners": "InMemoryRunner Runner",
     "adk_nb.sessions": (
         "BaseSessionService GetSessionConfig InMemorySessionService ListSessionsResponse Session State StateSchemaError"
     ),
-    "adk_nb.sessions.base_session_service": "BaseSessionService GetSessionConfig",
+    "adk_nb.sessions.base_session_service": "BaseSessionService GetSessionConfig ListSessionsResponse",
     "adk_nb.sessions.in_memory_session_service": "InMemorySessionService",
     "adk_nb.sessions.session": "Session",
     "adk_nb.sessions.state": "State StateSchemaError",
@@ -150,6 +158,17 @@ def test_a_name_is_one_object_wherever_it_is_imported_from(name: str):
     found = {id(getattr(importlib.import_module(module), name)) for module, one in NAMES if one == name}
 
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    "module", ["agent_tool", "function_tool", "long_running_tool", "tool_context", "load_web_page"]
+)
+def test_a_room_hands_out_its_files(module: str):
+    taken: dict[str, Any] = {}
+
+    exec(f"from adk_nb.tools import {module}", taken)
+
+    assert taken[module] is importlib.import_module(f"adk_nb.tools.{module}")
 
 
 def test_short_names_are_the_objects_they_are_short_for():
