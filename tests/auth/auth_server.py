@@ -28,7 +28,7 @@ class AuthServer:
         """Seconds that an access token holds."""
         self.url = ""
         self.broken = False
-        """True: it answers 500 to everything."""
+        """True: it answers 500 to every request for a token."""
         self.issuer = ""
         self.arrived = threading.Event()
         self.go_on = threading.Event()
@@ -56,6 +56,8 @@ class AuthServer:
         self.asked.append(asked)
         self.arrived.set()
         assert self.go_on.wait(5)
+        if self.broken:
+            return 500, {}
         grant = asked.get("grant_type")
         if grant == "urn:ietf:params:oauth:grant-type:jwt-bearer":
             return (200, self.tokens(refresh=False)) if asked.get("assertion") else (400, {"error": "invalid_grant"})
@@ -98,7 +100,7 @@ def auth_server() -> Iterator[AuthServer]:
 
         def _say(self, status: int, said: dict[str, Any]) -> None:
             data = json.dumps(said).encode()
-            self.send_response(500 if server.broken else status)
+            self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()

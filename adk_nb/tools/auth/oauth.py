@@ -3,7 +3,9 @@
 Source: RFC 6749, RFC 7636 (PKCE), OpenID Connect Discovery 1.0.
 """
 
+import functools
 import ipaddress
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -86,7 +88,7 @@ def _by_flow(scheme: OAuth2) -> Server:
 
 async def _discovered(url: str) -> Server:
     refuse_open(url)
-    async with _told("the discovery document"), httpx2.AsyncClient(timeout=SECONDS) as client:
+    async with _told("the discovery document"), httpx2.AsyncClient(timeout=SECONDS, verify=_certificates()) as client:
         answer = (await client.get(url)).raise_for_status()
         said = cast(dict[str, Any], answer.json())
     if str(said.get("issuer", "")).rstrip("/") + _DISCOVERY != url:
@@ -95,6 +97,12 @@ async def _discovered(url: str) -> Server:
         raise CredentialError(f"the discovery document at {_bare(url)} does not name its endpoints", refused=True)
     token: str = said["token_endpoint"]
     return Server(authorization=said["authorization_endpoint"], token=token, refresh=token, scopes=("openid",))
+
+
+@functools.cache
+def _certificates() -> ssl.SSLContext:
+    """Read once: that takes longer than a request."""
+    return ssl.create_default_context()
 
 
 def refuse_open(url: str) -> None:
@@ -196,6 +204,7 @@ async def _client(auth: OAuth2Auth, server: Server) -> AsyncGenerator[Any, None]
         scope=" ".join(server.scopes) or None,
         code_challenge_method="S256",
         timeout=SECONDS,
+        verify=_certificates(),
     )
     async with _told(_bare(server.token), auth), client:
         yield client
