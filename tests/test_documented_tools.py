@@ -197,18 +197,28 @@ def test_a_run_for_another_user_is_told_whose_session_it_is(gemini: Script):
         asyncio.run(walk(running(reimbursement_agent()), "hi", inside=False, user="user"))
 
 
-def test_a_tool_that_reports_in_steps_has_given_a_result(gemini: Script):
-    """The page speaks of a generator whose steps are told; a function that yields has its items for a result."""
+@pytest.mark.parametrize("kind", [FunctionTool, LongRunningFunctionTool])
+def test_a_tool_that_reports_in_steps_is_heard_while_it_works(gemini: Script, kind: type[FunctionTool]):
+    """The page's generator of a file's progress: its steps are told, and the last is the result."""
 
-    def steps(file: str) -> Iterator[dict[str, Any]]:
+    def process_file(path: str) -> Iterator[dict[str, Any]]:
         """Works through a file."""
-        yield {"status": "reading", "file": file}
-        yield {"status": "done"}
+        yield {"status": "pending", "progress": "50 %"}
+        yield {"status": "completed", "path": path}
 
-    gemini.answers(call("steps", file="a.txt"), "Done.")
-    assert ask(running(Agent(model=NAME, name="a", tools=[FunctionTool(steps)])), "go") == ["Done."]
+    gemini.answers(call("process_file", path="a.txt"), "Done.")
+    runner = running(Agent(model=NAME, name="worker", tools=[kind(process_file)]))
+    events = list(runner.run(user_id=USER, session_id=SESSION, new_message="go"))
+
+    assert [(event.author, event.text) for event in events if event.partial] == [
+        ("process_file", '{"status": "pending", "progress": "50 %"}')
+    ]
     [answered] = gemini.requests[1].contents[-1].parts or []
-    assert answered.function_response and "done" in str(answered.function_response.response)
+    assert answered.function_response and answered.function_response.response == {
+        "status": "completed",
+        "path": "a.txt",
+    }
+    assert events[-1].text == "Done."
 
 
 # ---- an agent as a tool: a summary
