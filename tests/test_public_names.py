@@ -50,7 +50,9 @@ PATHS: dict[str, str] = {
     ),
     "adk_nb.auth.auth_schemes": "AuthScheme AuthSchemeType OpenIdConnectWithConfig",
     "adk_nb.auth.auth_tool": "AuthConfig AuthToolArguments",
-    "adk_nb.auth.credential_service": "BaseCredentialService InMemoryCredentialService",
+    "adk_nb.auth.credential_service": (
+        "BaseCredentialService FileCredentialService InMemoryCredentialService KeyringCredentialService"
+    ),
     "adk_nb.auth.credential_service.base_credential_service": "BaseCredentialService",
     "adk_nb.auth.credential_service.in_memory_credential_service": "InMemoryCredentialService",
     "adk_nb.code_executors": (
