@@ -78,7 +78,8 @@ class LlmAgent(BaseAgent):
     input_schema: Any = None
     """What a message to this agent must be, as JSON: a pydantic model, or a JSON schema. None: anything."""
     output_schema: Any = None
-    """What its final answer must be, as JSON: a type that pydantic knows, a JSON schema, or a types.Schema."""
+    """What its final answer must be, as JSON: a type that pydantic knows, a JSON schema, or a types.Schema. Of the
+    last two only the outermost type is checked; the rest is the model's service's to keep."""
     on_output_error: Literal["event", "raise", "raw", "retry"] = "event"
     """An answer that does not fit `output_schema`: is told by an OUTPUT_SCHEMA_MISMATCH event, raises, is kept as text,
     or is asked for once more."""
@@ -101,7 +102,8 @@ class LlmAgent(BaseAgent):
     before_tool_callback: Hooks = None
     """`(tool, args, tool_context) -> dict | None`: a dict is the result, and the tool does not run."""
     after_tool_callback: Hooks = None
-    """`(tool, args, tool_context, tool_response) -> dict | None`: a dict takes the place of the result."""
+    """`(tool, args, tool_context, tool_response) -> dict | None`: a dict takes the place of the result, which is
+    `{"error": ...}` if the tool failed."""
     on_tool_error_callback: Hooks = None
     """`(tool, args, tool_context, error) -> dict | None`: a dict is the result."""
 
