@@ -17,6 +17,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.sync_items import blocking_items
+from adk_nb.tools.annotations import gives, yields
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.schema import context_parameter, signature_of
 from adk_nb.tools.shape import in_words
@@ -72,9 +73,9 @@ class FunctionTool(BaseTool):
         self.thread = thread or timeout is not None
         self.timeout = timeout
         self.signature = signature_of(func, self.name)
-        self._is_async = _is(inspect.iscoroutinefunction, func)
-        self._streams = _is(inspect.isasyncgenfunction, func)
-        self.tells = self._streams or _is(inspect.isgeneratorfunction, func)
+        self._is_async = gives(inspect.iscoroutinefunction, func)
+        self._streams = gives(inspect.isasyncgenfunction, func)
+        self.tells = yields(func)
         if self.signature.untyped:
             logger.warning(
                 "tool %r: no type that can be read for %s, so the model is not told what to send",
@@ -327,9 +328,3 @@ def _description_of(func: Callable[..., Any]) -> str:
 
 def _call_of(func: Callable[..., Any]) -> Any:
     return None if inspect.isroutine(func) else type(func).__call__
-
-
-def _is(kind: Callable[[Any], bool], func: Callable[..., Any]) -> bool:
-    """True if calling `func` gives what calling a function of that `kind` gives."""
-    inner = cast(Any, func).func if isinstance(func, functools.partial) else func
-    return kind(inner) or kind(_call_of(inner))

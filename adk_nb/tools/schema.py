@@ -6,13 +6,12 @@ import json
 import logging
 import re
 import types as pytypes
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import docstring_parser
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -22,6 +21,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
+from adk_nb.tools.annotations import hints_of, why_unresolved, yields
 
 logger = logging.getLogger(__name__)
 
@@ -53,14 +53,24 @@ class Signature:
     """Parameters without a default."""
     positional: list[str]
     """Parameters that take no keyword, as `x` in `f(x, /)`."""
+    returns: Any = None
+    """The type of what it returns. None: nothing, or it does not say."""
 
     def declaration(self, description: str) -> types.FunctionDeclaration:
-        """What the model is told. JSON Schema under `parameters_json_schema`; none when there are no parameters."""
+        """What the model is told. JSON Schema under `parameters_json_schema`; none when there are no parameters.
+
+        Under `response_json_schema` what it returns, if it says so and that is JSON.
+        """
         schema: dict[str, Any] | None = None
         if self.arguments.model_fields:
             schema = self.arguments.model_json_schema(by_alias=True, schema_generator=_PlainTitles)
             schema["title"] = f"{self.name}Params"
-        return types.FunctionDeclaration(name=self.name, description=description, parameters_json_schema=schema)
+        return types.FunctionDeclaration(
+            name=self.name,
+            description=description,
+            parameters_json_schema=schema,
+            response_json_schema=_schema_of_result(self.returns),
+        )
 
 
 class _PlainTitles(GenerateJsonSchema):
@@ -86,6 +96,18 @@ class _PlainTitles(GenerateJsonSchema):
         return made
 
 
+def _schema_of_result(hint: Any) -> dict[str, Any] | None:
+    if hint is None or hint is type(None) or hint is Any or isinstance(hint, str):
+        return None
+    if getattr(hint, "__module__", "").startswith("google.genai"):
+        return None  # a picture or the like: that goes to the model beside the result
+    try:
+        return TypeAdapter(hint).json_schema(schema_generator=_PlainTitles, mode="serialization") or None
+    except _NO_SCHEMA as error:
+        logger.debug("no schema for a result of type %r: %s", hint, error)
+        return None
+
+
 def signature_of(func: Callable[..., Any], name: str) -> Signature:
     """Read `func`.
 
@@ -93,7 +115,7 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
         ConfigurationError: A parameter's type is one that no JSON can fill, or `func` does not say what it takes.
     """
     parameters = _parameters(func, name)
-    hints = _hints(func)
+    hints = hints_of(func)
     told = _parameter_docs(func)
     fields: dict[str, _Field] = {}
     context, stream, untyped, faults = None, None, list[str](), dict[str, str]()
@@ -114,23 +136,25 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
             faults[parameter.name] = _no_type(func, parameter.name, hint)
             hint = Any
         fields[parameter.name] = _field(parameter, hint, told.get(parameter.name))
-    model = _arguments(name, fields)
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    model = _arguments(name, fields, takes_any)
     return Signature(
         name=name,
         arguments=model,
         context_parameter=context,
         stream_parameter=stream,
-        takes_any=any(one.kind is one.VAR_KEYWORD for one in parameters),
+        takes_any=takes_any,
         untyped=untyped,
         faults=faults,
         required=[field.alias or "" for field in model.model_fields.values() if field.is_required()],
         positional=[one.name for one in parameters if one.kind is one.POSITIONAL_ONLY],
+        returns=None if yields(func) else hints.get("return"),
     )
 
 
 def context_parameter(func: Callable[..., Any]) -> str | None:
     """The parameter of `func` that takes a Context, told by its name or its type."""
-    hints = _hints(func)
+    hints = hints_of(func)
     found = (one.name for one in _parameters(func, "") if _is_context(one.name, hints.get(one.name, one.annotation)))
     return next(found, None)
 
@@ -169,9 +193,9 @@ def _said(metadata: Any) -> str | None:
     return metadata if isinstance(metadata, str) else None
 
 
-def _arguments(name: str, fields: dict[str, _Field]) -> type[BaseModel]:
+def _arguments(name: str, fields: dict[str, _Field], takes_any: bool) -> type[BaseModel]:
     try:
-        return _made(name, fields)
+        return _made(name, fields, takes_any)
     except _NO_SCHEMA as error:
         odd = next((key for key, field in fields.items() if _is_odd(field)), "")
         if isinstance(error, PydanticUserError) and error.code == "class-not-fully-defined":
@@ -186,11 +210,13 @@ def _arguments(name: str, fields: dict[str, _Field]) -> type[BaseModel]:
         ) from error
 
 
-def _made(name: str, fields: dict[str, _Field]) -> type[BaseModel]:
+def _made(name: str, fields: dict[str, _Field], takes_any: bool) -> type[BaseModel]:
     given: dict[str, Any] = {
         _FIELD_PREFIX + key: (Annotated[hint, field], default) for key, (hint, default, field) in fields.items()
     }
-    config = ConfigDict(extra="allow", arbitrary_types_allowed=False, protected_namespaces=())
+    # What is said here holds for dataclasses and TypedDicts among the parameters too.
+    extra: Literal["allow", "ignore"] = "allow" if takes_any else "ignore"
+    config = ConfigDict(extra=extra, arbitrary_types_allowed=False, protected_namespaces=())
     model = create_model(name, __config__=config, **given)
     model.model_json_schema(schema_generator=_PlainTitles)
     return model
@@ -198,7 +224,7 @@ def _made(name: str, fields: dict[str, _Field]) -> type[BaseModel]:
 
 def _is_odd(field: _Field) -> bool:
     try:
-        _made("odd", {"x": field})
+        _made("odd", {"x": field}, False)
         return False
     except _NO_SCHEMA:
         return True
@@ -209,11 +235,8 @@ def _spelled(hint: Any) -> str:
 
 
 def _no_type(func: Callable[..., Any], name: str, hint: Any) -> str:
-    if isinstance(hint, str):
-        try:
-            _resolve(_target(func), name, hint)
-        except Exception as error:  # an annotation may be any expression
-            return f"parameter {name!r} has a type that cannot be read here: {error}; define or import it first"
+    if isinstance(hint, str) and (why := why_unresolved(func, name, hint)):
+        return f"parameter {name!r} has a type that cannot be read here: {why}; define or import it first"
     return (
         f"parameter {name!r} has no type, so the model cannot be told what to send; "
         f"write `{name}: str`, or whatever it is"
@@ -229,35 +252,6 @@ def _no_list(parameter: inspect.Parameter) -> str:
     )
 
 
-def _target(func: Callable[..., Any]) -> Any:
-    """What holds the annotations."""
-    target: Any = func.func if isinstance(func, functools.partial) else func
-    return target if inspect.isroutine(target) else target.__call__
-
-
-def _hints(func: Callable[..., Any]) -> dict[str, Any]:
-    """The types as objects. One that cannot be resolved stays the text that it is."""
-    target = _target(func)
-    try:
-        return typing.get_type_hints(target, include_extras=True)
-    except Exception:  # an annotation may be any expression, so resolving it may raise anything
-        written: dict[str, Any] = getattr(target, "__annotations__", {})
-        return {key: _resolved(target, key, one) for key, one in written.items()}
-
-
-def _resolve(target: Any, key: str, hint: Any) -> Any:
-    alone = pytypes.SimpleNamespace(__annotations__={key: hint})
-    return typing.get_type_hints(alone, getattr(target, "__globals__", {}), include_extras=True)[key]
-
-
-def _resolved(target: Any, key: str, hint: Any) -> Any:
-    try:
-        return _resolve(target, key, hint)
-    except Exception as error:  # as above
-        logger.debug("the type of %r cannot be resolved: %s", key, error)
-        return hint
-
-
 def _is_context(name: str, hint: Any) -> bool:
     return name == "tool_context" or _is_a(hint, Context, _CONTEXT_BY_NAME)
 
@@ -266,7 +260,7 @@ def _is_a(hint: Any, kind: type, by_name: re.Pattern[str]) -> bool:
     """True if `hint` is `kind`, or may be; `by_name` tells where it is still text."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
-    if get_origin(hint) in (typing.Union, pytypes.UnionType):
+    if get_origin(hint) in (Union, pytypes.UnionType):
         return any(_is_a(one, kind, by_name) for one in get_args(hint))
     if isinstance(hint, str):
         return bool(by_name.search(hint))
