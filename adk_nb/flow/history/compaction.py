@@ -15,7 +15,8 @@ from adk_nb.events.event_actions import EventActions, EventCompaction
 from adk_nb.flow.history.compacted import reach, standing
 from adk_nb.flow.history.contents import contents_for
 from adk_nb.runtime.approvals import is_placeholder
-from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext
+from adk_nb.runtime.credentials import is_waiting
+from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 
@@ -217,13 +218,17 @@ def _pairs(events: Sequence[Event], running: str) -> list[tuple[int, float]]:
     for at, event in enumerate(events):
         for response in event.get_function_responses():
             if (pair := newest.get(response.id or "")) is not None:
-                pairs[pair] = (pairs[pair][0], inf if is_placeholder(event, response) else at)
+                pairs[pair] = (pairs[pair][0], inf if _waits(event, response) else at)
         for call in event.get_function_calls():
-            if call.id and call.name != APPROVAL_REQUEST:
+            if call.id and call.name not in REQUESTS:
                 newest[call.id] = len(pairs)
                 waits = event.invocation_id == running or call.id in (event.long_running_tool_ids or ())
                 pairs.append((at, inf if waits else at))
     return pairs
+
+
+def _waits(event: Event, response: types.FunctionResponse) -> bool:
+    return is_placeholder(event, response) or is_waiting(event, response)
 
 
 def _same_time(events: Sequence[Event]) -> list[tuple[int, float]]:

@@ -10,6 +10,7 @@ from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError, ModelConnectionLost
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
+from adk_nb.flow import credentials
 from adk_nb.flow.live.sending import Item, LiveSending, Said
 from adk_nb.flow.live.settings import live_connect_config
 from adk_nb.flow.live.streams import with_a_way_to_stop
@@ -189,9 +190,11 @@ class _Conversation:
             self._next = "end"
 
     async def _decided(self, said: Event) -> AsyncGenerator[Event, None]:
-        """Run what a person has approved just now."""
+        """Run what a person has approved, or let in, just now."""
         self._ctx.user_content = said.content or self._ctx.user_content
-        if said.content and self._ctx.answers_requests and (calls := take_answers(self._ctx)):
+        if not (said.content and self._ctx.answers_requests):
+            return
+        if calls := [*take_answers(self._ctx), *await credentials.take(self._ctx)]:
             async with aclosing(self._answers(calls)) as events:
                 async for event in events:
                     yield event

@@ -15,8 +15,9 @@ from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runtime.context import Context
+from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.hooks import first_answer
-from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext
+from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
 
 
@@ -110,15 +111,16 @@ class LiveSending:
         content = None if said.partial else said.content
         if content or said.state_delta:
             actions = EventActions(state_delta=said.state_delta or {})
+            content = take_secrets(self._ctx, content) if content else None
             event = Event(author="user", invocation_id=self._ctx.invocation_id, content=content, actions=actions)
             self._inbox.put_nowait(Said(event))
 
     async def _let_through(self, said: LiveRequest, request: LlmRequest) -> bool:
-        """False if a callback answers in the model's place, or if it is an approval, which is no model's business."""
+        """False if a callback answers in the model's place, or if it answers a request, no model's business."""
         content = said.content
         results = [part.function_response for part in (content and content.parts) or () if part.function_response]
         if not content or results:
-            return not any(result.name == APPROVAL_REQUEST for result in results)
+            return not any(result.name in REQUESTS for result in results)
         blocked = await self.blocked(content, request)
         if blocked:
             self._inbox.put_nowait(blocked)

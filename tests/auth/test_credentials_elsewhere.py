@@ -1,0 +1,72 @@
+"""A tool that has to be let in, in a live conversation, in a long one, and in an agent that is called as a tool."""
+
+import asyncio
+
+from adk_nb.agents import LiveRequest, LiveRequestQueue, LlmAgent
+from adk_nb.auth import APIKey, APIKeyIn, AuthConfig
+from adk_nb.events import Event
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.runtime import credentials
+from adk_nb.tools import AgentTool, FunctionTool, ToolContext
+from tests.flow.test_compaction import LONG, Conversation, messages
+from tests.flow.test_live import LiveTalk, asked
+from tests.talk import Talk, guide
+
+KEY = "a-persons-key"
+
+
+def keyed(seen: list[str | None]) -> FunctionTool:
+    """A tool that needs a key, which a person is asked for."""
+
+    def fetch(tool_context: ToolContext) -> str:
+        """Fetch it."""
+        seen.append(tool_context.auth_credential and tool_context.auth_credential.api_key)
+        return "fetched"
+
+    return FunctionTool(fetch, auth_config=AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X")))
+
+
+def test_a_live_conversation_asks_for_it_and_the_model_never_hears_the_answer():
+    seen: list[str | None] = []
+    talk = LiveTalk(guide(call("fetch"), "I asked.", "It is fetched.", tools=[keyed(seen)]))
+    open_requests: list[str] = []
+
+    def let_in(event: Event, queue: LiveRequestQueue) -> None:
+        open_requests.extend(one.id or "" for one in event.get_function_calls() if one.name == credentials.REQUEST)
+        if event.turn_complete and open_requests:
+            assert seen == []
+            queue.send_content([credentials.answer(open_requests.pop(), {"apiKey": KEY})])
+
+    events = asyncio.run(talk.alive("Fetch", LiveRequest(), after=let_in))
+
+    assert talk.error is None and seen == [KEY]
+    results = [one.response for event in events for one in event.get_function_responses()]
+    assert results == [credentials.placeholder(), {"result": "fetched"}]
+    assert [words for _, words in asked(talk)[1:]] == [f"answers {one}" for one in results]
+    assert KEY not in talk.stored().model_dump_json()
+
+
+def test_a_call_that_waits_to_be_let_in_is_not_summed_up():
+    talk = Conversation(guide(f"r1 {LONG}", call("fetch"), tools=[keyed([])]), compaction_interval=2, overlap_size=0)
+
+    talk.say(*messages(2))
+
+    assert talk.given() == [["m1", "r1", "m2"]]
+
+
+def test_an_agent_that_is_called_as_a_tool_says_that_nobody_can_be_asked_and_uses_what_is_kept():
+    seen: list[str | None] = []
+    inner = LlmAgent(name="inner", model=ScriptedLlm(call("fetch"), call("fetch"), "inner done"), tools=[keyed(seen)])
+    outer_tools = [AgentTool(inner), keyed(seen)]
+    ask, fetch = call("inner", request="go"), call("fetch")
+    talk = Talk(guide(ask, "cannot", fetch, "fetched", ask, "now", tools=outer_tools))
+
+    first = talk.say()
+    talk.say()
+    [request] = credentials.pending(talk.stored().events)
+    talk.say(credentials.answer(request.id, {"apiKey": KEY}))
+    last = talk.say()
+
+    told = [one.response or {} for event in [*first, *last] for one in event.get_function_responses()]
+    assert "nobody can answer an agent that was called" in told[0]["error"]
+    assert told[1] == {"result": "inner done"} and seen == [KEY, KEY]
