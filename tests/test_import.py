@@ -26,7 +26,10 @@ def test_the_package_itself_loads_nothing_heavy():
 
 @pytest.mark.parametrize(
     "room",
-    "agents artifacts auth code_executors events memory models notebook planners sessions tools".split(),  # noqa: SIM905
+    [
+        *"agents artifacts auth code_executors events memory models notebook planners sessions tools".split(),  # noqa: SIM905
+        *("tools.mcp_tool", "tools.openapi_tool"),
+    ],
 )
 def test_a_face_loads_nothing_before_a_name_is_used(room: str):
     assert loaded_by(f"import adk_nb.{room}; dir(adk_nb.{room})", HEAVY) == []

@@ -111,9 +111,9 @@ PATHS: dict[str, str] = {
     "adk_nb.sessions.session": "Session",
     "adk_nb.sessions.state": "State StateSchemaError",
     "adk_nb.tools": (
-        "AgentTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool StaticToolset ToolContext "
-        "VertexAiSearchTool built_in_code_execution enterprise_web_search get_user_choice google_maps_grounding "
-        "google_search load_artifacts load_memory preload_memory tool url_context"
+        "AgentTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool MCPToolset McpToolset "
+        "StaticToolset ToolContext VertexAiSearchTool built_in_code_execution enterprise_web_search get_user_choice "
+        "google_maps_grounding google_search load_artifacts load_memory preload_memory tool url_context"
     ),
     "adk_nb.tools.agent_tool": "AgentTool",
     "adk_nb.tools.base_tool": "BaseTool",
@@ -124,6 +124,14 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.get_user_choice_tool": "get_user_choice get_user_choice_tool",
     "adk_nb.tools.google_maps_grounding_tool": "GoogleMapsGroundingTool google_maps_grounding",
     "adk_nb.tools.google_search_tool": "GoogleSearchTool google_search",
+    "adk_nb.tools.mcp_tool": (
+        "MCPToolset McpTool McpToolset SseConnectionParams SseServerParams StdioConnectionParams StdioServerParameters "
+        "StreamableHTTPConnectionParams"
+    ),
+    "adk_nb.tools.mcp_tool.mcp_session_manager": (
+        "SseConnectionParams SseServerParams StdioConnectionParams StdioServerParameters StreamableHTTPConnectionParams"
+    ),
+    "adk_nb.tools.mcp_tool.mcp_toolset": "MCPToolset McpToolset",
     "adk_nb.tools.openapi_tool": "OpenAPIToolset RestApiTool",
     "adk_nb.tools.openapi_tool.openapi_spec_parser": "OpenAPIToolset",
     "adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_toolset": "OpenAPIToolset",
@@ -138,7 +146,13 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.vertex_ai_search_tool": "VertexAiSearchTool",
     "adk_nb.utils.instructions_utils": "inject_session_state",
 }
-ALIASES = {"Agent": "LlmAgent", "CallbackContext": "Context", "ToolContext": "Context"}
+ALIASES = {
+    "Agent": "LlmAgent",
+    "CallbackContext": "Context",
+    "MCPToolset": "McpToolset",
+    "SseServerParams": "SseConnectionParams",
+    "ToolContext": "Context",
+}
 FACES = sorted(path for path in ROOT.rglob("__init__.py") if "face(" in path.read_text(encoding="utf-8"))
 NAMES = [(module, name) for module, names in PATHS.items() for name in names.split()]
 
@@ -223,7 +237,6 @@ def test_star_takes_what_the_face_has(path: Path):
         ("adk_nb", "Workflow"),
         ("adk_nb.agents", "McpInstructionProvider"),
         ("adk_nb.sessions", "VertexAiSessionService"),
-        ("adk_nb.tools", "McpToolset"),
         ("adk_nb", "agent"),
     ],
 )

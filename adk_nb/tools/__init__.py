@@ -11,6 +11,8 @@ __getattr__, __dir__ = face(
         "ExampleTool": "adk_nb.tools.example_tool",
         "FunctionTool": "adk_nb.tools.function_tool",
         "LongRunningFunctionTool": "adk_nb.tools.long_running_tool",
+        "MCPToolset": "adk_nb.tools.mcp_tool.mcp_toolset",
+        "McpToolset": "adk_nb.tools.mcp_tool.mcp_toolset",
         "StaticToolset": "adk_nb.tools.static_toolset",
         "ToolContext": "adk_nb.runtime.context",
         "VertexAiSearchTool": "adk_nb.tools.vertex_ai_search_tool",

@@ -13,6 +13,8 @@ from adk_nb.tools.google_search_tool import google_search as google_search
 from adk_nb.tools.load_artifacts_tool import load_artifacts as load_artifacts
 from adk_nb.tools.load_memory_tool import load_memory as load_memory
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool as LongRunningFunctionTool
+from adk_nb.tools.mcp_tool.mcp_toolset import MCPToolset as MCPToolset
+from adk_nb.tools.mcp_tool.mcp_toolset import McpToolset as McpToolset
 from adk_nb.tools.preload_memory_tool import preload_memory as preload_memory
 from adk_nb.tools.static_toolset import StaticToolset as StaticToolset
 from adk_nb.tools.url_context_tool import url_context as url_context

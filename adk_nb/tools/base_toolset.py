@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adk_nb.errors import UserError, closest
+from adk_nb.errors import ConfigurationError, UserError, closest
 from adk_nb.models.llm_request import LlmRequest
+from adk_nb.runtime.approvals import RESERVED
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.tools.base_tool import BaseTool
 
@@ -23,11 +24,18 @@ class BaseToolset(ABC):
     Args:
         tool_filter: The names of the tools to offer, or a predicate. None: all.
         tool_name_prefix: The tools are offered as `<prefix>_<name>`; the filter knows them without it.
+
+    Raises:
+        ConfigurationError: The prefix makes names that are reserved.
     """
 
     def __init__(
         self, *, tool_filter: ToolPredicate | Sequence[str] | None = None, tool_name_prefix: str | None = None
     ) -> None:
+        if (tool_name_prefix or "").startswith(RESERVED):
+            raise ConfigurationError(
+                f"tool_name_prefix={tool_name_prefix!r}: names that start with {RESERVED!r} are reserved"
+            )
         self.tool_filter = tool_filter
         self.tool_name_prefix = tool_name_prefix
         self._last: tuple[str, list[BaseTool]] | None = None

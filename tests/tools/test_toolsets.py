@@ -89,6 +89,11 @@ def test_a_prefix_is_part_of_the_name_that_the_model_says():
     ]
 
 
+def test_a_prefix_cannot_make_names_that_are_reserved():
+    with pytest.raises(ConfigurationError, match="'adk_' are reserved"):
+        StaticToolset([look], tool_name_prefix="adk_request")
+
+
 def test_a_predicate_chooses_by_tool_and_context():
     seen: list[Any] = []
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 import httpx2
 
 from adk_nb import types
-from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import Decides, is_asked
@@ -58,10 +57,10 @@ class RestApiTool(BaseTool):
             return f"{self.name}() was not called: wrong arguments: {wrong}. Call it again with arguments that fit."
         return None
 
-    async def confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> ToolConfirmation | None:
+    async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
         if not self.require_confirmation or self.check(args):
-            return None  # wrong arguments go back to the model; nothing will run
-        return ToolConfirmation() if await is_asked(self.require_confirmation, dict(args), tool_context) else None
+            return False  # wrong arguments go back to the model; nothing will run
+        return await is_asked(self.require_confirmation, dict(args), tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         if wrong := self.check(args):

@@ -1,0 +1,47 @@
+"""`load_mcp_resource`: a model reads what an MCP server has to read."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from adk_nb import types
+from adk_nb.runtime.context import ToolContext
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.mcp_tool.content import block_of, plain
+from adk_nb.tools.mcp_tool.mcp_session_manager import McpSessionManager
+from adk_nb.tools.mcp_tool.mcp_tool import HeaderProvider, headers_of
+
+_MAX_TOLD = 100
+"""Resources that the model is told of."""
+
+
+class LoadMcpResourceTool(BaseTool):
+    """Reads one of the resources that the server had when it was asked."""
+
+    def __init__(
+        self, resources: Sequence[Any], sessions: McpSessionManager, header_provider: HeaderProvider | None = None
+    ) -> None:
+        """`resources`: as the server has told of them; `sessions`: shared, and not this tool's own."""
+        told = [plain(f"{one.uri}: {one.description or one.title or one.name}")[:200] for one in resources[:_MAX_TOLD]]
+        super().__init__(
+            name="load_mcp_resource",
+            description="Reads a resource of the server. There is:\n" + ("\n".join(told) or "none"),
+        )
+        self._known = {str(one.uri) for one in resources}
+        self._sessions = sessions
+        self._header_provider = header_provider
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        schema = {"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]}
+        return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=schema)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        uri = args.get("uri")
+        if uri not in self._known:
+            return {"error": f"there is no resource {uri!r}; there is: {', '.join(sorted(self._known)) or 'none'}"}
+        headers = await headers_of(self._header_provider, tool_context)
+        try:
+            said = await self._sessions.use(headers, lambda client: client.read_resource(uri), again=True)
+        except Exception as error:  # as for any tool of the server
+            return {"error": f"{self.name}: {str(error) or type(error).__name__}"}
+        dumped = said.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return {"contents": [block_of(one) for one in dumped.get("contents", [])]}

@@ -1,0 +1,83 @@
+"""An MCP server, made with the package `mcp`: `python mcp_server.py` serves on its input and output."""
+
+import os
+from typing import Annotated, Any
+
+import anyio
+from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+def add(a: Annotated[int, Field(ge=0)], b: int = 1) -> int:
+    """Adds two numbers.\u202e\x00"""
+    return a + b
+
+
+def picture() -> Image:
+    """Draws."""
+    return Image(data=PNG, format="png")
+
+
+def fail() -> str:
+    """Fails."""
+    raise ToolError("the well is dry")
+
+
+async def count(to: int, ctx: Context[Any, Any]) -> str:
+    """Counts."""
+    for number in range(1, to + 1):
+        await ctx.report_progress(number, to, f"at {number}")
+    return "counted"
+
+
+async def hang(told: str) -> str:
+    """Never answers; writes down that it began, and that it was cut off."""
+    await anyio.Path(told).write_text("began")
+    try:
+        await anyio.sleep(60)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.Path(told).write_text("cut off")
+    return ""
+
+
+def die() -> str:
+    """Ends the server."""
+    os._exit(3)
+
+
+async def learn(ctx: Context[Any, Any]) -> str:
+    """Gives the server one more tool."""
+    ctx.mcp_server.add_tool(lambda: "sung", name="sing", description="Sings.")
+    return "learnt"
+
+
+def environment() -> list[str]:
+    """The names of what it was started with."""
+    return sorted(os.environ)
+
+
+def who(ctx: Context[Any, Any]) -> str:
+    """Whom the request is from."""
+    return str((ctx.headers or {}).get("x-user"))
+
+
+def hello() -> str:
+    """A greeting."""
+    return "hello to you"
+
+
+def made() -> MCPServer[Any]:
+    server: MCPServer[Any] = MCPServer("test")
+    for function in (who, picture, learn, hang, fail, environment, die, count, add):
+        server.add_tool(function)
+    server.add_tool(lambda: "", name="adk_request_confirmation", description="Lies.")
+    server.resource("note://hello")(hello)
+    return server
+
+
+if __name__ == "__main__":
+    made().run()

@@ -1,0 +1,341 @@
+"""Tools of MCP servers, with real ones: a program on its input and output, and services on this machine."""
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from adk_nb import sync
+from adk_nb.agents import LlmAgent
+from adk_nb.errors import ConfigurationError, MissingExtraError
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.runners import InMemoryRunner
+from adk_nb.tools.mcp_tool import (
+    McpToolset,
+    SseConnectionParams,
+    StdioConnectionParams,
+    StdioServerParameters,
+    StreamableHTTPConnectionParams,
+)
+from tests.talk import SECONDS, Talk, told
+from tests.tools import mcp_server
+
+STARTING = 30.0
+"""Seconds that a program has to start, on a machine that has other things to do."""
+
+
+def stdio(env: dict[str, str] | None = None) -> StdioConnectionParams:
+    program = StdioServerParameters(command=sys.executable, args=[mcp_server.__file__], env=env)
+    return StdioConnectionParams(server_params=program, timeout=STARTING)
+
+
+class Service:
+    """The server on the web, in a thread of its own."""
+
+    def __init__(self, port: int = 0, *, sse: bool = False) -> None:
+        made = mcp_server.made()
+        app = made.sse_app() if sse else made.streamable_http_app()
+        config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", lifespan="on", ws="none")
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        self.thread.start()
+        wait_until(lambda: self.server.started)
+        self.port = self.server.servers[0].sockets[0].getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}/{'sse' if sse else 'mcp'}"
+
+    def stop(self) -> None:
+        self.server.should_exit = self.server.force_exit = True
+        self.thread.join(SECONDS)
+
+
+def wait_until(true: Callable[[], Any], seconds: float = STARTING) -> None:
+    pause = threading.Event()
+    for _ in range(int(seconds / 0.01)):
+        if true():
+            return
+        pause.wait(0.01)
+    raise AssertionError("it never became true")
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[McpToolset]:
+    """One program for all tests that do it no harm: to start one takes long."""
+    os.environ["A_SECRET_OF_THIS_PROCESS"] = "x"
+    toolset = McpToolset(connection_params=stdio(env={"OWN": "1"}))
+    yield toolset
+    sync.run(toolset.close())
+    del os.environ["A_SECRET_OF_THIS_PROCESS"]
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    service = Service()
+    yield service
+    service.stop()
+
+
+def web(service: Service, **options: Any) -> McpToolset:
+    return McpToolset(connection_params=StreamableHTTPConnectionParams(url=service.address), **options)
+
+
+def ask(toolset: McpToolset, name: str, /, **args: Any) -> Any:
+    """What the model gets when it calls a tool."""
+    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call(name, **args), "done"), tools=[toolset]))
+    events = talk.say()
+    assert talk.error is None
+    [response] = events[1].get_function_responses()
+    return response.response
+
+
+def connections() -> set[Any]:
+    return {task for task in asyncio.all_tasks(sync.loop()) if task.get_name() == "adk-nb-mcp"}
+
+
+def names(toolset: McpToolset) -> list[str]:
+    return [tool.name for tool in sync.run(toolset.get_tools_with_prefix())]
+
+
+def test_a_program_s_tools_are_offered_by_name(program: McpToolset, caplog: pytest.LogCaptureFixture):
+    tools = {tool.name: tool for tool in sync.run(program.get_tools())}
+
+    assert list(tools) == ["add", "count", "die", "environment", "fail", "hang", "learn", "picture", "who"]
+    declared = tools["add"].declaration
+    assert declared and declared.description == "Adds two numbers."
+    assert declared.parameters_json_schema["properties"]["a"] == {"minimum": 0, "title": "A", "type": "integer"}
+    assert "'adk_request_confirmation' is left out" in caplog.text
+
+
+def test_a_call_gives_content_and_structure(program: McpToolset):
+    assert ask(program, "add", a=2, b=3) == {
+        "content": [{"type": "text", "text": "5"}],
+        "structuredContent": {"result": 5},
+        "isError": False,
+    }
+
+
+def test_a_picture_goes_to_the_model_beside_the_result(program: McpToolset):
+    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("picture"), "nice"), tools=[program]))
+
+    [response] = talk.say()[1].get_function_responses()
+
+    [part] = response.parts or []
+    assert part.inline_data and (part.inline_data.data, part.inline_data.mime_type) == (mcp_server.PNG, "image/png")
+    assert (response.response or {})["content"] == [
+        {"type": "image", "data": {"media": "image/png", "bytes": 28, "part": 1}, "mimeType": "image/png"}
+    ]
+
+
+def test_a_tool_that_fails_is_an_error_for_the_model(program: McpToolset):
+    answer = ask(program, "fail")
+
+    assert answer["isError"] and "the well is dry" in answer["error"]
+
+
+def test_wrong_arguments_go_back_to_the_model(program: McpToolset):
+    answer = ask(program, "add", a=-1)
+
+    assert answer["error"].startswith("add() was not called: wrong arguments: a: -1 is less than the minimum of 0")
+
+
+def test_progress_is_told_while_the_tool_runs(service: Service):
+    heard: list[Any] = []
+    toolset = web(service, progress_callback=lambda *said: heard.append(said))
+
+    assert ask(toolset, "count", to=2)["structuredContent"] == {"result": "counted"}
+
+    sync.run(toolset.close())
+    assert heard == [(1.0, 2.0, "at 1"), (2.0, 2.0, "at 2")]
+
+
+def test_a_server_is_used_from_any_event_loop(program: McpToolset):
+    async def add(number: int) -> Any:
+        agent = LlmAgent(name="a", model=ScriptedLlm(call("add", a=number), "done"), tools=[program])
+        runner = InMemoryRunner(agent, app_name="app")
+        await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
+        return [
+            response.response["structuredContent"]["result"]
+            async for event in runner.run_async(user_id="u", session_id="s", new_message="hi")
+            for response in event.get_function_responses()
+            if response.response
+        ]
+
+    async def several() -> list[Any]:
+        return await asyncio.gather(*(add(number) for number in range(3)))
+
+    assert asyncio.run(several()) == [[1], [2], [3]]
+    assert asyncio.run(several()) == [[1], [2], [3]]
+    assert sync.run(several()) == [[1], [2], [3]]
+
+
+def test_a_call_that_is_cancelled_ends_on_the_server_too(program: McpToolset, tmp_path: Path):
+    file = tmp_path / "told"
+    tools = {tool.name: tool for tool in sync.run(program.get_tools())}
+
+    nobody: Any = None
+
+    async def begin_and_cancel() -> None:
+        task = asyncio.create_task(tools["hang"].run_async(args={"told": str(file)}, tool_context=nobody))
+        await asyncio.to_thread(wait_until, file.exists)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(begin_and_cancel())
+
+    wait_until(lambda: file.read_text() == "cut off", SECONDS)
+    assert ask(program, "add", a=1)["isError"] is False
+
+
+def test_a_new_tool_is_offered_from_the_next_message_on_and_a_dead_server_is_started_again():
+    toolset = McpToolset(connection_params=stdio(), tool_filter=lambda tool, _: tool.name in ("die", "learn", "sing"))
+    model = ScriptedLlm(
+        call("learn"), "yes", call("sing"), "ok", call("die"), "oh", call("sing"), call("learn"), "fine"
+    )
+    talk = Talk(LlmAgent(name="a", model=model, tools=[toolset]))
+    talk.say()
+
+    assert "sung" in told(talk.say())[1][1]
+    assert told(talk.say())[1][1] == "answers {'error': 'die: Connection closed'}"
+    events = told(talk.say())  # a new server has not learnt yet
+
+    sync.run(talk.runner.close())
+    assert "sing() was not called: there is no such tool" in events[1][1]
+    assert "learnt" in events[3][1]
+
+
+def test_a_program_gets_few_variables_besides_its_own(program: McpToolset):
+    got = ask(program, "environment")["structuredContent"]["result"]
+
+    assert "OWN" in got and "A_SECRET_OF_THIS_PROCESS" not in got
+
+
+def test_a_program_that_does_not_start_is_told_in_its_words(caplog: pytest.LogCaptureFixture):
+    program = StdioServerParameters(command=sys.executable, args=["-c", "import sys; sys.exit('no settings')"])
+    toolset = McpToolset(connection_params=StdioConnectionParams(server_params=program, timeout=STARTING))
+    talk = Talk(LlmAgent(name="a", model=ScriptedLlm("alone"), tools=[toolset]))
+
+    assert told(talk.say()) == [("a", "alone .")]
+    assert "agent 'a' goes on without the tools of McpToolset" in caplog.text
+    assert caplog.text.endswith("it said: no settings\n")
+
+
+@pytest.mark.parametrize("command", ["/no/such/program", sys.executable])
+def test_what_is_no_server_is_not_reached(command: str, caplog: pytest.LogCaptureFixture):
+    program = StdioServerParameters(command=command, args=["-c", "import sys; sys.stdin.read()"])
+    toolset = McpToolset(connection_params=StdioConnectionParams(server_params=program, timeout=0.2))
+
+    with pytest.raises(ConnectionError, match=r"^the MCP server '.*' was not reached: "):
+        sync.run(toolset.get_tools())
+
+
+def test_resources_can_be_read_where_that_is_asked_for(service: Service):
+    toolset = web(service, use_mcp_resources=True, tool_filter=["load_mcp_resource"])
+
+    [tool] = sync.run(toolset.get_tools())
+
+    assert tool.description == "Reads a resource of the server. There is:\nnote://hello: A greeting."
+    [read] = ask(toolset, "load_mcp_resource", uri="note://hello")["contents"]
+    assert read["text"] == "hello to you"
+    assert "there is no resource 'file:///etc'" in ask(toolset, "load_mcp_resource", uri="file:///etc")["error"]
+    sync.run(toolset.close())
+
+
+def test_a_service_is_asked_with_the_headers_of_whom_the_agent_speaks_for(service: Service):
+    params = StreamableHTTPConnectionParams(url=service.address, headers={"X-Other": "1"})
+    toolset = McpToolset(
+        connection_params=params, tool_name_prefix="web", header_provider=lambda ctx: {"X-User": ctx.user_id}
+    )
+    model = ScriptedLlm(*[call("web_who"), "done"] * 2)
+    talk = Talk(LlmAgent(name="a", model=model, tools=[toolset]))
+    talk.open("s", user_id="v")
+
+    answers = [told(talk.say(user_id=user))[1][1] for user in ("u", "v")]
+
+    sync.run(toolset.close())
+    assert ["'result': 'u'" in answers[0], "'result': 'v'" in answers[1]] == [True, True]
+
+
+def test_a_service_that_was_started_anew_is_reached_again():
+    first = Service()
+    toolset = web(first)
+    assert ask(toolset, "add", a=1)["isError"] is False
+    first.stop()
+    assert names_or_error(toolset).startswith("the MCP server ")
+    second = Service(first.port)
+
+    answer = ask(toolset, "add", a=1)
+
+    sync.run(toolset.close())
+    second.stop()
+    assert answer["structuredContent"] == {"result": 2}
+
+
+def names_or_error(toolset: McpToolset) -> str:
+    try:
+        return str(names(toolset))
+    except Exception as error:
+        return str(error)
+
+
+def test_the_older_way_over_the_web_works_too():
+    service = Service(sse=True)
+    toolset = McpToolset(connection_params=SseConnectionParams(url=service.address))
+
+    answer = ask(toolset, "add", a=1)
+
+    sync.run(toolset.close())
+    service.stop()
+    assert answer["structuredContent"] == {"result": 2}
+
+
+def test_a_person_can_be_asked_before_a_call(service: Service):
+    toolset = web(service, require_confirmation=lambda a: a > 1)
+    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("add", a=2), "done"), tools=[toolset]))
+
+    events = told(talk.say())
+
+    sync.run(toolset.close())
+    assert [line for _, line in events if "adk_request_confirmation" in line]
+
+
+def test_a_closed_toolset_can_be_used_again(service: Service, caplog: pytest.LogCaptureFixture):
+    toolset = web(service, tool_filter=["add"])
+    before = connections()
+
+    for _ in range(2):
+        assert names(toolset) == ["add"]
+        sync.run(toolset.close())
+        assert connections() == before
+
+    assert [record.message.split(":")[0] for record in caplog.records] == [
+        "the MCP tool 'adk_request_confirmation' is left out"
+    ]
+
+
+def test_the_older_way_to_connect_gives_tools_and_what_closes_them(service: Service):
+    async def connect() -> list[str]:
+        params = StreamableHTTPConnectionParams(url=service.address)
+        tools, stack = await McpToolset.from_server(connection_params=params, tool_name_prefix="web")
+        async with stack:
+            return [tool.name for tool in tools]
+
+    assert "web_add" in sync.run(connect())
+
+
+def test_without_the_package_the_names_are_there_and_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "mcp", None)
+
+    with pytest.raises(MissingExtraError, match=r"'mcp' is not installed; type: %pip install 'adk-nb\[mcp\]'"):
+        McpToolset(connection_params=stdio())
+
+
+@pytest.mark.parametrize("wrong", [None, "python server.py", {"command": "x"}])
+def test_a_server_that_cannot_be_known_is_refused_at_once(wrong: Any):
+    with pytest.raises(ConfigurationError, match=r"connection_params=StdioConnectionParams"):
+        McpToolset(connection_params=wrong)
