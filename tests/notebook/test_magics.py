@@ -210,9 +210,11 @@ def test_options_of_a_tool_cell(shell: Shell) -> None:
 
     assert str(shell.cell("%%tool --only f --rename f=eff\n" + both)) == "eff v1"
     assert str(shell.cell("%%tool --confirm=always --thread\n" + both)) == "f v1\ng v1"
-    assert str(shell.cell("%%tool gee\ndef g(x: int) -> int:\n    'G.'\n    return x\n")) == "gee v1"
+    assert str(shell.cell("%%tool gee --timeout 2.5\ndef g(x: int) -> int:\n    'G.'\n    return x\n")) == "gee v1"
+    assert "'0' is no number of seconds above zero" in shell.fails("%tool f --timeout 0")
 
     notebook = shell.ip.adk_nb
+    assert (notebook.tool("gee").timeout, notebook.tool("f").timeout) == (2.5, None)
     assert notebook.tool("f").require_confirmation is True
     assert notebook.tool("f").thread is True
     assert notebook.tool("eff").require_confirmation is False

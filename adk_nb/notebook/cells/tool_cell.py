@@ -36,6 +36,8 @@ class ToolOptions:
     """Of the one tool that is made."""
     confirm: bool | None = None
     thread: bool = False
+    timeout: float | None = None
+    """Seconds."""
     only: tuple[str, ...] = ()
     rename: tuple[tuple[str, str], ...] = ()
     """Function -> what the model calls it."""
@@ -75,6 +77,7 @@ def options_of(asked: Any, cell: str | None) -> ToolOptions:
         name=names[0] if cell is not None and names else None,
         confirm=None if asked.confirm is None else asked.confirm == "always",
         thread=asked.thread,
+        timeout=asked.timeout,
         only=tuple(asked.only or ()),
         rename=tuple(rename),
     )
@@ -87,7 +90,7 @@ def define(notebook: Notebook, found: list[Found], options: ToolOptions, cell: i
         ConfigurationError: One cannot be a tool; none is made.
     """
     made = [(one, made_tool(one, options, cell)) for one in found]
-    said = [options.confirm, options.thread]
+    said = [options.confirm, options.thread, options.timeout]
     told = notebook.define_tools([(tool, digest_of_tool(one.source, tool.name, *said)) for one, tool in made], cell)
     for one, tool in made:
         notebook.variables[one.variable] = tool
@@ -173,14 +176,16 @@ def made_tool(found: Found, options: ToolOptions, cell: int | None) -> FunctionT
     """
     name = options.name or dict(options.rename).get(found.variable)
     value = found.value
-    as_it_is = name is None and options.confirm is None and not options.thread
+    as_it_is = name is None and options.confirm is None and not options.thread and options.timeout is None
     if isinstance(value, BaseTool) and (as_it_is or not isinstance(value, FunctionTool)):
         return value
     confirm: Any = bool(options.confirm)
+    thread, timeout = options.thread, options.timeout
     description: str | None = None
     if isinstance(value, FunctionTool):
         confirm = value.require_confirmation if options.confirm is None else options.confirm
         name, description = name or value.name, value.description
+        thread, timeout = thread or value.thread, timeout or value.timeout
     func: Callable[..., Any] = value.func if isinstance(value, FunctionTool) else value
     if not callable(func):
         raise ConfigurationError(
@@ -188,7 +193,12 @@ def made_tool(found: Found, options: ToolOptions, cell: int | None) -> FunctionT
         )
     _refuse_untyped(func, name or found.variable, found, cell)
     return FunctionTool(
-        func, require_confirmation=confirm, thread=options.thread, name=name or found.variable, description=description
+        func,
+        require_confirmation=confirm,
+        thread=thread,
+        timeout=timeout,
+        name=name or found.variable,
+        description=description,
     )
 
 

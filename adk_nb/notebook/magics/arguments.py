@@ -3,6 +3,7 @@
 import argparse
 import io
 import json
+import math
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -248,6 +249,17 @@ def whole_number(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number above zero")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    """A time above zero, as an option's value."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above zero")
+    return value
 
 
 def always_or_never(text: str) -> str:

@@ -1,6 +1,6 @@
 """What may stand on the line of each magic: names, options, examples. Help and completion are made from it."""
 
-from adk_nb.notebook.magics.arguments import Grammar, Option, Word, always_or_never, names_in, whole_number
+from adk_nb.notebook.magics.arguments import Grammar, Option, Word, always_or_never, names_in, seconds, whole_number
 
 _SESSION = Option(name="session", short="s", value="NAME", help="another session than the current one", names="session")
 _ANSWERS = [
@@ -58,6 +58,7 @@ TOOL = Grammar(
             convert=always_or_never,
         ),
         Option(name="thread", help="run it on a worker thread, not in the cell's"),
+        Option(name="timeout", value="SECONDS", help="when a call fails; a sync one is in a thread", convert=seconds),
         Option(name="only", value="f,g", help="only these functions become tools", convert=names_in),
         Option(name="rename", value="a=b", help="the model knows function a as b", many=True),
     ],
