@@ -109,6 +109,23 @@ def test_a_tool_that_raises_is_a_failed_call():
     assert rows[1]["ok"] is False
 
 
+def test_a_call_shows_how_far_its_tool_is_and_then_its_result():
+    def search(city: str):
+        yield "looking at\nthe map"
+        yield {"percent": 50}
+        yield "found"
+
+    events = Talk(call("search", city="Oslo"), "There.", tools=[search]).say("Where?")
+
+    on_the_way = [told(seen(events[:n]).rows.values())[-1][2] for n in (3, 4, 5)]
+    assert on_the_way == [
+        'search(city="Oslo") looking at the map',
+        'search(city="Oslo") {"percent": 50}',
+        'search(city="Oslo") "found"',
+    ]
+    assert told(rows_of(events)) == told(seen(events).rows.values())
+
+
 def test_each_event_shows_what_it_changed_in_the_state():
     talk = Talk(
         call("get_weather", city="Paris"),

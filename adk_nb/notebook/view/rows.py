@@ -114,6 +114,9 @@ class RunRows:
 
     def _pieces(self, event: Event) -> list[Json]:
         told = _Told()
+        if event.branch and (call := self._calls.get(event.branch.rpartition("@")[2])) and call.row:
+            told.patch(call.row, text=one_line(event.text))  # how far a tool is; its result takes the place
+            return told.ops
         for kind in ("thought", "text"):
             if not (words := event_words.said(event, thoughts=kind == "thought")):
                 continue
