@@ -267,8 +267,7 @@ def test_z3_what_a_tool_says_while_it_works_is_not_told_to_the_model():
 
 
 def test_z11_an_answer_of_thoughts_alone_is_not_told_again():
-    thought = types.Content(role="model", parts=[types.Part(text="hm", thought=True)])
-    it = agent("a", thought, "2")
+    it = agent("a", types.Part(text="hm", thought=True), "2")
     talk = Talk(it)
 
     talk.say("hi")
