@@ -10,10 +10,24 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from adk_nb import sync
+from adk_nb import sync, types
 from adk_nb.agents import LlmAgent
+from adk_nb.auth import (
+    APIKey,
+    APIKeyIn,
+    AuthCredential,
+    AuthCredentialTypes,
+    HttpAuth,
+    HTTPBase,
+    HttpCredentials,
+    OAuth2,
+    OAuth2Auth,
+    OAuthFlows,
+)
+from adk_nb.auth.secrets import HIDDEN
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.runtime import credentials
 from adk_nb.tools import web_access
 from adk_nb.tools.openapi_tool import OpenAPIToolset, RestApiTool
 from tests.talk import Talk, told
@@ -392,6 +406,70 @@ def test_headers_of_the_author_are_sent_and_not_told(server: str):
     assert schema_of(tools, "f") is None
 
 
+def api_key(place: str) -> APIKey:
+    return APIKey(in_=APIKeyIn(place), name="k")
+
+
+def http(scheme: str, **given: str) -> AuthCredential:
+    auth = HttpAuth(scheme=scheme, credentials=HttpCredentials(**given), additional_headers={"X-More": "1"})
+    return AuthCredential(auth_type=AuthCredentialTypes.HTTP, http=auth)
+
+
+KEY = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="a-long-key")
+TOKEN = AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=OAuth2Auth(access_token="a-long-token"))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "credential", "header", "value"),
+    [
+        (api_key("header"), KEY, "k", "a-long-key"),
+        (api_key("cookie"), KEY, "cookie", "lang=en; k=a-long-key"),
+        (HTTPBase(scheme="bearer"), http("bearer", token="a-long-token"), "authorization", "Bearer a-long-token"),
+        (HTTPBase(scheme="basic"), http("basic", username="u", password="p"), "authorization", "Basic dTpw"),
+        (HTTPBase(scheme="bearer"), http("bearer", token="a-long-token"), "x-more", "1"),
+        (OAuth2(flows=OAuthFlows()), TOKEN, "authorization", "Bearer a-long-token"),
+    ],
+)
+def test_a_credential_is_shown_as_the_scheme_says_and_hidden_from_the_model(
+    server: str, scheme: Any, credential: AuthCredential, header: str, value: str
+):
+    tools = toolset(server, PETS, COMPONENTS, auth_scheme=scheme, auth_credential=credential)
+
+    asked = ask(tools, "get_pet", pet_id=1)
+
+    assert asked["headers"][header] == value.replace("a-long-key", HIDDEN).replace("a-long-token", HIDDEN)
+
+
+def test_a_key_may_be_part_of_the_query(server: str):
+    tools = toolset(server, PETS, COMPONENTS, auth_scheme=api_key("query"), auth_credential=KEY)
+
+    assert ask(tools, "get_pet", pet_id=1, fields=["a"])["query"] == [["fields", "a"], ["k", HIDDEN]]
+
+
+def test_a_person_is_asked_for_a_key_and_again_if_the_service_rejects_it(server: str):
+    ANSWERS["/closed"] = (401, "text/plain", b"who are you?")
+    paths = {"/closed": {"get": {"operationId": "f"}}}
+    tools = toolset(server, paths, auth_scheme=api_key("header"), credential_key="shop")
+    model = ScriptedLlm(call("f"), "I asked.", "Again.")
+    talk = Talk(LlmAgent(name="a", model=model, tools=[tools]))
+    wanted = [one.id for event in talk.say() for one in event.get_function_calls() if one.name == credentials.REQUEST]
+
+    answer = types.Content(role="user", parts=[credentials.answer(wanted[0] or "", {"apiKey": "a-long-key"})])
+    events = talk.say(answer)
+
+    again = [one.id for event in events for one in event.get_function_calls() if one.name == credentials.REQUEST]
+    assert len(again) == 1 and again != wanted
+    assert "a-long-key" not in talk.stored().model_dump_json()
+
+
+def test_a_key_of_the_author_that_is_rejected_is_an_error(server: str):
+    ANSWERS["/closed"] = (401, "text/plain", b"who are you?")
+
+    answer = answers_of(server, "/closed", auth_scheme=api_key("header"), auth_credential=KEY)
+
+    assert answer == {"error": "f: HTTP 401: who are you?"}
+
+
 @pytest.mark.parametrize(
     "host",
     [
@@ -469,6 +547,7 @@ def test_text_in_json_and_yaml_is_read():
         ({"spec_dict": {}, "spec_str": "{}"}, "one document"),
         ({"spec_dict": {"swagger": "2.0"}}, "no OpenAPI 3 document"),
         ({"spec_str": "{"}, "no JSON"),
+        ({"spec_dict": document({}), "auth_credential": KEY}, "write auth_scheme="),
         ({"spec_str": "a: [", "spec_str_type": "yaml"}, "no YAML"),
         ({"spec_str": "[]"}, "not an object"),
         ({"spec_str": "", "spec_str_type": "toml"}, "'json' or 'yaml', and not 'toml'"),

@@ -8,10 +8,14 @@ from typing import Any, cast
 import httpx2
 
 from adk_nb import types
+from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
+from adk_nb.runtime.credentials import placeholder
+from adk_nb.tools.auth.exchange import renewed
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import Decides, is_asked
 from adk_nb.tools.json_arguments import JsonArguments
+from adk_nb.tools.openapi_tool.credential import with_credential
 from adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_spec_parser import EXTRA
 from adk_nb.tools.openapi_tool.operation import Operation, is_json
 from adk_nb.tools.web_access import Answer, WebAccess
@@ -34,12 +38,14 @@ class RestApiTool(BaseTool):
         operation: Operation,
         web: WebAccess,
         *,
+        auth_config: AuthConfig | None = None,
         require_confirmation: Decides = False,
         header_provider: HeaderProvider | None = None,
     ) -> None:
         """`web`: shared, and not this tool's own."""
         super().__init__(name=operation.name, description=operation.description)
         self.operation = operation
+        self.auth_config = auth_config
         self.require_confirmation = require_confirmation
         self.header_provider = header_provider
         self._web = web
@@ -73,11 +79,25 @@ class RestApiTool(BaseTool):
             given = self.header_provider(tool_context)
             request["headers"] |= await given if inspect.isawaitable(given) else given
         try:
-            answer = await self._web.ask(**request)
+            answer = await self._answer(request, tool_context)
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
             told = str(error) or "no answer in time"
             return {"error": f"{self.name}: {type(error).__name__}: {told:.{_MAX_ERROR}}"}
-        return self._result(answer)
+        return self._result(answer) if answer else placeholder()
+
+    async def _answer(self, request: dict[str, Any], tool_context: ToolContext) -> Answer | None:
+        """What the service answers, to another credential if it rejects the first; None if a person is to be asked."""
+        config, shown = self.auth_config, tool_context.auth_credential
+        if config is None or shown is None:
+            return await self._web.ask(**request)
+        answer = await self._web.ask(**with_credential(request, config.auth_scheme, shown))
+        if answer.status != 401 or shown == config.raw_auth_credential:
+            return answer
+        tool_context.auth_credential = await renewed(config, shown, tool_context)
+        if tool_context.auth_credential is None:
+            tool_context.request_credential(config)
+            return None
+        return await self._web.ask(**with_credential(request, config.auth_scheme, tool_context.auth_credential))
 
     def _result(self, answer: Answer) -> dict[str, Any]:
         if answer.status >= 300:

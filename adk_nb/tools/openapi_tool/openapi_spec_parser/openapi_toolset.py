@@ -5,6 +5,9 @@ import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
+from adk_nb.auth.auth_credential import AuthCredential
+from adk_nb.auth.auth_schemes import AuthScheme
+from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
 from adk_nb.runtime.context import ReadonlyContext
@@ -23,6 +26,9 @@ class OpenAPIToolset(BaseToolset):
         spec_dict: The document.
         spec_str: Instead, its text.
         spec_str_type: What the text is.
+        auth_scheme: How the service wants to be shown a credential, by all of these tools.
+        auth_credential: The credential, or the client that gets one. None: a person is asked.
+        credential_key: The name under which a user's credential is kept.
         ssl_verify: How servers' certificates are checked: as the machine does, by the certificates in a file, by a
             context of your own, or not at all.
         header_provider: Gives headers for each request, such as a key; the model never sees them.
@@ -41,6 +47,9 @@ class OpenAPIToolset(BaseToolset):
         spec_dict: Mapping[str, Any] | None = None,
         spec_str: str | None = None,
         spec_str_type: Literal["json", "yaml"] = "json",
+        auth_scheme: AuthScheme | None = None,
+        auth_credential: AuthCredential | None = None,
+        credential_key: str | None = None,
         tool_filter: ToolPredicate | Sequence[str] | None = None,
         tool_name_prefix: str | None = None,
         ssl_verify: bool | str | ssl.SSLContext = True,
@@ -54,8 +63,15 @@ class OpenAPIToolset(BaseToolset):
             raise ConfigurationError("an OpenAPIToolset takes one document; write spec_dict=... or spec_str=...")
         document = spec_dict if spec_dict is not None else _read(spec_str or "", spec_str_type)
         self._web = WebAccess(allow_private_network_access=allow_private_network_access, verify=ssl_verify)
+        config = _auth_config(auth_scheme, auth_credential, credential_key)
         self._tools = [
-            RestApiTool(one, self._web, require_confirmation=require_confirmation, header_provider=header_provider)
+            RestApiTool(
+                one,
+                self._web,
+                auth_config=config,
+                require_confirmation=require_confirmation,
+                header_provider=header_provider,
+            )
             for one in operations_of(document, preserve_property_names=preserve_property_names)
         ]
 
@@ -68,6 +84,14 @@ class OpenAPIToolset(BaseToolset):
 
     async def close(self) -> None:
         self._web.forget()
+
+
+def _auth_config(scheme: AuthScheme | None, credential: AuthCredential | None, key: str | None) -> AuthConfig | None:
+    if scheme is None:
+        if credential is not None:
+            raise ConfigurationError("auth_credential says what to show, and not where; write auth_scheme=... too")
+        return None
+    return AuthConfig(auth_scheme=scheme, raw_auth_credential=credential, credential_key=key or "")
 
 
 def _read(text: str, kind: str) -> Mapping[str, Any]:

@@ -1,0 +1,45 @@
+"""A credential as the part of an HTTP request that a service looks for."""
+
+import base64
+from typing import Any
+
+from adk_nb.auth.auth_credential import AuthCredential, HttpAuth
+from adk_nb.auth.auth_schemes import APIKey, APIKeyIn, AuthScheme
+
+
+def with_credential(request: dict[str, Any], scheme: AuthScheme, credential: AuthCredential | None) -> dict[str, Any]:
+    """`request`, the arguments of `WebAccess.ask`, as `scheme` wants it to show `credential`. Itself if that is None.
+
+    Source: OpenAPI 3.1, Security Scheme Object; RFC 6750 and RFC 7617 for the header.
+    """
+    if credential is None:
+        return request
+    if isinstance(scheme, APIKey):
+        return _with_key(request, scheme, credential.api_key or "")
+    headers = dict(request["headers"])
+    if credential.http:
+        headers |= credential.http.additional_headers or {}
+        headers["Authorization"] = _authorization(credential.http)
+    elif credential.oauth2 and credential.oauth2.access_token:
+        headers["Authorization"] = f"Bearer {credential.oauth2.access_token}"
+    return {**request, "headers": headers}
+
+
+def _with_key(request: dict[str, Any], scheme: APIKey, key: str) -> dict[str, Any]:
+    if scheme.in_ is APIKeyIn.query:
+        return {**request, "params": [*request["params"], (scheme.name, key)]}
+    headers = dict(request["headers"])
+    if scheme.in_ is APIKeyIn.cookie:
+        headers["Cookie"] = "; ".join([*filter(None, [headers.get("Cookie")]), f"{scheme.name}={key}"])
+    else:
+        headers[scheme.name] = key
+    return {**request, "headers": headers}
+
+
+def _authorization(auth: HttpAuth) -> str:
+    given = auth.credentials
+    if auth.scheme.lower() == "basic":
+        pair = f"{given.username or ''}:{given.password or ''}"
+        return "Basic " + base64.b64encode(pair.encode()).decode()
+    name = "Bearer" if auth.scheme.lower() == "bearer" else auth.scheme
+    return f"{name} {given.token or ''}"
