@@ -129,6 +129,8 @@ class LlmAgent(BaseAgent):
         tools = [tool.name for tool in self.tools_now()]
         return f"{type(self).__name__}(name={self.name!r}, model={model or 'default'!r}, tools={tools})"
 
+    __str__ = __repr__
+
     @property
     def output_shape(self) -> Shape | None:
         """What its final answer is read with, where it has an `output_schema`."""
@@ -260,6 +262,10 @@ class LlmAgent(BaseAgent):
         return self._shapes[field][1]
 
     async def _provided(self, field: str, provider: InstructionProvider, ctx: ReadonlyContext) -> str:
+        if not callable(provider):
+            raise ConfigurationError(
+                f"agent {self.name!r}: its {field} is text or a function, and not {shown(provider)}"
+            )
         text = provider(ctx)
         if inspect.isawaitable(text):
             text = await text

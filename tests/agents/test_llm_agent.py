@@ -245,3 +245,19 @@ def test_an_agent_in_code_declares_its_own_fields():
     assert Greets(name="g", greeting="hi").greeting == "hi"
     with pytest.raises(ConfigurationError, match="there is no field 'greting'; did you mean 'greeting'"):
         Greets(name="g", greting="hi")
+
+
+def test_an_instruction_that_became_something_else_is_told_by_its_agent():
+    agent = LlmAgent(name="guide", model=ScriptedLlm("hello"))
+    agent.instruction = 5  # type: ignore[assignment]
+
+    talk = Talk(agent)
+    talk.say()
+
+    assert "agent 'guide': its instruction is text or a function, and not 5" in str(talk.error)
+
+
+def test_an_agent_prints_in_one_line():
+    agent = LlmAgent(name="guide", model=ScriptedLlm())
+
+    assert str(agent) == "LlmAgent(name='guide', model='scripted', tools=[])"

@@ -9,6 +9,7 @@ from adk_nb.apps import App
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
+from tests.notebook.conftest import Shell
 
 
 def guide(*answers: Any) -> Agent:
@@ -93,3 +94,13 @@ def test_what_is_said_after_the_answer_does_not_hide_it():
     agent = Agent(name="guide", model=ScriptedLlm("It is sunny."), after_agent_callback=lambda _: "Have a nice day!")
 
     assert Chat(agent).ask("weather?").text == "It is sunny.\n\nHave a nice day!"
+
+
+def test_the_magic_does_not_take_a_chat_or_an_app_for_the_beginning_of_a_text(shell: Shell):
+    shell.cell("%%agent guide -m offline\nBe brief.")
+    shell.names["desk"] = App(name="desk", root_agent=guide("hello"))
+    shell.names["talk"] = Chat(guide("hello"))
+
+    assert "'desk' is no agent; write Chat(desk).ask('...')" in shell.fails("%chat desk hi")
+    assert "'talk' is no agent; write talk.ask('...')" in shell.fails("%chat talk hi")
+    assert shell.cell("%chat -- talk to me").question == "talk to me"

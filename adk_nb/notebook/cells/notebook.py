@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.apps.app import App
 from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry, default_model
@@ -121,6 +122,17 @@ class Notebook:
         """Agents by the names they can be asked by: those that cells define, then those that variables hold."""
         held = [one for one, value in self.variables.items() if isinstance(value, BaseAgent) and one[0] != "_"]
         return list(dict.fromkeys([*self.definitions, *held]))
+
+    @property
+    def conversations(self) -> dict[str, str]:
+        """Variables that hold a chat or an app -> how one speaks to it."""
+        ways = {Chat: "{}.ask('...')", App: "Chat({}).ask('...')"}
+        return {
+            name: way.format(name)
+            for name, value in self.variables.items()
+            for kind, way in ways.items()
+            if isinstance(value, kind) and name[0] != "_"
+        }
 
     @property
     def tool_names(self) -> list[str]:

@@ -1,6 +1,6 @@
 """Who a line of `%chat` is for: does its first word name an agent, misspell one, or is it text?"""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from adk_nb.errors import AgentNotFoundError, InputError
 
@@ -14,17 +14,27 @@ _EVERYDAY = (
 _FUNCTION_WORDS = frozenset(_EVERYDAY.split())
 
 
-def first_word_names(word: str, known: Sequence[str], removed: Collection[str] = ()) -> bool:
+def first_word_names(
+    word: str, known: Sequence[str], removed: Collection[str] = (), held: Mapping[str, str] | None = None
+) -> bool:
     """Whether `word` is one of the agents in `known`.
 
+    Args:
+        word: The first of a line.
+        known: Agents.
+        removed: Agents that are gone.
+        held: Conversations and apps by their names -> how they are asked.
+
     Raises:
-        InputError: It is one of `removed`.
+        InputError: It is one of `removed`, or of `held`.
         AgentNotFoundError: It is none, and so like one that it must be a slip.
     """
     if word in known:
         return True
     if word in removed:
         raise InputError(f"agent {word!r} was removed; define it again, or write `--` before your text")
+    if held and word in held:
+        raise InputError(f"{word!r} is no agent; write {held[word]}, or `--` before your text")
     if any(_is_slip(word, name) for name in known):
         hint = "if it is the beginning of your text, write `--` before it"
         raise AgentNotFoundError("agent", word, known, hint=hint)

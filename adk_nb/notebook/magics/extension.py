@@ -118,7 +118,8 @@ class AdkMagics(Magics):
     def chat(self, line: str, cell: str | None = None) -> Any:
         notebook = self.notebook
         names = notebook.agent_names
-        asked = CHAT.parse(line, cell, leads=lambda word: first_word_names(word, names, notebook.removed))
+        held = notebook.conversations
+        asked = CHAT.parse(line, cell, leads=lambda word: first_word_names(word, names, notebook.removed, held))
         if not asked.text.strip():
             name = asked.agent or next(iter(names), "NAME")
             raise InputError(

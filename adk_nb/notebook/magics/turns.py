@@ -145,7 +145,7 @@ def keep(notebook: Notebook, reply: Reply, capture: str | None) -> Reply:
 
 def _settled(chat: Chat, reply: Reply, confirm: Confirm) -> Reply:
     for _ in range(_MOST_ROUNDS):
-        if confirm == "ask" or reply.status != "pending":
+        if confirm == "ask" or not reply.pending or reply.status != "pending":
             return reply
         reply = chat.decide({one.id: ToolConfirmation(confirmed=confirm == "yes") for one in reply.pending})
     return reply
