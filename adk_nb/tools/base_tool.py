@@ -19,6 +19,9 @@ class BaseTool(ABC):
     auth_config: AuthConfig | None = None
     """What it has to be let in with: it runs only when that is at hand, as `tool_context.auth_credential`."""
 
+    bound_to: str = ""
+    """What it acts on, such as an address, where its code does not say so: an approval holds for that only."""
+
     tells: bool = False
     """True: while it runs it has something to say, through its invocation's `tell`."""
 

@@ -15,14 +15,14 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 def fingerprint(tool: BaseTool) -> str:
-    """Equal for equal declarations and equal code; the same cell run again gives the same.
+    """Equal for equal declarations, equal code and equal `bound_to`; the same cell run again gives the same.
 
     The code is that of the tool's function, of functions it wraps or is closed over, with their constants and
     defaults. What a function looks up when it runs, a global variable or an attribute, is no part of it.
     """
     declared = tool.declaration.model_dump(mode="json", exclude_none=True) if tool.declaration else None
     func: Any = tool.func if isinstance(tool, FunctionTool) else type(tool).run_async
-    parts = [type(tool).__qualname__, tool.name, json.dumps(declared, sort_keys=True, default=repr)]
+    parts = [type(tool).__qualname__, tool.name, tool.bound_to, json.dumps(declared, sort_keys=True, default=repr)]
     return hashlib.sha256("\0".join([*parts, *_of_value(func, set())]).encode()).hexdigest()[:32]
 
 

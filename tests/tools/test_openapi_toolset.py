@@ -526,6 +526,19 @@ def test_a_person_can_be_asked_before_a_request_is_sent(server: str, asks: Any):
     assert [line for _, line in told(events) if "adk_request_confirmation" in line]
 
 
+def test_an_approval_holds_for_the_service_that_was_asked_about(server: str):
+    model = ScriptedLlm(call("get_pet", pet_id=3), "done")
+    agent = LlmAgent(name="a", model=model, tools=[toolset(server, PETS, COMPONENTS, require_confirmation=True)])
+    talk = Talk(agent)
+    [asked] = talk.say()[1].get_function_calls()
+    agent.tools[:] = [toolset(f"{server}/other", PETS, COMPONENTS, require_confirmation=True)]
+    yes = types.FunctionResponse(id=asked.id, name=asked.name, response={"confirmed": True})
+
+    events = talk.say(types.Content(role="user", parts=[types.Part(function_response=yes)]))
+
+    assert "redefined" in told(events)[0][1]
+
+
 def test_text_in_json_and_yaml_is_read():
     text = "openapi: 3.0.3\nservers: [{url: 'https://{at}.example', variables: {at: {default: eu}}}]\n" + (
         "paths:\n  /now:\n    get:\n      parameters: [{name: day, in: query, schema: {default: 2020-01-01}}]\n"

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shlex
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -59,6 +60,13 @@ class McpSessionManager:
         require("mcp", package=EXTRA)
         self.params = params
         self._open: dict[Any, _Connection] = {}
+
+    @property
+    def server(self) -> str:
+        """The command that starts the server, with its arguments, or the server's address."""
+        if isinstance(self.params, StdioConnectionParams):
+            return shlex.join([self.params.server_params.command, *self.params.server_params.args])
+        return self.params.url
 
     async def use(
         self, headers: Mapping[str, str] | None, work: Callable[[Any], Awaitable[T]], *, again: bool = False

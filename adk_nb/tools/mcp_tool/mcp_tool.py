@@ -42,6 +42,7 @@ class McpTool(BaseTool):
         self.require_confirmation = require_confirmation
         self.header_provider = header_provider
         self.progress_callback = progress_callback
+        self.bound_to = f"{declared.name} of {sessions.server}"
         self._called = declared.name
         self._schema: dict[str, Any] = declared.input_schema
         self._sessions = sessions

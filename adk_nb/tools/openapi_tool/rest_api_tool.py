@@ -45,6 +45,7 @@ class RestApiTool(BaseTool):
         """`web`: shared, and not this tool's own."""
         super().__init__(name=operation.name, description=operation.description)
         self.operation = operation
+        self.bound_to = f"{operation.method} {operation.url}"
         self.auth_config = auth_config
         self.require_confirmation = require_confirmation
         self.header_provider = header_provider
@@ -52,7 +53,7 @@ class RestApiTool(BaseTool):
         self._arguments = JsonArguments(operation.schema, EXTRA)
 
     def __repr__(self) -> str:
-        return f"RestApiTool({self.name}: {self.operation.method} {self.operation.url})"
+        return f"RestApiTool({self.name}: {self.bound_to})"
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         schema = self.operation.schema if self.operation.arguments else None
