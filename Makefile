@@ -12,6 +12,8 @@ ARGS ?=
 QUICK = not (kernel or browser or live or browser_all or peers or long)
 # What needs no kernel and no browser minds no neighbour.
 SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
+# The tests start some hundred processes: what one has compiled, the next need not.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo lab test test-long style browser browser-all peers bench clean chromium
