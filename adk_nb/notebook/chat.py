@@ -1,10 +1,8 @@
 """A conversation you can hold from a cell, without await."""
 
 import asyncio
-import traceback
 from collections.abc import Callable, Coroutine, Iterator, MutableMapping
 from contextlib import aclosing
-from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from adk_nb import sync, types
@@ -13,18 +11,23 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import ConfigurationError, InputError, PendingError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
+from adk_nb.notebook import letting_in
 from adk_nb.notebook.decisions import Decisions, check, how_to_answer, one_of, tools_of, waiting_words
+from adk_nb.notebook.interrupted import outside_this_package, shown_in_brief
+from adk_nb.notebook.letting_in import ASK, Given
 from adk_nb.notebook.reply import Reply, Status, answer_in
+from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
 from adk_nb.notebook.view.run_on_show import RunOnShow
 from adk_nb.runners import Runner
-from adk_nb.runtime import approvals
+from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -46,6 +49,7 @@ class Chat:
         session_service: Where it is kept. None: in this process's memory, for this chat alone.
         artifact_service: Where its files are kept. None: as for the session.
         memory_service: Where its memories are kept. None: as for the session.
+        credential_service: Where the user's credentials are kept. None: as for the session.
         show: What is seen while the agent works: `auto`, a live view where a page can show it; `static`, only what a
             saved notebook keeps; `off`, only the reply.
     """
@@ -60,6 +64,7 @@ class Chat:
         session_service: BaseSessionService | None = None,
         artifact_service: BaseArtifactService | None = None,
         memory_service: BaseMemoryService | None = None,
+        credential_service: BaseCredentialService | None = None,
         show: Mode = "auto",
     ) -> None:
         if not isinstance(agent, BaseAgent | App):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -76,6 +81,7 @@ class Chat:
             session_service=self._service,
             artifact_service=artifact_service or InMemoryArtifactService(),
             memory_service=memory_service or InMemoryMemoryService(),
+            credential_service=credential_service,
             auto_create_session=True,
         )
         self.on_reply: Callable[[Reply], None] | None = None
@@ -117,7 +123,7 @@ class Chat:
         try:
             return await sync.arun(self._turn(text, self._on_show(text)))
         except asyncio.CancelledError as stopped:
-            _shown_in_brief(stopped, [])
+            shown_in_brief(stopped, [])
             raise
 
     def start(self, text: str) -> "sync.Started[Reply]":
@@ -162,6 +168,22 @@ class Chat:
             return _waited_for(self._go_on(decisions, self._on_show(None)))
         finally:
             self._close_answered(*asked_in)
+
+    def submit_credential(self, given: Given = ASK, *, id: str | int | None = None) -> Reply:
+        """Let a tool in that waits for it, and wait for what comes of it.
+
+        Args:
+            given: The address that the page led to, a key, a token, `name:password`; or an AuthCredential, or JSON.
+                None: the tool is not let in. By default it is typed into a field that does not show it.
+            id: Which request: its id, or its place in `reply.credentials`, 1 for the first. None: the oldest.
+
+        Raises:
+            InputError: Nothing waits, or it is no answer to what is asked.
+        """
+        self._refuse_while_busy()
+        one = letting_in.one_of(credentials.pending(self.events), id, self.session_id)
+        response = letting_in.response_for(one, letting_in.typed_in(one) if given is ASK else given)
+        return _waited_for(self._let_in(credentials.answer(one.id, response), self._on_show(None)))
 
     @property
     def pending(self) -> list[Pending]:
@@ -210,6 +232,8 @@ class Chat:
         session = await self._loaded()
         if session and (waiting := approvals.pending(session.events)):
             raise PendingError(waiting_words(waiting, self.magic()))
+        if session and (asked := credentials.pending(session.events)):
+            raise PendingError(letting_in.open_words(asked, self.magic()))
         message = types.Content(role="user", parts=[types.Part(text=text)])
         return await self._run(message, session, shown)
 
@@ -219,6 +243,9 @@ class Chat:
         check(decisions, waiting, self.agent, self.magic())
         parts = [approvals.answer(key, decided) for key, decided in decisions.items()]
         return await self._run(types.Content(role="user", parts=parts), session, shown)
+
+    async def _let_in(self, part: types.Part, shown: RunOnShow) -> Reply:
+        return await self._run(types.Content(role="user", parts=[part]), await self._loaded(), shown)
 
     async def _run(self, message: types.Content, session: Session | None, shown: RunOnShow) -> Reply:
         self._refuse_while_busy()
@@ -266,15 +293,18 @@ class Chat:
         failed = next((event for event in reversed(events) if event.error_code and event.author != "user"), None)
         if status == "done" and failed and events[-1] is failed:
             status, error = "error", f"{failed.error_code}: {failed.error_message or ''}".rstrip(": ")
-        waiting = approvals.pending([*before, *events])
+        waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
         reply = Reply(
             question=shown.question,
             agent=shown.agent,
             events=events,
             history=before if shown.question is None or shown.resumed else [],
             text=answer_in(events),
-            status="pending" if waiting and status == "done" else status,
+            status="pending" if (waiting or asked) and status == "done" else status,
             pending=waiting,
+            credentials=asked,
+            credential_with=way(self.magic()),
+            submit=self.submit_credential,
             answer_with=how_to_answer(self.magic(), 1 if len(waiting) > 1 else None),
             error=error,
             notice=shown.notice,
@@ -358,21 +388,8 @@ def _waited_for(turn: Coroutine[Any, Any, Reply]) -> Reply:
     try:
         return sync.run(turn)
     except KeyboardInterrupt as stopped:
-        _shown_in_brief(stopped, _outside_this_package(stopped.__traceback__))
+        shown_in_brief(stopped, outside_this_package(stopped.__traceback__))
         raise
-
-
-def _shown_in_brief(stopped: BaseException, where: list[str]) -> None:
-    """Spare the reader IPython's own traceback, which takes half a second to render and tells of our code."""
-    lines = [f"{type(stopped).__name__}: the run was stopped", *where]
-    cast(Any, stopped)._render_traceback_ = lambda: lines
-
-
-def _outside_this_package(trace: TracebackType | None) -> list[str]:
-    """Where a Ctrl-C hit a tool, outermost first; nothing if it came while the model was being waited for."""
-    while trace and trace.tb_frame.f_globals.get("__name__", "").startswith("adk_nb."):
-        trace = trace.tb_next
-    return [f"  in {at.name}(), line {at.lineno}: {at.line}" for at in traceback.extract_tb(trace) if at.line]
 
 
 def _notice_of(agent: BaseAgent) -> str | None:

@@ -1,12 +1,14 @@
 """What one turn of a conversation came to."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.render import bundle
 from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.credentials import PendingCredential
 from adk_nb.sessions.state import State
 
 Status = Literal["done", "pending", "cancelled", "error"]
@@ -50,6 +52,12 @@ class Reply:
     """The approvals that are open; answer them with `%confirm`, `chat.approve()` or `chat.reject()`."""
     answer_with: tuple[str, str] = ("chat.approve()", "chat.reject()")
     """What to type for a yes, and for a no; of several approvals, to the first."""
+    credentials: list[PendingCredential] = field(default_factory=list[PendingCredential])
+    """What tools wait to be let in with; answer with `chat.submit_credential()`."""
+    credential_with: str = "chat.submit_credential()"
+    """What to type to let a tool in."""
+    submit: "Callable[..., Reply] | None" = field(default=None, repr=False, compare=False)
+    """The `submit_credential` of the chat that this is a turn of."""
     error: str | None = None
     notice: str | None = None
     """What every view says of a model that is not what it seems."""
@@ -66,6 +74,12 @@ class Reply:
     def usage(self) -> Usage:
         """The turn's tokens."""
         return usage_of(self.events)
+
+    def submit_credential(self, *given: Any, **which: Any) -> "Reply":
+        """Let a tool in that waits for it, as `Chat.submit_credential`."""
+        if self.submit is None:
+            raise InputError("this reply is of no chat that goes on; ask again")
+        return self.submit(*given, **which)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return bundle(self, history=self.history)

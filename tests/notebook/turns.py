@@ -10,6 +10,7 @@ from adk_nb.models.scripted_llm import Answer, ScriptedLlm
 from adk_nb.runners import InMemoryRunner
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.credentials import PendingCredential
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 
 USER, SESSION = "ada", "main"
@@ -64,6 +65,8 @@ class Shown:
     events: list[Event]
     text: str = ""
     pending: list[Pending] = field(default_factory=list[Pending])
+    credentials: list[PendingCredential] = field(default_factory=list[PendingCredential])
+    credential_with: str = "chat.submit_credential()"
     answer_with: tuple[str, str] = ("%confirm --yes", "%confirm --no")
     status: str = "done"
     error: str | None = None

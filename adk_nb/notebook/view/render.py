@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
+from adk_nb.notebook.view import credential_words
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
 from adk_nb.notebook.view.rows import rows_of
@@ -11,6 +12,7 @@ from adk_nb.notebook.view.safe_html import Html, code, element, words_of
 from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
 from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.credentials import PendingCredential
 
 Bundle = dict[str, str]
 """Mime type -> one form: `text/plain`, `text/markdown`, `text/html`."""
@@ -42,6 +44,13 @@ class ShownReply(Protocol):
     @property
     def answer_with(self) -> tuple[str, str]:
         """What to type for a yes, and for a no; of several approvals, to the first."""
+        ...
+
+    @property
+    def credentials(self) -> list[PendingCredential]: ...
+    @property
+    def credential_with(self) -> str:
+        """What to type to let a tool in."""
         ...
 
     @property
@@ -115,7 +124,8 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
     if error := _error(reply):
         words = f"{words}\nerror: {error}".strip()
     elif not words:
-        words = "(waits for approval)" if reply.pending else "(no answer)"
+        waits = "(waits to be let in)" if reply.credentials else "(no answer)"
+        words = "(waits for approval)" if reply.pending else waits
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
     lines = [f"{reply.agent} > {words}{suffix}"]
     for one in reply.pending:
@@ -123,6 +133,8 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
         lines += [f"    {hint}" for hint in _hint(one)]
     if reply.pending:
         lines.append("{} {} or {}".format(_ANSWER[len(reply.pending) > 1], *reply.answer_with))
+    for one in reply.credentials:
+        lines += credential_words.plain(one, reply.credential_with)
     if reply.notice:
         lines.append(f"({one_line(reply.notice, _ASKED)})")
     return "\n".join(lines)
@@ -169,6 +181,8 @@ def _markdown(reply: ShownReply, rows: list[Json]) -> str:
     if reply.pending:
         answer = _ANSWER[len(reply.pending) > 1].capitalize()
         blocks.append("{} `{}` or `{}`.".format(answer, *(way.replace("`", "'") for way in reply.answer_with)))
+    for one in reply.credentials:
+        blocks += credential_words.markdown(one, reply.credential_with)
     if reply.notice:
         blocks.append(f"*{markdown_cell(reply.notice)}*")
     blocks += [_count(rows) + ":", _markdown_table(*_trace(rows))] if rows else []
@@ -197,6 +211,8 @@ def _html(reply: ShownReply, rows: list[Json]) -> str:
     if reply.pending:
         yes, no = (element("code", code(way)) for way in reply.answer_with)
         parts.append(element("p", _ANSWER[len(reply.pending) > 1].capitalize() + " ", yes, " or ", no, "."))
+    for one in reply.credentials:
+        parts += credential_words.html(one, reply.credential_with)
     if reply.notice:
         parts.append(element("p", element("small", cleaned(reply.notice))))
     if rows:

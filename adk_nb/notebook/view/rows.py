@@ -7,12 +7,12 @@ from typing import Any
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.view import event_words
+from adk_nb.notebook.view import credential_words, event_words
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import LONG, arguments_text, cleaned, json_text, one_line, shortened
 from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
-from adk_nb.runtime import approvals
+from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
 
 SchemaOf = Callable[[str], dict[str, Any] | None]
@@ -149,6 +149,7 @@ class RunRows:
     def _call_rows(self, event: Event, told: _Told) -> None:
         for index, call in enumerate(event.get_function_calls()):
             if _is_ask(event, call):
+                self._let_in(event, call, told)
                 continue
             tool, args, row = one_line(call.name or "", 100), call.args or {}, f"{event.id}/call{index}"
             self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
@@ -163,6 +164,9 @@ class RunRows:
             if response.name == approvals.REQUEST and event.author == "user":
                 self._answered(event, response, f"{event.id}/answer{index}", told)
                 continue
+            if response.name == credentials.REQUEST and event.author == "user":
+                told.append(f"{event.id}/answer{index}", event.author, "user", text="answers the request")
+                continue
             call = self._calls.setdefault(response.id or "", _unseen(response))
             fields = self._response_fields(event, response, call)
             if call.row:
@@ -175,6 +179,8 @@ class RunRows:
     def _response_fields(self, event: Event, response: types.FunctionResponse, call: _Call) -> Json:
         if approvals.is_placeholder(event, response):
             return {"text": event_words.WAITS}
+        if credentials.is_waiting(event, response):
+            return {"text": "waits to be let in"}
         if card := self._cards.get(self._asked_for.get(response.id or "", "")):
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]
         given = response.response or {}
@@ -182,7 +188,14 @@ class RunRows:
         detail = self._detail({"args": call.args, "result": given})
         return {"text": "", "result": result, "ok": ok, **self._timed(call.asked_at, event), **detail}
 
-    # -- approvals
+    # -- credentials and approvals
+
+    def _let_in(self, event: Event, call: types.FunctionCall, told: _Told) -> None:
+        for one in credentials.pending([event]):
+            if one.id == call.id:
+                words = credential_words.html(one, credential_words.way(self._magic))
+                shown: Json = {"text": credential_words.needs(one), "html": "".join(words)}
+                told.append(f"{event.id}/{one.id}", event.author, "text", **shown)
 
     def _ask(self, event: Event, told: _Told) -> None:
         told.ops += [{"op": "card", "card": dict(card)} for card in self._cards_of(event)]
@@ -285,7 +298,7 @@ def rows_of(events: Iterable[Event], *, history: Iterable[Event] = ()) -> list[J
 
 def _is_ask(event: Event, call: types.FunctionCall) -> bool:
     """True for the runtime's own question; a call of that name which a model wrote is a call like any other."""
-    return call.name == approvals.REQUEST and call.id in (event.long_running_tool_ids or ())
+    return call.name in (approvals.REQUEST, credentials.REQUEST) and call.id in (event.long_running_tool_ids or ())
 
 
 def _asked_in(event: Event) -> list[Pending]:

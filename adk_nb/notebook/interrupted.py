@@ -1,0 +1,18 @@
+"""A turn that Ctrl-C stopped, told in as many lines as it takes."""
+
+import traceback
+from types import TracebackType
+from typing import Any, cast
+
+
+def shown_in_brief(stopped: BaseException, where: list[str]) -> None:
+    """Spare the reader IPython's own traceback, which takes half a second to render and tells of our code."""
+    lines = [f"{type(stopped).__name__}: the run was stopped", *where]
+    cast(Any, stopped)._render_traceback_ = lambda: lines
+
+
+def outside_this_package(trace: TracebackType | None) -> list[str]:
+    """Where a Ctrl-C hit a tool, outermost first; nothing if it came while the model was being waited for."""
+    while trace and trace.tb_frame.f_globals.get("__name__", "").startswith("adk_nb."):
+        trace = trace.tb_next
+    return [f"  in {at.name}(), line {at.lineno}: {at.line}" for at in traceback.extract_tb(trace) if at.line]

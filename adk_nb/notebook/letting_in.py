@@ -1,0 +1,70 @@
+"""What a person answers to a request for a credential, as the runtime takes it."""
+
+import getpass
+from collections.abc import Sequence
+from typing import Any
+
+from adk_nb.auth.auth_credential import AuthCredential
+from adk_nb.auth.auth_schemes import APIKey, HTTPBase
+from adk_nb.errors import InputError
+from adk_nb.notebook.view.credential_words import needs, way
+from adk_nb.runtime.credentials import PendingCredential
+
+Given = str | dict[str, Any] | AuthCredential | None
+ASK = "\0ask"
+"""In the place of what is given: a person types it."""
+
+
+def open_words(asked: Sequence[PendingCredential], magic: str) -> str:
+    """That nothing can be asked while credentials are wanted, and what to type."""
+    typed = way(magic)
+    told = "; ".join(needs(one) for one in asked)
+    return f"{told}; answer with {typed}, or refuse with {typed[:-1]}None)"
+
+
+def one_of(asked: Sequence[PendingCredential], which: str | int | None, session: str) -> PendingCredential:
+    """The request with that id or at that place, 1 for the oldest; None: the oldest.
+
+    Raises:
+        InputError: There is none.
+    """
+    if not asked:
+        raise InputError(f"no tool waits to be let in, in session {session!r}")
+    for number, one in enumerate(asked, 1):
+        if which in (None, one.id, number):
+            return one
+    raise InputError(f"credential request {which!r} is not open; it was answered already, or there never was one")
+
+
+def typed_in(one: PendingCredential) -> str:
+    """What a person types or pastes into a field that does not show it.
+
+    Raises:
+        InputError: There is nobody to ask, or nothing was typed.
+    """
+    asks = "the address that the page led to: " if one.auth_uri else f"{needs(one)}: "
+    try:
+        given = getpass.getpass(asks).strip()
+    except (EOFError, OSError, NotImplementedError) as error:
+        raise InputError("nobody can be asked here; write chat.submit_credential('...')") from error
+    if not given:
+        raise InputError("nothing was typed; to refuse, write chat.submit_credential(None)")
+    return given
+
+
+def response_for(one: PendingCredential, given: Given) -> dict[str, Any]:
+    """`given` as an answer to `one`: text is read as what that asks for."""
+    if given is None:
+        return {"error": "access_denied"}
+    if isinstance(given, AuthCredential):
+        return {"exchangedAuthCredential": given.model_dump(mode="json", by_alias=True, exclude_none=True)}
+    if isinstance(given, dict):
+        return given
+    scheme = one.auth_config.auth_scheme
+    if isinstance(scheme, APIKey):
+        return {"apiKey": given}
+    if isinstance(scheme, HTTPBase):
+        name, colon, password = given.partition(":")
+        basic = scheme.scheme.lower() == "basic" and colon
+        return {"username": name, "password": password} if basic else {"token": given}
+    return {"authResponseUri": given} if "://" in given else {"authCode": given}

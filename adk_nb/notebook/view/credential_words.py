@@ -1,0 +1,60 @@
+"""A request for a credential as a reader sees it: who needs it, a link to open, and what to type."""
+
+from urllib.parse import quote, urlsplit
+
+from adk_nb.auth.auth_schemes import APIKey, HTTPBase
+from adk_nb.notebook.view.markdown import markdown_cell
+from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.notebook.view.safe_html import LINK_REL, Html, code, element, is_safe_link
+from adk_nb.runtime.credentials import PendingCredential
+
+_KEPT = ":/?#[]@!&*+,;=%~-._"
+"""Characters of an address that mean nothing to a page, or to markdown."""
+
+
+def way(magic: str) -> str:
+    """What to type. `magic`: empty where only Python has the chat."""
+    return "_run.submit_credential()" if magic else "chat.submit_credential()"
+
+
+def needs(one: PendingCredential) -> str:
+    """Who needs what, on one line."""
+    names = dict.fromkeys(one_line(waiting.call.name or "", 100) for waiting in one.calls)
+    tools, scheme = ", ".join(names), one.auth_config.auth_scheme
+    if isinstance(scheme, APIKey):
+        what = f"the key for {scheme.in_.value} {one_line(scheme.name, 100)}"
+    elif isinstance(scheme, HTTPBase):
+        what = "name:password" if scheme.scheme.lower() == "basic" else f"a {one_line(scheme.scheme, 100)} token"
+    else:
+        what = "to be let in"
+    again = f" (asked again: {one_line(one.problem, 300)})" if one.problem else ""
+    return f"{tools} needs {what}{again}"
+
+
+def link(one: PendingCredential) -> str | None:
+    """The address to open, safe to be clicked; None if there is none."""
+    uri = quote(one.auth_uri or "", safe=_KEPT)
+    return uri if urlsplit(uri).scheme in ("http", "https") and is_safe_link(uri) else None
+
+
+def plain(one: PendingCredential, twin: str) -> list[str]:
+    """Lines of text. `twin`: what to type."""
+    return [needs(one), *([f"    open {uri}"] if (uri := link(one)) else []), f"    {_then(one)} {twin}"]
+
+
+def markdown(one: PendingCredential, twin: str) -> list[str]:
+    """Blocks of markdown."""
+    opened = [f"Open [this page]({uri})."] if (uri := link(one)) else []
+    return [f"**{markdown_cell(needs(one))}**", " ".join([*opened, f"{_then(one).capitalize()} `{twin}`."])]
+
+
+def html(one: PendingCredential, twin: str) -> list[Html]:
+    """Paragraphs."""
+    uri = link(one)
+    opened = ["Open ", element("a", "this page", href=uri, rel=LINK_REL), ". "] if uri else []
+    typed = [f"{_then(one).capitalize()} ", element("code", code(twin)), "."]
+    return [element("p", element("strong", needs(one))), element("p", *opened, *typed)]
+
+
+def _then(one: PendingCredential) -> str:
+    return "then paste the address it leads to into" if one.auth_uri else "type it into the field of"

@@ -1,0 +1,171 @@
+"""A tool that waits to be let in, as a person in a notebook meets it: a link, a field, and what to type."""
+
+import getpass
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.auth import APIKey, APIKeyIn, AuthConfig, AuthCredential, AuthCredentialTypes, HTTPBase, OAuth2Auth
+from adk_nb.errors import InputError, PendingError
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.view import credential_words
+from adk_nb.notebook.view.event_words import WAITS
+from adk_nb.notebook.view.rows import rows_of
+from adk_nb.runtime.credentials import PendingCredential
+from adk_nb.tools.function_tool import FunctionTool
+from tests.auth.auth_server import AuthServer, auth_server
+from tests.auth.test_credentials import Mail, by_code
+from tests.notebook.conftest import Shell
+
+
+@pytest.fixture
+def server() -> Iterator[AuthServer]:
+    with auth_server() as running:
+        yield running
+
+
+def chat_with(config: AuthConfig, *answers: Any) -> tuple[Chat, Mail]:
+    box = Mail()
+    tools = [FunctionTool(box.mail, auth_config=config)]
+    return Chat(LlmAgent(name="clerk", model=ScriptedLlm(*answers), tools=tools), show="off"), box
+
+
+KEY = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
+
+
+def test_a_link_is_shown_and_the_address_it_leads_to_lets_the_tool_in(server: AuthServer):
+    chat, box = chat_with(by_code(server), call("mail"), "one mail")
+
+    reply = chat.ask("mail?")
+
+    [asked] = reply.credentials
+    shown = reply._repr_mimebundle_()
+    assert reply.status == "pending" and reply.pending == []
+    assert (
+        f'<a href="{(asked.auth_uri or "").replace("&", "&amp;")}" rel="noopener noreferrer">this page</a>'
+        in (shown["text/html"])
+    )
+    assert f"[this page]({asked.auth_uri})" in shown["text/markdown"]
+    assert f"    open {asked.auth_uri}\n    then paste the address it leads to into chat.submit_credential()" in str(
+        reply
+    )
+
+    done = chat.submit_credential(server.let_in(asked.auth_uri or ""))
+
+    assert (done.status, done.text, done.credentials) == ("done", "one mail", [])
+    assert box.tokens == list(server.access_tokens)
+    assert box.tokens[0] not in str(done._repr_mimebundle_())
+
+
+def test_without_an_answer_a_field_asks_for_it_and_does_not_show_it(monkeypatch: pytest.MonkeyPatch):
+    chat, box = chat_with(KEY, call("mail"), "one mail")
+    asked: list[str] = []
+
+    def field(prompt: str) -> str:
+        asked.append(prompt)
+        return " a-persons-key "
+
+    monkeypatch.setattr(getpass, "getpass", field)
+    reply = chat.ask("mail?")
+
+    done = reply.submit_credential()
+
+    assert asked == ["mail needs the key for header X-Key: "] and done.text == "one mail"
+    assert [one and one.api_key for one in box.seen] == ["a-persons-key"]
+    assert "a-persons-key" not in "".join(event.model_dump_json() for event in chat.events)
+
+
+def test_where_nobody_can_type_it_says_what_to_write(monkeypatch: pytest.MonkeyPatch):
+    def no_field(prompt: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr(getpass, "getpass", no_field)
+    chat, _ = chat_with(KEY, call("mail"), "one mail")
+    chat.ask("mail?")
+
+    with pytest.raises(InputError, match=r"chat\.submit_credential\('\.\.\.'\)"):
+        chat.submit_credential()
+
+
+def test_nothing_else_can_be_asked_meanwhile_and_a_refusal_is_told_to_the_model():
+    chat, box = chat_with(KEY, call("mail"), "as you wish", "hello")
+    chat.ask("mail?")
+
+    with pytest.raises(PendingError, match=r"mail needs the key .* chat\.submit_credential\(None\)"):
+        chat.ask("hello?")
+    done = chat.submit_credential(None)
+
+    assert done.text == "as you wish" and box.seen == []
+    assert chat.ask("hello?").text == "hello"
+    with pytest.raises(InputError, match="no tool waits to be let in"):
+        chat.submit_credential("late")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "given", "seen"),
+    [
+        ("basic", "ada:love:lace", ("basic", "ada", "love:lace", None)),
+        ("bearer", "a-token", ("bearer", None, None, "a-token")),
+        ("bearer", {"token": "a-token"}, ("bearer", None, None, "a-token")),
+    ],
+)
+def test_text_is_read_as_what_was_asked_for(scheme: str, given: Any, seen: Any):
+    chat, box = chat_with(AuthConfig(auth_scheme=HTTPBase(scheme=scheme)), call("mail"), "one mail")
+    chat.ask("mail?")
+
+    chat.submit_credential(given)
+
+    [http] = [one.http for one in box.seen if one and one.http]
+    said = http.credentials
+    assert (http.scheme, said.username, said.password, said.token) == seen
+
+
+def test_a_credential_may_be_given_whole():
+    chat, box = chat_with(KEY, call("mail"), "one mail")
+    chat.ask("mail?")
+    given = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="a-persons-key")
+
+    chat.submit_credential(given)
+
+    assert box.seen == [given]
+
+
+def test_the_rows_of_a_turn_tell_it_without_the_names_of_the_runtime(server: AuthServer):
+    chat, _ = chat_with(by_code(server), call("mail"), "one mail")
+    reply = chat.ask("mail?")
+    done = chat.submit_credential(server.let_in(reply.credentials[0].auth_uri or ""))
+
+    first, second = rows_of(reply.events), rows_of(done.events, history=reply.events)
+
+    assert [(row["kind"], row["text"]) for row in first[1:]] == [
+        ("call", "waits to be let in"),
+        ("text", "mail needs to be let in"),
+    ]
+    assert second[0]["kind"] == "user" and second[0]["text"] == "answers the request"
+    assert "adk_request_credential" not in str(first + second) and WAITS not in str(first)
+
+
+@pytest.mark.parametrize("uri", ["javascript:alert(1)", "data:text/html,x", 'https://a"onclick="x', "https://a/)[b](x"])
+def test_an_address_that_is_no_link_is_none(uri: str):
+    asked = AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=OAuth2Auth(auth_uri=uri))
+    config = KEY.model_copy(update={"exchanged_auth_credential": asked})
+    one = PendingCredential(id="r", auth_config=config, calls=[], author="a")
+
+    said = credential_words.link(one) or ""
+
+    assert not set(said) & set("\"'()<> `") and (said == "" or said.startswith("https://a"))
+
+
+def test_in_a_notebook_of_magics_the_last_reply_lets_it_in(shell: Shell):
+    box = Mail()
+    shell.names["mail"] = FunctionTool(box.mail, auth_config=KEY)
+    shell.names["script"] = ScriptedLlm(call("mail"), "one mail")
+    shell.cell("%%agent clerk -m script -t mail\nRead mail.")
+
+    reply = shell.cell("%chat clerk mail?")
+
+    assert "_run.submit_credential()" in str(reply)
+    assert shell.cell("_run.submit_credential('a-persons-key')").text == "one mail"
