@@ -3,6 +3,7 @@
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
+from adk_nb.tools.static_toolset import StaticToolset
 from tests.notebook.conftest import Shell
 
 WEATHER = '%%tool\ndef weather(city: str) -> str:\n    """Weather of a city."""\n    return "{}"\n'
@@ -238,3 +239,20 @@ def test_a_long_value_is_cut_and_the_note_says_so(shell: Shell) -> None:
     said = shell.cell(GUIDE.format("{{long}}"))
 
     assert "{{long}}: 12,340 -> 4,000 characters" in str(said)
+
+
+def test_a_toolset_in_a_variable_is_named_as_a_tool_is(shell: Shell) -> None:
+    begin(shell, call("shop_price", of="tea"), "Four.")
+
+    def price(of: str) -> int:
+        """What it costs."""
+        return len(of) + 1
+
+    shell.names["shop"] = StaticToolset([price], tool_name_prefix="shop")
+
+    said = shell.cell("%%agent guide -m model -t weather,shop\nBe brief.")
+
+    assert str(said) == "guide v1 · model model · tools weather, shop"
+    assert "'result': 4" in str([event.content for event in shell.cell("%chat guide Tea?").events])
+    assert "StaticToolset: %tools --schema shop asks it what it has" in str(shell.cell("%tools"))
+    assert '"name": "shop_price"' in str(shell.cell("%tools --schema shop"))

@@ -11,12 +11,13 @@ from adk_nb.errors import ToolNotFoundError
 from adk_nb.notebook.cells.templates import Template
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset
 
 
 class Names(Protocol):
     """What such an agent asks its notebook."""
 
-    def tools_named(self, names: Sequence[str], /) -> list[BaseTool]: ...
+    def tools_named(self, names: Sequence[str], /) -> Sequence[BaseTool | BaseToolset]: ...
     def is_key(self, name: str, /) -> bool: ...
 
 

@@ -19,6 +19,7 @@ from adk_nb.notebook.cells.templates import Template, read
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.view.display import Mode
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset
 
 RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")
 """Names no agent and no tool can have: they are words of the magics and of the event log."""
@@ -136,11 +137,11 @@ class Notebook:
 
     @property
     def tool_names(self) -> list[str]:
-        """Tools that cells define, then those that variables hold."""
+        """Tools that cells define, then those that variables hold; toolsets by the names of their variables."""
         held = [
-            value.name
+            value.name if isinstance(value, BaseTool) else one
             for one, value in self.variables.items()
-            if isinstance(value, BaseTool) and one[0] != "_" and not self._is_a_definitions(value)
+            if isinstance(value, BaseTool | BaseToolset) and one[0] != "_" and not self._is_a_definitions(value)
         ]
         return list(dict.fromkeys([*self.tools, *held]))
 
@@ -178,13 +179,18 @@ class Notebook:
         hint = f"{name} is a function here, type: %tool {name}" if callable(held) else ""
         raise ToolNotFoundError("tool", name, self.tool_names, hint=hint)
 
-    def tools_named(self, names: Sequence[str], /) -> list[BaseTool]:
-        """Tools as they are defined now.
+    def toolset(self, name: str) -> BaseToolset | None:
+        """The toolset that the variable of that name holds, if it is one."""
+        held = self.variables.get(name)
+        return held if isinstance(held, BaseToolset) and name not in self.tools else None
+
+    def tools_named(self, names: Sequence[str], /) -> list[BaseTool | BaseToolset]:
+        """Tools and toolsets as they are defined now.
 
         Raises:
             ToolNotFoundError: One is not.
         """
-        return [self.tool(name) for name in names]
+        return [self.toolset(name) or self.tool(name) for name in names]
 
     def is_key(self, name: str, /) -> bool:
         """Whether `{name}` in an instruction means the state, even if it is not in it now."""
@@ -340,7 +346,7 @@ class Notebook:
                 f"{name!r} is an agent {where}; give the tool another name, or: %agents --rm {name}"
             )
 
-    def _is_a_definitions(self, tool: BaseTool) -> bool:
+    def _is_a_definitions(self, tool: BaseTool | BaseToolset) -> bool:
         return any(one.tool is tool for one in self.tools.values())
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
+from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
@@ -23,6 +24,7 @@ from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.runtime.approvals import pending
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.function_tool import FunctionTool
 
 
@@ -56,7 +58,10 @@ def tools(notebook: Notebook) -> Shown:
 
 
 def schema(notebook: Notebook, name: str) -> Shown:
-    """What the model is told of a tool."""
+    """What the model is told of a tool, or of each that a toolset has now."""
+    if toolset := notebook.toolset(name):
+        each = [tool.declaration for tool in sync.run(toolset.get_tools_with_prefix())]
+        return as_json([one.model_dump(exclude_none=True, mode="json") for one in each if one])
     declared = notebook.tool(name).declaration
     return as_json(declared.model_dump(exclude_none=True, mode="json") if declared else None)
 
@@ -166,6 +171,9 @@ def _tool_name(tool: Any) -> str:
 
 
 def _tool_row(notebook: Notebook, name: str) -> list[str]:
+    if toolset := notebook.toolset(name):
+        told = f"{type(toolset).__name__}: %tools --schema {name} asks it what it has"
+        return [name, told, _approval(toolset), "Python", ", ".join(notebook.users_of(name))]
     tool = notebook.tool(name)
     definition = notebook.tools.get(name)
     described = tool.description.strip().splitlines()
@@ -184,7 +192,7 @@ def _spelled(tool: BaseTool) -> str:
     return f"{tool.name}({', '.join(inspect.signature(tool.func).parameters)})"
 
 
-def _approval(tool: BaseTool) -> str:
+def _approval(tool: BaseTool | BaseToolset) -> str:
     asks = getattr(tool, "require_confirmation", False)
     return "by condition" if callable(asks) else ("always" if asks else "")
 

@@ -59,6 +59,7 @@ class McpToolset(BaseToolset):
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         self._sessions = McpSessionManager(_params(connection_params))
+        self.require_confirmation = require_confirmation
         self._header_provider = header_provider
         self._of_each: dict[str, Any] = {
             "require_confirmation": require_confirmation,

@@ -62,6 +62,7 @@ class OpenAPIToolset(BaseToolset):
         if (spec_dict is None) == (spec_str is None):
             raise ConfigurationError("an OpenAPIToolset takes one document; write spec_dict=... or spec_str=...")
         document = spec_dict if spec_dict is not None else _read(spec_str or "", spec_str_type)
+        self.require_confirmation = require_confirmation
         self._web = WebAccess(allow_private_network_access=allow_private_network_access, verify=ssl_verify)
         config = _auth_config(auth_scheme, auth_credential, credential_key)
         self._tools = [
