@@ -7,9 +7,11 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable
+from enum import Enum
 from typing import Any, cast, get_args, get_origin
 
 import typing_extensions
+from pydantic import BeforeValidator
 
 logger = logging.getLogger(__name__)
 
@@ -93,18 +95,24 @@ def _names_around(target: Any) -> dict[str, Any]:
 
 
 def _readable(hint: Any) -> Any:
-    """The type, with a TypedDict that pydantic cannot read replaced by an equal one that it can."""
-    if not _OLD:
-        return hint
-    if _is_old_typed_dict(hint):
+    """The type, with what pydantic cannot read replaced by an equal that it can: TypedDicts, members of an Enum."""
+    if _OLD and _is_old_typed_dict(hint):
         return _newer(hint)
     args = get_args(hint)
-    if not args or get_origin(hint) is typing.Literal:
+    if get_origin(hint) is typing.Literal:
+        members = {one.value: one for one in args if isinstance(one, Enum)}
+        return typing.Annotated[hint, BeforeValidator(functools.partial(_member, members))] if members else hint
+    if not args:
         return hint
     parts = [
         [_readable(one) for one in cast(list[Any], arg)] if isinstance(arg, list) else _readable(arg) for arg in args
     ]
     return hint if _same(parts, args) else _with_args(hint, parts)
+
+
+def _member(members: dict[Any, Enum], value: Any) -> Any:
+    """What stands for `value` in a Literal; pydantic itself finds only members that are str or int too."""
+    return members.get(value, value) if isinstance(value, str | int | float) else value
 
 
 def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:

@@ -14,7 +14,7 @@ import docstring_parser
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined
 
 from adk_nb import types
@@ -65,6 +65,7 @@ class Signature:
         if self.arguments.model_fields:
             schema = self.arguments.model_json_schema(by_alias=True, schema_generator=_PlainTitles)
             schema["title"] = f"{self.name}Params"
+            schema.pop("additionalProperties", None)
         return types.FunctionDeclaration(
             name=self.name,
             description=description,
@@ -89,11 +90,6 @@ class _PlainTitles(GenerateJsonSchema):
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
-
-    def generate(self, schema: Any, mode: Any = "validation") -> JsonSchemaValue:
-        made = super().generate(schema, mode)
-        made.pop("additionalProperties", None)
-        return made
 
 
 def _schema_of_result(hint: Any) -> dict[str, Any] | None:

@@ -28,6 +28,18 @@ def test_arguments_behind_a_star_are_refused_with_what_to_write(shell: Shell) ->
     )
 
 
+def test_types_of_earlier_cells_are_read_where_annotations_are_text(shell: Shell) -> None:
+    shell.cell(
+        "from __future__ import annotations\nfrom pydantic import BaseModel\nclass Place(BaseModel):\n    name: str"
+    )
+
+    shell.cell("%%tool\ndef visit(place: Place, days: int | None = None) -> str:\n    'Visits.'\n    return place.name")
+
+    visit = shell.ip.adk_nb.tool("visit")
+    assert visit.declaration.parameters_json_schema["properties"]["place"] == {"$ref": "#/$defs/Place"}
+    assert visit.check({"place": {"name": "Oslo"}}) is None
+
+
 def test_a_plain_function_with_a_star_stays_a_tool_and_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     def days(since: str, *dates: str) -> str:
         return f"{since} {dates}"

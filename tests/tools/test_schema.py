@@ -4,7 +4,7 @@ import functools
 import logging
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, Literal, Optional, Union
@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
+from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.tools import FunctionTool, ToolContext, tool
 
@@ -32,6 +33,9 @@ def properties(func: Callable[..., Any]) -> dict[str, Any]:
 class Color(Enum):
     RED = "red"
     GREEN = "green"
+
+
+COLOR = {"enum": ["red", "green"], "title": "Color", "type": "string"}
 
 
 class Place(BaseModel):
@@ -274,6 +278,51 @@ def test_bound_methods_and_callables_are_tools():
     assert callable_.declaration.parameters_json_schema["properties"] == {
         "item": {"type": "string", "description": "what"}
     }
+
+
+@pytest.mark.parametrize(
+    ("hint", "told"),
+    [
+        (int, {"type": "integer"}),
+        (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
+        (list[Color], {"type": "array", "items": {"$ref": "#/$defs/Color"}, "$defs": {"Color": COLOR}}),
+        (None, None),
+        (Any, None),
+        ("Nowhere", None),
+        (threading.Lock, None),
+        (types.Part, None),
+    ],
+    ids=str,
+)
+def test_what_a_function_returns_is_told_where_it_is_json(hint: Any, told: dict[str, Any] | None):
+    def f(x: int): ...
+
+    f.__annotations__["return"] = hint
+
+    assert FunctionTool(f).declaration.response_json_schema == told
+
+
+def test_of_a_tool_that_yields_no_result_is_told():
+    def f(x: int) -> Iterator[int]:
+        yield x
+
+    assert FunctionTool(f).declaration.response_json_schema is None
+
+
+def test_a_class_is_a_tool_by_what_its_instances_are_made_of():
+    class Order:
+        """An order."""
+
+        def __init__(self, item: str, count: int = 1) -> None: ...
+
+    assert properties(Order) == {"item": {"type": "string"}, "count": {"type": "integer", "default": 1}}
+    assert FunctionTool(Order).name == "Order"
+
+
+def test_unknown_keys_are_no_part_of_dataclasses_and_typed_dicts():
+    def f(size: Size, row: Row): ...
+
+    assert "additionalProperties" not in str(schema(f))
 
 
 def test_annotations_may_be_text():
