@@ -162,10 +162,12 @@ def test_an_address_that_is_no_link_is_none(uri: str):
 def test_in_a_notebook_of_magics_the_last_reply_lets_it_in(shell: Shell):
     box = Mail()
     shell.names["mail"] = FunctionTool(box.mail, auth_config=KEY)
-    shell.names["script"] = ScriptedLlm(call("mail"), "one mail")
+    shell.names["script"] = ScriptedLlm(call("mail"), "one mail", call("mail"), "two mails")
     shell.cell("%%agent clerk -m script -t mail\nRead mail.")
+    shell.cell("%%agent other -m script -t mail\nRead mail.")
 
     reply = shell.cell("%chat clerk mail?")
 
     assert "_run.submit_credential()" in str(reply)
     assert shell.cell("_run.submit_credential('a-persons-key')").text == "one mail"
+    assert shell.cell("%chat other mail?").text == "two mails"  # what a user has let in, every agent's tools use

@@ -230,6 +230,7 @@ class Notebook:
                 session_service=self.sessions.service,
                 artifact_service=self.sessions.artifacts,
                 memory_service=self.sessions.memory,
+                credential_service=self.sessions.credentials,
             )
             self._chats[key].magic = lambda: self.confirm_magic(key[1])
             self._chats[key].on_reply = lambda reply: self.variables.update(_run=reply)

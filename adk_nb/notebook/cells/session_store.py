@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
 from adk_nb.errors import InputError, SessionNotFoundError, StateKeyError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
@@ -26,6 +27,7 @@ class SessionStore:
         self.service = InMemorySessionService()
         self.artifacts = InMemoryArtifactService()
         self.memory = InMemoryMemoryService()
+        self.credentials = InMemoryCredentialService()
         self.current = "main"
         self.keys: set[str] = set()
         """State keys that were ever set by hand."""
