@@ -26,7 +26,7 @@ def check(message: types.Content, session: Session) -> None:
     answers = [part.function_response for part in parts if part.function_response]
     for said in (*(part.text for part in parts), *(one.response for one in answers)):
         if said and (odd := not_json(said)):
-            raise InputError(f"a message cannot hold {odd}")
+            raise InputError(f"a message cannot hold {odd}: it is kept as JSON; leave that out, or send it as text")
     if not answers:
         return
     if len(answers) < len(parts):
