@@ -45,7 +45,8 @@ class FunctionTool(BaseTool):
         thread: Run a sync function on a worker thread even where it would run in the caller's.
         timeout: Seconds after which the call fails with a TimeoutError. An async function is stopped then. A sync one
             cannot be: so with a timeout it runs on a worker thread, and a late one is left to end there by itself; what
-            it still does to state and actions is lost. None: it may take as long as it likes.
+            it still does to state and actions is lost. What the caller takes to read progress counts too. None: it may
+            take as long as it likes.
 
     Raises:
         ConfigurationError: A parameter's type is one that no JSON can fill; a timeout of no seconds.

@@ -460,6 +460,21 @@ def test_a_streaming_tool_is_answered_at_once_and_the_model_told_each_thing_it_y
     assert len(ids) == 1
 
 
+def test_a_sync_generator_tells_its_progress_to_the_reader_and_its_last_value_to_the_model():
+    def steps():
+        """Steps."""
+        yield "half way"
+        yield "there"
+
+    talk = LiveTalk(guide(call("steps"), "Done.", tools=[steps]))
+
+    events = talk.live("Go")
+
+    assert ("steps", "half way...") in told(events)
+    words = [one[1] for one in asked(talk) if isinstance(one, tuple)]
+    assert words == ["Go", "answers {'result': 'there'}"]
+
+
 def test_the_model_hears_that_a_tool_streams_before_it_hears_what():
     async def slow() -> str:
         """Takes its time."""
