@@ -137,7 +137,7 @@ class Context(ReadonlyContext):
         self.tool_confirmation = tool_confirmation
         """What a human decided of this call. None: nobody was asked yet."""
         self.auth_credential: AuthCredential | None = None
-        """What a tool with `auth_config` is let in with; None for all others."""
+        """What a tool is let in with. Its secrets are taken out of the result."""
         self.long_running = False
         """Set it in a tool: what the tool returns is not the outcome, and the run ends until that is sent."""
         self.speaks = False
@@ -182,6 +182,7 @@ class Context(ReadonlyContext):
 
     def get_auth_response(self, auth_config: AuthConfig) -> AuthCredential | None:
         """What came of `request_credential`, ready to be used. None: nobody has answered, or not in this invocation."""
+        self.auth_credential = self.get_credential(auth_config.credential_key) or self.auth_credential
         return self.get_credential(auth_config.credential_key)
 
     async def load_credential(self, auth_config: AuthConfig) -> AuthCredential | None:

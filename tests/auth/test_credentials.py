@@ -323,7 +323,7 @@ def test_a_tool_may_ask_while_it_runs(server: AuthServer):
             tool_context.request_credential(config)
             return {"pending": True}
         seen.append(credential.oauth2.access_token)
-        return {"done": True}
+        return {"done": [credential.oauth2.access_token]}
 
     talk = Talk(guide(call("fetch"), "fetched", tools=[fetch]))
     first = talk.say()
@@ -331,7 +331,7 @@ def test_a_tool_may_ask_while_it_runs(server: AuthServer):
 
     events = let_in(talk, server)
 
-    assert results(events) == [{"done": True}] and seen == list(server.access_tokens)
+    assert results(events) == [{"done": ["[secret]"]}] and seen == list(server.access_tokens)
 
 
 def test_the_program_itself_is_let_in_without_a_person(server: AuthServer):
