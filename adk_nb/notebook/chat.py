@@ -20,7 +20,7 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook import letting_in
 from adk_nb.notebook.decisions import Decisions, check, how_to_answer, one_of, tools_of, waiting_words
-from adk_nb.notebook.interrupted import outside_this_package, shown_in_brief
+from adk_nb.notebook.interrupted import in_a_cell, outside_this_package, shown_in_brief
 from adk_nb.notebook.letting_in import ASK, Given
 from adk_nb.notebook.reply import Reply, Status, answer_in
 from adk_nb.notebook.view.credential_words import way
@@ -265,7 +265,7 @@ class Chat:
             self._ended(shown, before, "error", str(wrong))
             raise
         except Exception as wrong:
-            return self._ended(shown, before, "error", f"{type(wrong).__name__}: {wrong}")
+            return self._ended(shown, before, "error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}")
         finally:
             self._task = None
         return self._ended(shown, before, "done")

@@ -1,4 +1,4 @@
-"""A turn that Ctrl-C stopped, told in as many lines as it takes."""
+"""A turn that Ctrl-C stopped or an error ended: where in the notebook, in as many lines as it takes."""
 
 import traceback
 from types import TracebackType
@@ -16,3 +16,13 @@ def outside_this_package(trace: TracebackType | None) -> list[str]:
     while trace and trace.tb_frame.f_globals.get("__name__", "").startswith("adk_nb."):
         trace = trace.tb_next
     return [f"  in {at.name}(), line {at.lineno}: {at.line}" for at in traceback.extract_tb(trace) if at.line]
+
+
+def in_a_cell(wrong: BaseException) -> str:
+    """Where in the notebook's own code an error comes from; empty if it does not."""
+    mine = [
+        (frame.f_code.co_name, line)
+        for frame, line in traceback.walk_tb(wrong.__traceback__)
+        if frame.f_globals.get("__name__") == "__main__"
+    ]
+    return f" (in {mine[-1][0]}(), line {mine[-1][1]})" if mine else ""

@@ -104,3 +104,14 @@ def test_the_magic_does_not_take_a_chat_or_an_app_for_the_beginning_of_a_text(sh
     assert "'desk' is no agent; write Chat(desk).ask('...')" in shell.fails("%chat desk hi")
     assert "'talk' is no agent; write talk.ask('...')" in shell.fails("%chat talk hi")
     assert shell.cell("%chat -- talk to me").question == "talk to me"
+
+
+def test_an_error_of_a_callback_says_where_in_the_cell_it_comes_from(shell: Shell):
+    shell.cell(
+        "from adk_nb import Agent\n"
+        "def check(callback_context):\n"
+        "    return {}['budget']\n"
+        "careful = Agent(name='careful', model='offline', before_agent_callback=check)"
+    )
+
+    assert shell.cell("%chat careful hi").error == "KeyError: 'budget' (in check(), line 3)"
