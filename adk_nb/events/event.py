@@ -14,7 +14,7 @@ from pydantic import (
 
 from adk_nb import clock, types
 from adk_nb.errors import InputError
-from adk_nb.events.event_actions import EventActions
+from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.wire import WireModel
 
@@ -60,7 +60,7 @@ class Event(LlmResponse):
     """The user's message that this belongs to, with all that answers it."""
     author: str = ""
     """`user`, or the name of the agent that spoke."""
-    actions: EventActions = Field(default_factory=EventActions)
+    actions: EventActions = Field(default_factory=no_actions)
     output: Any = None
     """What a graph's node gives to the next, as JSON."""
     node_info: NodeInfo = NodeInfo.model_construct()  # built later: an import makes no schema for it

@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import cache
 
 from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import EventActions
+from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.flow.code_execution import cut_at_code, prepare
 from adk_nb.flow.history.lent import Lent
 from adk_nb.flow.planning import as_planned
@@ -22,6 +23,7 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.wire import copied
 
 NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
+_SAID = frozenset(LlmResponse.model_fields)
 
 
 async def call_model(
@@ -50,7 +52,7 @@ async def call_model(
             if response.partial:
                 said = said or _Pieces()
                 said.add(response)
-                yield event_of(ctx, spec, response, event_id, EventActions())
+                yield event_of(ctx, spec, response, event_id, no_actions())
             else:
                 answered = True
                 yield _whole(ctx, spec, response, event_id, context)
@@ -161,12 +163,27 @@ def event_of(
     ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, actions: EventActions
 ) -> Event:
     """A response as its agent's event; calls in a whole one have an id."""
-    told = {name: getattr(response, name) for name in response.model_fields_set}
+    held = vars(response)
+    said = {name: held[name] for name in response.model_fields_set & _SAID if held.get(name) is not None}
     if response.content and not response.partial:
-        told["content"] = _identified(response.content)
-    return Event(
-        id=event_id, author=spec.name, invocation_id=ctx.invocation_id, branch=ctx.branch, actions=actions, **told
+        said["content"] = _identified(response.content)
+    if ctx.branch:
+        said["branch"] = ctx.branch
+    # A copy: what a response says was checked when it was made, and a stream has many pieces.
+    return copied(
+        _event(),
+        id=event_id,
+        author=spec.name,
+        invocation_id=ctx.invocation_id,
+        actions=actions,
+        timestamp=clock.now(),
+        **said,
     )
+
+
+@cache
+def _event() -> Event:
+    return Event()
 
 
 def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, context: Context) -> Event:

@@ -14,7 +14,7 @@ from adk_nb import parts, sync, types
 from adk_nb.auth.secrets import without
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import EventActions
+from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import credentials
 from adk_nb.flow.spec import LlmSpec
@@ -153,7 +153,7 @@ async def _side_by_side(
 
 
 def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> Event | None:
-    actions = EventActions()
+    actions = no_actions()
     for answer in answers:
         actions.merge(answer.actions)
     results = [answer.part for answer in answers if answer.part]

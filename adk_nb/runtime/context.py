@@ -12,7 +12,7 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import EventActions
+from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from adk_nb.memory.memory_entry import MemoryEntry
@@ -130,7 +130,7 @@ class Context(ReadonlyContext):
         tool_confirmation: ToolConfirmation | None = None,
     ) -> None:
         super().__init__(invocation)
-        self.actions = actions or EventActions()
+        self.actions = actions or no_actions()
         """What the event that follows will do; a tool's land on the event with its result."""
         self.function_call_id = function_call_id
         """The call that this tool answers; None in callbacks of agents and models."""
