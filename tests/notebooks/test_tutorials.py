@@ -82,7 +82,7 @@ def test_it_shows_what_is_saved_and_prints_nothing_that_is_a_complaint(path: Pat
     assert all(cell.execution_count for cell in code_cells(saved))
 
 
-@first(TUTORIALS)
+@every_tutorial
 def test_nbval_finds_no_difference(path: Path):
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
     ran = subprocess.run([*command, "--rootdir", str(FOLDER), str(path)], capture_output=True, text=True, cwd=FOLDER)
