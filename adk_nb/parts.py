@@ -1,6 +1,6 @@
 """Contents, results and tools as the loop makes them, many a turn: copies of one that google-genai has checked.
 
-google-genai looks at every field of whatever is made anew, which costs three times as much as a copy. A copy is not
+google-genai looks at every field of whatever is made anew, which costs four times as much as a copy. A copy is not
 checked: what is handed in here has the types that the signatures say.
 """
 

@@ -6,7 +6,7 @@ OURS = "adk-"
 """What they start with."""
 
 
-def without_our_ids(content: types.Content) -> types.Content:
+def as_sent(content: types.Content) -> types.Content:
     """The content as it is sent: itself, or a copy when one of its calls carries an id of ours.
 
     Nor is a result told to be an interim one: Vertex AI takes no `will_continue`, and other services ignore it.

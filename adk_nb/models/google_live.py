@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from adk_nb import types
 from adk_nb.errors import ModelConnectionLost, ModelError, ModelHTTPError, ModelTimeoutError
 from adk_nb.models.base_llm_connection import BaseLlmConnection, RealtimeInput
-from adk_nb.models.call_ids import without_our_ids
+from adk_nb.models.call_ids import as_sent
 from adk_nb.models.google_access import KEY_VARIABLES
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
@@ -109,7 +109,7 @@ class GoogleConnection(BaseLlmConnection):
         self._text_is_realtime = bool(re.search(r"gemini-3.*-live(?!.*translate)", model))
 
     async def send_history(self, history: Sequence[types.Content]) -> None:
-        turns = [without_our_ids(one) for content in history if (one := _without_sound(content))]
+        turns = [as_sent(one) for content in history if (one := _without_sound(content))]
         if not turns:
             return
         asks = turns[-1].role == "user"
@@ -119,7 +119,7 @@ class GoogleConnection(BaseLlmConnection):
                 await self._session.send_realtime_input(text=_GO_ON)
 
     async def send_content(self, content: types.Content, *, partial: bool = False) -> None:
-        content = without_our_ids(content)
+        content = as_sent(content)
         parts = content.parts or []
         results = [part.function_response for part in parts if part.function_response]
         with self._errors():

@@ -26,7 +26,7 @@ from adk_nb.errors import (
     UnexpectedModelAnswer,
 )
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
-from adk_nb.models.call_ids import without_our_ids
+from adk_nb.models.call_ids import as_sent
 from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, key_from_environment, uses_vertex
 from adk_nb.models.google_cache import Caches, Caching, Question
 from adk_nb.models.google_live import GoogleConnection, Session, live_errors, live_settings
@@ -92,7 +92,7 @@ class Gemini(BaseLlm):
         client = (await self._connection(llm_request)).client.aio
         question: Question = {
             "model": llm_request.model or self.model,
-            "contents": [without_our_ids(content) for content in self.with_a_user_turn(llm_request)],
+            "contents": [as_sent(content) for content in self.with_a_user_turn(llm_request)],
             "config": with_readable_schema(llm_request.config).model_copy(
                 update={"automatic_function_calling": _NO_FUNCTIONS_OF_ITS_OWN}
             ),
