@@ -13,7 +13,10 @@ __getattr__, __dir__ = face(
         "LiveRequest": "adk_nb.runtime.live_request_queue",
         "LiveRequestQueue": "adk_nb.runtime.live_request_queue",
         "LlmAgent": "adk_nb.agents.llm_agent",
+        "LoopAgent": "adk_nb.agents.loop_agent",
+        "ParallelAgent": "adk_nb.agents.parallel_agent",
         "RunConfig": "adk_nb.runtime.run_config",
+        "SequentialAgent": "adk_nb.agents.sequential_agent",
         "StreamingMode": "adk_nb.runtime.run_config",
     },
 )

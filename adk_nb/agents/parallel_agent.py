@@ -1,0 +1,87 @@
+"""An agent that lets others work at the same time."""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import Field
+
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.events.event import Event
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.sealing import failure
+from adk_nb.runtime.side_by_side import Ended, SideBySide
+from adk_nb.sessions.state import apply_delta
+
+logger = logging.getLogger(__name__)
+
+
+class ParallelAgent(BaseAgent):
+    """Runs its `sub_agents` at once, each on a branch of its own, `parallel.agent`: they see what was said before, and
+    not each other. Who comes after them sees all. Their events come out as they happen, and each goes on only when its
+    event is history.
+
+    When one escalates, the others are stopped. When one waits for a person, the others come to their end first.
+    """
+
+    on_error: Literal["cancel", "continue"] = "cancel"
+    """`cancel`: when one fails, the others are stopped, and the run ends with its error. `continue`: an event tells of
+    its error, and the others go on."""
+    max_concurrency: int | None = Field(default=None, ge=1)
+    """The most that run at a time, in the order of the list. None: all."""
+    isolate_state: bool = False
+    """Each starts from the same state and sees only its own writes. What several wrote is what the last one of the list
+    has written. False: they share the state, each write seen by all once it is history."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        running: SideBySide[str] = SideBySide(self.max_concurrency)
+        contexts = {agent.name: self._context_of(agent, ctx) for agent in self.sub_agents}
+        wrote: dict[str, dict[str, Any]] = {name: {} for name in contexts}
+        for agent in self.sub_agents:
+            running.start(agent.name, agent.run_async(contexts[agent.name]))
+        async with aclosing(running.taken()) as taken:
+            async for name, news in taken:
+                if isinstance(news, Event):
+                    yield news
+                    self._note(contexts[name], news, wrote[name])
+                    if news.actions.escalate and news.author == name:
+                        return
+                elif told := self._ended(contexts[name], news):
+                    yield told
+        if self.isolate_state and (winners := self._settled_state(ctx, wrote)):
+            yield Event(author=self.name, branch=ctx.branch, state=winners)
+
+    def _context_of(self, agent: BaseAgent, ctx: InvocationContext) -> InvocationContext:
+        step = f"{self.name}.{agent.name}"
+        own = replace(ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step)
+        if self.isolate_state:
+            own.session = ctx.session.model_copy(update={"state": dict(ctx.session.state)})
+        return own
+
+    def _note(self, own: InvocationContext, event: Event, wrote: dict[str, Any]) -> None:
+        if self.isolate_state and (delta := event.actions.state_delta) and not event.partial:
+            apply_delta(own.session.state, delta)
+            wrote |= delta
+
+    def _ended(self, own: InvocationContext, end: Ended) -> Event | None:
+        """What is told of an agent that has ended, if it failed and the others go on."""
+        if end.error is None:
+            return None
+        if self.on_error == "cancel":
+            raise end.error
+        return failure(own, end.error)
+
+    def _settled_state(self, ctx: InvocationContext, wrote: dict[str, dict[str, Any]]) -> dict[str, Any]:
+        """What is other than it came to be by the order in which the agents wrote."""
+        by: dict[str, list[str]] = {}
+        for name, delta in wrote.items():
+            for key in delta:
+                by.setdefault(key, []).append(name)
+        winners: dict[str, Any] = {}
+        for key, names in by.items():
+            if len(names) > 1:
+                logger.warning("agents %s all wrote %r; what %s wrote is kept", ", ".join(names), key, names[-1])
+                winners[key] = wrote[names[-1]][key]
+        return {key: value for key, value in winners.items() if ctx.session.state.get(key) != value}
