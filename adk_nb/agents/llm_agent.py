@@ -27,6 +27,7 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, expanded
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.shape import Shape, in_words
+from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
 from adk_nb.wire import LATE
 
 ToolUnion = BaseTool | BaseToolset | Callable[..., Any]
@@ -69,6 +70,10 @@ class LlmAgent(BaseAgent):
     `instruction` then stands before the user's words instead of in the system instruction."""
     identity: bool = True
     """False: the model is not told the agent's name and description."""
+    disallow_transfer_to_parent: bool = False
+    """It hands nothing over to its parent; what the user says next begins at the root again."""
+    disallow_transfer_to_peers: bool = False
+    """It hands nothing over to the other agents of its parent."""
     include_contents: Literal["default", "none"] = "default"
     """`none`: the agent sees the current turn only."""
     tools: list[Any] = Field(default_factory=list[Any])
@@ -109,6 +114,8 @@ class LlmAgent(BaseAgent):
 
     _shapes: dict[str, tuple[Any, Shape]] = PrivateAttr(default_factory=dict[str, tuple[Any, Shape]])
     _canonical: tuple[list[Any], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], list[BaseTool]()))
+    _over: tuple[list[BaseAgent], TransferToAgentTool | None] = PrivateAttr(default_factory=lambda: ([], None))
+    """Whom it could hand over to last, and how."""
     _with_toolsets: list[BaseTool | BaseToolset] = PrivateAttr(default_factory=list[BaseTool | BaseToolset])
     """Its tools and toolsets; empty if it has no toolset."""
     DEFAULT_LIVE_MODEL: ClassVar[str] = "gemini-live-2.5-flash-native-audio"
@@ -184,13 +191,29 @@ class LlmAgent(BaseAgent):
         return ""
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
-        """Its tools, functions wrapped, and those of its toolsets."""
+        """Its tools, functions wrapped, those of its toolsets, and the way to hand over where there is somebody."""
         tools = self.tools_now()
-        if not self._with_toolsets:
-            return tools
-        tools = await expanded(self.name, self._with_toolsets, ctx)
-        self._canonical = (self._canonical[0], tools)
-        return tools
+        if self._with_toolsets:
+            tools = await expanded(self.name, self._with_toolsets, ctx)
+            self._canonical = (self._canonical[0], tools)
+        return [*tools, over] if (self.sub_agents or self._parent) and (over := self._handing_over()) else tools
+
+    @property
+    def transfer_targets(self) -> list[BaseAgent]:
+        """The agents that it can hand the conversation over to: those under it, its parent, its parent's others."""
+        parent = self.parent_agent
+        targets = list(self.sub_agents)
+        if not isinstance(parent, LlmAgent):
+            return targets
+        if not self.disallow_transfer_to_parent:
+            targets.append(parent)
+        if not self.disallow_transfer_to_peers:
+            targets += [one for one in parent.sub_agents if one is not self]
+        return targets
+
+    def in_tree(self, name: str, /) -> BaseAgent | None:
+        """The agent of its tree that goes by a name."""
+        return self.root_agent.find_agent(name)
 
     @property
     def instructed_by(self) -> Sequence["LlmAgent"]:
@@ -235,6 +258,13 @@ class LlmAgent(BaseAgent):
 
     def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         return run_live(ctx, self)
+
+    def _handing_over(self) -> TransferToAgentTool | None:
+        targets = self.transfer_targets
+        if targets != self._over[0]:
+            parent = self.parent_agent if self.parent_agent in targets else None
+            self._over = (targets, TransferToAgentTool(targets, parent) if targets else None)
+        return self._over[1]
 
     def tools_now(self) -> list[BaseTool]:
         """`canonical_tools` without await: made once, and again when `tools` has changed.

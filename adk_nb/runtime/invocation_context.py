@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from pydantic import BaseModel
@@ -80,6 +80,8 @@ class Shared:
     """What all agents of one invocation share, whichever of them has the word."""
 
     llm_calls: int = 0
+    transfers: int = 0
+    """How often the conversation was handed over to another agent."""
     end_invocation: bool = False
     stop: Stop = field(default_factory=Stop)
     failed: "tuple[Exception, InvocationContext] | None" = None
@@ -157,6 +159,17 @@ class InvocationContext:
         parts = (self.user_content and self.user_content.parts) or []
         responses = [part.function_response for part in parts if part.function_response]
         return {response.id or "" for response in responses if response.name in REQUESTS}
+
+    def after_answers(self) -> "InvocationContext":
+        """The same, for an agent that comes after the one whose call or request was answered: the answer is not its.
+
+        It is there for the user's last words instead.
+        """
+        parts = (self.user_content and self.user_content.parts) or []
+        if not any(part.function_response for part in parts):
+            return self
+        said = (event for event in reversed(self.session.events) if event.author == "user" and event.text)
+        return replace(self, user_content=next((event.content for event in said), None))
 
     def note_failure(self, error: Exception) -> None:
         """Remember that `error` left this agent; of agents that called each other, the innermost is remembered."""

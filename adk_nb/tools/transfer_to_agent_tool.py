@@ -1,0 +1,85 @@
+"""`transfer_to_agent`: a model hands the conversation over to another agent of its tree."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from adk_nb import types
+from adk_nb.errors import closest
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.runtime.context import ToolContext
+from adk_nb.tools.base_tool import BaseTool
+
+NAME = "transfer_to_agent"
+_DESCRIPTION = "Hands the conversation over to another agent, which answers next."
+MOST_TRANSFERS = 50
+"""In one turn. Agents that hand over in a circle are told to answer themselves."""
+
+
+class Target(Protocol):
+    """What is told of an agent that can take over."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+
+
+def transfer_to_agent(agent_name: str, tool_context: ToolContext) -> None:
+    """Hands the conversation over to another agent, which answers next."""
+    tool_context.actions.transfer_to_agent = agent_name
+
+
+class TransferToAgentTool(BaseTool):
+    """Offers the agents that can take over, and tells the model of each what it is good at."""
+
+    def __init__(self, agent_names: Sequence[str | Target], parent: Target | None = None) -> None:
+        """`parent`: the one of them to turn to when none fits."""
+        super().__init__(name=NAME, description=_DESCRIPTION)
+        self._targets = {one if isinstance(one, str) else one.name: one for one in agent_names}
+        self._told = _roster(list(self._targets.values()), parent)
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        properties = {
+            "agent_name": {"type": "string", "enum": list(self._targets), "description": "Who takes over."},
+            "transfer_reason": {"type": "string", "description": "Why, in a few words."},
+        }
+        schema = {"type": "object", "properties": properties, "required": ["agent_name"]}
+        return types.FunctionDeclaration(name=NAME, description=_DESCRIPTION, parameters_json_schema=schema)
+
+    def check(self, args: dict[str, Any]) -> str | None:
+        name = args.get("agent_name")
+        if name in self._targets:
+            return None
+        near = closest(name, self._targets) if isinstance(name, str) else None
+        hint = f"Did you mean {near!r}? " if near else ""
+        return f"nothing was handed over: there is no agent {name!r} to take over. {hint}Those that can: {self._names()}."
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        if wrong := self.check(args):
+            return {"error": wrong}
+        shared = tool_context.get_invocation_context().shared
+        if shared.transfers >= MOST_TRANSFERS:
+            return {"error": f"nothing was handed over: that happened {shared.transfers} times in this turn; answer it"}
+        tool_context.actions.transfer_to_agent = args["agent_name"]
+        tool_context.actions.transfer_reason = args.get("transfer_reason")
+        return None
+
+    async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        llm_request.append_instructions([self._told])
+
+    def _names(self) -> str:
+        return ", ".join(self._targets)
+
+
+def _roster(targets: Sequence[str | Target], parent: Target | None) -> str:
+    known = [one if isinstance(one, str) else f"{one.name}: {one.description or 'no description'}" for one in targets]
+    told = [
+        "These agents can take over the conversation:",
+        *(f"- {one}" for one in known),
+        f"If one of them is better suited to answer than you are, call {NAME} with its name, and write nothing beside "
+        "the call. If you are suited best, answer yourself. There are no others to hand over to.",
+    ]
+    if parent:
+        told.append(f"If neither you nor one of the others is suited, hand over to {parent.name}, who stands above you.")
+    return "\n".join(told)
