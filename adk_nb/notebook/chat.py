@@ -1,7 +1,7 @@
 """A conversation you can hold from a cell, without await."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, MutableMapping
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from typing import Any, TypeVar, cast
 
@@ -14,11 +14,12 @@ from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import ConfigurationError, InputError, PendingError, UserError
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import DELETED, EventActions
+from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook import letting_in
+from adk_nb.notebook.chat_state import ChatState
 from adk_nb.notebook.decisions import Decisions, check, how_to_answer, one_of, tools_of, waiting_words
 from adk_nb.notebook.interrupted import in_a_cell, outside_this_package, shown_in_brief
 from adk_nb.notebook.letting_in import ASK, Given
@@ -197,9 +198,9 @@ class Chat:
         return session.events if session else []
 
     @property
-    def state(self) -> "ChatState":
+    def state(self) -> ChatState:
         """The session's state; a write becomes an event of its own."""
-        return ChatState(self)
+        return ChatState(self.read_state, self.write_state)
 
     def read_state(self) -> dict[str, Any]:
         """The state as it stands, in a dict of the caller's own."""
@@ -351,37 +352,6 @@ class Chat:
             app_name=self._runner.app_name, user_id=self.user_id, session_id=self.session_id
         )
         await self._service.append_event(session, event)
-
-
-class ChatState(MutableMapping[str, Any]):
-    """A session's state as it stands now; a write is an event, so that it is in the history like any other."""
-
-    def __init__(self, chat: Chat) -> None:
-        self._chat = chat
-
-    def __getitem__(self, key: str) -> Any:
-        return self.to_dict()[key]
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        self._chat.write_state({key: value})
-
-    def __delitem__(self, key: str) -> None:
-        if key not in self:
-            raise KeyError(key)
-        self._chat.write_state({key: dict(DELETED)})
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.to_dict())
-
-    def __len__(self) -> int:
-        return len(self.to_dict())
-
-    def __repr__(self) -> str:
-        return repr(self.to_dict())
-
-    def to_dict(self) -> dict[str, Any]:
-        """All keys with their values, in a dict of the caller's own."""
-        return self._chat.read_state()
 
 
 def _waited_for(turn: Coroutine[Any, Any, Reply]) -> Reply:
