@@ -1,0 +1,201 @@
+"""What values can do in an expression: plain JSON, numbers up to a limit, and no more time than they are long."""
+
+import ast
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, cast
+
+MAX_NUMBER = 2**64
+MAX_NESTED = 50
+"""Lists and dicts within each other in a value, and expressions within each other."""
+_MAX_DIGITS = 100
+"""Of a text that becomes a number: Python's own time for it grows with the square."""
+SCALARS = (str, int, float, bool, type(None))
+_SEQUENCES = (list, tuple)
+
+
+def as_json(value: Any, depth: int = 0) -> Any:
+    """A copy in which nothing is of another type than it seems: no method of whoever made `value` is ever called."""
+    kind = cast(Any, type(value))
+    if depth > MAX_NESTED:
+        raise ValueError(f"a value is nested more than {MAX_NESTED} deep")
+    if kind is list:
+        return [as_json(one, depth + 1) for one in value]
+    if kind is dict:
+        return {text(key): as_json(one, depth + 1) for key, one in value.items()}
+    if kind not in SCALARS or (kind is float and not math.isfinite(value)):
+        raise TypeError(f"a value is {kind.__name__ if kind is not float else value}, which is no JSON")
+    return value
+
+
+def text(value: Any) -> str:
+    """`value`, if it is text."""
+    if type(value) is not str:
+        raise TypeError(f"a text is needed, and there is {kind_of(value)}")
+    return value
+
+
+def number(value: Any) -> Any:
+    """`value`, if it is a number within the limit; True and False are none."""
+    if type(value) not in (int, float):
+        raise TypeError(f"a number is needed, and there is {kind_of(value)}")
+    if not abs(value) <= MAX_NUMBER:  # nor is a number that is none
+        raise OverflowError("a number is larger than 2**64")
+    return value
+
+
+def _in_order(left: Any, right: Any) -> None:
+    if type(left) is str and type(right) is str:
+        return
+    if str in (type(left), type(right)):
+        raise TypeError(f"{kind_of(left)} and {kind_of(right)} cannot be compared")
+    number(left)
+    number(right)
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def check(left: Any, right: Any) -> bool:
+        _in_order(left, right)
+        return compare(left, right)
+
+    return check
+
+
+def _is_in(left: Any, right: Any) -> bool:
+    if type(right) is str or type(right) is dict:
+        return text(left) in right
+    return left in _list_of(right)
+
+
+def _is_not_in(left: Any, right: Any) -> bool:
+    return not _is_in(left, right)
+
+
+def _list_of(value: Any) -> Any:
+    if type(value) not in _SEQUENCES:
+        raise TypeError(f"a list is needed, and there is {kind_of(value)}")
+    return value
+
+
+def item_of(whole: Any, key: Any) -> Any:
+    """`whole[key]`."""
+    if type(whole) is dict:
+        return cast(Any, whole)[text(key)]
+    if type(whole) is not str and type(whole) not in _SEQUENCES:
+        raise TypeError(f"{kind_of(whole)} has no entries")
+    if type(key) is not int:
+        raise TypeError(f"an entry is named by a whole number, and there is {kind_of(key)}")
+    return whole[key]
+
+
+def _length(value: Any) -> int:
+    return len(value if type(value) in (str, dict) else _list_of(value))
+
+
+def _extreme(least: bool) -> Callable[..., Any]:
+    def find(*given: Any) -> Any:
+        values = _list_of(given[0]) if len(given) == 1 else given
+        for left, right in itertools.pairwise(values):
+            _in_order(left, right)
+        return min(values) if least else max(values)
+
+    return find
+
+
+def _sum(values: Any) -> Any:
+    return number(sum(number(one) for one in _list_of(values)))
+
+
+def _magnitude(value: Any) -> Any:
+    return abs(number(value))
+
+
+def _any_of(values: Any) -> bool:
+    return any(_list_of(values))
+
+
+def _all_of(values: Any) -> bool:
+    return all(_list_of(values))
+
+
+def _values_of(value: dict[str, Any]) -> list[Any]:
+    return list(value.values())
+
+
+def _entries_of(value: dict[str, Any]) -> list[tuple[str, Any]]:
+    return list(value.items())
+
+
+def _stripped(value: str) -> str:
+    return value.strip()  # of blanks alone: to look for others would take the product of both lengths
+
+
+def _to_number(kind: type[int] | type[float]) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        if type(value) is str and len(value) > _MAX_DIGITS:
+            raise ValueError(f"a text of more than {_MAX_DIGITS} characters is no number")
+        if type(value) not in (str, int, float, bool):
+            raise TypeError(f"{kind_of(value)} is no number")
+        return number(kind(value))
+
+    return convert
+
+
+def _to_text(value: Any) -> str:
+    if type(value) not in SCALARS:
+        raise TypeError(f"{kind_of(value)} is no text")
+    return str(value)
+
+
+def kind_of(value: Any) -> str:
+    """What `value` is, in words."""
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: cast(Any, operator).truediv,
+    ast.FloorDiv: cast(Any, operator).floordiv,
+    ast.Mod: operator.mod,
+}
+COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Lt: _ordered(operator.lt),
+    ast.LtE: _ordered(operator.le),
+    ast.Gt: _ordered(operator.gt),
+    ast.GtE: _ordered(operator.ge),
+    ast.In: _is_in,
+    ast.NotIn: _is_not_in,
+}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "len": _length,
+    "min": _extreme(least=True),
+    "max": _extreme(least=False),
+    "sum": _sum,
+    "abs": _magnitude,
+    "any": _any_of,
+    "all": _all_of,
+    "bool": bool,
+    "int": _to_number(int),
+    "float": _to_number(float),
+    "str": _to_text,
+}
+METHODS: dict[str, tuple[type, Callable[..., Any]]] = {
+    "get": (dict, cast(Any, dict).get),
+    "keys": (dict, list),
+    "values": (dict, _values_of),
+    "items": (dict, _entries_of),
+    "lower": (str, str.lower),
+    "upper": (str, str.upper),
+    "strip": (str, _stripped),
+    "startswith": (str, str.startswith),
+    "endswith": (str, str.endswith),
+}
+"""Method -> what has it, and what it does."""
