@@ -12,6 +12,7 @@ from typing import Any
 
 from adk_nb import parts, sync, types
 from adk_nb.auth.secrets import without
+from adk_nb.cells import in_a_cell
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, no_actions
@@ -19,6 +20,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import credentials
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.storable import UNREADABLE
+from adk_nb.redaction import hidden, in_result
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import placeholder as waiting_for_credential
@@ -79,6 +81,10 @@ class _Answer:
     """True: the part is not the outcome, and the model is not to be asked before that comes."""
     words: types.Part | None = None
     """The result in words, where nobody else says it."""
+    id: str | None = None
+    """Of the call."""
+    failed_at: str | None = None
+    """Where in a notebook's cells the tool raised."""
 
 
 class _Missing(BaseTool):
@@ -161,6 +167,7 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> 
         return None
     pausing = {response.id for one in answers if one.pauses and (response := _response_in(one.part)) and response.id}
     results += [answer.words for answer in answers if answer.words]
+    failed_at = {one.id: one.failed_at for one in answers if one.failed_at}
     return Event(
         author=spec.name,
         invocation_id=ctx.invocation_id,
@@ -168,6 +175,7 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> 
         content=parts.content("user", results) if results else None,
         actions=actions,
         long_running_tool_ids=pausing or None,
+        custom_metadata={"failed_at": failed_at} if failed_at else None,
     )
 
 
@@ -205,7 +213,8 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     if goes_on and response:
         response.will_continue = True
     words = _in_words(response) if context.speaks and context.actions.skip_summarization else None
-    return _Answer(part, context.actions, waits, decided, pauses=goes_on and context.long_running, words=words)
+    pauses = goes_on and context.long_running
+    return _Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
 
 
 def _in_words(response: types.FunctionResponse | None) -> types.Part | None:
@@ -233,6 +242,7 @@ async def _part(
         response |= await _kept(context, f"{name}-{call.id}", "application/json", whole)
     if context.auth_credential:
         response = without(response, context.auth_credential.secrets())
+    response = in_result(response)
     if decided and decided.confirmed and decided.args is not None:
         key = "approval_note" if "note" in response else "note"
         response |= as_response({key: f"a person changed the arguments before approving them, to {decided.args}"}, name)
@@ -352,6 +362,9 @@ async def _failed(
     answer = await first_answer(hooks, tool=tool, args=args, tool_context=context, error=error)
     if answer is not None:
         return answer
+    context.failed_at = in_a_cell(error)
+    # Not its words: they may hold what no log should.
+    logger.info("tool %r raised %s in %s", tool.name, type(error).__name__, context.failed_at or "no cell")
     if isinstance(error, LlmCallsLimitExceededError) or (ctx.run_config.tool_errors or spec.tool_errors) == "raise":
         raise error
     return {"error": f"{type(error).__name__}: {_words_of(error)}"}
@@ -359,7 +372,7 @@ async def _failed(
 
 def _words_of(error: Exception) -> str:
     try:
-        return str(error)[:2_000]
+        return hidden(str(error)[:10_000])[:2_000]
     except Exception as worse:  # an exception's own __str__ may raise
         return f"its message cannot be read ({type(worse).__name__})"
 

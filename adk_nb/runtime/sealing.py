@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from adk_nb import types
+from adk_nb.cells import in_a_cell
 from adk_nb.errors import AdkNbError
 from adk_nb.events.event import Event
 from adk_nb.runtime import credentials
@@ -49,6 +50,7 @@ def failure(ctx: InvocationContext, error: Exception) -> Event:
         error_code=error.code if isinstance(error, AdkNbError) else type(error).__name__,
         error_message=str(error),
         branch=where.branch,
+        custom_metadata={"failed_at": cell} if (cell := in_a_cell(error)) else None,
     )
 
 
