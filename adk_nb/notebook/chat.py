@@ -20,13 +20,14 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook import letting_in
 from adk_nb.notebook.chat_state import ChatState
-from adk_nb.notebook.decisions import Decisions, check, how_to_answer, one_of, tools_of, waiting_words
+from adk_nb.notebook.decisions import Decisions, check, how_to_answer, one_of, state_of, tools_of, waiting_words
 from adk_nb.notebook.interrupted import in_a_cell, outside_this_package, shown_in_brief
 from adk_nb.notebook.letting_in import ASK, Given
 from adk_nb.notebook.reply import Reply, Status, answer_in
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
-from adk_nb.notebook.view.run_on_show import RunOnShow
+from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.redaction import hidden
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
@@ -162,11 +163,16 @@ class Chat:
         """
         check(decisions, self.pending, self.agent, self.magic())
         self._refuse_while_busy()
-        asked_in = [shown for key in decisions if (shown := self._waiting.pop(key, None))]
+        outcomes = {key: state_of(decided) for key, decided in decisions.items()}
+        return self._answered(outcomes, lambda shown: self._go_on(decisions, shown))
+
+    def _answered(self, outcomes: dict[str, str], go_on: Callable[[RunOnShow], Coroutine[Any, Any, Reply]]) -> Reply:
+        """The reply of what goes on after an answer that was typed: the cards it answers, by id, say so."""
+        asked_in = [shown for key in outcomes if (shown := self._waiting.pop(key, None))]
         for shown in asked_in:
-            shown.decided_elsewhere(decisions, last=shown not in self._waiting.values())
+            shown.answered_elsewhere(outcomes, last=shown not in self._waiting.values())
         try:
-            return _waited_for(self._go_on(decisions, self._on_show(None)))
+            return _waited_for(go_on(self._on_show(None)))
         finally:
             self._close_answered(*asked_in)
 
@@ -183,8 +189,10 @@ class Chat:
         """
         self._refuse_while_busy()
         one = letting_in.one_of(credentials.pending(self.events), id, self.session_id)
-        response = letting_in.response_for(one, letting_in.typed_in(one) if given is ASK else given)
-        return _waited_for(self._let_in(credentials.answer(one.id, response), self._on_show(None)))
+        given = letting_in.typed_in(one) if given is ASK else given
+        letting_in.response_for(one, given)
+        outcomes = {one.id: "refused" if given is None else "given"}
+        return self._answered(outcomes, lambda shown: self._let_in(one.id, given, shown))
 
     @property
     def pending(self) -> list[Pending]:
@@ -245,15 +253,18 @@ class Chat:
         parts = [approvals.answer(key, decided) for key, decided in decisions.items()]
         return await self._run(types.Content(role="user", parts=parts), session, shown)
 
-    async def _let_in(self, part: types.Part, shown: RunOnShow) -> Reply:
-        return await self._run(types.Content(role="user", parts=[part]), await self._loaded(), shown)
+    async def _let_in(self, key: str, given: Given, shown: RunOnShow) -> Reply:
+        session = await self._loaded()
+        one = letting_in.one_of(credentials.pending(session.events) if session else [], key, self.session_id)
+        part = credentials.answer(key, letting_in.response_for(one, given))
+        return await self._run(types.Content(role="user", parts=[part]), session, shown)
 
     async def _run(self, message: types.Content, session: Session | None, shown: RunOnShow) -> Reply:
         self._refuse_while_busy()
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
         before = session.events if session else []
-        shown.begin(session, self.stop, lambda key, decided: self._decided_by_click(key, decided, shown))
+        shown.begin(session, self._clicks_on(shown))
         try:
             await self._walk(message, shown)
         except asyncio.CancelledError:
@@ -307,10 +318,10 @@ class Chat:
             credential_with=way(self.magic()),
             submit=self.submit_credential,
             answer_with=how_to_answer(self.magic(), 1 if len(waiting) > 1 else None),
-            error=error,
+            error=hidden(error) if error else None,
             notice=shown.notice,
         )
-        self._waiting = {one.id: self._waiting.get(one.id, shown) for one in waiting}
+        self._waiting = {one.id: self._waiting.get(one.id, shown) for one in (*waiting, *asked)}
         if self.on_reply:
             self.on_reply(reply)
         shown.end(reply)
@@ -322,15 +333,24 @@ class Chat:
             if shown not in self._waiting.values():
                 shown.close()
 
-    def _decided_by_click(self, key: str, decided: ToolConfirmation, shown: RunOnShow) -> None:
-        """Go on from a card's button: on the loop of all runs, in the context of the cell that asked."""
-        shown.in_its_cell(lambda: self._go_on_from_click(key, decided, shown))
+    def _clicks_on(self, shown: RunOnShow) -> Clicks:
+        """What a card's button does: it goes on, on the loop of all runs, in the context of the cell that asked."""
 
-    async def _go_on_from_click(self, key: str, decided: ToolConfirmation, shown: RunOnShow) -> None:
+        def decided(key: str, decision: ToolConfirmation) -> None:
+            shown.in_its_cell(lambda: self._go_on_from_click(key, lambda: self._go_on({key: decision}, shown), shown))
+
+        def let_in(key: str, given: str | None) -> None:
+            shown.in_its_cell(lambda: self._go_on_from_click(key, lambda: self._let_in(key, given, shown), shown))
+
+        return Clicks(stop=self.stop, decided=decided, let_in=let_in)
+
+    async def _go_on_from_click(
+        self, key: str, go_on: Callable[[], Coroutine[Any, Any, Reply]], shown: RunOnShow
+    ) -> None:
         while (turn := self._task) and not turn.done():  # two cards clicked one after the other
             await asyncio.wait([turn])
         try:
-            await self._go_on({key: decided}, shown)
+            await go_on()
         except InputError as wrong:
             shown.ask_again(key, str(wrong))
 
