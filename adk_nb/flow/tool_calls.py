@@ -49,7 +49,7 @@ class Answers:
     error: BaseException | None = None
     """What a tool raised, while others were done: it ends the run once their results are out."""
     nothing_to_tell: bool = False
-    """Every result comes later, from outside."""
+    """Every result comes later, from outside; or one does that the model is not to be asked without."""
     goes_on: bool = False
     """Nothing follows, and the model is asked all the same: its service ran code, and it has yet to say what for."""
 
@@ -85,6 +85,8 @@ class _Answer:
     """Of the call."""
     failed_at: str | None = None
     """Where in a notebook's cells the tool raised."""
+    waits_inside: bool = False
+    """True: the tool is called again when what waits inside it is answered, and the model is asked after that."""
 
 
 class _Missing(BaseTool):
@@ -116,13 +118,14 @@ async def answer_calls(
             one.part.function_response.id: one.decided for one in answers if one.part and one.part.function_response
         }
         first = await credentials.ask(ctx, spec.name, calls, decided, results)
+    inside = any(answer.waits_inside for answer in answers)
     if not results.actions.requested_tool_confirmations:
-        return Answers([*first, results], error)
+        return Answers([*first, results], error, inside)
     asks = approvals.ask(spec.name, ctx.branch, calls, _wanted(results.actions, calls, answers, tools))
     if all(answer.waits for answer in answers):
         results.actions.skip_summarization = True
         return Answers([*first, asks, results], error)
-    return Answers([*first, results, asks], error)
+    return Answers([*first, results, asks], error, inside)
 
 
 def _wanted(
@@ -205,8 +208,8 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     if lost := _lost(context):
         result = {"error": f"{name}() ran, but {lost}"}
     goes_on = tool is not None and (tool.is_long_running or context.long_running)
-    if goes_on and _is_nothing(result):
-        return _Answer(None, context.actions)
+    if context.waits_inside or (goes_on and _is_nothing(result)):
+        return _Answer(None, context.actions, waits_inside=context.waits_inside)
     part = await _part(call, result, context, confirmation)
     response = _response_in(part)
     goes_on = goes_on and not waits and response is not None and "error" not in (response.response or {})
@@ -317,8 +320,8 @@ async def _outcome(
             result, waits = await _gated(tool, args, approved, context, decided)
         except Exception as error:
             result, waits = await _failed(ctx, spec, tool, args, context, error), False
-        if waits:
-            return result, True
+        if waits or context.waits_inside:
+            return result, waits
     after = _hooks(ctx, spec, "after_tool")
     other = await first_answer(after, **said, tool_response=result) if after else None
     return (result if other is None else other), False
@@ -328,11 +331,11 @@ async def _gated(
     tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decided: Decided | None
 ) -> tuple[Any, bool]:
     """The one gate before a tool: nothing that needs a person's word passes without it, or as something else."""
-    if decided is None:
+    if decided is None and not context.taken_up:
         if needed := await tool.confirmation(args, context):
             context.actions.requested_tool_confirmations[context.function_call_id or ""] = needed
             return approvals.placeholder(), True
-    elif refusal := await _refusal(tool, args, approved, context, decided):
+    elif decided and (refusal := await _refusal(tool, args, approved, context, decided)):
         return refusal, False
     if tool.auth_config is not None and not await credentials.let_in(tool.auth_config, context):
         return waiting_for_credential(), True

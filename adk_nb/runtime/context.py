@@ -142,7 +142,7 @@ class Context(ReadonlyContext):
         """Set it in a tool: what the tool returns is not the outcome, and the run ends until that is sent."""
         self.waits_inside = False
         """Set it in a tool: something that it does waits for an answer, and it is called again when that is there."""
-        self.taken_up = function_call_id in invocation.taken_up
+        self.taken_up = function_call_id in invocation.shared.taken_up
         """True: it is called again for that."""
         self.failed_at: str | None = None
         """Where in a notebook's cells the tool raised, as `In[7] line 4`. None: it did not, or not in a cell."""
