@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from adk_nb import types
-from adk_nb.tools.function_tool import Decides, FunctionTool
+from adk_nb.tools.conditions import Decides
+from adk_nb.tools.function_tool import FunctionTool
 
 _NOTE = (
     "This operation takes time: what it returns first is not its outcome. Do not call it again with the same arguments "

@@ -56,6 +56,11 @@ class Signature:
     returns: Any = None
     """The type of what it returns. None: nothing, or it does not say."""
 
+    @property
+    def names(self) -> list[str]:
+        """Of what the model may send."""
+        return [field.alias or "" for field in self.arguments.model_fields.values()]
+
     def declaration(self, description: str) -> types.FunctionDeclaration:
         """What the model is told. JSON Schema under `parameters_json_schema`; none when there are no parameters.
 

@@ -13,7 +13,7 @@ from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.runtime.credentials import placeholder
 from adk_nb.tools.auth.exchange import renewed
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.function_tool import Decides, is_asked
+from adk_nb.tools.conditions import Decides, is_asked, with_defaults
 from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.openapi_tool.credential import with_credential
 from adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_spec_parser import EXTRA
@@ -67,7 +67,7 @@ class RestApiTool(BaseTool):
     async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
         if not self.require_confirmation or self.check(args):
             return False  # wrong arguments go back to the model; nothing will run
-        return await is_asked(self.require_confirmation, dict(args), tool_context)
+        return await is_asked(self.require_confirmation, with_defaults(self.operation.schema, args), tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         if wrong := self.check(args):
