@@ -402,12 +402,14 @@ def test_what_a_service_sets_is_not_sent_with_the_next_request(server: str):
 
 def test_headers_of_the_author_are_sent_and_not_told(server: str):
     async def key(context: Any) -> dict[str, str]:
-        return {"X-Key": f"secret of {context.user_id}"}
+        return {"X-Tenant": f"tenant of {context.user_id}", "X-Key": f"secret of {context.user_id}"}
 
     paths = {"/echo": {"get": {"operationId": "f"}}}
     tools = toolset(server, paths, header_provider=key)
 
-    assert ask(tools, "f")["headers"]["x-key"] == "secret of u"
+    headers = ask(tools, "f")["headers"]
+
+    assert (headers["x-tenant"], headers["x-key"]) == ("tenant of u", HIDDEN)
     assert schema_of(tools, "f") is None
 
 
