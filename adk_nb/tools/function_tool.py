@@ -48,7 +48,8 @@ class FunctionTool(BaseTool):
             take as long as it likes.
 
     Raises:
-        ConfigurationError: A parameter's type is one that no JSON can fill; a timeout of no seconds.
+        ConfigurationError: A parameter's type is one that no JSON can fill; a timeout of no seconds; a tool for a
+            function.
     """
 
     def __init__(
@@ -62,6 +63,11 @@ class FunctionTool(BaseTool):
         name: str | None = None,
         description: str | None = None,
     ) -> None:
+        if isinstance(func, FunctionTool):  # wrapped, it would run without what it asks for
+            raise ConfigurationError(
+                f"{type(self).__name__} takes a function, and {func.name!r} is a tool already; use it as it is, "
+                "or hand over its .func"
+            )
         super().__init__(name=name or _name_of(func), description=description or _description_of(func))
         self.func = func
         self.auth_config = auth_config
@@ -151,7 +157,8 @@ class FunctionTool(BaseTool):
         threads = pool and pool.max_workers
         if self.tells:
             made = functools.partial(_with_what_it_returns, self.func, positional, given)
-            return await last_of(blocking_items(made, thread=self.thread, threads=threads), self.name, context)
+            items = blocking_items(made, thread=self.thread, threads=threads)
+            return await last_of(items, self.name, context, news=self.is_long_running)
         call = functools.partial(_called, self.func, positional, given)
         answer = await sync.blocking(call, thread=self.thread, threads=threads)
         if type(answer) is AsyncGeneratorType:
@@ -162,7 +169,9 @@ class FunctionTool(BaseTool):
         """Of a tool that says in advance that it yields: its last item. Of another: all of them."""
         if streams := context.get_invocation_context().streams:
             return streams.start(self.name, context.function_call_id or "", items)
-        return await (last_of(items, self.name, context) if self.tells else adrained(items))
+        if not self.tells:
+            return await adrained(items)
+        return await last_of(items, self.name, context, news=self.is_long_running)
 
     def check(self, args: dict[str, Any]) -> str | None:
         checked = self._checked(args)
@@ -318,10 +327,4 @@ def _name_of(func: Callable[..., Any]) -> str:
 def _description_of(func: Callable[..., Any]) -> str:
     if isinstance(func, functools.partial):
         return _description_of(cast(Callable[..., Any], func.func))
-    if inspect.isroutine(func):
-        return inspect.getdoc(func) or ""
-    return inspect.getdoc(type(func)) or inspect.getdoc(_call_of(func)) or ""
-
-
-def _call_of(func: Callable[..., Any]) -> Any:
-    return None if inspect.isroutine(func) else type(func).__call__
+    return next((said for one in documented_in(func) if (said := inspect.getdoc(one))), "")
