@@ -208,11 +208,12 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     if lost := _lost(context):
         result = {"error": f"{name}() ran, but {lost}"}
     goes_on = tool is not None and (tool.is_long_running or context.long_running)
-    if context.waits_inside or (goes_on and _is_nothing(result)):
+    is_done = tool is not None and tool.tells and not context.long_running  # it has told its news while it ran
+    if context.waits_inside or (goes_on and (result is None if is_done else _is_nothing(result))):
         return _Answer(None, context.actions, waits_inside=context.waits_inside)
     part = await _part(call, result, context, confirmation)
     response = _response_in(part)
-    goes_on = goes_on and not waits and response is not None and "error" not in (response.response or {})
+    goes_on = goes_on and not (waits or is_done) and response is not None and "error" not in (response.response or {})
     if goes_on and response:
         response.will_continue = True
     words = _in_words(response) if context.speaks and context.actions.skip_summarization else None

@@ -1,4 +1,4 @@
-"""Agents that were called as tools, in their caller's session: what waits inside them, and the way of an answer there."""
+"""Agents called as tools in the session of their caller: what waits inside them, and the way of an answer there."""
 
 from collections.abc import Iterable, Sequence
 

@@ -6,7 +6,7 @@ import inspect
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator
 from types import AsyncGeneratorType
-from typing import Any, cast, overload
+from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
@@ -68,7 +68,7 @@ class FunctionTool(BaseTool):
                 f"{type(self).__name__} takes a function, and {func.name!r} is a tool already; use it as it is, "
                 "or hand over its .func"
             )
-        super().__init__(name=name or _name_of(func), description=description or _description_of(func))
+        super().__init__(name=name or name_of(func), description=description or _description_of(func))
         self.func = func
         self.auth_config = auth_config
         if timeout is not None and not timeout > 0:
@@ -215,6 +215,15 @@ class FunctionTool(BaseTool):
             return _told(self.name, first)
 
 
+def name_of(func: Callable[..., Any]) -> str:
+    """What a model calls a tool of `func`. Raises ConfigurationError for a lambda, which has no name."""
+    inner = cast(Any, func).func if isinstance(func, functools.partial) else func
+    name = getattr(inner, "__name__", None) or type(inner).__name__
+    if name == "<lambda>":
+        raise ConfigurationError("a lambda has no name that a model could call; write `def`, or pass name='...'")
+    return name
+
+
 def _heard(tool_context: ToolContext) -> LiveRequestQueue:
     """What the user says from now on; outside a live conversation, nothing."""
     if streams := tool_context.get_invocation_context().streams:
@@ -239,70 +248,6 @@ def _with_what_it_returns(
         yield returned
 
 
-@overload
-def tool(func: Callable[..., Any], /) -> FunctionTool: ...
-
-
-@overload
-def tool(
-    *,
-    confirm: Decides = False,
-    auth_config: AuthConfig | None = None,
-    thread: bool = False,
-    timeout: float | None = None,
-    name: str | None = None,
-    description: str | None = None,
-) -> Callable[[Callable[..., Any]], FunctionTool]: ...
-
-
-def tool(
-    func: Callable[..., Any] | None = None,
-    /,
-    *,
-    confirm: Decides = False,
-    auth_config: AuthConfig | None = None,
-    thread: bool = False,
-    timeout: float | None = None,
-    name: str | None = None,
-    description: str | None = None,
-) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
-    """`@tool`, `@tool(confirm=True)`: a function becomes a FunctionTool, and can still be called as a function.
-
-    Args:
-        func: The function.
-        confirm: Ask a human before it runs; `require_confirmation` of FunctionTool.
-        auth_config: What it has to be let in with; see `tool_context.auth_credential`.
-        thread: Run a sync function on a worker thread.
-        timeout: Seconds after which a call fails; a sync function then runs on a worker thread.
-        name: What the model calls it. None: the function's name.
-        description: What the model is told. None: the docstring.
-
-    Raises:
-        ConfigurationError: A parameter has no type, or one that JSON cannot fill, or is `*args`.
-    """
-
-    def wrap(func: Callable[..., Any]) -> FunctionTool:
-        refuse_untyped(func)
-        return FunctionTool(
-            func,
-            require_confirmation=confirm,
-            auth_config=auth_config,
-            thread=thread,
-            timeout=timeout,
-            name=name,
-            description=description,
-        )
-
-    return wrap(func) if func else wrap
-
-
-def refuse_untyped(func: Callable[..., Any]) -> None:
-    """Raise ConfigurationError if a parameter has no type or is `*args`: a tool made on purpose says what it takes."""
-    name = _name_of(func)
-    for fault in signature_of(func, name).faults.values():
-        raise ConfigurationError(f"tool {name!r}: {fault}")
-
-
 def _unpacked(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -314,14 +259,6 @@ def _unpacked(value: Any) -> Any:
 
 def _told(name: str, error: ValidationError) -> str:
     return f"{name}() was not called: wrong arguments: {in_words(error)}. Call it again with arguments that fit."
-
-
-def _name_of(func: Callable[..., Any]) -> str:
-    inner = cast(Any, func).func if isinstance(func, functools.partial) else func
-    name = getattr(inner, "__name__", None) or type(inner).__name__
-    if name == "<lambda>":
-        raise ConfigurationError("a lambda has no name that a model could call; write `def`, or pass name='...'")
-    return name
 
 
 def _description_of(func: Callable[..., Any]) -> str:

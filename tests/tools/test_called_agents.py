@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool
+from adk_nb.tools import AgentTool, FunctionTool
 from tests.talk import Talk, guide, requests, told
 
 
