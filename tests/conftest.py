@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings  # early: as it is imported, it asks who refers to trio's numbers; no answer once frozen
 
-from adk_nb import clock
+from adk_nb import clock, redaction
 
 for key in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB_REPLAY"):
     os.environ.pop(key, None)
@@ -26,6 +26,12 @@ def what_is_there_is_no_garbage() -> None:
     """Whoever collects garbage in a test looks through what its file made, not through every module again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def no_secrets_of_other_tests() -> None:
+    """What one test knows as a secret is a word like any other in the next."""
+    redaction.forget()
 
 
 def _stays_here(address: str | bytes | tuple[Any, ...]) -> bool:

@@ -1,6 +1,7 @@
 """A call that needs a person's word: it waits, it runs once when approved, and nobody but a person can approve it."""
 
 import asyncio
+import datetime
 import functools
 import json
 import threading
@@ -854,3 +855,99 @@ def test_yes_and_no_at_once_is_one_of_them():
         asyncio.run(both())
         outcomes = [one for one in results(talk.stored().events) if "deleted" in one or "rejected" in str(one)]
         assert len(outcomes) == 1 and ("deleted" in outcomes[0]) == bool(shop.deleted)
+
+
+def paying(**how: Any) -> tuple[FunctionTool, list[Any]]:
+    paid: list[Any] = []
+
+    def pay(to: str, amount: float = 500, when: datetime.date | None = None, tags: list[str] | None = None) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    return FunctionTool(pay, **how), paid
+
+
+@pytest.mark.parametrize(
+    ("condition", "args", "asks"),
+    [
+        ("amount > 100", {"amount": 50}, False),
+        ("amount > 100", {"amount": 150}, True),
+        ("amount > 100", {"amount": "150"}, True),
+        ("amount > 100", {"amount": "50"}, False),
+        ("amount > 100", {}, True),
+        ("amount > 1000", {}, False),
+        ('to == "Mallory"', {"to": "Mallory"}, True),
+        ('to == "Mallory"', {}, False),
+        ('to.lower() not in ("ada", "bob")', {"to": "ADA"}, False),
+        ("when is not None", {}, False),
+        ("when is not None", {"when": "2026-01-01"}, True),
+        ('when.startswith("2026")', {"when": "2026-01-01"}, True),
+        ('tags and "risky" in tags', {"tags": ["risky"]}, True),
+        ('tags and "risky" in tags', {"tags": []}, False),
+        ("len(tags) > 3", {}, True),
+        ("amount / (amount - 50) > 2", {"amount": 50}, True),
+        ("to > 100", {}, True),
+        ("always", {}, True),
+        ("never", {}, False),
+    ],
+)
+def test_an_expression_on_the_arguments_decides_which_calls_wait_and_one_without_an_answer_asks(
+    condition: str, args: dict[str, Any], asks: bool
+):
+    pay, paid = paying(require_confirmation=condition)
+    model = ScriptedLlm(call("pay", **({"to": "Ada"} | args)), "done")
+    talk = Talk(LlmAgent(name="a1", model=model, tools=[pay]))
+    talk.say("pay")
+
+    assert (len(waiting(talk)), len(paid)) == ((1, 0) if asks else (0, 1))
+
+
+def test_why_a_person_is_asked_where_the_expression_has_no_answer_is_logged(caplog: pytest.LogCaptureFixture):
+    pay, paid = paying(require_confirmation="len(tags) > 3")
+    talk = Talk(LlmAgent(name="a1", model=ScriptedLlm(call("pay", to="Ada"), "done"), tools=[pay]))
+    talk.say("pay")
+
+    assert paid == [] and "'len(tags) > 3' has no value here: a list is needed, and there is None" in caplog.text
+
+
+def test_wrong_arguments_go_back_before_an_expression_is_asked():
+    pay, _ = paying(require_confirmation="amount > 100")
+    model = ScriptedLlm(call("pay", to="Ada", amount="much"), "sorry")
+    talk = Talk(LlmAgent(name="a1", model=model, tools=[pay]))
+
+    assert "wrong arguments" in results(talk.say("pay"))[0]["error"] and waiting(talk) == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("amuont > 1", "tool 'pay': the expression 'amuont > 1' cannot be used: there is no 'amuont'; did you mean"),
+        ("tool_context", "there is no 'tool_context'; there is: amount, tags, to, when"),
+        ("amount >", "invalid syntax at the end; write it as in Python"),
+        ("", "write it as in Python"),
+        (7, "tool 'pay': a person is asked always (True), never (False), or on a condition, and 7 is none; write a"),
+        (["amount > 1"], "is none; write a function, or text like 'amount > 100'"),
+    ],
+)
+def test_a_condition_that_cannot_be_is_refused_when_the_tool_is_made(condition: Any, said: str):
+    with pytest.raises(ConfigurationError) as refused:
+        paying(require_confirmation=condition)
+
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_tool_of_any_arguments_asks_where_one_that_its_expression_names_is_missing():
+    ran: list[Any] = []
+
+    def send(**what: Any) -> None:
+        """Send."""
+        ran.append(what)
+
+    send_three = functools.partial(send, count=3)
+    tools = [FunctionTool(send_three, name="send", require_confirmation="count > 5")]
+    model = ScriptedLlm(call("send", size=1), call("send", count=1), call("send", count=9))
+    talk = Talk(LlmAgent(name="a1", model=model, tools=tools))
+    talk.say("send")
+
+    assert ran == [] and len(waiting(talk)) == 1  # what its author filled in is not what the model says it is

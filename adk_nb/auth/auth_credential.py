@@ -3,12 +3,14 @@
 Source of names and JSON: google-adk 2.13.
 """
 
+import base64
 from enum import Enum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from adk_nb.auth.secrets import Guarded, Secret
+from adk_nb.redaction import remember
 
 ClientAuthMethod = Literal["client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt", "none"]
 
@@ -29,6 +31,11 @@ class HttpCredentials(Guarded):
     username: str | None = None
     password: Secret = None
     token: Secret = None
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        if self.password:  # as a service is shown it. Source: RFC 7617
+            remember(base64.b64encode(f"{self.username or ''}:{self.password}".encode()).decode())
 
 
 class HttpAuth(Guarded):

@@ -38,6 +38,7 @@ class AuthConfig(Guarded):
         return given or ""
 
     def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
         self.credential_key = self.credential_key or self._made_key()
 
     def _made_key(self) -> str:

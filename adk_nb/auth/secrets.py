@@ -1,14 +1,13 @@
 """Records that hold secrets: which fields are secret, a copy without them, and text without them."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Self, SupportsIndex, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from adk_nb.redaction import HIDDEN, refuse_pickle, remember, remember_url
 from adk_nb.wire import WireModel
 
-HIDDEN = "[secret]"
-"""What stands in the place of a secret in text."""
 _SHORTEST = 6
 """Characters. What is shorter stands in text by chance, and is not worth the name."""
 
@@ -17,9 +16,22 @@ Secret = Annotated[str | None, Field(repr=False)]
 
 
 class Guarded(WireModel):
-    """A record whose errors and whose `repr` tell no secrets. `model_dump` does: it is for whoever keeps them."""
+    """A record whose errors and whose `repr` tell no secrets. `model_dump` does: it is for whoever keeps them.
+
+    From when it is made, its secrets are hidden in whatever this process tells. It is not pickled while it holds any.
+    """
 
     model_config = ConfigDict(hide_input_in_errors=True)
+
+    def model_post_init(self, context: Any, /) -> None:
+        for secret in self.secrets():
+            remember(secret)
+            remember_url(secret)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        if self.secrets() - {HIDDEN}:
+            refuse_pickle(self)
+        return super().__reduce_ex__(protocol)
 
     def public(self) -> Self:
         """A copy without secrets, in depth: what an event, a log or a page may hold."""

@@ -12,6 +12,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime import credentials
 from adk_nb.runtime.approvals import Consumes
+from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import PendingCredential, WaitingCall
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
@@ -102,6 +103,8 @@ async def take(ctx: InvocationContext) -> list[types.FunctionCall]:
     open_now = {one.id: one for one in credentials.pending(ctx.session.events)} if ctx.credential_answers else {}
     for key, said in list(ctx.credential_answers.items()):
         asked = open_now.get(key)
+        if asked and not is_within(asked.branch, ctx.branch):
+            continue  # it was asked inside one of the agent's own calls
         if asked is None or asked.author != ctx.agent.name or not _first(ctx, key):
             logger.warning("the answer to credential request %r was ignored: none is open", key)
             continue

@@ -14,6 +14,7 @@ from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Answers, answer_calls
 from adk_nb.flow.transfer import taking_over
 from adk_nb.runtime.approvals import take_answers
+from adk_nb.runtime.called import is_told, leads_to, waits_inside
 from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
@@ -31,8 +32,10 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
     """
     offered = _with_a_way_to_answer(spec, await spec.canonical_tools(ReadonlyContext(ctx)))
     tools = {tool.name: tool for tool in offered}
-    if ctx.answers_requests:
-        calls = [*take_answers(ctx), *await credentials.take(ctx)]
+    if ctx.calls_answered:
+        calls = [*take_answers(ctx), *await credentials.take(ctx), *leads_to(ctx)]
+        if not calls and not is_told(ctx):
+            return  # someone else answered a moment ago: nothing is left to do for this message
         answering = Progress(ctx, answer_calls(ctx, spec, calls, tools))
         async with aclosing(answering.events()) as events:
             async for event in events:
@@ -45,8 +48,8 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
                 async for event in events:
                     yield event
             return
-        if decided.end_the_turn():
-            return  # as when someone else answered a moment ago: nothing is left to do for this message
+        if (calls and decided.end_the_turn()) or waits_inside(ctx):
+            return
     async with aclosing(_ask_and_run(ctx, spec, offered, tools)) as events:
         async for event in events:
             yield event

@@ -166,7 +166,7 @@ def event_of(
     held = vars(response)
     said = {name: held[name] for name in response.model_fields_set & _SAID if held.get(name) is not None}
     if response.content and not response.partial:
-        said["content"] = _identified(response.content)
+        said["content"] = _identified(response.content, anew=ctx.delegated is not None)
     if ctx.branch:
         said["branch"] = ctx.branch
     # A copy: what a response says was checked when it was made, and a stream has many pieces.
@@ -199,10 +199,14 @@ def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
     return event
 
 
-def _identified(content: types.Content) -> types.Content:
+def _identified(content: types.Content, *, anew: bool) -> types.Content:
     """`content` as the model's, as it can be kept, each call with an id of its own: of two alike the second's is new.
 
     A copy where that changes something: a model may say the same content again.
+
+    Args:
+        content: What the model said.
+        anew: Every id is new: some services number the calls of a conversation, and the session has several.
     """
     taken: set[str] = set()
     said = content.parts or []
@@ -210,7 +214,7 @@ def _identified(content: types.Content) -> types.Content:
     changed = not content.role or any(part is not one for part, one in zip(parts, said, strict=True))
     for index, part in enumerate(parts):
         if call := part.function_call:
-            if not call.id or call.id in taken:
+            if anew or not call.id or call.id in taken:
                 call = copied(call, id=f"adk-{clock.new_id()}")
                 parts[index] = copied(part, function_call=call)
                 changed = True

@@ -88,6 +88,8 @@ def _converse(ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, instru
     request.contents = contents_for(
         ctx.session, spec.name, ctx.branch, ctx.isolation_scope, this_turn=this_turn, thoughts=thoughts
     )
+    if ctx.delegated:
+        request.contents.insert(0, ctx.delegated)
     if spec.planner:
         ask_to_plan(spec.planner, request, ReadonlyContext(ctx))
     if run.model_input_context:

@@ -12,6 +12,7 @@ from typing import Any
 
 from adk_nb import parts, sync, types
 from adk_nb.auth.secrets import without
+from adk_nb.cells import in_a_cell
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, no_actions
@@ -19,6 +20,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import credentials
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.storable import UNREADABLE
+from adk_nb.redaction import hidden, in_result
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import placeholder as waiting_for_credential
@@ -47,7 +49,7 @@ class Answers:
     error: BaseException | None = None
     """What a tool raised, while others were done: it ends the run once their results are out."""
     nothing_to_tell: bool = False
-    """Every result comes later, from outside."""
+    """Every result comes later, from outside; or one does that the model is not to be asked without."""
     goes_on: bool = False
     """Nothing follows, and the model is asked all the same: its service ran code, and it has yet to say what for."""
 
@@ -79,6 +81,12 @@ class _Answer:
     """True: the part is not the outcome, and the model is not to be asked before that comes."""
     words: types.Part | None = None
     """The result in words, where nobody else says it."""
+    id: str | None = None
+    """Of the call."""
+    failed_at: str | None = None
+    """Where in a notebook's cells the tool raised."""
+    waits_inside: bool = False
+    """True: the tool is called again when what waits inside it is answered, and the model is asked after that."""
 
 
 class _Missing(BaseTool):
@@ -110,13 +118,14 @@ async def answer_calls(
             one.part.function_response.id: one.decided for one in answers if one.part and one.part.function_response
         }
         first = await credentials.ask(ctx, spec.name, calls, decided, results)
+    inside = any(answer.waits_inside for answer in answers)
     if not results.actions.requested_tool_confirmations:
-        return Answers([*first, results], error)
+        return Answers([*first, results], error, inside)
     asks = approvals.ask(spec.name, ctx.branch, calls, _wanted(results.actions, calls, answers, tools))
     if all(answer.waits for answer in answers):
         results.actions.skip_summarization = True
         return Answers([*first, asks, results], error)
-    return Answers([*first, results, asks], error)
+    return Answers([*first, results, asks], error, inside)
 
 
 def _wanted(
@@ -161,6 +170,7 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> 
         return None
     pausing = {response.id for one in answers if one.pauses and (response := _response_in(one.part)) and response.id}
     results += [answer.words for answer in answers if answer.words]
+    failed_at = {one.id: one.failed_at for one in answers if one.failed_at}
     return Event(
         author=spec.name,
         invocation_id=ctx.invocation_id,
@@ -168,6 +178,7 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> 
         content=parts.content("user", results) if results else None,
         actions=actions,
         long_running_tool_ids=pausing or None,
+        custom_metadata={"failed_at": failed_at} if failed_at else None,
     )
 
 
@@ -197,15 +208,17 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     if lost := _lost(context):
         result = {"error": f"{name}() ran, but {lost}"}
     goes_on = tool is not None and (tool.is_long_running or context.long_running)
-    if goes_on and _is_nothing(result):
-        return _Answer(None, context.actions)
+    is_done = tool is not None and tool.tells and not context.long_running  # it has told its news while it ran
+    if context.waits_inside or (goes_on and (result is None if is_done else _is_nothing(result))):
+        return _Answer(None, context.actions, waits_inside=context.waits_inside)
     part = await _part(call, result, context, confirmation)
     response = _response_in(part)
-    goes_on = goes_on and not waits and response is not None and "error" not in (response.response or {})
+    goes_on = goes_on and not (waits or is_done) and response is not None and "error" not in (response.response or {})
     if goes_on and response:
         response.will_continue = True
     words = _in_words(response) if context.speaks and context.actions.skip_summarization else None
-    return _Answer(part, context.actions, waits, decided, pauses=goes_on and context.long_running, words=words)
+    pauses = goes_on and context.long_running
+    return _Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
 
 
 def _in_words(response: types.FunctionResponse | None) -> types.Part | None:
@@ -233,6 +246,7 @@ async def _part(
         response |= await _kept(context, f"{name}-{call.id}", "application/json", whole)
     if context.auth_credential:
         response = without(response, context.auth_credential.secrets())
+    response = in_result(response)
     if decided and decided.confirmed and decided.args is not None:
         key = "approval_note" if "note" in response else "note"
         response |= as_response({key: f"a person changed the arguments before approving them, to {decided.args}"}, name)
@@ -307,8 +321,8 @@ async def _outcome(
             result, waits = await _gated(tool, args, approved, context, decided)
         except Exception as error:
             result, waits = await _failed(ctx, spec, tool, args, context, error), False
-        if waits:
-            return result, True
+        if waits or context.waits_inside:
+            return result, waits
     after = _hooks(ctx, spec, "after_tool")
     other = await first_answer(after, **said, tool_response=result) if after else None
     return (result if other is None else other), False
@@ -318,11 +332,11 @@ async def _gated(
     tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decided: Decided | None
 ) -> tuple[Any, bool]:
     """The one gate before a tool: nothing that needs a person's word passes without it, or as something else."""
-    if decided is None:
+    if decided is None and not context.taken_up:
         if needed := await tool.confirmation(args, context):
             context.actions.requested_tool_confirmations[context.function_call_id or ""] = needed
             return approvals.placeholder(), True
-    elif refusal := await _refusal(tool, args, approved, context, decided):
+    elif decided and (refusal := await _refusal(tool, args, approved, context, decided)):
         return refusal, False
     if tool.auth_config is not None and not await credentials.let_in(tool.auth_config, context):
         return waiting_for_credential(), True
@@ -352,6 +366,9 @@ async def _failed(
     answer = await first_answer(hooks, tool=tool, args=args, tool_context=context, error=error)
     if answer is not None:
         return answer
+    context.failed_at = in_a_cell(error)
+    # Not its words: they may hold what no log should.
+    logger.info("tool %r raised %s in %s", tool.name, type(error).__name__, context.failed_at or "no cell")
     if isinstance(error, LlmCallsLimitExceededError) or (ctx.run_config.tool_errors or spec.tool_errors) == "raise":
         raise error
     return {"error": f"{type(error).__name__}: {_words_of(error)}"}
@@ -359,7 +376,7 @@ async def _failed(
 
 def _words_of(error: Exception) -> str:
     try:
-        return str(error)[:2_000]
+        return hidden(str(error)[:10_000])[:2_000]
     except Exception as worse:  # an exception's own __str__ may raise
         return f"its message cannot be read ({type(worse).__name__})"
 

@@ -2,6 +2,8 @@
 
 import os
 
+from adk_nb.redaction import remember
+
 GEMINI_NAMES = (
     r"(models/)?gemini-.*",
     r"model-optimizer-.*",
@@ -16,7 +18,9 @@ _VERTEX_VARIABLES = ("GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI")
 
 def key_from_environment() -> str | None:
     """The Gemini API's key, or None."""
-    return next((key for name in KEY_VARIABLES if (key := os.environ.get(name, "").strip())), None)
+    key = next((key for name in KEY_VARIABLES if (key := os.environ.get(name, "").strip())), None)
+    remember(key)
+    return key
 
 
 def uses_vertex() -> bool:

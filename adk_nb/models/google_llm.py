@@ -8,13 +8,13 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from functools import cache, partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, SupportsIndex, TypeVar, cast
 
 import httpx2
 from google import genai
 from google.auth.exceptions import GoogleAuthError
 from google.genai.errors import APIError, UnknownApiResponseError
-from pydantic import PrivateAttr, SecretStr, ValidationError
+from pydantic import ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 
 from adk_nb import types
 from adk_nb.errors import (
@@ -37,6 +37,7 @@ from adk_nb.models.own_task import OwnTask
 from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import BUSY, ask_again, seconds_of
+from adk_nb.redaction import refuse_pickle, remember, remember_named, remember_url, without_known
 
 T = TypeVar("T")
 _READ_BY_GOOGLE = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_API_VERSION")
@@ -53,11 +54,13 @@ class Gemini(BaseLlm):
     GOOGLE_GENAI_USE_VERTEXAI is true. It is looked up when a question is asked: it may be set after the agent was made.
     """
 
+    model_config = ConfigDict(hide_input_in_errors=True)
+
     model: str = "gemini-2.5-flash"
     api_key: SecretStr | None = None
     base_url: str | None = None
     """Where the API is, when it is not at Google: a gateway, or a server for tests."""
-    http_options: types.HttpOptions | None = None
+    http_options: types.HttpOptions | None = Field(default=None, repr=False)
     """google-genai's own settings: headers, API version, arguments of the HTTP client."""
     retry_options: types.HttpRetryOptions | None = None
     """When the service is busy or cannot be reached: 5 attempts, 1 s and then twice as long each, or as it asks for."""
@@ -70,6 +73,25 @@ class Gemini(BaseLlm):
     total_timeout: float = 1800.0
     """Seconds from the question to the end of a streamed answer."""
     _connections: PerLoop["_Connection"] = PrivateAttr(default_factory=PerLoop["_Connection"])
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        options = self.http_options or types.HttpOptions()
+        remember(self.api_key.get_secret_value() if self.api_key else None)
+        for url in (self.base_url, options.base_url):
+            remember_url(url)
+        for arguments in (options.client_args, options.async_client_args):
+            remember_named(arguments)
+            remember_named((arguments or {}).get("headers"))
+        remember_named(options.headers)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        if self.api_key or self.http_options:
+            refuse_pickle(self)
+        return super().__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return without_known(super().__repr__())
 
     @classmethod
     def supported_models(cls) -> list[str]:

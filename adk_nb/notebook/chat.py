@@ -1,7 +1,7 @@
 """A conversation you can hold from a cell, without await."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, MutableMapping
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from typing import Any, TypeVar, cast
 
@@ -14,18 +14,20 @@ from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import ConfigurationError, InputError, PendingError, UserError
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import DELETED, EventActions
+from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook import letting_in
-from adk_nb.notebook.decisions import Decisions, check, how_to_answer, one_of, tools_of, waiting_words
+from adk_nb.notebook.chat_state import ChatState
+from adk_nb.notebook.decisions import Decisions, check, how_to_answer, one_of, state_of, tools_of, waiting_words
 from adk_nb.notebook.interrupted import in_a_cell, outside_this_package, shown_in_brief
 from adk_nb.notebook.letting_in import ASK, Given
 from adk_nb.notebook.reply import Reply, Status, answer_in
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
-from adk_nb.notebook.view.run_on_show import RunOnShow
+from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.redaction import hidden
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
@@ -161,11 +163,16 @@ class Chat:
         """
         check(decisions, self.pending, self.agent, self.magic())
         self._refuse_while_busy()
-        asked_in = [shown for key in decisions if (shown := self._waiting.pop(key, None))]
+        outcomes = {key: state_of(decided) for key, decided in decisions.items()}
+        return self._answered(outcomes, lambda shown: self._go_on(decisions, shown))
+
+    def _answered(self, outcomes: dict[str, str], go_on: Callable[[RunOnShow], Coroutine[Any, Any, Reply]]) -> Reply:
+        """The reply of what goes on after an answer that was typed: the cards it answers, by id, say so."""
+        asked_in = [shown for key in outcomes if (shown := self._waiting.pop(key, None))]
         for shown in asked_in:
-            shown.decided_elsewhere(decisions, last=shown not in self._waiting.values())
+            shown.answered_elsewhere(outcomes, last=shown not in self._waiting.values())
         try:
-            return _waited_for(self._go_on(decisions, self._on_show(None)))
+            return _waited_for(go_on(self._on_show(None)))
         finally:
             self._close_answered(*asked_in)
 
@@ -182,8 +189,10 @@ class Chat:
         """
         self._refuse_while_busy()
         one = letting_in.one_of(credentials.pending(self.events), id, self.session_id)
-        response = letting_in.response_for(one, letting_in.typed_in(one) if given is ASK else given)
-        return _waited_for(self._let_in(credentials.answer(one.id, response), self._on_show(None)))
+        given = letting_in.typed_in(one) if given is ASK else given
+        letting_in.response_for(one, given)
+        outcomes = {one.id: "refused" if given is None else "given"}
+        return self._answered(outcomes, lambda shown: self._let_in(one.id, given, shown))
 
     @property
     def pending(self) -> list[Pending]:
@@ -197,9 +206,9 @@ class Chat:
         return session.events if session else []
 
     @property
-    def state(self) -> "ChatState":
+    def state(self) -> ChatState:
         """The session's state; a write becomes an event of its own."""
-        return ChatState(self)
+        return ChatState(self.read_state, self.write_state)
 
     def read_state(self) -> dict[str, Any]:
         """The state as it stands, in a dict of the caller's own."""
@@ -244,15 +253,18 @@ class Chat:
         parts = [approvals.answer(key, decided) for key, decided in decisions.items()]
         return await self._run(types.Content(role="user", parts=parts), session, shown)
 
-    async def _let_in(self, part: types.Part, shown: RunOnShow) -> Reply:
-        return await self._run(types.Content(role="user", parts=[part]), await self._loaded(), shown)
+    async def _let_in(self, key: str, given: Given, shown: RunOnShow) -> Reply:
+        session = await self._loaded()
+        one = letting_in.one_of(credentials.pending(session.events) if session else [], key, self.session_id)
+        part = credentials.answer(key, letting_in.response_for(one, given))
+        return await self._run(types.Content(role="user", parts=[part]), session, shown)
 
     async def _run(self, message: types.Content, session: Session | None, shown: RunOnShow) -> Reply:
         self._refuse_while_busy()
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
         before = session.events if session else []
-        shown.begin(session, self.stop, lambda key, decided: self._decided_by_click(key, decided, shown))
+        shown.begin(session, self._clicks_on(shown))
         try:
             await self._walk(message, shown)
         except asyncio.CancelledError:
@@ -306,10 +318,10 @@ class Chat:
             credential_with=way(self.magic()),
             submit=self.submit_credential,
             answer_with=how_to_answer(self.magic(), 1 if len(waiting) > 1 else None),
-            error=error,
+            error=hidden(error) if error else None,
             notice=shown.notice,
         )
-        self._waiting = {one.id: self._waiting.get(one.id, shown) for one in waiting}
+        self._waiting = {one.id: self._waiting.get(one.id, shown) for one in (*waiting, *asked)}
         if self.on_reply:
             self.on_reply(reply)
         shown.end(reply)
@@ -321,15 +333,24 @@ class Chat:
             if shown not in self._waiting.values():
                 shown.close()
 
-    def _decided_by_click(self, key: str, decided: ToolConfirmation, shown: RunOnShow) -> None:
-        """Go on from a card's button: on the loop of all runs, in the context of the cell that asked."""
-        shown.in_its_cell(lambda: self._go_on_from_click(key, decided, shown))
+    def _clicks_on(self, shown: RunOnShow) -> Clicks:
+        """What a card's button does: it goes on, on the loop of all runs, in the context of the cell that asked."""
 
-    async def _go_on_from_click(self, key: str, decided: ToolConfirmation, shown: RunOnShow) -> None:
+        def decided(key: str, decision: ToolConfirmation) -> None:
+            shown.in_its_cell(lambda: self._go_on_from_click(key, lambda: self._go_on({key: decision}, shown), shown))
+
+        def let_in(key: str, given: str | None) -> None:
+            shown.in_its_cell(lambda: self._go_on_from_click(key, lambda: self._let_in(key, given, shown), shown))
+
+        return Clicks(stop=self.stop, decided=decided, let_in=let_in)
+
+    async def _go_on_from_click(
+        self, key: str, go_on: Callable[[], Coroutine[Any, Any, Reply]], shown: RunOnShow
+    ) -> None:
         while (turn := self._task) and not turn.done():  # two cards clicked one after the other
             await asyncio.wait([turn])
         try:
-            await self._go_on({key: decided}, shown)
+            await go_on()
         except InputError as wrong:
             shown.ask_again(key, str(wrong))
 
@@ -351,37 +372,6 @@ class Chat:
             app_name=self._runner.app_name, user_id=self.user_id, session_id=self.session_id
         )
         await self._service.append_event(session, event)
-
-
-class ChatState(MutableMapping[str, Any]):
-    """A session's state as it stands now; a write is an event, so that it is in the history like any other."""
-
-    def __init__(self, chat: Chat) -> None:
-        self._chat = chat
-
-    def __getitem__(self, key: str) -> Any:
-        return self.to_dict()[key]
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        self._chat.write_state({key: value})
-
-    def __delitem__(self, key: str) -> None:
-        if key not in self:
-            raise KeyError(key)
-        self._chat.write_state({key: dict(DELETED)})
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.to_dict())
-
-    def __len__(self) -> int:
-        return len(self.to_dict())
-
-    def __repr__(self) -> str:
-        return repr(self.to_dict())
-
-    def to_dict(self) -> dict[str, Any]:
-        """All keys with their values, in a dict of the caller's own."""
-        return self._chat.read_state()
 
 
 def _waited_for(turn: Coroutine[Any, Any, Reply]) -> Reply:

@@ -16,6 +16,11 @@ Decisions = dict[str, ToolConfirmation]
 """Approval id -> what was decided."""
 
 
+def state_of(decided: ToolConfirmation) -> str:
+    """What a card that asked for it says from now on."""
+    return "rejected" if not decided.confirmed else "edited" if decided.args else "approved"
+
+
 def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
     """By name, as they are now."""
     return {tool.name: tool for tool in agent.tools_now()} if isinstance(agent, LlmAgent) else {}

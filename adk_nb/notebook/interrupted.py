@@ -4,6 +4,8 @@ import traceback
 from types import TracebackType
 from typing import Any, cast
 
+from adk_nb import cells
+
 
 def shown_in_brief(stopped: BaseException, where: list[str]) -> None:
     """Spare the reader IPython's own traceback, which takes half a second to render and tells of our code."""
@@ -19,7 +21,9 @@ def outside_this_package(trace: TracebackType | None) -> list[str]:
 
 
 def in_a_cell(wrong: BaseException) -> str:
-    """Where in the notebook's own code an error comes from; empty if it does not."""
+    """Where in the notebook's own code an error comes from, in brackets; empty if it does not."""
+    if cell := cells.in_a_cell(wrong):
+        return f" ({cell})"
     mine = [
         (frame.f_code.co_name, line)
         for frame, line in traceback.walk_tb(wrong.__traceback__)

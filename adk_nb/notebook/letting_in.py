@@ -8,7 +8,7 @@ from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.auth_schemes import APIKey, HTTPBase
 from adk_nb.errors import InputError
 from adk_nb.notebook.view.credential_words import needs, way
-from adk_nb.runtime.credentials import PendingCredential
+from adk_nb.runtime.credentials import PendingCredential, check_answer
 
 Given = str | dict[str, Any] | AuthCredential | None
 ASK = "\0ask"
@@ -53,7 +53,17 @@ def typed_in(one: PendingCredential) -> str:
 
 
 def response_for(one: PendingCredential, given: Given) -> dict[str, Any]:
-    """`given` as an answer to `one`: text is read as what that asks for."""
+    """`given` as an answer to `one`: text is read as what that asks for.
+
+    Raises:
+        InputError: It does not answer `one`.
+    """
+    response = _read(one, given)
+    check_answer(one, response)
+    return response
+
+
+def _read(one: PendingCredential, given: Given) -> dict[str, Any]:
     if given is None:
         return {"error": "access_denied"}
     if isinstance(given, AuthCredential):

@@ -14,6 +14,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.plugins.base_plugin import BasePlugin
+from adk_nb.redaction import hidden, without_known
 from adk_nb.runtime.context import CallbackContext, ToolContext
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
@@ -120,7 +121,7 @@ class DebugLoggingPlugin(BasePlugin):
             "agent": ctx.agent.name,
             "kind": kind,
         }
-        line = _json(about | more)
+        line = without_known(_json(about | more).decode()).encode()
         try:
             with self._lock:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -139,5 +140,5 @@ def _json(entry: Mapping[str, Any]) -> bytes:
 
 def _otherwise(value: Any) -> Any:
     if isinstance(value, BaseException):
-        return f"{type(value).__name__}: {value}"
+        return hidden(f"{type(value).__name__}: {value}")
     return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else repr(value)

@@ -9,6 +9,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.plugins.base_plugin import BasePlugin
+from adk_nb.redaction import hidden, without_known
 from adk_nb.runtime.context import CallbackContext, ToolContext
 from adk_nb.runtime.event_lines import words_of
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -91,7 +92,7 @@ class LoggingPlugin(BasePlugin):
         self._say("tool failed", f"{tool.name}: {_words(error)}")
 
     def _say(self, what: str, more: str) -> None:
-        self._write(f"[{self.name}] {what}: {_cut(more)}")
+        self._write(f"[{self.name}] {what}: {_cut(without_known(more))}")
 
 
 def _to_stdout(line: str) -> None:
@@ -99,7 +100,7 @@ def _to_stdout(line: str) -> None:
 
 
 def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    return hidden(f"{type(error).__name__}: {error}")
 
 
 def _cut(text: str) -> str:

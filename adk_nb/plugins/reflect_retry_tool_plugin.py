@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from adk_nb.errors import ConfigurationError
 from adk_nb.plugins.base_plugin import BasePlugin
+from adk_nb.redaction import hidden
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 
@@ -121,7 +122,7 @@ def _told(error: Any, failed: int, advice: str) -> dict[str, Any]:
     return {
         "response_type": REFLECT_AND_RETRY_RESPONSE_TYPE,
         "error_type": type(error).__name__ if isinstance(error, Exception) else "ToolError",
-        "error_details": str(error),
+        "error_details": hidden(str(error)),
         "retry_count": failed,
         "reflection_guidance": advice,
     }

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from adk_nb import clock, types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST as REQUEST
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.runtime.rewind import surviving
@@ -55,6 +56,8 @@ class Pending:
     """The tool asked while it ran; False: the call was held back before it ran."""
     tool: str | None = None
     """What the tool was when this was asked, as `tools.fingerprint` tells it; None if that is not known."""
+    branch: str | None = None
+    """Where its agent works."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +121,7 @@ def pending(events: Iterable[Event]) -> list[Pending]:
         for call in event.get_function_calls():
             # Only the runtime marks a request as long-running: one that a model wrote is not a request.
             if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):
-                asked = _pending(call, event.author)
+                asked = _pending(call, event)
                 if asked and called.get(key := asked.call.id or "", asked.call.name) == asked.call.name:
                     waiting[key] = asked  # asked again, the newest request stands
             else:
@@ -129,7 +132,7 @@ def pending(events: Iterable[Event]) -> list[Pending]:
     return list(waiting.values())
 
 
-def _pending(request: types.FunctionCall, author: str) -> Pending | None:
+def _pending(request: types.FunctionCall, event: Event) -> Pending | None:
     args = request.args or {}
     if not isinstance(original := args.get("originalFunctionCall"), dict):
         return None
@@ -142,9 +145,10 @@ def _pending(request: types.FunctionCall, author: str) -> Pending | None:
         call=call,
         hint=hint,
         payload=told.get("payload"),
-        author=author,
+        author=event.author,
         ran=of.get("ran") is True,
         tool=of.get("tool"),
+        branch=event.branch,
     )
 
 
@@ -185,6 +189,8 @@ def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
         if response is None or response.name != REQUEST:
             continue
         asked = open_now.get(response.id)
+        if asked and not is_within(asked.branch, ctx.branch):
+            continue  # it was asked inside one of the agent's own calls
         if asked is None or asked.author != ctx.agent.name or asked.call.id in taken or not _first(ctx, asked.id):
             logger.warning("the answer to approval %r was ignored: agent %r has none open", response.id, ctx.agent.name)
             continue
@@ -209,7 +215,7 @@ def refused(one: Pending, decided: ToolConfirmation) -> Event:
     """The result of a call that was refused, to be stored where no run of its agent can tell of it."""
     response = types.FunctionResponse(id=one.call.id, name=one.call.name, response=rejection(decided))
     content = types.Content(role="user", parts=[types.Part(function_response=response)])
-    return Event(author=one.author, content=content)
+    return Event(author=one.author, branch=one.branch, content=content)
 
 
 def answer(request_id: str, confirmation: ToolConfirmation) -> types.Part:

@@ -42,8 +42,8 @@ class ReadonlyContext:
 
     @property
     def user_content(self) -> types.Content | None:
-        """The message that started this invocation."""
-        return self._invocation.user_content
+        """The message that started this invocation, or what the agent was called with as a tool."""
+        return self._invocation.delegated or self._invocation.user_content
 
     @property
     def session(self) -> Session:
@@ -140,6 +140,12 @@ class Context(ReadonlyContext):
         """What a tool is let in with. Its secrets are taken out of the result."""
         self.long_running = False
         """Set it in a tool: what the tool returns is not the outcome, and the run ends until that is sent."""
+        self.waits_inside = False
+        """Set it in a tool: something that it does waits for an answer, and it is called again when that is there."""
+        self.taken_up = function_call_id in invocation.shared.taken_up
+        """True: it is called again for that."""
+        self.failed_at: str | None = None
+        """Where in a notebook's cells the tool raised, as `In[7] line 4`. None: it did not, or not in a cell."""
         self.speaks = False
         """Set it in a tool beside `actions.skip_summarization`: its result is also said in words, as the answer."""
         self._state = State(invocation.session.state, self.actions.state_delta, invocation.state_schema)

@@ -30,7 +30,7 @@ _CALLS = "calls"
 _PROBLEM = "problem"
 """Key of a request beside those of ADK: why it is asked again."""
 _RECEIVED = {"received": True}
-"""What is stored of an answer."""
+"""What is stored of an answer that is no refusal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,8 @@ class PendingCredential:
     """The agent whose calls they are."""
     problem: str = ""
     """Why it is asked again; empty if it is not."""
+    branch: str | None = None
+    """Where its agent works."""
 
     @property
     def asked(self) -> OAuth2Auth:
@@ -103,7 +105,7 @@ def pending(events: Iterable[Event]) -> list[PendingCredential]:
         for call in event.get_function_calls():
             # Only the runtime marks a request as long-running: one that a model wrote is not a request.
             if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):
-                asked = _pending(call, event.author)
+                asked = _pending(call, event)
                 _settle(open_now, {one.call.id for one in asked.calls})  # asked again, the newest request stands
                 open_now[asked.id] = asked
         if open_now and not (event.content and event.content.role == "model"):
@@ -121,14 +123,15 @@ def _settle(open_now: dict[str, PendingCredential], done: set[str | None]) -> No
             open_now[key] = replace(asked, calls=left)
 
 
-def _pending(call: types.FunctionCall, author: str) -> PendingCredential:
+def _pending(call: types.FunctionCall, event: Event) -> PendingCredential:
     args = call.args or {}
     return PendingCredential(
         id=call.id or "",
         auth_config=AuthConfig.model_validate(args.get("authConfig")),
         calls=[_read(one) for one in args.get(_CALLS, [])],
-        author=author,
+        author=event.author,
         problem=str(args.get(_PROBLEM, "")),
+        branch=event.branch,
     )
 
 
@@ -150,9 +153,11 @@ def take_secrets(ctx: InvocationContext, message: types.Content) -> types.Conten
     kept: list[types.Part] = []
     for part in parts:
         if (response := part.function_response) and response.name == REQUEST:
-            if response.response != _RECEIVED:  # as it is where a plugin hands the message on
-                ctx.credential_answers[response.id or ""] = response.response or {}
-            response = types.FunctionResponse(id=response.id, name=REQUEST, response=dict(_RECEIVED))
+            said = response.response or {}
+            if said != _RECEIVED:  # as it is where a plugin hands the message on
+                ctx.credential_answers[response.id or ""] = said
+            stored = {"error": no[:200]} if (no := refusal(said)) else dict(_RECEIVED)
+            response = types.FunctionResponse(id=response.id, name=REQUEST, response=stored)
             part = types.Part(function_response=response)
         kept.append(part)
     return message.model_copy(update={"parts": kept})

@@ -28,6 +28,8 @@ APPROVAL_REQUEST = "adk_request_confirmation"
 CREDENTIAL_REQUEST = "adk_request_credential"
 """Name of the call that asks a person to let a tool in somewhere, and of the response that answers."""
 REQUESTS = (APPROVAL_REQUEST, CREDENTIAL_REQUEST)
+INPUT_REQUEST = "adk_request_input"
+"""Name of the call with which a model, or a graph, asks a person something, and of the response that answers."""
 
 
 class Runs(Protocol):
@@ -86,6 +88,8 @@ class Shared:
     stop: Stop = field(default_factory=Stop)
     failed: "tuple[Exception, InvocationContext] | None" = None
     """The last error that left an agent, and where it came from."""
+    taken_up: set[str] = field(default_factory=set[str])
+    """Ids of calls that are made once more, since the user's message answers something inside them."""
     whole: "Shared | None" = None
     """What the whole invocation shares, of which this run is a part: that of an agent which was called as a tool. None:
     it is the whole."""
@@ -113,6 +117,8 @@ class InvocationContext:
     """What the agent may write to the state. None: anything."""
     isolation_scope: str | None = None
     """The agent sees the events of the same scope, None the unscoped ones."""
+    delegated: types.Content | None = None
+    """What the agent was called with as a tool, in the session of its caller: said before all it sees of that."""
     answered: dict[str, Decided] = field(default_factory=dict[str, Decided])
     """Function call id -> what a human decided of it in the message that started this."""
     credential_answers: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -156,9 +162,17 @@ class InvocationContext:
     @property
     def requests_answered(self) -> set[str]:
         """Ids that the message that started this answers: of such requests, or of the calls themselves."""
+        return {response.id or "" for response in self._responses if response.name in REQUESTS}
+
+    @property
+    def calls_answered(self) -> list[str]:
+        """Ids of all calls and requests that the message that started this answers."""
+        return [response.id or "" for response in self._responses]
+
+    @property
+    def _responses(self) -> list[types.FunctionResponse]:
         parts = (self.user_content and self.user_content.parts) or []
-        responses = [part.function_response for part in parts if part.function_response]
-        return {response.id or "" for response in responses if response.name in REQUESTS}
+        return [part.function_response for part in parts if part.function_response]
 
     def after_answers(self) -> "InvocationContext":
         """The same, for an agent that comes after the one whose call or request was answered: the answer is not its.

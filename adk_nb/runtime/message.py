@@ -7,6 +7,8 @@ from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
 from adk_nb.runtime import credentials
 from adk_nb.runtime.approvals import pending
+from adk_nb.runtime.branches import calls_to
+from adk_nb.runtime.called import speaker
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, CREDENTIAL_REQUEST, InvocationContext, Runs
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
@@ -89,19 +91,16 @@ def answering(root: Runs, message: types.Content | None, session: Session) -> Ru
         return root
     answered = {part.function_response.id for part in (message and message.parts) or () if part.function_response}
     if answered:
-        return root.find_agent(_author(session.events, answered)) or root
+        return root.find_agent(speaker(session.events, answered)) or root
     return _last_speaker(root, session.events) if _hands_back(root) else root
-
-
-def _author(events: list[Event], calls: set[str | None]) -> str:
-    made = (event.author for event in reversed(events) if any(one.id in calls for one in event.get_function_calls()))
-    return next(made, "")
 
 
 def _last_speaker(root: Runs, events: list[Event]) -> Runs:
     for event in reversed(events):
         if event.actions.rewind_before_invocation_id:
             return _last_speaker(root, surviving(events))
+        if event.branch and calls_to(event.branch):
+            continue  # an agent that was called as a tool, or what a tool said
         if event.author == root.name:
             return root
         agent = root.find_agent(event.author) if event.author != "user" else None

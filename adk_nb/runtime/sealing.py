@@ -3,10 +3,14 @@
 from collections.abc import Iterable, Sequence
 
 from adk_nb import types
+from adk_nb.cells import in_a_cell
 from adk_nb.errors import AdkNbError
 from adk_nb.events.event import Event
+from adk_nb.redaction import hidden
 from adk_nb.runtime import credentials
 from adk_nb.runtime.approvals import pending, unanswered_calls
+from adk_nb.runtime.branches import is_under
+from adk_nb.runtime.called import led_from
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.stopping import Why
 
@@ -20,7 +24,7 @@ def sealing(ctx: InvocationContext, why: Why) -> list[Event]:
     finds a history every model accepts; or one alone, if none does.
     """
     code, message = why
-    groups = _by_author(ctx, [*_own_calls(ctx), *_approved_calls(ctx)]) or [(_last_place(ctx), [])]
+    groups = _by_author(ctx, [*_own_calls(ctx), *_let_run(ctx)]) or [(_last_place(ctx), [])]
     return [
         Event(
             author=author,
@@ -36,19 +40,21 @@ def sealing(ctx: InvocationContext, why: Why) -> list[Event]:
 
 def leaves_calls_open(ctx: InvocationContext) -> bool:
     """True if this run made, or was let to make, a call that has no result."""
-    return bool(_own_calls(ctx) or _approved_calls(ctx))
+    return bool(_own_calls(ctx) or _let_run(ctx))
 
 
 def failure(ctx: InvocationContext, error: Exception) -> Event:
     """The event that tells of the error that ended a run, by the agent it came from."""
     where = ctx.shared.failed[1] if ctx.shared.failed and ctx.shared.failed[0] is error else ctx
-    calls = _approved_calls(ctx)
+    calls = _let_run(ctx)
     return Event(
         author=where.agent.name,
         content=_cut_short(calls) if calls else None,
         error_code=error.code if isinstance(error, AdkNbError) else type(error).__name__,
-        error_message=str(error),
+        error_message=hidden(str(error)),
         branch=where.branch,
+        isolation_scope=where.isolation_scope,
+        custom_metadata={"failed_at": cell} if (cell := in_a_cell(error)) else None,
     )
 
 
@@ -72,8 +78,17 @@ def _place(ctx: InvocationContext, event: Event | None) -> _Place:
 def _own_calls(ctx: InvocationContext) -> Calls:
     """The calls this run made and leaves open, without those that wait for a person."""
     mine = unanswered_calls(event for event in ctx.session.events if event.invocation_id == ctx.invocation_id)
-    waiting = {one.call.id for one in pending(ctx.session.events)} if mine else set[str | None]()
+    waiting = {one.call.id for one in pending(ctx.session.events)} | led_from(ctx.session.events) if mine else ()
     return [call for call in mine if call.id not in waiting]
+
+
+def _let_run(ctx: InvocationContext) -> Calls:
+    """The calls that this run was let to make, or to go on with, and leaves open."""
+    approved = _approved_calls(ctx)
+    led = set[str]() if approved else led_from(ctx.session.events)
+    again = ctx.shared.taken_up - led
+    made = (event for event in ctx.session.events if is_under(event.branch, ctx.branch)) if again else ()
+    return [*approved, *(call for call in unanswered_calls(made) if call.id in again)]
 
 
 def _approved_calls(ctx: InvocationContext) -> Calls:
@@ -81,9 +96,11 @@ def _approved_calls(ctx: InvocationContext) -> Calls:
     said = ctx.requests_answered
     if not said:
         return []
-    asked = credentials.pending(ctx.session.events)
-    let_in = [one.call for request in asked if request.id in said for one in request.calls]
-    return [one.call for one in pending(ctx.session.events) if one.id in said or one.call.id in said] + let_in
+    events = ctx.session.events
+    asked = [one for one in credentials.pending(events) if is_under(one.branch, ctx.branch) and one.id in said]
+    let_in = [one.call for request in asked for one in request.calls]
+    open_now = [one for one in pending(events) if is_under(one.branch, ctx.branch)]
+    return [one.call for one in open_now if one.id in said or one.call.id in said] + let_in
 
 
 def _cut_short(calls: Iterable[types.FunctionCall]) -> types.Content:

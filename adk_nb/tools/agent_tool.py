@@ -10,14 +10,25 @@ from pydantic_core import to_json
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
-from adk_nb.events.event import Event
+from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import DELETED
+from adk_nb.runtime.branches import for_call
+from adk_nb.runtime.called import speaker, waiting
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.hooks import Hook
-from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, InvocationContext, Runs, Shared, new_invocation_id
+from adk_nb.runtime.invocation_context import (
+    APPROVAL_REQUEST,
+    CREDENTIAL_REQUEST,
+    INPUT_REQUEST,
+    InvocationContext,
+    Runs,
+    Shared,
+    new_invocation_id,
+)
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
+from adk_nb.runtime.sealing import failure
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.shape import Shape, in_words
@@ -53,15 +64,29 @@ class AgentTool(BaseTool):
     it saves, are the caller's together with the result; memory is the caller's too. Its model calls count towards the
     caller's `RunConfig.max_llm_calls`, and it is stopped when the caller is. It does not stream, and nobody can answer
     it: if it stops to wait for something, the result is an error that says so.
+
+    With `stream_events=True` it works in the caller's session, on the branch `name@id of the call`: its events come out
+    of the caller's run as they happen and are kept, and state, files and limits are the caller's own. It sees nothing
+    of the caller's conversation but what it was called with, and the caller's model nothing of its work but the answer.
+    If it stops to wait for a person or an outcome, so does the caller's run; what is answered reaches it where it
+    stands, and with its answer the caller goes on. In a live conversation it works apart all the same.
     """
 
-    def __init__(self, agent: Called, skip_summarization: bool = False, *, include_plugins: bool = True) -> None:
+    def __init__(
+        self,
+        agent: Called,
+        skip_summarization: bool = False,
+        *,
+        include_plugins: bool = True,
+        stream_events: bool = False,
+    ) -> None:
         """Name and description are those of `agent`.
 
         Args:
             agent: The agent that is called.
             skip_summarization: What it answers ends the turn of the caller, in the same words.
             include_plugins: The caller's plugins also stand around what it does.
+            stream_events: What it does is seen, and what it asks can be answered; see above.
         """
         if not hasattr(agent, "find_agent"):
             raise ConfigurationError(
@@ -71,6 +96,7 @@ class AgentTool(BaseTool):
         self.agent = agent
         self.skip_summarization = skip_summarization
         self.include_plugins = include_plugins
+        self.tells = self.stream_events = stream_events
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         shape = _input_shape(self.agent)
@@ -89,7 +115,13 @@ class AgentTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         if wrong := self.check(args):
             return {"error": wrong}
-        ctx = self._apart(tool_context.get_invocation_context())
+        caller = tool_context.get_invocation_context()
+        if caller.tell and self.stream_events and not caller.live_request_queue:
+            return await self._beside(caller, args, tool_context)
+        return await self._on_its_own(caller, args, tool_context)
+
+    async def _on_its_own(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        ctx = self._apart(caller)
         whole = ctx.shared.whole or ctx.shared
         first = await first_event(ctx, _message(self.agent, args), {}, may_be_silent=False)
         async with aclosing(invoke(ctx, first)) as events:
@@ -98,11 +130,62 @@ class AgentTool(BaseTool):
                 if whole.stop.why:
                     break
         said = ctx.session.events[1:]
-        if wrong := _wrong(self.name, said):
+        if waits := _waits(self.name, said):
+            return {"error": waits}
+        return self._result(said, tool_context)
+
+    def _result(self, said: Sequence[Event], tool_context: ToolContext) -> Any:
+        if wrong := _wrong(said):
             return {"error": wrong}
         if self.skip_summarization:
             tool_context.actions.skip_summarization = tool_context.speaks = True
         return _answer(said)
+
+    async def _beside(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Let the agent work in the caller's session, from the beginning or on from where it waited."""
+        key, goes_on = tool_context.function_call_id or "", False
+        ctx = self._within(caller, key, _message(self.agent, args), taken_up=tool_context.taken_up)
+        try:
+            async with aclosing(ctx.agent.run_async(ctx)) as events:
+                async for event in events:
+                    goes_on = goes_on or not event.partial
+                    await self._told(caller, event)
+                    if caller.shared.stop.why:
+                        break
+        except Exception as error:
+            await self._told(caller, failure(ctx, error))
+            caller.shared.failed = None  # what becomes of it is the caller's now
+            raise
+        so_far = _since(key, ctx)
+        if waiting(so_far, ctx.branch) or (tool_context.taken_up and not goes_on):
+            tool_context.waits_inside = True
+            return None
+        return self._result([event for event in so_far if event.isolation_scope == key], tool_context)
+
+    async def _told(self, caller: InvocationContext, event: Event) -> None:
+        if caller.tell:
+            await caller.tell(event)
+
+    def _within(self, caller: InvocationContext, call_id: str, message: str, *, taken_up: bool) -> InvocationContext:
+        """An invocation of the agent in the caller's session; of what it was asked and does there it sees no more."""
+        branch = for_call(caller.branch, self.agent.name, call_id)
+        delegated = as_content(message)
+        agent: Runs = self.agent
+        if taken_up:
+            agent = agent.find_agent(speaker(caller.session.events, caller.calls_answered, branch)) or agent
+        return replace(
+            caller,
+            agent=agent,
+            plugins=caller.plugins if self.include_plugins else _NoPlugins(),
+            compaction=None,
+            run_config=caller.run_config.model_copy(update={"model_input_context": None}),
+            user_content=caller.user_content if taken_up else delegated,
+            delegated=delegated,
+            branch=branch,
+            isolation_scope=call_id,
+            answered={},
+            tell=None,
+        )
 
     def _apart(self, caller: InvocationContext) -> InvocationContext:
         """An invocation of the agent alone, that is a part of the caller's."""
@@ -179,21 +262,39 @@ def _take_over(event: Event, tool_context: ToolContext) -> None:
     tool_context.actions.artifact_delta.update(event.actions.artifact_delta)
 
 
-def _wrong(name: str, said: Sequence[Event]) -> str | None:
-    """Why `said` comes to no answer. None: it does, if only to an empty one."""
+def _since(call_id: str, ctx: InvocationContext) -> list[Event]:
+    """What has happened since the call was made, oldest first."""
+    found: list[Event] = []
+    for event in reversed(ctx.session.events):
+        found.append(event)
+        if any(call.id == call_id for call in event.get_function_calls()):
+            break
+    return found[::-1]
+
+
+def _waits(name: str, said: Sequence[Event]) -> str | None:
+    """What the agent waits for that nobody can answer. None: nothing."""
     called: dict[str | None, str | None] = {}
-    waiting = set[str]()
+    open_now = set[str]()
     for event in said:
         called |= {call.id: call.name for call in event.get_function_calls()}
-        waiting -= {response.id or "" for response in event.get_function_responses()}
-        waiting |= event.long_running_tool_ids or set()
-    if waiting:
-        tools = sorted({called.get(key) or "a tool" for key in waiting})
-        what = "an approval" if APPROVAL_REQUEST in tools else f"the outcome of {', '.join(tools)}"
-        return (
-            f"agent {name!r} stopped to wait for {what}, and nobody can answer an agent that was called as a tool; "
-            "put it into sub_agents, or give it tools that need no waiting"
-        )
+        open_now -= {response.id or "" for response in event.get_function_responses()}
+        open_now |= event.long_running_tool_ids or set()
+    if not open_now:
+        return None
+    tools = sorted({called.get(key) or "a tool" for key in open_now})
+    what = _ASKS.get(tools[0]) or f"the outcome of {', '.join(tools)}"
+    return (
+        f"agent {name!r} stopped to wait for {what}, and nobody can answer an agent that works apart from its caller; "
+        f"write AgentTool({name}, stream_events=True)"
+    )
+
+
+_ASKS = {APPROVAL_REQUEST: "an approval", CREDENTIAL_REQUEST: "a credential", INPUT_REQUEST: "an answer"}
+
+
+def _wrong(said: Sequence[Event]) -> str | None:
+    """Why `said` comes to no answer. None: it does, if only to an empty one."""
     last = _last(said)
     return (last.error_message or last.error_code) if last and not last.text else None
 

@@ -6,7 +6,7 @@ import inspect
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator
 from types import AsyncGeneratorType
-from typing import Any, cast, overload
+from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
@@ -19,15 +19,13 @@ from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.sync_items import blocking_items
 from adk_nb.tools.annotations import gives, yields
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.schema import context_parameter, signature_of
+from adk_nb.tools.conditions import Decides, as_condition, can_be_awaited, is_asked, names_in
+from adk_nb.tools.schema import documented_in, signature_of
 from adk_nb.tools.shape import in_words
 from adk_nb.tools.tool_progress import last_of
 from adk_nb.tools.tool_result import LAZY, adrained, drained
 
 logger = logging.getLogger(__name__)
-
-Decides = bool | Callable[..., Any]
-"""True: always ask. A callable gets those of the tool's arguments that it names, and says whether to ask."""
 
 
 class FunctionTool(BaseTool):
@@ -40,7 +38,8 @@ class FunctionTool(BaseTool):
             `tools/tool_progress.py`. In a live conversation an async generator goes on after its call was answered, and
             the model is told each thing it yields as it comes; a parameter annotated as LiveRequestQueue is handed what
             the user sends meanwhile.
-        require_confirmation: Ask a human before it runs; True, or a callable that is given the arguments.
+        require_confirmation: Ask a human before it runs: True; a callable that is given the arguments; or an expression
+            on them, as `"amount > 100"`, with defaults for those that are missing, as `expression.Expression` says.
         auth_config: What it has to be let in with; it then finds that in `tool_context.auth_credential`.
         thread: Run a sync function on a worker thread even where it would run in the caller's.
         timeout: Seconds after which the call fails with a TimeoutError. An async function is stopped then. A sync one
@@ -49,7 +48,8 @@ class FunctionTool(BaseTool):
             take as long as it likes.
 
     Raises:
-        ConfigurationError: A parameter's type is one that no JSON can fill; a timeout of no seconds.
+        ConfigurationError: A parameter's type is one that no JSON can fill; a timeout of no seconds; a tool for a
+            function.
     """
 
     def __init__(
@@ -63,9 +63,13 @@ class FunctionTool(BaseTool):
         name: str | None = None,
         description: str | None = None,
     ) -> None:
-        super().__init__(name=name or _name_of(func), description=description or _description_of(func))
+        if isinstance(func, FunctionTool):  # wrapped, it would run without what it asks for
+            raise ConfigurationError(
+                f"{type(self).__name__} takes a function, and {func.name!r} is a tool already; use it as it is, "
+                "or hand over its .func"
+            )
+        super().__init__(name=name or name_of(func), description=description or _description_of(func))
         self.func = func
-        self.require_confirmation = require_confirmation
         self.auth_config = auth_config
         if timeout is not None and not timeout > 0:
             raise ConfigurationError(
@@ -74,6 +78,8 @@ class FunctionTool(BaseTool):
         self.thread = thread or timeout is not None
         self.timeout = timeout
         self.signature = signature_of(func, self.name)
+        known = None if self.signature.takes_any else self.signature.names
+        self.require_confirmation = as_condition(require_confirmation, f"tool {self.name!r}", known)
         self._is_async = gives(inspect.iscoroutinefunction, func)
         self._streams = gives(inspect.isasyncgenfunction, func)
         self.tells = yields(func)
@@ -100,11 +106,30 @@ class FunctionTool(BaseTool):
         asks = self.require_confirmation
         if not asks:
             return False
+        if isinstance(asks, str):
+            return await self._is_asked_for(asks, args, tool_context)
         given = self._given(args, tool_context)
         if isinstance(given, str):
             return False  # wrong arguments go back to the model; nothing will run
         given.pop(self._context_name or "", None)
         given.pop(self.signature.stream_parameter or "", None)
+        return await is_asked(asks, given, tool_context)
+
+    async def _is_asked_for(self, asks: str, args: dict[str, Any], tool_context: ToolContext) -> bool:
+        checked = self._checked(args)
+        if isinstance(checked, str):
+            return False
+        wanted = names_in(asks) - getattr(self.func, "keywords", {}).keys()
+        fields = {key: field.alias or key for key, field in type(checked).model_fields.items()}
+        try:
+            given = checked.model_dump(
+                mode="json",
+                by_alias=True,
+                include={*wanted, *(key for key, alias in fields.items() if alias in wanted)},
+                warnings=False,
+            )
+        except ValueError:  # one that JSON cannot hold
+            given = {}
         return await is_asked(asks, given, tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
@@ -132,18 +157,21 @@ class FunctionTool(BaseTool):
         threads = pool and pool.max_workers
         if self.tells:
             made = functools.partial(_with_what_it_returns, self.func, positional, given)
-            return await last_of(blocking_items(made, thread=self.thread, threads=threads), self.name, context)
+            items = blocking_items(made, thread=self.thread, threads=threads)
+            return await last_of(items, self.name, context, news=self.is_long_running)
         call = functools.partial(_called, self.func, positional, given)
         answer = await sync.blocking(call, thread=self.thread, threads=threads)
         if type(answer) is AsyncGeneratorType:
             return await self._streamed(cast(Any, answer), context)
-        return await answer if _can_be_awaited(answer) else answer
+        return await answer if can_be_awaited(answer) else answer
 
     async def _streamed(self, items: AsyncGenerator[Any, None], context: ToolContext) -> Any:
         """Of a tool that says in advance that it yields: its last item. Of another: all of them."""
         if streams := context.get_invocation_context().streams:
             return streams.start(self.name, context.function_call_id or "", items)
-        return await (last_of(items, self.name, context) if self.tells else adrained(items))
+        if not self.tells:
+            return await adrained(items)
+        return await last_of(items, self.name, context, news=self.is_long_running)
 
     def check(self, args: dict[str, Any]) -> str | None:
         checked = self._checked(args)
@@ -187,14 +215,13 @@ class FunctionTool(BaseTool):
             return _told(self.name, first)
 
 
-async def is_asked(asks: Decides, given: dict[str, Any], tool_context: ToolContext) -> bool:
-    """Whether a person is asked before a call with the arguments `given`, which are the caller's to lose."""
-    if not callable(asks):
-        return asks
-    if context := context_parameter(asks):
-        given[context] = tool_context
-    answer = asks(**_named(asks, given))
-    return bool(await answer if _can_be_awaited(answer) else answer)
+def name_of(func: Callable[..., Any]) -> str:
+    """What a model calls a tool of `func`. Raises ConfigurationError for a lambda, which has no name."""
+    inner = cast(Any, func).func if isinstance(func, functools.partial) else func
+    name = getattr(inner, "__name__", None) or type(inner).__name__
+    if name == "<lambda>":
+        raise ConfigurationError("a lambda has no name that a model could call; write `def`, or pass name='...'")
+    return name
 
 
 def _heard(tool_context: ToolContext) -> LiveRequestQueue:
@@ -221,70 +248,6 @@ def _with_what_it_returns(
         yield returned
 
 
-@overload
-def tool(func: Callable[..., Any], /) -> FunctionTool: ...
-
-
-@overload
-def tool(
-    *,
-    confirm: Decides = False,
-    auth_config: AuthConfig | None = None,
-    thread: bool = False,
-    timeout: float | None = None,
-    name: str | None = None,
-    description: str | None = None,
-) -> Callable[[Callable[..., Any]], FunctionTool]: ...
-
-
-def tool(
-    func: Callable[..., Any] | None = None,
-    /,
-    *,
-    confirm: Decides = False,
-    auth_config: AuthConfig | None = None,
-    thread: bool = False,
-    timeout: float | None = None,
-    name: str | None = None,
-    description: str | None = None,
-) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
-    """`@tool`, `@tool(confirm=True)`: a function becomes a FunctionTool, and can still be called as a function.
-
-    Args:
-        func: The function.
-        confirm: Ask a human before it runs; True, or a callable that is given the arguments.
-        auth_config: What it has to be let in with; see `tool_context.auth_credential`.
-        thread: Run a sync function on a worker thread.
-        timeout: Seconds after which a call fails; a sync function then runs on a worker thread.
-        name: What the model calls it. None: the function's name.
-        description: What the model is told. None: the docstring.
-
-    Raises:
-        ConfigurationError: A parameter has no type, or one that JSON cannot fill, or is `*args`.
-    """
-
-    def wrap(func: Callable[..., Any]) -> FunctionTool:
-        refuse_untyped(func)
-        return FunctionTool(
-            func,
-            require_confirmation=confirm,
-            auth_config=auth_config,
-            thread=thread,
-            timeout=timeout,
-            name=name,
-            description=description,
-        )
-
-    return wrap(func) if func else wrap
-
-
-def refuse_untyped(func: Callable[..., Any]) -> None:
-    """Raise ConfigurationError if a parameter has no type or is `*args`: a tool made on purpose says what it takes."""
-    name = _name_of(func)
-    for fault in signature_of(func, name).faults.values():
-        raise ConfigurationError(f"tool {name!r}: {fault}")
-
-
 def _unpacked(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -298,34 +261,7 @@ def _told(name: str, error: ValidationError) -> str:
     return f"{name}() was not called: wrong arguments: {in_words(error)}. Call it again with arguments that fit."
 
 
-def _named(func: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
-    """What of `given` the function has a name for."""
-    parameters = inspect.signature(func).parameters
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    return {key: one for key, one in given.items() if takes_any or key in parameters}
-
-
-def _can_be_awaited(answer: Any) -> bool:
-    return hasattr(
-        cast(Any, type(answer)), "__await__"
-    )  # not isinstance: an object may lie about its class, or raise when asked
-
-
-def _name_of(func: Callable[..., Any]) -> str:
-    inner = cast(Any, func).func if isinstance(func, functools.partial) else func
-    name = getattr(inner, "__name__", None) or type(inner).__name__
-    if name == "<lambda>":
-        raise ConfigurationError("a lambda has no name that a model could call; write `def`, or pass name='...'")
-    return name
-
-
 def _description_of(func: Callable[..., Any]) -> str:
     if isinstance(func, functools.partial):
         return _description_of(cast(Callable[..., Any], func.func))
-    if inspect.isroutine(func):
-        return inspect.getdoc(func) or ""
-    return inspect.getdoc(type(func)) or inspect.getdoc(_call_of(func)) or ""
-
-
-def _call_of(func: Callable[..., Any]) -> Any:
-    return None if inspect.isroutine(func) else type(func).__call__
+    return next((said for one in documented_in(func) if (said := inspect.getdoc(one))), "")

@@ -5,17 +5,15 @@ import re
 from functools import partial
 from html.parser import HTMLParser
 from typing import Any
-from urllib.parse import urljoin
 
 import httpx2
 
 from adk_nb import sync
-from adk_nb.tools.web_access import Answer, WebAccess
+from adk_nb.tools.web_access import WebAccess
 
 web = WebAccess()
 """Reaches public addresses only."""
 _SECONDS = 60
-_REDIRECTS = 5
 _WORDS = 3
 """A line of so many words, or fewer, is a menu's or a button's. Source: google-adk 2.13."""
 _UNSEEN = {"script", "style", "template", "noscript"}
@@ -34,7 +32,7 @@ async def load_web_page(url: str) -> str | dict[str, Any]:
     """
     try:
         async with asyncio.timeout(_SECONDS):
-            answer = await _fetched(url)
+            answer = await web.ask("GET", url)
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
         return {"error": f"{url} was not read: {error or type(error).__name__}"}
     kind = answer.headers.get("content-type", "text/html")
@@ -53,16 +51,6 @@ def _lines(html: str) -> str:
     page.close()
     lines = (" ".join(line.split()) for line in "".join(page.pieces).split("\n"))
     return "\n".join(line for line in lines if len(line.split()) > _WORDS)
-
-
-async def _fetched(url: str) -> Answer:
-    """What the page's server answers, or that to which it sends on; each address is looked at anew."""
-    for _ in range(_REDIRECTS):
-        answer = await web.ask("GET", url)
-        if not (300 <= answer.status < 400 and (place := answer.headers.get("location"))):
-            return answer
-        url = urljoin(url, place)
-    return await web.ask("GET", url)
 
 
 def _decoded(body: bytes, kind: str) -> str:

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from adk_nb import types
-from adk_nb.tools.function_tool import Decides, FunctionTool
+from adk_nb.auth.auth_tool import AuthConfig
+from adk_nb.tools.conditions import Decides
+from adk_nb.tools.function_tool import FunctionTool
 
 _NOTE = (
     "This operation takes time: what it returns first is not its outcome. Do not call it again with the same arguments "
@@ -20,10 +22,15 @@ class LongRunningFunctionTool(FunctionTool):
     outcome, or news before it, is a message of its own: `types.Part(function_response=...)` with the id and the name of
     the call. Of several for one call the latest counts.
 
+    A generator, sync or async, tells its news itself: each value that it yields is kept as an answer that is not the
+    last, and its last one is the outcome (of a sync one: what it returns, if that is not None), with which the model is
+    asked. With `pause=True` that too is news, and the outcome is sent from outside.
+
     Args:
         func: As for FunctionTool.
         pause: True: the run ends after the first answer, and the model is asked when a later one comes.
         require_confirmation: As for FunctionTool.
+        auth_config: As for FunctionTool.
         thread: As for FunctionTool.
         timeout: As for FunctionTool; of the first answer alone.
         name: As for FunctionTool.
@@ -36,6 +43,7 @@ class LongRunningFunctionTool(FunctionTool):
         *,
         pause: bool = False,
         require_confirmation: Decides = False,
+        auth_config: AuthConfig | None = None,
         thread: bool = False,
         timeout: float | None = None,
         name: str | None = None,
@@ -44,6 +52,7 @@ class LongRunningFunctionTool(FunctionTool):
         super().__init__(
             func,
             require_confirmation=require_confirmation,
+            auth_config=auth_config,
             thread=thread,
             timeout=timeout,
             name=name,

@@ -56,6 +56,11 @@ class Signature:
     returns: Any = None
     """The type of what it returns. None: nothing, or it does not say."""
 
+    @property
+    def names(self) -> list[str]:
+        """Of what the model may send."""
+        return [field.alias or "" for field in self.arguments.model_fields.values()]
+
     def declaration(self, description: str) -> types.FunctionDeclaration:
         """What the model is told. JSON Schema under `parameters_json_schema`; none when there are no parameters.
 
@@ -263,12 +268,18 @@ def _is_a(hint: Any, kind: type, by_name: re.Pattern[str]) -> bool:
     return isinstance(hint, type) and issubclass(hint, kind)
 
 
+def documented_in(func: Any) -> list[Any]:
+    """What says in its docstring what `func` does, the best first."""
+    if inspect.isroutine(func):
+        return [func]
+    return [func, func.__init__] if isinstance(func, type) else [type(func), type(func).__call__]
+
+
 def _parameter_docs(func: Callable[..., Any]) -> dict[str, str]:
     """What the docstring says of each parameter: Google, NumPy or Sphinx style."""
     inner: Any = func.func if isinstance(func, functools.partial) else func
     told: dict[str, str] = {}
-    places: list[Any] = [inner] if inspect.isroutine(inner) else [type(inner), type(inner).__call__]
-    for documented in places:
+    for documented in documented_in(inner):
         try:
             parsed = docstring_parser.parse(inspect.getdoc(documented) or "")
         except docstring_parser.ParseError as error:

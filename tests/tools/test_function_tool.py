@@ -14,10 +14,11 @@ from pydantic import BaseModel, Field, field_validator
 
 from adk_nb import sync
 from adk_nb.agents import LlmAgent
+from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
-from adk_nb.tools import FunctionTool, ToolContext, tool
+from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext, tool
 from tests.talk import Talk
 
 
@@ -396,6 +397,18 @@ def test_a_decorated_function_is_still_a_function():
     assert add(2, b=3) == 5
     assert (add.name, add.description) == ("plus", "Adds.")
     assert called(add, a=1) == {"result": 2}
+
+
+def test_a_tool_is_not_wrapped_as_if_it_were_a_function():
+    @tool(confirm=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    for kind in (FunctionTool, LongRunningFunctionTool):
+        with pytest.raises(ConfigurationError, match="takes a function, and 'pay' is a tool already; use it as it is"):
+            kind(pay)
+    assert FunctionTool(pay.func).name == "pay"
 
 
 def test_check_says_what_is_wrong_without_running_anything():

@@ -81,7 +81,8 @@ def test_a_page_may_say_its_encoding_and_text_that_is_no_page_is_read_as_it_is(s
 
 @pytest.mark.usefixtures("inside")
 @pytest.mark.parametrize(
-    ("path", "why"), [("/none", "HTTP 404"), ("/picture", "no text, but image/png"), ("/round", "HTTP 302")]
+    ("path", "why"),
+    [("/none", "HTTP 404"), ("/picture", "no text, but image/png"), ("/round", "sent on more than 5 times")],
 )
 def test_what_cannot_be_read_is_told(server: str, path: str, why: str):
     said = sync.run(load_web_page(server + path))

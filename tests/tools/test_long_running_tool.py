@@ -1,5 +1,6 @@
 """Tools whose outcome comes later: what the model hears first, and what it hears when the outcome is sent."""
 
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from adk_nb import Agent, types
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
-from tests.talk import Talk, told
+from tests.talk import Talk, sent, told
 
 
 def ask_for_approval(purpose: str, amount: float) -> dict[str, Any]:
@@ -158,3 +159,129 @@ def test_the_user_chooses_and_the_model_goes_on_with_the_choice():
 
     assert len(model.requests) == 1
     assert told(said.say(response(waiting_call(first), result="tea"))) == [("desk", "tea it is .")]
+
+
+def steps() -> Iterator[Any]:
+    """Works in steps."""
+    yield {"status": "begun"}
+    yield "half way"
+    return {"status": "done"}
+
+
+async def asteps() -> AsyncIterator[Any]:
+    """Works in steps."""
+    yield {"status": "begun"}
+    yield "half way"
+    yield {"status": "done"}
+
+
+@pytest.mark.parametrize("func", [steps, asteps])
+def test_a_generator_tells_its_news_and_the_model_is_asked_with_the_outcome(func: Any):
+    said, model = talk(call(func.__name__), "It is done.", tools=[LongRunningFunctionTool(func)])
+
+    events = said.say()
+
+    assert [part for _, part in told(events)] == [
+        f"calls {func.__name__}({{}}) .",
+        "answers {'status': 'begun'}",
+        "answers {'result': 'half way'}",
+        "answers {'status': 'done'}",
+        "It is done. .",
+    ]
+    answers = [one for event in events for one in event.get_function_responses()]
+    assert {one.id for one in answers} == {events[0].get_function_calls()[0].id}
+    assert [one.will_continue for one in answers] == [True, True, None]
+    assert [event.id for event in said.stored().events[1:]] == [event.id for event in events]
+    assert [sent(request.contents)[1:] for request in model.requests] == [
+        [],
+        [("model", f"calls {func.__name__}({{}})"), ("user", "answers {'status': 'done'}")],
+    ]
+
+
+def test_the_news_of_a_generator_stand_beside_other_calls():
+    said, model = talk([call("steps"), call("seen")], "ok", tools=[LongRunningFunctionTool(steps), seen])
+
+    said.say()
+
+    assert sent(model.requests[1].contents)[-1] == ("user", "answers {'status': 'done'}; answers {'result': 'seen'}")
+
+
+def seen() -> str:
+    """Looks."""
+    return "seen"
+
+
+def test_a_generator_that_pauses_has_its_outcome_from_outside():
+    said, model = talk(call("steps"), "It is done.", tools=[LongRunningFunctionTool(steps, pause=True)])
+
+    first = said.say()
+
+    assert [one.will_continue for event in first for one in event.get_function_responses()] == [True] * 3
+    assert len(model.requests) == 1
+    assert told(said.say(response(first[0].get_function_calls()[0], status="shipped"))) == [("desk", "It is done. .")]
+    assert sent(model.requests[1].contents)[-1] == ("user", "answers {'status': 'shipped'}")
+
+
+def test_a_generator_that_fails_half_way_has_an_error_as_outcome():
+    def breaks() -> Iterator[str]:
+        """Breaks."""
+        yield "begun"
+        raise OSError("no line")
+
+    said, _ = talk(call("breaks"), "sorry", tools=[LongRunningFunctionTool(breaks)])
+
+    assert [part for _, part in told(said.say())][1:] == [
+        "answers {'result': 'begun'}",
+        "answers {'error': 'OSError: no line'}",
+        "sorry .",
+    ]
+
+
+@pytest.mark.parametrize("nothing", [[], [None]])
+def test_a_generator_that_says_nothing_leaves_its_outcome_to_the_outside(nothing: list[Any]):
+    async def silent() -> AsyncIterator[Any]:
+        """Says nothing."""
+        for one in nothing:
+            yield one
+
+    said, model = talk(call("silent"), "done", tools=[LongRunningFunctionTool(silent)])
+    first = said.say()
+
+    assert len(model.requests) == 1
+    assert told(said.say(response(waiting_call(first), ok=True))) == [("desk", "done .")]
+
+
+def test_the_same_answer_may_be_sent_again_and_in_one_message():
+    said, model = talk(
+        call("ask_for_approval", purpose="meals", amount=200.0),
+        "asked",
+        "approved",
+        "as I said",
+        tools=[LongRunningFunctionTool(ask_for_approval)],
+    )
+    waits = waiting_call(said.say())
+    twice = [types.FunctionResponse(id=waits.id, name=waits.name, response={"status": one}) for one in ("read", "yes")]
+    both = types.Content(role="user", parts=[types.Part(function_response=one) for one in twice])
+
+    assert told(said.say(both)) == [("desk", "approved .")]
+    assert told(said.say(both)) == [("desk", "as I said .")]
+    assert sent(model.requests[-1].contents)[-1] == ("user", "answers {'status': 'yes'}")
+
+
+def test_news_from_outside_say_that_more_is_to_come():
+    said, model = talk(
+        call("ask_for_approval", purpose="meals", amount=200.0),
+        "half way",
+        "done",
+        tools=[LongRunningFunctionTool(ask_for_approval, pause=True)],
+    )
+    waits = waiting_call(said.say()[:1])
+    news = response(waits, done=50)
+    assert news.parts and news.parts[0].function_response
+    news.parts[0].function_response.will_continue = True
+
+    assert told(said.say(news)) == [("desk", "half way .")]
+    assert told(said.say(response(waits, done=100))) == [("desk", "done .")]
+    assert [answer for role, answer in sent(model.requests[-1].contents) if "answers" in answer] == [
+        "answers {'done': 100}"
+    ]

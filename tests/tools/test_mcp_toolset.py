@@ -290,14 +290,30 @@ def test_the_older_way_over_the_web_works_too():
     assert answer["structuredContent"] == {"result": 2}
 
 
-def test_a_person_can_be_asked_before_a_call(service: Service):
-    toolset = web(service, require_confirmation=lambda a: a > 1)
+@pytest.mark.parametrize(
+    ("condition", "asks"),
+    [
+        (lambda a: a > 1, True),
+        ("a > 1", True),
+        ("a > 2", False),
+        ("a + b > 2", True),
+        ("a > b + 1", False),
+        ("amount > 2", True),
+    ],
+)
+def test_a_person_can_be_asked_before_a_call(service: Service, condition: Any, asks: bool):
+    toolset = web(service, require_confirmation=condition)
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("add", a=2), "done"), tools=[toolset]))
 
     events = told(talk.say())
 
     sync.run(toolset.close())
-    assert [line for _, line in events if "adk_request_confirmation" in line]
+    assert bool([line for _, line in events if "adk_request_confirmation" in line]) is asks
+
+
+def test_a_toolset_refuses_an_expression_that_is_none(service: Service):
+    with pytest.raises(ConfigurationError, match="^McpToolset: the expression 'a >' cannot be used"):
+        web(service, require_confirmation="a >")
 
 
 def test_a_closed_toolset_can_be_used_again(service: Service, caplog: pytest.LogCaptureFixture):

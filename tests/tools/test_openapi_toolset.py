@@ -263,7 +263,12 @@ def test_a_value_in_a_query_has_the_form_that_the_document_asks_for(
 
 @pytest.mark.parametrize(
     ("value", "path"),
-    [("a/../b c", "/p/a%2F..%2Fb%20c/end"), ("..", None), (".", None), ("", None), ("?x#y", "/p/%3Fx%23y/end")],
+    [
+        ("a/b..c d", "/p/a%2Fb..c%20d/end"),
+        ("?x#y", "/p/%3Fx%23y/end"),
+        (".git", "/p/.git/end"),
+        *[(one, None) for one in ("..", ".", "", "../../admin", "a/../b", "..\\x", "a\r\nX: 1", "a\x00")],
+    ],
 )
 def test_a_value_in_a_path_stays_one_step(server: str, value: str, path: str | None):
     paths = {
@@ -287,9 +292,9 @@ FIELDS = {"type": "object", "properties": {"name": {"type": "string"}, "more": {
 
 
 def test_a_form_is_sent_as_a_form(server: str):
-    asked = ask(toolset(server, body_of("application/x-www-form-urlencoded", FIELDS)), "b", name="a b&c", more=[1])
+    asked = ask(toolset(server, body_of("application/x-www-form-urlencoded", FIELDS)), "b", name="a b&c", more=[1, 2])
 
-    assert asked["body"] == "name=a+b%26c&more=%5B1%5D"
+    assert asked["body"] == "name=a+b%26c&more=1&more=2"
     assert asked["headers"]["content-type"] == "application/x-www-form-urlencoded"
 
 
@@ -368,7 +373,7 @@ def answers_of(server: str, path: str, **options: Any) -> Any:
         ("/nothing", {"text": ""}),
         ("/wrong", {"error": 'f: HTTP 404: {"detail": "no such pet"}'}),
         ("/broken", {"error": "f: HTTP 500: <p>" + "x" * 1_997}),
-        ("/elsewhere", {"error": "f: HTTP 302 to http://127.0.0.1:1/secret, which is not followed"}),
+        ("/elsewhere", {"error": "f: ConnectError: All connection attempts failed"}),
         ("/picture", {"content": {"media": "image/png", "bytes": 28, "part": 1}, "media_type": "image/png"}),
     ],
 )
@@ -397,12 +402,14 @@ def test_what_a_service_sets_is_not_sent_with_the_next_request(server: str):
 
 def test_headers_of_the_author_are_sent_and_not_told(server: str):
     async def key(context: Any) -> dict[str, str]:
-        return {"X-Key": f"secret of {context.user_id}"}
+        return {"X-Tenant": f"tenant of {context.user_id}", "X-Key": f"secret of {context.user_id}"}
 
     paths = {"/echo": {"get": {"operationId": "f"}}}
     tools = toolset(server, paths, header_provider=key)
 
-    assert ask(tools, "f")["headers"]["x-key"] == "secret of u"
+    headers = ask(tools, "f")["headers"]
+
+    assert (headers["x-tenant"], headers["x-key"]) == ("tenant of u", HIDDEN)
     assert schema_of(tools, "f") is None
 
 
@@ -474,7 +481,7 @@ def test_a_key_of_the_author_that_is_rejected_is_an_error(server: str):
     "host",
     [
         "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "localhost.",
-        "10.0.0.1", "100.64.0.1", "[fd00::1]", "[64:ff9b::7f00:1]", "user@127.0.0.1", "0.0.0.0",
+        "10.0.0.1", "100.64.0.1", "[fd00::1]", "[64:ff9b::7f00:1]", "0.0.0.0", "[::127.0.0.1]",
     ],
 )  # fmt: skip
 def test_this_machine_and_private_networks_are_not_reached_unless_the_author_says_so(
@@ -516,7 +523,7 @@ def test_one_private_address_among_several_is_enough_to_refuse(monkeypatch: pyte
     assert "'shop.example' is an address of this machine" in answer["error"]
 
 
-@pytest.mark.parametrize("asks", [True, lambda pet_id: pet_id > 2])
+@pytest.mark.parametrize("asks", [True, lambda pet_id: pet_id > 2, "pet_id > 2", "pet_id < 9 and name > 2"])
 def test_a_person_can_be_asked_before_a_request_is_sent(server: str, asks: Any):
     model = ScriptedLlm(call("get_pet", pet_id=3), "done")
     tools = toolset(server, PETS, COMPONENTS, require_confirmation=asks)
@@ -524,6 +531,17 @@ def test_a_person_can_be_asked_before_a_request_is_sent(server: str, asks: Any):
     events = Talk(LlmAgent(name="a", model=model, tools=[tools])).say()
 
     assert [line for _, line in told(events) if "adk_request_confirmation" in line]
+
+
+def test_an_expression_lets_a_request_pass_that_needs_nobody_and_names_what_some_operation_has(server: str):
+    model = ScriptedLlm(call("get_pet", pet_id=3), "done")
+    tools = toolset(server, PETS, COMPONENTS, require_confirmation="pet_id > 3")
+
+    events = Talk(LlmAgent(name="a", model=model, tools=[tools])).say()
+
+    assert not [line for _, line in told(events) if "adk_request_confirmation" in line]
+    with pytest.raises(ConfigurationError, match=r"^OpenAPIToolset: .* there is no 'petid'; did you mean pet_id\?"):
+        toolset(server, PETS, COMPONENTS, require_confirmation="petid > 3")
 
 
 def test_an_approval_holds_for_the_service_that_was_asked_about(server: str):
@@ -560,7 +578,10 @@ def test_text_in_json_and_yaml_is_read():
         ({"spec_dict": {}, "spec_str": "{}"}, "one document"),
         ({"spec_dict": {"swagger": "2.0"}}, "no OpenAPI 3 document"),
         ({"spec_str": "{"}, "no JSON"),
-        ({"spec_dict": document({}), "auth_credential": KEY}, "write auth_scheme="),
+        (
+            {"spec_dict": document({}), "auth_credential": KEY},
+            "schemes are none, and it fits none of them; write auth_scheme=",
+        ),
         ({"spec_str": "a: [", "spec_str_type": "yaml"}, "no YAML"),
         ({"spec_str": "[]"}, "not an object"),
         ({"spec_str": "", "spec_str_type": "toml"}, "'json' or 'yaml', and not 'toml'"),

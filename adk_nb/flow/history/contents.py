@@ -8,6 +8,7 @@ from adk_nb.flow.history.compacted import Standing, standing
 from adk_nb.flow.history.narration import narrated
 from adk_nb.flow.history.pairing import Pairing, says_something
 from adk_nb.flow.live.recording import is_recording
+from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
@@ -87,6 +88,8 @@ class _View:
                 start, events = 0, self._standing.events
                 break
         for at in range(start, len(events)):
+            if self._scope and any(call.id == self._scope for call in events[at].get_function_calls()):
+                self._begin()  # some services number calls anew: what was done for the last of that number is over
             if self._this_turn:
                 self._turn(events, at)
             self._take(events[at])
@@ -104,7 +107,7 @@ class _View:
     def _visible(self, event: Event) -> types.Content | None:
         """What the agent is to see of an event. None: nothing."""
         if event.partial or event.isolation_scope != self._scope or (event.branch and self._hides(event.branch)):
-            return None
+            return self._outcomes(event) if self._scope and event.author == "user" else None
         content = event.content
         if content is None:
             return event.actions.compaction.compacted_content if event.actions.compaction else _heard(event)
@@ -121,15 +124,17 @@ class _View:
                 return content if parts is content.parts else types.Content(role=content.role, parts=parts)
         return None
 
+    def _outcomes(self, event: Event) -> types.Content | None:
+        """What a user, who is in no scope, answers to calls that were made in this one."""
+        parts = [one for one in event.parts if (said := one.function_response) and self.said.knows(said.id or "")]
+        return types.Content(role="user", parts=parts) if parts else None
+
     def _hides(self, branch: str) -> bool:
         """True for a sister's branch, and for a tool's, of which only the result is to be seen."""
         mine = self._branch
         if mine:
             return mine != branch and not mine.startswith(f"{branch}.")
-        if "@" not in branch:
-            return False
-        steps = [step.rpartition("@") for step in branch.split(".")]
-        return any(name and name != self._agent and self._is_call(key) for name, _, key in steps)
+        return any(name != self._agent and self._is_call(key) for name, key in calls_to(branch))
 
     def _is_call(self, key: str) -> bool:
         return key in self._elsewhere or self.said.knows(key)

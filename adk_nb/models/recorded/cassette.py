@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import BaseModel, Field, ValidationError
 
 from adk_nb.errors import InputError
-from adk_nb.models.recorded.redaction import redacted
+from adk_nb.redaction import redacted
 
 VERSION = 1
 VARIABLE = "ADK_NB_REPLAY"

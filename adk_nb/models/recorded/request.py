@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 from adk_nb import types
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.recorded.cassette import Asked
-from adk_nb.models.recorded.redaction import redacted
+from adk_nb.redaction import redacted
 
 _TRANSPORT = {"http_options", "should_return_http_response", "system_instruction", "tools"}
 """Left out of the settings: how the request travels, and what has a place of its own."""

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from adk_nb.models.recorded.redaction import redacted
+from adk_nb.redaction import redacted
 
 MOST = 4_000
 """Characters of one value."""

@@ -12,7 +12,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 import adk_nb
 from adk_nb.errors import InputError
 from adk_nb.lazy import face
-from adk_nb.notebook.magics import completion, lines
+from adk_nb.notebook.magics import completion, lines, tracebacks
 from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.arguments import Grammar
 from adk_nb.notebook.magics.config import AdkNb, hint_at_nesting
@@ -222,6 +222,7 @@ def load_ipython_extension(shell: Any) -> None:
     shell.register_magics(magics)
     lines.install(shell)
     completion.install(shell, magics)
+    tracebacks.install(shell)
     shell.events.register("post_run_cell", hint_at_nesting)
     sys.stdout.write(greeting(shell, settings) + "\n")
 
@@ -239,6 +240,7 @@ def unload_ipython_extension(shell: Any) -> None:
     old.settings.give_back()
     lines.remove(shell)
     completion.remove(shell)
+    tracebacks.remove(shell)
     shell.events.unregister("post_run_cell", hint_at_nesting)
 
 

@@ -6,6 +6,7 @@ from adk_nb.auth.auth_schemes import APIKey, HTTPBase
 from adk_nb.notebook.view.markdown import markdown_cell
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.safe_html import LINK_REL, Html, code, element, is_safe_link
+from adk_nb.notebook.view.view_state import Json
 from adk_nb.runtime.credentials import PendingCredential
 
 _KEPT = ":/?#[]@!&*+,;=%~-._"
@@ -19,16 +20,55 @@ def way(magic: str) -> str:
 
 def needs(one: PendingCredential) -> str:
     """Who needs what, on one line."""
-    names = dict.fromkeys(one_line(waiting.call.name or "", 100) for waiting in one.calls)
-    tools, scheme = ", ".join(names), one.auth_config.auth_scheme
+    again = f" ({_again(one)})" if one.problem else ""
+    return f"{_tools(one)} needs {_what(one)}{again}"
+
+
+def _again(one: PendingCredential) -> str:
+    return f"asked again: {one_line(one.problem, 300)}"
+
+
+def _tools(one: PendingCredential) -> str:
+    return ", ".join(dict.fromkeys(one_line(waiting.call.name or "", 100) for waiting in one.calls))
+
+
+def _what(one: PendingCredential) -> str:
+    scheme = one.auth_config.auth_scheme
     if isinstance(scheme, APIKey):
-        what = f"the key for {scheme.in_.value} {one_line(scheme.name, 100)}"
-    elif isinstance(scheme, HTTPBase):
-        what = "name:password" if scheme.scheme.lower() == "basic" else f"a {one_line(scheme.scheme, 100)} token"
-    else:
-        what = "to be let in"
-    again = f" (asked again: {one_line(one.problem, 300)})" if one.problem else ""
-    return f"{tools} needs {what}{again}"
+        return f"the key for {scheme.in_.value} {one_line(scheme.name, 100)}"
+    if isinstance(scheme, HTTPBase):
+        return "name:password" if _is_basic(scheme) else f"a {one_line(scheme.scheme, 100)} token"
+    return "to be let in"
+
+
+def _is_basic(scheme: HTTPBase) -> bool:
+    return scheme.scheme.lower() == "basic"
+
+
+def card(one: PendingCredential, twin: str) -> Json:
+    """A card of the live view. What is typed into its fields, joined by colons, is the answer."""
+    return {
+        "id": one.id,
+        "kind": "credential",
+        "agent": one_line(one.author, 100),
+        "tool": _tools(one),
+        "needs": "a name and a password" if _what(one) == "name:password" else _what(one),
+        "link": link(one) or "",
+        "fields": _fields(one),
+        "how": twin,
+        "state": "asked",
+        "note": _again(one) if one.problem else "",
+    }
+
+
+def _fields(one: PendingCredential) -> list[Json]:
+    scheme = one.auth_config.auth_scheme
+    if one.auth_uri:
+        hint = "of the page that you are led to, even where it says that it cannot be reached"
+        return [{"label": "address", "hint": hint, "secret": False}]
+    if isinstance(scheme, HTTPBase) and _is_basic(scheme):
+        return [{"label": "name", "hint": "", "secret": False}, {"label": "password", "hint": "", "secret": True}]
+    return [{"label": "key" if isinstance(scheme, APIKey) else "token", "hint": "", "secret": True}]
 
 
 def link(one: PendingCredential) -> str | None:

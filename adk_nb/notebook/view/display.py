@@ -14,7 +14,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
-from adk_nb.notebook.view.run_on_show import Decided, RunOnShow
+from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
 from adk_nb.sessions.session import Session
 
@@ -36,8 +36,8 @@ def show_run(
 class StaticRun(RunOnShow):
     """A run that leaves in the notebook what a live view leaves."""
 
-    def begin(self, session: Session | None, stop: Callable[[], None], decided: Decided) -> None:
-        super().begin(session, stop, decided)
+    def begin(self, session: Session | None, clicks: Clicks) -> None:
+        super().begin(session, clicks)
         display(STUB, raw=True)
 
 
@@ -55,13 +55,12 @@ class LiveRun(RunOnShow):
         self._cell = contextvars.copy_context()
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
         self._output: Any = None
-        self._stop: Callable[[], None] = lambda: None
-        self._decided: Decided = lambda key, decided: None
+        self._clicks: Clicks | None = None
         self._view.on_answer(self._clicked)
 
-    def begin(self, session: Session | None, stop: Callable[[], None], decided: Decided) -> None:
-        super().begin(session, stop, decided)
-        self._stop, self._decided = stop, decided
+    def begin(self, session: Session | None, clicks: Clicks) -> None:
+        super().begin(session, clicks)
+        self._clicks = clicks
         if self._rows is None:
             mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
             self._output = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
@@ -80,7 +79,7 @@ class LiveRun(RunOnShow):
     def end(self, reply: Reply) -> None:
         if usage := reply.usage.in_words():
             self._view.push({"op": "usage", "text": usage})
-        self._view.push({"op": "status", "status": reply.status, "text": _WORDS[reply.status]})
+        self._view.push({"op": "status", "status": reply.status, "text": _in_words(reply)})
         self._view.close_run()
         if self.resumed:  # the cell has its result already: what came after a click is shown under it
             display(reply)
@@ -91,10 +90,9 @@ class LiveRun(RunOnShow):
             self._output.update(STUB, raw=True)
             self._output = None
 
-    def decided_elsewhere(self, decisions: Mapping[str, ToolConfirmation], *, last: bool) -> None:
-        for key, decided in decisions.items():
+    def answered_elsewhere(self, outcomes: Mapping[str, str], *, last: bool) -> None:
+        for key, state in outcomes.items():
             if key in self._cards:
-                state = "rejected" if not decided.confirmed else "edited" if decided.args else "approved"
                 self._view.push({"op": "card", "card": {"id": key, "state": state, "note": "in another cell"}})
         if last:
             self._view.push({"op": "status", "status": "done", "text": "answered in another cell"})
@@ -114,14 +112,24 @@ class LiveRun(RunOnShow):
             self._view.push(op)
 
     def _clicked(self, said: dict[str, Any]) -> None:
-        if said["kind"] == "stop":
-            self._stop()
+        if not self._clicks:
             return
-        approved = said["decision"] == "approve"
-        self._decided(said["id"], ToolConfirmation(confirmed=approved, args=said["args"], reason=said["reason"]))
+        if said["kind"] == "stop":
+            self._clicks.stop()
+        elif "given" in said:
+            self._clicks.let_in(said["id"], said["given"])
+        else:
+            approved = said["decision"] == "approve"
+            decided = ToolConfirmation(confirmed=approved, args=said["args"], reason=said["reason"])
+            self._clicks.decided(said["id"], decided)
 
 
 _WORDS = {"done": "done", "pending": "waits for approval", "cancelled": "stopped", "error": "ended with an error"}
+
+
+def _in_words(reply: Reply) -> str:
+    only_to_be_let_in = reply.status == "pending" and reply.credentials and not reply.pending
+    return "waits to be let in" if only_to_be_let_in else _WORDS[reply.status]
 
 
 def _in_a_kernel() -> bool:

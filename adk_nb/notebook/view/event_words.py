@@ -1,6 +1,7 @@
 """What an event says, does and failed at, in words for a reader."""
 
 import re
+from typing import Any, cast
 
 from adk_nb import types
 from adk_nb.events.event import Event
@@ -72,7 +73,14 @@ def failure(event: Event) -> str:
     if code == STOPPED:
         return cleaned(event.error_message or "the run was stopped")
     title = _TITLES.get(code, code)
-    return f"{title}: {cleaned(event.error_message)}" if event.error_message else title
+    return (f"{title}: {cleaned(event.error_message)}" if event.error_message else title) + failed_at(event)
+
+
+def failed_at(event: Event, call: str | None = None) -> str:
+    """Where in the cells the event's error comes from, or that of one of its results, in brackets; empty if unknown."""
+    told: Any = (event.custom_metadata or {}).get("failed_at")
+    place: Any = cast(Any, told).get(call) if isinstance(told, dict) else told
+    return f" ({one_line(place, 100)})" if isinstance(place, str) else ""
 
 
 def doings(event: Event) -> list[str]:

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from adk_nb.models.recorded.redaction import redacted
+from adk_nb.redaction import redacted
 
 SHORT = 200
 """Characters of an argument list, a result or a state value that a row shows."""

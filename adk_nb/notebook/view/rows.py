@@ -14,6 +14,7 @@ from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.credentials import PendingCredential
 
 SchemaOf = Callable[[str], dict[str, Any] | None]
 """Tool name -> the JSON schema of its parameters."""
@@ -149,7 +150,6 @@ class RunRows:
     def _call_rows(self, event: Event, told: _Told) -> None:
         for index, call in enumerate(event.get_function_calls()):
             if _is_ask(event, call):
-                self._let_in(event, call, told)
                 continue
             tool, args, row = one_line(call.name or "", 100), call.args or {}, f"{event.id}/call{index}"
             self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
@@ -165,7 +165,7 @@ class RunRows:
                 self._answered(event, response, f"{event.id}/answer{index}", told)
                 continue
             if response.name == credentials.REQUEST and event.author == "user":
-                told.append(f"{event.id}/answer{index}", event.author, "user", text="answers the request")
+                self._let_in(event, response, f"{event.id}/answer{index}", told)
                 continue
             call = self._calls.setdefault(response.id or "", _unseen(response))
             fields = self._response_fields(event, response, call)
@@ -185,25 +185,45 @@ class RunRows:
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]
         given = response.response or {}
         result, ok = event_words.result_text(response)
+        result += event_words.failed_at(event, response.id)
         detail = self._detail({"args": call.args, "result": given})
         return {"text": "", "result": result, "ok": ok, **self._timed(call.asked_at, event), **detail}
 
     # -- credentials and approvals
 
-    def _let_in(self, event: Event, call: types.FunctionCall, told: _Told) -> None:
-        for one in credentials.pending([event]):
-            if one.id == call.id:
-                words = credential_words.html(one, credential_words.way(self._magic))
-                shown: Json = {"text": credential_words.needs(one), "html": "".join(words)}
-                told.append(f"{event.id}/{one.id}", event.author, "text", **shown)
-
     def _ask(self, event: Event, told: _Told) -> None:
+        for one in _to_be_let_in(event):
+            told.append(f"{event.id}/{one.id}", event.author, "text", text=credential_words.needs(one))
         told.ops += [{"op": "card", "card": dict(card)} for card in self._cards_of(event)]
 
     def _cards_of(self, event: Event) -> list[Json]:
         asked = _asked_in(event)
-        alone = len(asked) == 1 and not any(card["state"] == "asked" for card in self._cards.values())
-        return [self._card(one, alone) for one in asked]
+        alone = len(asked) == 1 and not any(_is_open_approval(card) for card in self._cards.values())
+        cards = [self._card(one, alone) for one in asked]
+        for one in _to_be_let_in(event):
+            cards += self._credential_cards(one)
+        return cards
+
+    def _credential_cards(self, one: PendingCredential) -> list[Json]:
+        """The card of a request, after those that it takes the place of."""
+        card = credential_words.card(one, credential_words.way(self._magic))
+        keys = [waiting.call.id or "" for waiting in one.calls]
+        older = {key: self._cards[key] for key in map(self._asked_for.get, keys) if key}
+        over = [each for each in older.values() if each["state"] == "asked"]
+        for each in over:
+            each["state"] = "superseded"
+        for waiting, key in zip(one.calls, keys, strict=True):
+            self._asked_for[key] = one.id
+            tool = one_line(waiting.call.name or "", 100)
+            self._calls.setdefault(key, _Call(tool, waiting.call.args or {}, None, None))
+        self._cards[one.id] = card
+        return [*over, card]
+
+    def _let_in(self, event: Event, response: types.FunctionResponse, row: str, told: _Told) -> None:
+        refused = credentials.refusal(response.response or {})
+        told.append(row, event.author, "user", text="refuses the request" if refused else "answers the request")
+        if card := self._cards.get(response.id or ""):
+            self._go_on(card, event, {"state": "refused" if refused else "given", "note": ""}, told)
 
     def _how(self, one: Pending, alone: bool) -> str:
         """What can be typed instead of a click; an only question needs no id."""
@@ -215,6 +235,7 @@ class RunRows:
         schema = self._schema_of(one.call.name or "") if self._schema_of else None
         card: Json = {
             "id": one.id,
+            "kind": "approval",
             "agent": one_line(one.author, 100),
             "tool": one_line(one.call.name or "", 100),
             "hint": cleaned(one.hint),
@@ -236,13 +257,15 @@ class RunRows:
         words = event_words.decision_text(decided, card["tool"] if card else "the call")
         reason = f": {cleaned(decided.reason)}" if decided.reason else ""
         told.append(row, event.author, "user", text=words + reason)
-        if not card:
-            return
+        if card:
+            self._go_on(card, event, _outcome(decided), told)
+
+    def _go_on(self, card: Json, event: Event, outcome: Json, told: _Told) -> None:
         for call_id, asked in self._asked_for.items():
             if asked == card["id"]:
                 self._calls[call_id].asked_at = event.timestamp
         if card["state"] == "asked":
-            card |= _outcome(decided)
+            card |= outcome
             told.ops.append({"op": "card", "card": dict(card)})
 
     def _remember(self, event: Event, *, with_state: bool) -> None:
@@ -303,6 +326,14 @@ def _is_ask(event: Event, call: types.FunctionCall) -> bool:
 
 def _asked_in(event: Event) -> list[Pending]:
     return approvals.pending([event]) if event.long_running_tool_ids else []
+
+
+def _to_be_let_in(event: Event) -> list[PendingCredential]:
+    return credentials.pending([event]) if event.long_running_tool_ids else []
+
+
+def _is_open_approval(card: Json) -> bool:
+    return card["kind"] == "approval" and card["state"] == "asked"
 
 
 def _unseen(response: types.FunctionResponse) -> _Call:

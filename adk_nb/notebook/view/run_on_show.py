@@ -1,6 +1,7 @@
 """A run as whoever watches it is told of it; this one is watched by nobody and only keeps the events."""
 
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from adk_nb import sync
@@ -9,8 +10,16 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.reply import Reply
 from adk_nb.sessions.session import Session
 
-Decided = Callable[[str, ToolConfirmation], None]
-"""Is told the approval's id and what was decided of it."""
+
+@dataclass(frozen=True, kw_only=True)
+class Clicks:
+    """What to call for each thing that a reader may do to a run."""
+
+    stop: Callable[[], None]
+    decided: Callable[[str, ToolConfirmation], None]
+    """Is told the approval's id and what was decided of it."""
+    let_in: Callable[[str, str | None], None]
+    """Is told the credential request's id and what was typed; None: it was refused."""
 
 
 class RunOnShow:
@@ -30,8 +39,8 @@ class RunOnShow:
         self.resumed = False
         """It went on after a click, when its cell had a result already."""
 
-    def begin(self, session: Session | None, stop: Callable[[], None], decided: Decided) -> None:
-        """The run starts, or goes on, in `session` as it is before. Clicks come out through `stop` and `decided`."""
+    def begin(self, session: Session | None, clicks: Clicks) -> None:
+        """The run starts, or goes on, in `session` as it is before."""
         self.events = []
 
     def event(self, event: Event) -> None:
@@ -45,8 +54,13 @@ class RunOnShow:
     def close(self) -> None:
         """Nothing of it waits for an answer any more."""
 
-    def decided_elsewhere(self, decisions: Mapping[str, ToolConfirmation], *, last: bool) -> None:
-        """Approvals, by id, were given or refused in another cell; `last`: this run asks for no more of them."""
+    def answered_elsewhere(self, outcomes: Mapping[str, str], *, last: bool) -> None:
+        """Cards got an answer in another cell.
+
+        Args:
+            outcomes: Card id -> the state it has now.
+            last: No other card of this run can be answered.
+        """
 
     def ask_again(self, key: str, why: str) -> None:
         """An answer by click could not be taken."""

@@ -23,9 +23,13 @@ _ROW: Json = {
     "streaming": False,
 }
 _CARD: Json = {
+    "kind": "approval",
     "agent": "",
     "tool": "",
     "hint": "",
+    "needs": "",
+    "link": "",
+    "fields": [],
     "args": {},
     "schema": None,
     "how": "",

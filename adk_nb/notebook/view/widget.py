@@ -2,7 +2,6 @@
 # pyright: reportUnknownMemberType=false
 # ipywidgets has no annotations
 
-import json
 import logging
 import threading
 import time
@@ -13,6 +12,7 @@ from typing import Any, cast
 import anywidget
 import traitlets
 
+from adk_nb.notebook.view.card_answers import answer_of
 from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,9 @@ class LiveView(anywidget.AnyWidget):
             listener: Is called on whatever thread the message comes in, so it must only hand on: what it prints or
                 displays is lost. It gets `{"kind": "answer", "id", "decision": "approve" | "reject", "args",
                 "reason"}`, once per card however often it is clicked (`args`: all arguments as edited, or None when
-                unchanged; `reason`: text or None), or `{"kind": "stop"}`.
+                unchanged; `reason`: text or None), of a card of kind `credential` `{"kind": "answer", "id", "decision":
+                "let_in" | "refuse", "given"}` (`given`: what was typed, which nothing here keeps, or None), or
+                `{"kind": "stop"}`.
         """
         self._listeners.append(listener)
 
@@ -165,11 +167,11 @@ class LiveView(anywidget.AnyWidget):
         with self._sending:
             self.flush()
             card = self._state.cards.get(message["id"])
-            if card is None or not card_is_open(card) or message["decision"] not in ("approve", "reject"):
+            answered = answer_of(card, message) if card is not None and card_is_open(card) else None
+            if not answered:
                 return
-            answer = _answer_to(card, message)
-            state = _STATES[answer["decision"], answer["args"] is not None]
-            self.push({"op": "card", "card": {"id": card["id"], "state": state, "note": _note(card, answer)}})
+            answer, outcome = answered
+            self.push({"op": "card", "card": {"id": answer["id"], **outcome}})
             self.flush()
         self._tell(answer)
 
@@ -180,42 +182,6 @@ class LiveView(anywidget.AnyWidget):
             except Exception as error:
                 logger.exception("a listener of a live view raised")
                 self.push({"op": "notice", "text": f"this click could not be handed on: {error}"})
-
-
-_STATES = {
-    ("approve", False): "approved",
-    ("approve", True): "edited",
-    ("reject", False): "rejected",
-}
-
-
-def _answer_to(card: Json, message: Json) -> Json:
-    """The reader's answer, its changed arguments laid over those that were asked about."""
-    approved = message["decision"] == "approve"
-    edited: Json = (message.get("args") or {}) if approved else {}
-    args = {**card["args"], **edited}
-    return {
-        "kind": "answer",
-        "id": card["id"],
-        "decision": message["decision"],
-        "args": args if args != card["args"] else None,
-        "reason": None if approved else message.get("reason") or None,
-    }
-
-
-def _note(card: Json, answer: Json) -> str:
-    args: Json = answer["args"] or {}
-    changed = [
-        f"{name} {_short(card['args'].get(name))} → {_short(value)}"
-        for name, value in args.items()
-        if name not in card["args"] or card["args"][name] != value
-    ]
-    return answer["reason"] or ", ".join(changed)
-
-
-def _short(value: Any) -> str:
-    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:79] + "…"
 
 
 def _answer_on_the_front_ends_subshell(comm: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from adk_nb import types
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.function_tool import Decides, is_asked
+from adk_nb.tools.conditions import Decides, is_asked, with_defaults
 from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.mcp_tool.content import plain, result_of
 from adk_nb.tools.mcp_tool.mcp_session_manager import EXTRA, McpSessionManager
@@ -63,7 +63,7 @@ class McpTool(BaseTool):
     async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
         if not self.require_confirmation or self.check(args):
             return False  # wrong arguments go back to the model; nothing will run
-        return await is_asked(self.require_confirmation, dict(args), tool_context)
+        return await is_asked(self.require_confirmation, with_defaults(self._schema, args), tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         if wrong := self.check(args):

@@ -10,7 +10,7 @@ from adk_nb.runtime.approvals import RESERVED
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate
-from adk_nb.tools.function_tool import Decides
+from adk_nb.tools.conditions import Decides, as_condition
 from adk_nb.tools.mcp_tool.connection_params import (
     ConnectionParams,
     SseConnectionParams,
@@ -35,14 +35,15 @@ class McpToolset(BaseToolset):
 
     Args:
         connection_params: How the server is reached; `StdioServerParameters`, ours or those of `mcp`, will do.
-        require_confirmation: Ask a person before a tool is called; True, or a callable that is given the arguments.
+        require_confirmation: Ask a person before a tool is called: True, or a condition on the arguments, as for
+            FunctionTool. Before a tool that has not all that an expression names, a person is always asked.
         header_provider: Gives headers for the connection, such as a user's token; who has other headers has a
             connection of their own.
         progress_callback: Told what a tool says of its progress, on the package's background loop.
         use_mcp_resources: Also offer a tool that reads the server's resources.
 
     Raises:
-        ConfigurationError: `connection_params` is none of these.
+        ConfigurationError: `connection_params` is none of these; the condition is none.
         MissingExtraError: The package `mcp` is not installed.
     """
 
@@ -59,10 +60,10 @@ class McpToolset(BaseToolset):
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         self._sessions = McpSessionManager(_params(connection_params))
-        self.require_confirmation = require_confirmation
+        self.require_confirmation = as_condition(require_confirmation, type(self).__name__, None)
         self._header_provider = header_provider
         self._of_each: dict[str, Any] = {
-            "require_confirmation": require_confirmation,
+            "require_confirmation": self.require_confirmation,
             "header_provider": header_provider,
             "progress_callback": progress_callback,
         }

@@ -5,6 +5,8 @@ from typing import Any
 
 from adk_nb.auth.auth_credential import AuthCredential, HttpAuth
 from adk_nb.auth.auth_schemes import APIKey, APIKeyIn, AuthScheme
+from adk_nb.tools.openapi_tool.operation import with_query
+from adk_nb.tools.openapi_tool.styles import in_query
 
 
 def with_credential(request: dict[str, Any], scheme: AuthScheme, credential: AuthCredential | None) -> dict[str, Any]:
@@ -14,6 +16,7 @@ def with_credential(request: dict[str, Any], scheme: AuthScheme, credential: Aut
     """
     if credential is None:
         return request
+    request = {**request, "secrets": {*request.get("secrets", ()), *credential.secrets()}}
     if isinstance(scheme, APIKey):
         return _with_key(request, scheme, credential.api_key or "")
     headers = dict(request["headers"])
@@ -27,7 +30,7 @@ def with_credential(request: dict[str, Any], scheme: AuthScheme, credential: Aut
 
 def _with_key(request: dict[str, Any], scheme: APIKey, key: str) -> dict[str, Any]:
     if scheme.in_ is APIKeyIn.query:
-        return {**request, "params": [*request["params"], (scheme.name, key)]}
+        return {**request, "url": with_query(request["url"], [in_query(scheme.name, "form", True, key)])}
     headers = dict(request["headers"])
     if scheme.in_ is APIKeyIn.cookie:
         headers["Cookie"] = "; ".join([*filter(None, [headers.get("Cookie")]), f"{scheme.name}={key}"])

@@ -3,18 +3,24 @@
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, quote_plus
+
+from adk_nb.auth.auth_schemes import AuthScheme
+from adk_nb.tools.openapi_tool import styles
+from adk_nb.tools.openapi_tool.styles import text
 
 Place = Literal["path", "query", "header", "cookie", "body"]
+Pieces = list[tuple[str, tuple[str | None, bytes, str] | tuple[str | None, bytes]]]
+"""Of a multipart body: name, and file name, content and type."""
 
 FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+_BINARY = "application/octet-stream"
 _NOT_FROM_ARGUMENTS = {"accept", "content-type", "authorization", "host", "content-length", "cookie"}
 """Header parameters that mean nothing. Source: OpenAPI 3.1, Parameter Object (the first three); the rest is the
 client's own."""
-_BETWEEN = {"spaceDelimited": " ", "pipeDelimited": "|"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +35,17 @@ class Argument:
     schema: dict[str, Any]
     required: bool = False
     style: str = ""
+    """Empty: none is said; of a field of a form, that it is a plain one."""
     explode: bool = True
-    as_json: bool = False
-    """The parameter's value is sent as JSON text."""
+    reserved: bool = False
+    """True: characters that mean something in a query are sent as they are."""
+    media_type: str | None = None
+    """Of this one value. None: text, as its place and style have it."""
+
+    @property
+    def takes_null(self) -> bool:
+        """Whether null is a value of it, and not the lack of one."""
+        return any("null" in _listed(one.get("type")) for one in _kinds(self.schema))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +65,8 @@ class Operation:
     """Of the body. None: it takes none."""
     whole_body: bool = False
     """True: the one argument of place `body` is the body; False: such arguments are its fields."""
+    security: tuple[Mapping[str, AuthScheme], ...] = ()
+    """Ways to be let in, each with all that it takes: name -> scheme. One that takes nothing: it need not be."""
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -60,44 +76,51 @@ class Operation:
             made["required"] = required
         return made | ({"$defs": self.definitions} if self.definitions else {})
 
+    def given(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """`args` without the nulls that some models send for what they leave out."""
+        meant = {one.name for one in self.arguments if one.place == "body" and one.required and one.takes_null}
+        return {key: one for key, one in args.items() if one is not None or key in meant}
+
     def request(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """What to send: the arguments of `WebAccess.ask`.
+        """What to send: the arguments of `WebAccess.ask`. `args`: as `given` leaves them.
 
         Raises:
-            ValueError: A value would change the path.
+            ValueError: A value would change the path, or is not what the document says it is.
         """
-        given = [
-            (one, value)
-            for one in self.arguments
-            if (value := args.get(one.name, one.schema.get("default"))) is not None
-        ]
+        said = {one.name: one.schema["default"] for one in self.arguments if "default" in one.schema} | dict(args)
+        given = [(one, said[one.name]) for one in self.arguments if one.name in said]
+        body = [pair for pair in given if pair[0].place == "body"]
+        given = [(one, _written(one, value)) for one, value in given if one.place != "body" and value is not None]
         url, headers = self.url, {"Accept": "application/json, */*;q=0.5"}
         for one, value in given:
             if one.place == "path":
-                url = url.replace(f"{{{one.sent_as}}}", _segment(one, value))
+                step = styles.in_path(one.sent_as, one.style, one.explode, value)
+                url = url.replace(f"{{{one.sent_as}}}", step)
             elif one.place == "header" and one.sent_as.lower() not in _NOT_FROM_ARGUMENTS:
-                headers[one.sent_as] = _joined(one, value, ",")
-        if cookies := [
-            f"{one.sent_as}={quote(_joined(one, value, ','))}" for one, value in given if _in(one, "cookie")
-        ]:
-            headers["Cookie"] = "; ".join(cookies)
-        pairs = [pair for one, value in given if _in(one, "query") for pair in _query(one, value)]
-        body = self._body([(one, value) for one, value in given if _in(one, "body")], headers)
-        return {"method": self.method, "url": url, "params": pairs, "headers": headers, **body}
+                headers[one.sent_as] = styles.in_header(one.sent_as, one.explode, value)
+        cookies = [(one.sent_as, styles.in_cookie(value)) for one, value in given if one.place == "cookie"]
+        if cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies)
+        pairs = [
+            styles.in_query(one.sent_as, one.style, one.explode, value, reserved=one.reserved)
+            for one, value in given
+            if one.place == "query"
+        ]
+        return {"method": self.method, "url": with_query(url, pairs), "headers": headers, **self._body(body, headers)}
 
     def _body(self, given: list[tuple[Argument, Any]], headers: dict[str, str]) -> dict[str, Any]:
         if not given or self.media_type is None:
             return {}
         if self.media_type == MULTIPART and not self.whole_body:
-            return {"files": [(one.sent_as, _piece(one, value)) for one, value in given]}
+            return {"files": [piece for one, value in given for piece in _pieces(one, value)]}
         headers["Content-Type"] = self.media_type
         value = given[0][1] if self.whole_body else {one.sent_as: value for one, value in given}
         if self.media_type == FORM and isinstance(value, dict):
-            fields = cast(dict[str, Any], value)
-            return {"content": urlencode([(key, _text(one)) for key, one in fields.items()]).encode()}
+            fields = given if not self.whole_body else _as_fields(cast(dict[str, Any], value))
+            return {"content": "&".join(filter(None, (_field(one, said) for one, said in fields))).encode()}
         if is_json(self.media_type) or not isinstance(value, str):
             return {"content": json.dumps(value, ensure_ascii=False).encode()}
-        return {"content": _bytes(given[0][0], value) if self.whole_body else value.encode()}
+        return {"content": _bytes(given[0][0], value)}
 
 
 def is_json(media_type: str) -> bool:
@@ -106,61 +129,61 @@ def is_json(media_type: str) -> bool:
     return kind == "application/json" or kind.endswith("+json")
 
 
-def _in(one: Argument, place: Place) -> bool:
-    return one.place == place
+def with_query(url: str, pairs: Iterable[str]) -> str:
+    """`url` with more pairs, such as `a=1`, in its query."""
+    query = "&".join(filter(None, pairs))
+    return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)  # true and not True, and objects within objects
+def _listed(value: Any) -> list[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else [value]
 
 
-def _joined(one: Argument, value: Any, between: str, encoded: Callable[[str], str] = str) -> str:
-    if one.as_json:
-        return encoded(json.dumps(value, ensure_ascii=False))
+def _kinds(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A schema, and those of which a value may fit one."""
+    either: list[Any] = [schema, *(schema.get("anyOf") or []), *(schema.get("oneOf") or [])]
+    return [cast(dict[str, Any], one) for one in either if isinstance(one, dict)]
+
+
+def _written(one: Argument, value: Any) -> Any:
+    """A parameter's value as text, if the document says what it is written in."""
+    return json.dumps(value, ensure_ascii=False) if one.media_type and is_json(one.media_type) else value
+
+
+def _as_fields(value: Mapping[str, Any]) -> list[tuple[Argument, Any]]:
+    return [(Argument(name=key, sent_as=key, place="body", schema={}), one) for key, one in value.items()]
+
+
+def _field(one: Argument, value: Any) -> str:
+    """A field of a form. A list is said item by item, as browsers do, and an object as JSON, unless it has a style."""
+    if one.style:
+        return styles.in_query(one.sent_as, one.style, one.explode, value, reserved=one.reserved)
+    values: list[Any] = _listed(_written(one, value))
+    return "&".join(f"{quote(one.sent_as, safe='')}={quote_plus(text(item))}" for item in values)
+
+
+def _is_binary(schema: Mapping[str, Any]) -> bool:
+    return any(
+        one.get("format") == "binary" or "contentMediaType" in one or one.get("contentEncoding") == "base64"
+        for one in _kinds(schema)
+    )
+
+
+def _pieces(one: Argument, value: Any) -> Pieces:
+    """A field of a multipart body: a file where the service says so, else a plain field; a list is several."""
     if isinstance(value, list):
-        return between.join(encoded(_text(item)) for item in cast(list[Any], value))
-    if isinstance(value, dict):
-        to = "=" if one.explode and one.place != "query" else between
-        pairs = cast(dict[str, Any], value).items()
-        return between.join(f"{encoded(key)}{to}{encoded(_text(item))}" for key, item in pairs)
-    return encoded(_text(value))
+        inner = replace(one, schema=_items(one.schema))
+        return [piece for item in cast(list[Any], value) for piece in _pieces(inner, item)]
+    if isinstance(value, str) and _is_binary(one.schema):
+        return [(one.sent_as, (one.sent_as, _bytes(one, value), one.media_type or _BINARY))]
+    kind = one.media_type or ("application/json" if isinstance(value, dict) else None)
+    said = json.dumps(value, ensure_ascii=False) if kind and is_json(kind) else text(value)
+    return [(one.sent_as, (None, said.encode(), kind) if kind else (None, said.encode()))]
 
 
-def _segment(one: Argument, value: Any) -> str:
-    made = _joined(one, value, ",", lambda text: quote(text, safe=""))
-    if made in ("", ".", ".."):
-        raise ValueError(f"{one.name}={value!r} cannot stand in a path")
-    return made
-
-
-def _query(one: Argument, value: Any) -> Iterable[tuple[str, str]]:
-    """Source: OpenAPI 3.1, Parameter Object, style and explode."""
-    if one.as_json or not isinstance(value, dict | list):
-        return [(one.sent_as, _joined(one, value, ","))]
-    if isinstance(value, list):
-        if one.explode:
-            return [(one.sent_as, _text(item)) for item in cast(list[Any], value)]
-        return [(one.sent_as, _joined(one, value, _BETWEEN.get(one.style, ",")))]
-    fields = cast(dict[str, Any], value)
-    if one.style == "deepObject":
-        return [(f"{one.sent_as}[{key}]", _text(item)) for key, item in fields.items()]
-    if one.explode:
-        return [(key, _text(item)) for key, item in fields.items()]
-    return [(one.sent_as, _joined(one, fields, ","))]
-
-
-def _is_binary(one: Argument) -> bool:
-    said = one.schema
-    return said.get("format") == "binary" or "contentMediaType" in said or said.get("contentEncoding") == "base64"
-
-
-def _piece(one: Argument, value: Any) -> tuple[str | None, bytes, str] | tuple[None, str]:
-    """A field of a multipart body: a file where the service says so, else a plain field."""
-    if _is_binary(one) and isinstance(value, str):
-        return one.sent_as, _bytes(one, value), "application/octet-stream"
-    return None, _text(value)
+def _items(schema: Mapping[str, Any]) -> dict[str, Any]:
+    found: list[dict[str, Any]] = [one["items"] for one in _kinds(schema) if isinstance(one.get("items"), dict)]
+    return found[0] if found else {}
 
 
 def _bytes(one: Argument, value: str) -> bytes:

@@ -13,6 +13,8 @@ const ANSWERED = {
   approved: ["✓", "approved"],
   edited: ["✎", "approved with changes"],
   rejected: ["✗", "rejected"],
+  given: ["✓", "answered"],
+  refused: ["✗", "refused"],
   superseded: ["–", "no longer asked"],
 };
 const MARKS = { "+": "added", "~": "changed", "-": "removed" };
@@ -173,7 +175,7 @@ class Store {
 
   answer(card, decision, more) {
     if (!this.isOpen(card)) return;
-    if (this.say({ kind: "answer", id: card.id, decision, args: null, reason: null, ...more })) {
+    if (this.say({ kind: "answer", id: card.id, decision, ...more })) {
       this.sent.set(card.id, card.again);
     } else {
       card.state = "superseded";
@@ -291,6 +293,38 @@ function editForm(card, approve, leave) {
   form.append(el("div", "buttons", send, button("Back", "back", leave)));
   form.addEventListener("input", read);
   return { form, first: fields[0]?.node };
+}
+
+// ---- what lets a tool in -------------------------------------------------------------------------------------------
+
+function letInField({ label, hint, secret }) {
+  const input = el("input", "input");
+  input.id = `adknb-${++ids}`;
+  input.type = secret ? "password" : "text";
+  input.autocomplete = secret ? "new-password" : "off"; // a browser does not fill in what it keeps of other places
+  input.spellcheck = false;
+  const name = el("label", "field-name", label, hint ? el("span", "dim", ` ${hint}`) : null);
+  name.htmlFor = input.id;
+  const problem = el("div", "problem");
+  problem.id = `${input.id}-problem`;
+  problem.setAttribute("role", "alert");
+  input.setAttribute("aria-describedby", problem.id);
+  const check = () => {
+    const missing = !input.value.trim();
+    problem.textContent = missing ? `${label}: nothing was typed` : "";
+    input.setAttribute("aria-invalid", String(missing));
+    return !missing;
+  };
+  return { input, check, box: el("div", "field", name, input, problem) };
+}
+
+function letInLink(uri) {
+  if (!/^https?:/i.test(uri)) return null;
+  const link = el("a", "link", `Open ${new URL(uri).host}`);
+  link.href = uri;
+  link.target = "_blank";
+  link.rel = "noopener noreferrer";
+  return el("div", "step", link, el("span", "dim", " and let it in there, then paste where that leads:"));
 }
 
 // ---- what is shown -----------------------------------------------------------------------------------------------
@@ -578,7 +612,10 @@ class View {
 
   card(card) {
     const open = this.store.isOpen(card);
-    const head = el("div", "ask", el("span", "icon", open ? "⚠" : ""), ` ${card.agent} asks to call `, el("b", "", card.tool));
+    const toBeLetIn = card.kind === "credential";
+    const head = el("div", "ask", el("span", "icon", open ? "⚠" : ""), ` ${card.agent} `);
+    if (toBeLetIn) head.append("calls ", el("b", "", card.tool), `, which needs ${card.needs}`);
+    else head.append("asks to call ", el("b", "", card.tool));
     const args = Object.entries(card.args).map(([name, value]) =>
       el("span", "arg", el("span", "dim", `${name} `), el("code", "", shown(value))),
     );
@@ -591,8 +628,10 @@ class View {
     node.setAttribute("role", open ? "alertdialog" : "group");
     node.addEventListener("keydown", (event) => this.onCardKey(event));
     if (open) {
-      this.offer(node, card);
-      this.said.textContent = head.textContent;
+      node.append(card.note ? el("div", "problem", card.note) : "");
+      if (toBeLetIn) this.offerToLetIn(node, card);
+      else this.offer(node, card);
+      this.said.textContent = `${head.textContent} ${card.note}`;
     } else {
       node.append(this.outcome(card));
       this.said.textContent = "";
@@ -610,18 +649,39 @@ class View {
     const command = card.how ? el("span", "twin", "or type: ", el("code", "", card.how)) : "";
     const buttons = () => {
       const edit = button("Edit…", "edit", () => {
-        const approve = (args) => this.store.answer(card, "approve", { args });
+        const approve = (args) => this.approve(card, args);
         const { form, first } = editForm(card, approve, () => buttons().edit.focus());
         put(place, form);
         first?.focus();
       });
       const reject = button("Reject…", "reject", () => this.askReason(place, card, () => buttons().reject.focus()));
-      const approve = button("Approve", "go", () => this.store.answer(card, "approve"));
+      const approve = button("Approve", "go", () => this.approve(card, null));
       put(place, el("div", "buttons", approve, edit, reject, command));
       return { edit, reject };
     };
     buttons();
-    node.append(card.note ? el("div", "problem", card.note) : "", place);
+    node.append(place);
+  }
+
+  // What is typed here goes out once, in one message, and is kept nowhere.
+  offerToLetIn(node, card) {
+    const fields = card.fields.map(letInField);
+    const send = () => {
+      const wrong = fields.filter((each) => !each.check());
+      if (wrong.length) wrong[0].input.focus();
+      else this.store.answer(card, "let_in", { given: fields.map((each) => each.input.value.trim()).join(":") });
+    };
+    const form = el("div", "form", ...fields.map((each) => each.box));
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.isComposing && event.target.tagName === "INPUT") send();
+    });
+    const refuse = button("Refuse", "refuse", () => this.store.answer(card, "refuse", { given: null }));
+    const command = el("span", "twin", "or type: ", el("code", "", card.how));
+    node.append(letInLink(card.link) ?? "", form, el("div", "buttons", button("Continue", "go", send), refuse, command));
+  }
+
+  approve(card, args) {
+    this.store.answer(card, "approve", { args, reason: null });
   }
 
   askReason(place, card, leave) {
@@ -629,7 +689,7 @@ class View {
     reason.id = `adknb-${++ids}`;
     const label = el("label", "field-name", "reason (optional; the model is told)");
     label.htmlFor = reason.id;
-    const send = () => this.store.answer(card, "reject", { reason: reason.value.trim() || null });
+    const send = () => this.store.answer(card, "reject", { args: null, reason: reason.value.trim() || null });
     const buttons = el("div", "buttons", button("Reject", "reject", send), button("Back", "back", leave));
     put(place, el("div", "form", el("div", "field", label, reason), buttons));
     reason.focus();

@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
 from adk_nb.tools.openapi_tool.openapi_spec_parser.schemas import Schemas
+from adk_nb.tools.openapi_tool.openapi_spec_parser.security import Security
 from adk_nb.tools.openapi_tool.operation import FORM, MULTIPART, Argument, Operation, Place, is_json
+from adk_nb.tools.openapi_tool.styles import STYLES
 
 Json = dict[str, Any]
 
@@ -17,7 +19,6 @@ EXTRA = "'adk-nb[openapi]'"
 """What brings the packages that this reader needs."""
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _MAX_NAME = 60
-_STYLES = {"path": "simple", "header": "simple", "query": "form", "cookie": "form"}
 _PREFERRED: tuple[Callable[[str], Any], ...] = (is_json, FORM.__eq__, MULTIPART.__eq__, re.compile("text/").match)
 _NO_NAME = re.compile(r"[^A-Za-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -53,6 +54,7 @@ class _Reader:
         self._resolver: Any = referencing.Registry().with_resource("", resource).resolver("")
         self._unresolvable: Any = require("referencing.exceptions", package=EXTRA).Unresolvable
         self._names: set[str] = set()
+        self._security = Security(document, self._resolved)
 
     def operations(self) -> list[Operation]:
         made: list[Operation] = []
@@ -86,15 +88,17 @@ class _Reader:
         body = self._resolved(said.get("requestBody"))
         media_type = _preferred(body.get("content") or {})
         fields, whole = self._fields(body, media_type, schemas) if media_type else ([], False)
+        server = self._server(said, item)
         return Operation(
             name=self._name(str(said.get("operationId") or f"{path}_{method}")),
             description=str(said.get("description") or said.get("summary") or item.get("description") or ""),
             method=method.upper(),
-            url=self._server(said, item) + path,
+            url=server + path,
             arguments=tuple(_told_apart([*arguments, *fields])),
             definitions=schemas.definitions,
-            media_type=media_type,
+            media_type=_definite(media_type),
             whole_body=whole,
+            security=self._security.of(said, server),
         )
 
     def _name(self, text: str) -> str:
@@ -115,7 +119,7 @@ class _Reader:
         for name, variable in variables.items():
             url = url.replace(f"{{{name}}}", str(variable.get("default", "")))
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
             raise ConfigurationError(
                 f"the OpenAPI document's first server is {url!r}, which is no address; put one in front of the others: "
                 '"servers": [{"url": "https://..."}]'
@@ -130,41 +134,65 @@ class _Reader:
 
     def _parameter(self, said: Json, schemas: Schemas) -> Argument:
         place: Place = said.get("in", "query")
-        if place not in _STYLES or not said.get("name"):
+        if place not in STYLES or not said.get("name"):
             raise ConfigurationError(
                 f"a parameter of the OpenAPI document has no name, or is in {place!r}: {said!r:.200}"
             )
         content: dict[str, Json] = said.get("content") or {}
         media_type = _preferred(content)
         schema: Any = content[media_type].get("schema") if media_type else said.get("schema")
-        style = str(said.get("style") or _STYLES[place])
+        style = said.get("style") if said.get("style") in STYLES[place] else STYLES[place][0]
         return Argument(
-            name=self._spell(said["name"]),
+            name=self._spell(said["name"]) or place,
             sent_as=said["name"],
             place=place,
             schema=_described(schemas.read(schema or {}), said.get("description")),
             required=place == "path" or bool(said.get("required")),
-            style=style,
+            style=str(style),
             explode=bool(said.get("explode", style == "form")),
-            as_json=bool(media_type and is_json(media_type)),
+            reserved=bool(said.get("allowReserved")),
+            media_type=media_type,
         )
 
     def _fields(self, body: Json, media_type: str, schemas: Schemas) -> tuple[list[Argument], bool]:
         """The fields of a body that is an object, or the body as one argument; and which of both."""
         content: dict[str, Json] = body["content"]
-        schema: Any = (content[media_type] or {}).get("schema") or {}
+        said = content[media_type] or {}
+        schema: Any = said.get("schema") or {}
         # By the standard a body is optional unless it says otherwise; most documents only forget to say so.
         needed = bool(body.get("required", True))
         if found := schemas.fields(schema) if is_json(media_type) or media_type in (FORM, MULTIPART) else None:
             properties, required = found
+            encodings: dict[str, Json] = said.get("encoding") or {}
             return [
-                Argument(
-                    name=self._spell(name), sent_as=name, place="body", schema=one, required=needed and name in required
-                )
+                self._field(name, one, needed and name in required, encodings.get(name) or {})
                 for name, one in properties.items()
             ], False
         told = _described(schemas.read(schema) or {"type": "string"}, body.get("description"))
         return [Argument(name="body", sent_as="body", place="body", schema=told, required=needed)], True
+
+    def _field(self, name: str, schema: Json, required: bool, encoding: Json) -> Argument:
+        """Source of `encoding`: OpenAPI 3.1, Encoding Object."""
+        kind = str(encoding.get("contentType") or "").split(",")[0].strip()
+        style = str(encoding.get("style") or ("form" if "explode" in encoding else ""))
+        return Argument(
+            name=self._spell(name) or "field",
+            sent_as=name,
+            place="body",
+            schema=schema,
+            required=required,
+            style=style,
+            explode=bool(encoding.get("explode", style == "form")),
+            reserved=bool(encoding.get("allowReserved")),
+            media_type=_definite(kind) or None,
+        )
+
+
+def _definite(media_type: str | None) -> str | None:
+    """A media type that can be sent, for one that may stand for several."""
+    if not media_type or "*" not in media_type:
+        return media_type
+    return "text/plain" if media_type.startswith("text/") else "application/octet-stream"
 
 
 def _preferred(content: Json) -> str | None:
@@ -180,11 +208,15 @@ def _described(schema: Json, description: str | None) -> Json:
 
 
 def _told_apart(arguments: list[Argument]) -> list[Argument]:
-    """The same, where two that have one name have their places in it."""
-    names = [one.name for one in arguments]
+    """The same, where one that has the name of another has its place in it, and then a number."""
+    names: set[str] = set()
     made: list[Argument] = []
     for one in arguments:
-        if names.count(one.name) > 1 and one.name in {other.name for other in made}:
-            one = replace(one, name=f"{one.place}_{one.name}")
+        wanted, number = one.name, 1
+        while one.name in names:
+            placed = f"{one.place}_{wanted}"
+            one = replace(one, name=placed if number == 1 else f"{placed}_{number}")
+            number += 1
+        names.add(one.name)
         made.append(one)
     return made

@@ -17,6 +17,7 @@ _DROPPED = {
     "writeOnly",
 }
 """Words that say nothing to a model, or have another form in JSON Schema."""
+_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 _SINGLE = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
 _MAPS = ("properties", "patternProperties", "dependentSchemas")
@@ -41,6 +42,7 @@ class Schemas:
         if "$ref" in said:
             made["$ref"] = f"#/$defs/{self._defined(str(said['$ref']))}"
         _limits_as_numbers(made)
+        _known_types(made)
         if made.get("properties") and "required" in made:
             made["required"] = [name for name in made["required"] if name in made["properties"]]
         return {"anyOf": [made, {"type": "null"}]} if said.get("nullable") else made
@@ -119,3 +121,16 @@ def _limits_as_numbers(schema: Json) -> None:
     for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and limit in schema:
             schema[exclusive] = schema.pop(limit)
+
+
+def _known_types(schema: Json) -> None:
+    """Some documents say `String` or `Any`, which providers refuse."""
+    if "type" not in schema:
+        return
+    said: Any = schema["type"]
+    every = cast(list[Any], said) if isinstance(said, list) else [said]
+    known = [kind for one in every if (kind := str(one).lower()) in _TYPES]
+    if known:
+        schema["type"] = known if isinstance(said, list) else known[0]
+    else:
+        del schema["type"]

@@ -1,0 +1,67 @@
+"""What a reader clicked on a card, as an answer to hand on, and what the card says of it afterwards."""
+
+import json
+from typing import Any
+
+from adk_nb.notebook.view.view_state import Json
+
+_STATES = {
+    ("approve", False): "approved",
+    ("approve", True): "edited",
+    ("reject", False): "rejected",
+}
+
+
+def answer_of(card: Json, message: Json) -> tuple[Json, Json] | None:
+    """The answer to `card`, and the fields that the card has from now on; None if the message is no answer to it.
+
+    Nothing that was typed to let a tool in is in those fields.
+    """
+    return _let_in(card, message) if card["kind"] == "credential" else _decided(card, message)
+
+
+def _let_in(card: Json, message: Json) -> tuple[Json, Json] | None:
+    decision, given = message.get("decision"), message.get("given")
+    if decision == "refuse":
+        given = None
+    elif decision != "let_in" or not isinstance(given, str) or not given.strip():
+        return None
+    answer = {"kind": "answer", "id": card["id"], "decision": decision, "given": given and given.strip()}
+    return answer, {"state": "refused" if given is None else "given", "note": ""}
+
+
+def _decided(card: Json, message: Json) -> tuple[Json, Json] | None:
+    if message.get("decision") not in ("approve", "reject"):
+        return None
+    answer = _decision(card, message)
+    state = _STATES[answer["decision"], answer["args"] is not None]
+    return answer, {"state": state, "note": _note(card, answer)}
+
+
+def _decision(card: Json, message: Json) -> Json:
+    """The reader's decision, its changed arguments laid over those that were asked about."""
+    approved = message["decision"] == "approve"
+    edited: Json = (message.get("args") or {}) if approved else {}
+    args = {**card["args"], **edited}
+    return {
+        "kind": "answer",
+        "id": card["id"],
+        "decision": message["decision"],
+        "args": args if args != card["args"] else None,
+        "reason": None if approved else message.get("reason") or None,
+    }
+
+
+def _note(card: Json, answer: Json) -> str:
+    args: Json = answer["args"] or {}
+    changed = [
+        f"{name} {_short(card['args'].get(name))} → {_short(value)}"
+        for name, value in args.items()
+        if name not in card["args"] or card["args"][name] != value
+    ]
+    return answer["reason"] or ", ".join(changed)
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:79] + "…"

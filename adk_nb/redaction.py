@@ -1,0 +1,271 @@
+"""Takes secrets out of text and JSON that others will read: those this process knows, and what looks like one.
+
+A secret is known once it stands in a credential, in the settings of a model or a server, in a variable of the
+environment that is named like one, or was given to `remember`. The list is in this process's memory alone.
+"""
+
+import json
+import logging
+import os
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NoReturn, cast
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+from adk_nb.errors import ConfigurationError
+
+HIDDEN = "[secret]"
+"""What stands in the place of a secret that is known."""
+REDACTED = "[redacted]"
+"""What stands in the place of what looks like one."""
+MAX_KNOWN = 2_000
+"""Spellings of secrets that are remembered; the oldest are forgotten for others."""
+
+_KEYS = re.compile(
+    r"""(?<![\w-])(?:
+          AIza[\w-]{30,}                              # Google API keys
+        | AQ\.[\w-]{20,}                              # Google API keys of the newer kind
+        | ya29\.[\w.-]{20,}                           # Google access tokens
+        | sk-(?=[\w-]*\d)[\w-]{16,}                   # OpenAI, Anthropic, OpenRouter
+        | (?:gh[pousr]_|github_pat_|hf_|glpat-)\w{16,}
+        | xox[abeprs]-[\w-]{10,}                      # Slack
+        | AKIA[0-9A-Z]{16}                            # AWS
+        | eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*          # JSON web tokens
+        )
+      | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----.*?(?:-----END[ ][A-Z ]*PRIVATE[ ]KEY-----|\Z)""",
+    re.VERBOSE | re.DOTALL,
+)
+_AUTH = re.compile(
+    r"(\bbearer\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}"
+    r"|(\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer|token)\s+)?+)[\w.~+/=-]{6,}",
+    re.IGNORECASE,
+)
+_SECRET_NAMES = re.compile(
+    r"(?:.*[-_])?(?:api[-_]?key|authorization|password|passwd|secret|(?:access|refresh|auth|id)[-_]?token)",
+    re.IGNORECASE,
+)
+_OPAQUE = {"data", "thoughtSignature", "thought_signature"}
+"""Base64 of bytes: what looks like a key in there is chance."""
+
+_IN_URLS = re.compile(
+    r"(://[^\s/@:'\"]*:)(?!\[)[^\s/@'\"]+(?=@)"
+    r"|([?&](?:[\w.-]*(?:key|token|secret|password|passwd|signature)|sig|code)=)(?!\[)[^\s&#'\"]{6,}",
+    re.IGNORECASE,
+)
+_HOLDS_ONE = re.compile(
+    r"(?:.*[-_.])?(?:(?:api[-_]?|app|access|account|private|secret|signing|subscription|master)?key|pat|pwd|passwd"
+    r"|password|passphrase|secret|token|credentials?|authorization|signature)s?",
+    re.IGNORECASE,
+)
+"""Names of variables, headers and parameters whose value is one."""
+_IN_REQUESTS = ("auth", "code", "cookie", "session", "sid", "sig")
+"""The same, where it is an address or a header."""
+_PIECES = re.compile(r"[\s;,=]+")
+_SHORTEST = 8
+"""Characters. What is shorter, or a word of the language, stands in text by chance."""
+
+
+# ---- what is known
+
+_lock = threading.Lock()
+_forms: dict[str, None] = {}
+"""Secrets in all the ways they are spelled, oldest first."""
+_known: tuple[str, ...] = ()
+"""The same, longest first: what holds another is hidden whole."""
+
+
+def remember(*secrets: str | None) -> None:
+    """Hide these from now on, wherever text leaves this package: errors, results of tools, logs, tracebacks, pages."""
+    fresh = [one for one in secrets if one and one not in _forms and _is_worth_it(one)]
+    if fresh:
+        _learn(form for one in fresh for form in _spelled(one))
+
+
+def remember_named(values: Mapping[str, Any] | None) -> None:
+    """Remember those of `values`, headers or variables, that are named like a secret or look like one."""
+    for name, value in (values or {}).items():
+        if isinstance(value, bytes):
+            value = value.decode("latin-1")
+        if isinstance(value, str):
+            if _names_one(name) or name.lower() in _IN_REQUESTS or _looks_random(value):
+                remember(value, *_PIECES.split(value))  # `Bearer ...`, `name=...; name=...`
+            remember_url(value)
+
+
+def remember_url(url: str | None) -> None:
+    """Remember what an address holds of that kind: a password, and parameters that are named like a secret."""
+    if not url or "://" not in url:
+        return
+    try:
+        parts = urlsplit(url)
+        remember(parts.password, unquote(parts.password or ""))
+        for name, value in parse_qsl(parts.query):
+            remember(value if _names_one(name) or name.lower() in _IN_REQUESTS else None)
+    except ValueError:  # no address
+        return
+
+
+def forget() -> None:
+    """Forget all of them."""
+    global _known
+    with _lock:
+        _forms.clear()
+        _known = ()
+
+
+def known() -> tuple[str, ...]:
+    """All of them, as they may be spelled in text; longest first."""
+    return _known
+
+
+def _learn(forms: Iterable[str]) -> None:
+    global _known
+    with _lock:
+        _forms.update(dict.fromkeys(forms))
+        while len(_forms) > MAX_KNOWN:
+            del _forms[next(iter(_forms))]
+        _known = tuple(sorted(_forms, key=len, reverse=True))
+    _hide_in_logs()
+
+
+def _is_worth_it(value: str) -> bool:
+    if value in (HIDDEN, REDACTED):
+        return False
+    if value.isalpha() and (value.islower() or value.istitle()):
+        return len(value) >= 2 * _SHORTEST
+    return len(value) >= _SHORTEST or (len(value) >= _SHORTEST - 2 and value.isalnum() and not value.isdecimal())
+
+
+def _spelled(secret: str) -> Iterator[str]:
+    """As it is, as Python and JSON quote it, as an address holds it; and the long lines of one that has several."""
+    yield secret
+    yield repr(secret)[1:-1]
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield quote(secret)
+    yield quote(secret, safe="")
+    yield quote_plus(secret)
+    lines = secret.splitlines()
+    if len(lines) > 1:
+        yield from (line.strip() for line in lines if len(line.strip()) >= 2 * _SHORTEST and not line.startswith("--"))
+
+
+@lru_cache(maxsize=4_096)
+def _names_one(name: str) -> bool:
+    return _HOLDS_ONE.fullmatch(name) is not None
+
+
+def _looks_random(value: str) -> bool:
+    kinds = sum((any(map(str.isdigit, value)), any(map(str.islower, value)), any(map(str.isupper, value))))
+    return len(value) >= 2 * _SHORTEST and kinds >= 2 and re.fullmatch(r"[\w.~+=-]+", value) is not None
+
+
+def _look_around() -> None:
+    """Remember what the environment holds: it may change at any time."""
+    for name, value in os.environ.items():
+        if "://" in value:
+            remember_url(value)
+        elif _names_one(name) and not re.search(r"\s|^[~./]|^[A-Za-z]:\\", value):  # a path to one is none
+            remember(value)
+
+
+# ---- text and JSON without them
+
+
+def without_known(value: Any) -> Any:
+    """`value`, text or JSON, with `[secret]` for each secret that is known. Itself if none is."""
+    return _walk(value) if _known else value
+
+
+def _walk(value: Any) -> Any:
+    if isinstance(value, str):
+        for one in _known:
+            if one in value:
+                value = value.replace(one, HIDDEN)
+        return value
+    if isinstance(value, list):
+        return [_walk(one) for one in cast(list[Any], value)]
+    if isinstance(value, dict):
+        return {key: _walk(one) for key, one in cast(dict[str, Any], value).items()}
+    return value
+
+
+def hidden(text: str) -> str:
+    """`text` of an error, a log or a traceback without secrets: those that are known, and what looks like one."""
+    _look_around()
+    return redacted(_IN_URLS.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", without_known(text)))
+
+
+def in_result(response: dict[str, Any]) -> dict[str, Any]:
+    """A tool's result as it may be kept and sent to a model."""
+    if isinstance(error := response.get("error"), str):
+        response = {**response, "error": hidden(error)}
+    return without_known(response)
+
+
+def redacted(value: Any, name: str = "") -> Any:
+    """`value` (JSON) without secrets that are known, keys, bearer tokens and the values of fields named like a secret.
+
+    E-mail addresses and other personal words stay: a recording is meant to be read before it is shared.
+    """
+    if isinstance(value, dict):
+        return {key: redacted(one, key) for key, one in cast(dict[str, Any], value).items()}
+    if isinstance(value, list):
+        return [redacted(one, name) for one in cast(list[Any], value)]
+    if not isinstance(value, str) or name in _OPAQUE:
+        return value
+    if value and _SECRET_NAMES.fullmatch(name):
+        return REDACTED
+    return _AUTH.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", _KEYS.sub(REDACTED, without_known(value)))
+
+
+def refuse_pickle(what: object) -> NoReturn:
+    """For the `__reduce_ex__` of what holds secrets.
+
+    Raises:
+        ConfigurationError: Always.
+    """
+    raise ConfigurationError(
+        f"a {type(what).__name__} that holds secrets is not pickled, for anyone could read them in what comes of it; "
+        "make it where it is used, with secrets from there"
+    )
+
+
+# ---- logs
+
+_hides = False
+
+
+def _hide_in_logs() -> None:
+    """From the first secret on, make each log record without secrets, whichever library logs it and whoever reads it.
+
+    A filter would not do: those of a logger do not see what its children log, and handlers belong to the program.
+    """
+    global _hides
+    if _hides:
+        return
+    _hides = True
+    make = logging.getLogRecordFactory()
+
+    def made(*args: Any, **more: Any) -> logging.LogRecord:
+        record = make(*args, **more)
+        if _known:
+            _clean(record)
+        return record
+
+    logging.setLogRecordFactory(made)
+
+
+def _clean(record: logging.LogRecord) -> None:
+    try:
+        said = record.getMessage()
+        if (safe := hidden(said)) != said:
+            record.msg, record.args = safe, None
+        if record.exc_info:
+            told = logging.Formatter().formatException(record.exc_info)
+            if (safe := hidden(told)) != told:
+                record.exc_info, record.exc_text = None, safe
+    except Exception:  # a record that cannot be made into text: whoever writes it says so
+        return

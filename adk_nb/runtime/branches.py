@@ -1,0 +1,36 @@
+"""Where in a session something happened: the branch, step by step, and the calls of tools that led to it."""
+
+from urllib.parse import unquote
+
+
+def for_call(branch: str | None, name: str, call_id: str | None) -> str:
+    """The branch of what `name` does for a call that was made on `branch`: `branch.name@id`.
+
+    Source of the form: google-adk 2.13.
+    """
+    key = (call_id or "").replace("%", "%25").replace(".", "%2E").replace("@", "%40")  # as some services number calls
+    return f"{branch}.{name}@{key}" if branch else f"{name}@{key}"
+
+
+def calls_to(branch: str | None) -> list[tuple[str, str]]:
+    """The calls for which happens what is on `branch`, outermost first: who works for each, and its id."""
+    if not branch or "@" not in branch:
+        return []
+    steps = [step.rpartition("@") for step in branch.split(".")]
+    return [(name, unquote(key)) for name, _, key in steps if name]
+
+
+def is_under(branch: str | None, outer: str | None) -> bool:
+    """True if `branch` is `outer`, or leads on from there; all of them do from None."""
+    return not outer or branch == outer or bool(branch and branch.startswith(f"{outer}."))
+
+
+def next_call(branch: str | None, outer: str | None) -> str | None:
+    """The id of the first call between `outer` and `branch`, which is under it. None: there is none."""
+    further = branch[len(outer) + 1 :] if branch and outer else branch
+    return next((key for _, key in calls_to(further)), None)
+
+
+def is_within(branch: str | None, outer: str | None) -> bool:
+    """True if what is on `branch` is the work of the agents of `outer`, and not of one that they called as a tool."""
+    return is_under(branch, outer) and next_call(branch, outer) is None

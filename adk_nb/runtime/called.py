@@ -1,0 +1,107 @@
+"""Agents called as tools in the session of their caller: what waits inside them, and the way of an answer there."""
+
+from collections.abc import Iterable, Sequence
+
+from adk_nb import types
+from adk_nb.events.event import Event
+from adk_nb.runtime import approvals, credentials
+from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call
+from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
+from adk_nb.runtime.rewind import surviving
+
+
+def speaker(events: Sequence[Event], calls: Iterable[str | None], branch: str | None = None) -> str:
+    """The agent at work on `branch` that is to hear of answers to `calls`: it made one, or the call that led to one.
+
+    Returns:
+        Its name; empty if no such call was made there.
+    """
+    wanted = set(calls)
+    for event in reversed(events):
+        if is_under(event.branch, branch) and any(one.id in wanted for one in event.get_function_calls()):
+            leads = next_call(event.branch, branch)
+            return event.author if leads is None else _maker(events, leads)
+    return ""
+
+
+def _maker(events: Sequence[Event], call_id: str) -> str:
+    made = (event.author for event in reversed(events) if any(one.id == call_id for one in event.get_function_calls()))
+    return next(made, "")
+
+
+def leads_to(ctx: InvocationContext) -> list[types.FunctionCall]:
+    """The agent's own calls inside which the user's message answers something, in the order of the answers.
+
+    They are noted in `ctx.shared.taken_up`.
+    """
+    found: dict[str, types.FunctionCall] = {}
+    events = surviving(ctx.session.events)
+    for answered in ctx.calls_answered:
+        for event in reversed(events):
+            if is_under(event.branch, ctx.branch) and any(one.id == answered for one in event.get_function_calls()):
+                key = next_call(event.branch, ctx.branch)
+                if key and key not in found and (call := _own_call(events, ctx, key)):
+                    found[key] = call
+                break
+    ctx.shared.taken_up.update(found)
+    return list(found.values())
+
+
+def _own_call(events: Sequence[Event], ctx: InvocationContext, key: str) -> types.FunctionCall | None:
+    for event in reversed(events):
+        if event.author == ctx.agent.name and is_within(event.branch, ctx.branch):
+            for call in event.get_function_calls():
+                if call.id == key:
+                    return call
+    return None
+
+
+def is_told(ctx: InvocationContext) -> bool:
+    """True if the user's message has an outcome of one of the agent's own calls, and not of what it asked a person."""
+    answered = ctx.calls_answered
+    for event in reversed(ctx.session.events):
+        if event.author == ctx.agent.name and is_within(event.branch, ctx.branch):
+            for call in event.get_function_calls():
+                if call.id in answered and call.name not in REQUESTS:
+                    return True
+    return False
+
+
+def waiting(events: Sequence[Event], branch: str | None = None) -> dict[str, str | None]:
+    """What is to be answered from outside, on `branch` and under it: the branch of each, by the id of its call.
+
+    A call that has had a first answer, and whose agent went on from that, is not among it.
+    """
+    asked = [*approvals.pending(events), *credentials.pending(events)]
+    found = {one.id: one.branch for one in asked} | _late(events)
+    return {key: where for key, where in found.items() if is_under(where, branch)}
+
+
+def _late(events: Iterable[Event]) -> dict[str, str | None]:
+    """The calls whose results come from outside, and are not there yet."""
+    found: dict[str, str | None] = {}
+    for event in events:
+        if found:
+            for response in event.get_function_responses():
+                found.pop(response.id or "", None)
+        if later := event.long_running_tool_ids:
+            requests = {call.id for call in event.get_function_calls() if call.name in REQUESTS}
+            found |= dict.fromkeys(later - requests, event.branch)
+    return found
+
+
+def waits_inside(ctx: InvocationContext) -> bool:
+    """True if one of the agent's own calls has no result since something inside it waits for one."""
+    events = surviving(ctx.session.events)
+    inside = {next_call(branch, ctx.branch) for branch in waiting(events, ctx.branch).values()} - {None}
+    if not inside:
+        return False
+    for event in events:
+        placeholders = event.actions.requested_tool_confirmations.keys() | event.actions.requested_auth_configs.keys()
+        inside -= {one.id for one in event.get_function_responses()} - placeholders
+    return any(_own_call(events, ctx, key) for key in inside if key)
+
+
+def led_from(events: Sequence[Event]) -> set[str]:
+    """The ids of all calls inside which something waits for an answer from outside."""
+    return {key for branch in waiting(events).values() for _, key in calls_to(branch)}

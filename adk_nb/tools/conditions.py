@@ -1,0 +1,95 @@
+"""When a person is asked before a call: always, never, or on a condition, a function or a text on the arguments."""
+
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+from adk_nb.errors import ConfigurationError, InputError
+from adk_nb.expression import Expression
+from adk_nb.runtime.context import ToolContext
+from adk_nb.tools.schema import context_parameter
+
+logger = logging.getLogger(__name__)
+
+Decides = bool | str | Callable[..., Any]
+"""True or `always`, False or `never`. A text is an `Expression` on the arguments. A callable, sync or async, gets those
+of them that it names. A person is asked if what it comes to is true, and if an expression comes to nothing."""
+_WORDS = {"always": True, "never": False}
+
+
+def as_condition(asks: Decides, tool: str, known: Iterable[str] | None) -> Decides:
+    """`asks` as a tool keeps it.
+
+    Args:
+        asks: What its author says.
+        tool: Its name, or that of a toolset, for the error.
+        known: Its parameters. None: not known, or it takes any.
+
+    Raises:
+        ConfigurationError: The expression is none, or names what is no parameter.
+    """
+    if isinstance(asks, str):
+        if asks in _WORDS:
+            return _WORDS[asks]
+        try:
+            Expression(asks, known)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{tool}: {error}") from None
+    elif not (callable(asks) or asks in (True, False, None)):
+        raise ConfigurationError(
+            f"{tool}: a person is asked always (True), never (False), or on a condition, and {asks!r:.60} is none; "
+            "write a function, or text like 'amount > 100'"
+        )
+    return asks
+
+
+async def is_asked(asks: Decides, given: Mapping[str, Any], tool_context: ToolContext) -> bool:
+    """Whether a person is asked before a call with the arguments `given`; for an expression, JSON."""
+    if isinstance(asks, str):
+        return _holds(asks, given)
+    if not callable(asks):
+        return bool(asks)
+    said = dict(given)
+    if context := context_parameter(asks):
+        said[context] = tool_context
+    answer = asks(**_named(asks, said))
+    return bool(await answer if can_be_awaited(answer) else answer)
+
+
+def names_in(asks: Decides) -> frozenset[str]:
+    """The arguments that an expression needs."""
+    return _expression(asks).names if isinstance(asks, str) else frozenset()
+
+
+def with_defaults(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
+    """`args`, and what a JSON Schema says of those that are left out."""
+    properties: dict[str, dict[str, Any] | bool] = schema.get("properties") or {}
+    said = {key: one["default"] for key, one in properties.items() if isinstance(one, dict) and "default" in one}
+    return said | dict(args)
+
+
+def _holds(source: str, given: Mapping[str, Any]) -> bool:
+    try:
+        return bool(_expression(source).value(given))
+    except (ConfigurationError, InputError) as error:
+        logger.warning("a person is asked, since it cannot be told whether they have to be: %s", error)
+        return True
+
+
+@lru_cache(maxsize=256)
+def _expression(source: str) -> Expression:
+    return Expression(source)
+
+
+def _named(func: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+    """What of `given` the function has a name for."""
+    parameters = inspect.signature(func).parameters
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    return {key: one for key, one in given.items() if takes_any or key in parameters}
+
+
+def can_be_awaited(answer: Any) -> bool:
+    """Told by its type: an object may lie about its class, or raise when asked."""
+    return hasattr(cast(Any, type(answer)), "__await__")

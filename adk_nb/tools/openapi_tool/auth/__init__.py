@@ -1,0 +1,5 @@
+"""Short ways to say what a web service is shown, under ADK's import paths."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(__name__, {"auth_helpers": "adk_nb.tools.openapi_tool.auth.auth_helpers"})
