@@ -7,7 +7,7 @@ import warnings
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, ValidationError
 
@@ -44,6 +44,8 @@ class BaseAgent(BaseModel):
     after_agent_callback: Hooks = None
     """`(callback_context) -> Content | None`: a content is said after the agent's own answer."""
 
+    runs_others: ClassVar[bool] = False
+    """True: it decides when the agents under it work, so an answer to one of them comes to it first."""
     _parent: "BaseAgent | None" = PrivateAttr(default=None)
 
     def __eq__(self, other: object) -> bool:

@@ -1,33 +1,83 @@
-"""What an agent that runs others notices of them while their events pass by."""
+"""How an agent that runs others goes about it: what it notices of each, and where it goes on after an answer."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.called import outermost, speaker, waiting
+from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
+from adk_nb.runtime.rewind import surviving
 
 
 class Course:
-    """One activation of one agent under another: whether it waits for someone, and whether it asked to leave a loop."""
+    """One activation of an agent under another: whether it waits for someone, and whether it wants to leave a loop."""
 
-    def __init__(self, ctx: InvocationContext) -> None:
-        """`ctx`: of the agent above."""
-        self._ctx = ctx
+    def __init__(self, ctx: InvocationContext, agent: BaseAgent, asker: BaseAgent | None = None) -> None:
+        """`ctx`: of the agent above. `asker`: the one in `agent` whose call the user's message answers."""
+        self._agent = agent
+        self._asker = asker
+        self._ctx = ctx if asker else ctx.after_answers()
         self.escalates = False
         """An event said so."""
         self.waits = False
         """A call has yet to be answered, from outside the run."""
 
-    async def of(self, agent: BaseAgent) -> AsyncGenerator[Event, None]:
-        """The events of `agent`, as they come."""
-        open_calls = set[str]()
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """What it says, as it comes."""
+        late = False
+        agent = outermost(self._asker, self._agent.parent_agent) if self._asker else self._agent
         async with aclosing(agent.run_async(self._ctx)) as events:
             async for event in events:
-                self.escalates = self.escalates or bool(event.actions.escalate)
-                open_calls |= event.long_running_tool_ids or set()
-                if open_calls:
-                    done = (one for one in event.get_function_responses() if not one.will_continue)
-                    open_calls.difference_update(one.id or "" for one in done)
+                self.escalates = self.escalates or _escalates(event, self._agent)
+                late = late or bool(event.long_running_tool_ids)
                 yield event
-        self.waits = bool(open_calls)
+        if late or self._asker:
+            self.waits = _waits(self._agent, self._ctx.session.events)
+
+
+def asker_in(agent: BaseAgent, ctx: InvocationContext) -> BaseAgent | None:
+    """`agent`, or the one under it, whose call or request the user's message answers; on the branch of `ctx`."""
+    answered = ctx.calls_answered
+    return agent.find_agent(speaker(ctx.session.events, answered, ctx.branch)) if answered else None
+
+
+def child_with(agent: BaseAgent, one: BaseAgent) -> BaseAgent:
+    """The agent directly under `agent` that is `one`, or has it under it."""
+    return next(child for child in agent.sub_agents if child is one or child.find_sub_agent(one.name) is one)
+
+
+def _waits(agent: BaseAgent, events: Sequence[Event]) -> bool:
+    """True if a call of `agent`, or of one under it, has no outcome, of those made since the user's last words."""
+    late: dict[str, bool] = {}
+    """Id -> whether the call asks a person."""
+    events = surviving(events)
+    for event in events[_last_words(events) :]:
+        if (ids := event.long_running_tool_ids) and agent.find_agent(event.author):
+            late |= {call.id or "": call.name in REQUESTS for call in event.get_function_calls() if call.id in ids}
+        for response in event.get_function_responses() if late else ():
+            if not response.will_continue and not late.get(response.id or "", True):
+                del late[response.id or ""]
+    if not late:
+        return False
+    open_now = waiting(events)
+    return any(key in open_now if asks else True for key, asks in late.items())
+
+
+def _last_words(events: Sequence[Event]) -> int:
+    found = (at for at in range(len(events) - 1, -1, -1) if events[at].author == "user" and events[at].text)
+    return next(found, 0)
+
+
+def _escalates(event: Event, agent: BaseAgent) -> bool:
+    """True if an event of `agent`, or of one under it, asks to leave a loop, and no loop between keeps that to itself."""
+    if not event.actions.escalate:
+        return False
+    above = agent.find_agent(event.author)
+    while above is not None:
+        if not getattr(above, "propagate_escalate", True):
+            return False
+        if above is agent:
+            return True
+        above = above.parent_agent
+    return True

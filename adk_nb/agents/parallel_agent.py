@@ -4,11 +4,12 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.course import Course, asker_in
 from adk_nb.events.event import Event
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.sealing import failure
@@ -26,6 +27,7 @@ class ParallelAgent(BaseAgent):
     When one escalates, the others are stopped. When one waits for a person, the others come to their end first.
     """
 
+    runs_others: ClassVar[bool] = True
     on_error: Literal["cancel", "continue"] = "cancel"
     """`cancel`: when one fails, the others are stopped, and the run ends with its error. `continue`: an event tells of
     its error, and the others go on."""
@@ -39,8 +41,10 @@ class ParallelAgent(BaseAgent):
         running: SideBySide[str] = SideBySide(self.max_concurrency)
         contexts = {agent.name: self._context_of(agent, ctx) for agent in self.sub_agents}
         wrote: dict[str, dict[str, Any]] = {name: {} for name in contexts}
-        for agent in self.sub_agents:
-            running.start(agent.name, agent.run_async(contexts[agent.name]))
+        askers = {agent.name: asker_in(agent, contexts[agent.name]) for agent in self.sub_agents}
+        answered = [agent for agent in self.sub_agents if askers[agent.name]]
+        for agent in answered or self.sub_agents:
+            running.start(agent.name, Course(contexts[agent.name], agent, askers[agent.name]).events())
         async with aclosing(running.taken()) as taken:
             async for name, news in taken:
                 if isinstance(news, Event):

@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import ClassVar
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.course import Course
+from adk_nb.agents.course import Course, asker_in, child_with
 from adk_nb.events.event import Event
 from adk_nb.runtime.invocation_context import InvocationContext
 
@@ -12,17 +13,21 @@ from adk_nb.runtime.invocation_context import InvocationContext
 class SequentialAgent(BaseAgent):
     """Runs its `sub_agents` in their order, each once. A later one reads what earlier ones said, and their state.
 
-    It ends early when one of them stops to wait for a person; once that has been answered, it goes on from there.
+    It ends early when one of them stops to wait for a person; once that is answered it goes on from there.
     """
 
+    runs_others: ClassVar[bool] = True
     stop_on_escalate: bool = False
     """End after an agent whose events say `escalate`. False: that concerns loops only."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        for agent in self.sub_agents:
-            course = Course(ctx)
-            async with aclosing(course.of(agent)) as events:
+        asker = asker_in(self, ctx)
+        start = self.sub_agents.index(child_with(self, asker)) if asker else 0
+        for agent in self.sub_agents[start:]:
+            course = Course(ctx, agent, asker)
+            async with aclosing(course.events()) as events:
                 async for event in events:
                     yield event
             if course.waits or ctx.end_invocation or (self.stop_on_escalate and course.escalates):
                 return
+            asker = None

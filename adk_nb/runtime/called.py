@@ -1,6 +1,7 @@
 """Agents called as tools in the session of their caller: what waits inside them, and the way of an answer there."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from adk_nb import types
 from adk_nb.events.event import Event
@@ -22,6 +23,18 @@ def speaker(events: Sequence[Event], calls: Iterable[str | None], branch: str | 
             leads = next_call(event.branch, branch)
             return event.author if leads is None else _maker(events, leads)
     return ""
+
+
+def outermost(agent: Any, under: Any = None) -> Any:
+    """The agent to run for an answer to `agent`: the outermost above it that decides when others work, or itself.
+
+    `under`: look no higher than what is under this one.
+    """
+    first, above = agent, getattr(agent, "parent_agent", None)
+    while above is not None and above is not under:
+        first = above if getattr(above, "runs_others", False) else first
+        above = above.parent_agent
+    return first
 
 
 def _maker(events: Sequence[Event], call_id: str) -> str:

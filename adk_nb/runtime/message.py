@@ -8,7 +8,7 @@ from adk_nb.events.event import Event
 from adk_nb.runtime import credentials
 from adk_nb.runtime.approvals import pending
 from adk_nb.runtime.branches import calls_to
-from adk_nb.runtime.called import speaker
+from adk_nb.runtime.called import outermost, speaker
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, CREDENTIAL_REQUEST, InvocationContext, Runs
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
@@ -91,7 +91,7 @@ def answering(root: Runs, message: types.Content | None, session: Session) -> Ru
         return root
     answered = {part.function_response.id for part in (message and message.parts) or () if part.function_response}
     if answered:
-        return root.find_agent(speaker(session.events, answered)) or root
+        return outermost(root.find_agent(speaker(session.events, answered)) or root)
     return _last_speaker(root, session.events) if _hands_back(root) else root
 
 

@@ -13,7 +13,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import DELETED
 from adk_nb.runtime.branches import for_call
-from adk_nb.runtime.called import speaker, waiting
+from adk_nb.runtime.called import outermost, speaker, waiting
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.hooks import Hook
@@ -172,7 +172,8 @@ class AgentTool(BaseTool):
         delegated = as_content(message)
         agent: Runs = self.agent
         if taken_up:
-            agent = agent.find_agent(speaker(caller.session.events, caller.calls_answered, branch)) or agent
+            asker = agent.find_agent(speaker(caller.session.events, caller.calls_answered, branch)) or agent
+            agent = outermost(asker, under=getattr(agent, "parent_agent", None))
         return replace(
             caller,
             agent=agent,
