@@ -136,25 +136,35 @@ class BaseAgent(BaseModel):
     async def _run(self, parent_context: InvocationContext, work: _Work) -> AsyncGenerator[Event, None]:
         ctx = self._own_context(parent_context)
         try:
-            if before := [*ctx.plugins.hooks("before_agent"), *self.hooks("before_agent")]:
-                event = await self._hooked(ctx, before)
-                for one in self._settled(ctx, event) if event else ():
-                    yield one
-                if (event and event.content) or ctx.end_invocation:
-                    return
+            event = await self._hooked(ctx, "before_agent")
+            for one in self._settled(ctx, event) if event else ():
+                yield one
+            if (event and event.content) or ctx.end_invocation:
+                return
+            over: BaseAgent | None = None
             scope = ctx.isolation_scope
             async with aclosing(_in_scope(scope, work(ctx)) if scope else work(ctx)) as events:
                 async for event in events:
-                    if ctx.state_schema and event.author == self.name:
-                        check_schema(ctx.state_schema, event.actions.state_delta)
+                    if event.author == self.name:
+                        over = self._checked(ctx, event) or over
                     yield event
-            after = [*ctx.plugins.hooks("after_agent"), *self.hooks("after_agent")]
-            if after and not ctx.end_invocation and (event := await self._hooked(ctx, after)):
+            if over:
+                async with aclosing(_going_on(over, ctx)) as events:
+                    async for event in events:
+                        yield event
+            if event := await self._hooked(ctx, "after_agent"):
                 yield event
         except Exception as error:
             ctx.note_failure(error)
             await tell(ctx.plugins.hooks("on_agent_error"), callback_context=CallbackContext(ctx), error=error)
             raise
+
+    def _checked(self, ctx: InvocationContext, event: Event) -> "BaseAgent | None":
+        """Whom an event of this agent hands over to, if to anyone; after what it writes was found to fit."""
+        if ctx.state_schema:
+            check_schema(ctx.state_schema, event.actions.state_delta)
+        name = event.actions.transfer_to_agent
+        return self.root_agent.find_agent(name) if name and name != self.name else None
 
     def _own_context(self, parent: InvocationContext) -> InvocationContext:
         schema = self.state_schema or parent.state_schema
@@ -180,8 +190,11 @@ class BaseAgent(BaseModel):
         """What a callback said in the agent's place, and what follows from it."""
         return [event]
 
-    async def _hooked(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:
-        """What the hooks answered, or what they wrote to the state, as an event; None if they did neither."""
+    async def _hooked(self, ctx: InvocationContext, name: str) -> Event | None:
+        """What the hooks of that name answered, or what they wrote to the state, as an event; None if neither."""
+        hooks = [*ctx.plugins.hooks(name), *self.hooks(name)]
+        if not hooks or ctx.end_invocation:
+            return None
         context = CallbackContext(ctx)
         answer = await first_answer(hooks, callback_context=context)
         content = None if answer is None else as_content(answer, role="model")
@@ -234,6 +247,12 @@ class BaseAgent(BaseModel):
 
     def _unknown_field(self, field: str) -> str:
         return no_field(field, type(self).model_fields)
+
+
+def _going_on(agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+    """What an agent says that has taken over, in the same invocation."""
+    ctx.shared.transfers += 1
+    return agent.run_live(ctx) if ctx.live_request_queue else agent.run_async(ctx.after_answers())
 
 
 def _names_in(tree: BaseAgent) -> set[str]:

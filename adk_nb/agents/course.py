@@ -70,7 +70,7 @@ def _last_words(events: Sequence[Event]) -> int:
 
 
 def _escalates(event: Event, agent: BaseAgent) -> bool:
-    """True if an event of `agent`, or of one under it, asks to leave a loop, and no loop between keeps that to itself."""
+    """True if an event in `agent` asks to leave a loop, and no loop between keeps that to itself."""
     if not event.actions.escalate:
         return False
     above = agent.find_agent(event.author)

@@ -11,6 +11,7 @@ from pydantic import Field
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.course import Course, asker_in
 from adk_nb.events.event import Event
+from adk_nb.events.event_actions import EventActions
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.sealing import failure
 from adk_nb.runtime.side_by_side import Ended, SideBySide
@@ -55,7 +56,7 @@ class ParallelAgent(BaseAgent):
                 elif told := self._ended(contexts[name], news):
                     yield told
         if self.isolate_state and (winners := self._settled_state(ctx, wrote)):
-            yield Event(author=self.name, branch=ctx.branch, state=winners)
+            yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta=winners))
 
     def _context_of(self, agent: BaseAgent, ctx: InvocationContext) -> InvocationContext:
         step = f"{self.name}.{agent.name}"

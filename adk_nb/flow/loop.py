@@ -12,7 +12,6 @@ from adk_nb.flow.progress import Progress
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Answers, answer_calls
-from adk_nb.flow.transfer import taking_over
 from adk_nb.runtime.approvals import take_answers
 from adk_nb.runtime.called import is_told, leads_to, waits_inside
 from adk_nb.runtime.context import Context, ReadonlyContext
@@ -43,11 +42,6 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
         decided = answering.outcome
         for event in decided.events:
             yield event
-        if next_one := taking_over(ctx, spec, decided.events):
-            async with aclosing(next_one) as events:
-                async for event in events:
-                    yield event
-            return
         if (calls and decided.end_the_turn()) or waits_inside(ctx):
             return
     async with aclosing(_ask_and_run(ctx, spec, offered, tools)) as events:
@@ -93,11 +87,6 @@ async def _ask_and_run(
         for event in follows.events:
             yield event
         goes_on = not follows.end_the_turn()
-        if next_one := taking_over(ctx, spec, follows.events):
-            async with aclosing(next_one) as events:
-                async for event in events:
-                    yield event
-            return
 
 
 def _settled(spec: LlmSpec, event: Event, long_running: set[str]) -> Exception | None:

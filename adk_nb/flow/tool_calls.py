@@ -63,7 +63,7 @@ class Answers:
             raise self.error
         if self.goes_on:
             return False
-        return self.nothing_to_tell or not self.events or any(event.is_final_response() for event in self.events)
+        return self.nothing_to_tell or not self.events or any(_is_last(event) for event in self.events)
 
 
 @dataclass
@@ -205,7 +205,7 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
         asked = context.actions.requested_tool_confirmations.get(call.id or "")
         if asked and not approvals.same(args, given):
             asked.args = args
-    if lost := _lost(context):
+    if lost := _lost(context) or _misdirected(spec, context):
         result = {"error": f"{name}() ran, but {lost}"}
     goes_on = tool is not None and (tool.is_long_running or context.long_running)
     is_done = tool is not None and tool.tells and not context.long_running  # it has told its news while it ran
@@ -284,6 +284,20 @@ async def _kept(context: Context, name: str, mime_type: str, data: bytes | Calla
     except Exception as error:  # the tool has run: its result is not lost because a copy of it is
         logger.warning("the whole result of a tool was not kept as %r: %s", filename, error)
         return {}
+
+
+def _is_last(event: Event) -> bool:
+    """True if the agent has nothing to say after it: the turn is over, or another agent's."""
+    return bool(event.actions.transfer_to_agent) or event.is_final_response()
+
+
+def _misdirected(spec: LlmSpec, context: Context) -> str | None:
+    """Why nobody takes over that a tool handed over to, in words; it is taken back."""
+    name = context.actions.transfer_to_agent
+    if not name or (name != spec.name and spec.in_tree(name)):
+        return None
+    context.actions.transfer_to_agent = None
+    return f"handed over to {name!r}, and there is no other agent of that name"
 
 
 def _lost(context: Context) -> str | None:

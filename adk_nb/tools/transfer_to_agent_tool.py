@@ -52,7 +52,8 @@ class TransferToAgentTool(BaseTool):
             return None
         near = closest(name, self._targets) if isinstance(name, str) else None
         hint = f"Did you mean {near!r}? " if near else ""
-        return f"nothing was handed over: there is no agent {name!r} to take over. {hint}Those that can: {self._names()}."
+        known = ", ".join(self._targets)
+        return f"nothing was handed over: there is no agent {name!r} to take over. {hint}Those that can: {known}."
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         if wrong := self.check(args):
@@ -68,9 +69,6 @@ class TransferToAgentTool(BaseTool):
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         llm_request.append_instructions([self._told])
 
-    def _names(self) -> str:
-        return ", ".join(self._targets)
-
 
 def _roster(targets: Sequence[str | Target], parent: Target | None) -> str:
     known = [one if isinstance(one, str) else f"{one.name}: {one.description or 'no description'}" for one in targets]
@@ -81,5 +79,5 @@ def _roster(targets: Sequence[str | Target], parent: Target | None) -> str:
         "the call. If you are suited best, answer yourself. There are no others to hand over to.",
     ]
     if parent:
-        told.append(f"If neither you nor one of the others is suited, hand over to {parent.name}, who stands above you.")
+        told.append(f"If neither you nor one of the others is suited, hand over to {parent.name} above you.")
     return "\n".join(told)

@@ -155,7 +155,7 @@ def test_a_plugin_that_tells_all_agents_stands_where_the_field_does():
 
 
 def test_what_the_root_says_to_all_comes_before_an_agents_own():
-    agent = guide("1", global_instruction="Own {x}.", instruction="Do.")
+    agent = guide("1", global_instruction="Own {x}.", instruction="Do.", disallow_transfer_to_parent=True)
     LlmAgent(name="root", global_instruction="Root {x}.", instruction="not for others", sub_agents=[agent])
 
     Talk(agent, {"x": "X"}).say()
