@@ -15,6 +15,7 @@ from adk_nb.tools.long_running_tool import LongRunningFunctionTool as LongRunnin
 from adk_nb.tools.mcp_tool.mcp_toolset import MCPToolset as MCPToolset
 from adk_nb.tools.mcp_tool.mcp_toolset import McpToolset as McpToolset
 from adk_nb.tools.preload_memory_tool import preload_memory as preload_memory
+from adk_nb.tools.request_input_tool import request_input as request_input
 from adk_nb.tools.static_toolset import StaticToolset as StaticToolset
 from adk_nb.tools.tool_decorator import tool as tool
 from adk_nb.tools.url_context_tool import url_context as url_context
