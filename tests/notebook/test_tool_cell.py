@@ -193,11 +193,25 @@ def test_a_condition_that_cannot_be_is_told_in_one_line_with_what_to_type(shell:
 
 
 def test_options_said_of_a_tool_that_is_no_function_are_not_lost_in_silence(shell: Shell) -> None:
-    shell.cell("from adk_nb.tools import load_memory")
+    shell.cell("from adk_nb.tools import google_search")
 
-    said = shell.fails("%tool --confirm load_memory")
+    said = shell.fails("%tool --confirm google_search")
 
     assert said == (
-        "ConfigurationError: tool 'load_memory' is made of no function, and options change only those; "
-        "say it where the LoadMemoryTool is made"
+        "ConfigurationError: tool 'google_search' is made of no function, and options change only those; "
+        "say it where the GoogleSearchTool is made"
     )
+
+
+def test_what_the_line_does_not_say_stays_as_the_tool_was_made(shell: Shell) -> None:
+    shell.cell("from adk_nb.tools import LongRunningFunctionTool, load_memory")
+    shell.cell(f"{PAY}\npay = LongRunningFunctionTool(pay, pause=True, timeout=5, description='Pays.')\nfirst = pay")
+
+    shell.cell('%tool --confirm "amount > 100" pay')
+    shell.cell("%tool --confirm load_memory")
+
+    pay, first = shell.names["pay"], shell.names["first"]
+    assert (pay.is_long_running, pay.pause, pay.timeout, pay.thread) == (True, True, 5, True)
+    assert (pay.require_confirmation, first.require_confirmation) == ("amount > 100", False)
+    assert pay.declaration == first.declaration
+    assert type(shell.names["load_memory"]).__name__ == "LoadMemoryTool"

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ from adk_nb.expression import Expression
 from adk_nb.notebook.cells.definitions import digest_of_tool
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.conditions import Decides, as_condition
 from adk_nb.tools.function_tool import FunctionTool
-from adk_nb.tools.schema import signature_of
+from adk_nb.tools.schema import Signature, signature_of
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -215,33 +217,38 @@ def made_tool(
             f"tool {found.variable!r} is made of no function, and options change only those; "
             f"say it where the {type(value).__name__} is made"
         )
-    confirm: Any = options.confirm or False
-    thread, timeout = options.thread, options.timeout
-    description: str | None = None
     if isinstance(value, FunctionTool):
-        confirm = value.require_confirmation if options.confirm is None else options.confirm
-        name, description = name or value.name, value.description
-        thread, timeout = thread or value.thread, timeout or value.timeout
-    func: Callable[..., Any] = value.func if isinstance(value, FunctionTool) else value
-    if not callable(func):
+        return _changed(value, name, options, variables)
+    if not callable(value):
         raise ConfigurationError(
             f"tool {found.variable!r} is of type {type(value).__name__} after its decorators, not a function"
         )
-    _refuse_untyped(func, name or found.variable, found, cell)
+    _refuse_untyped(value, name or found.variable, found, cell)
     return FunctionTool(
-        func,
-        require_confirmation=_function_or(confirm, func, found.variable, variables),
-        thread=thread,
-        timeout=timeout,
+        value,
+        require_confirmation=_function_or(options.confirm, signature_of(value, found.variable), variables),
+        thread=options.thread,
+        timeout=options.timeout,
         name=name or found.variable,
-        description=description,
     )
 
 
-def _function_or(confirm: Any, func: Callable[..., Any], name: str, variables: Mapping[str, Any]) -> Any:
+def _changed(tool: FunctionTool, name: str | None, options: ToolOptions, variables: Mapping[str, Any]) -> FunctionTool:
+    """A copy of `tool` that is as the line says, and else as it was made."""
+    made = tool.renamed(name) if name else copy.copy(tool)
+    if options.confirm is not None:
+        confirm = _function_or(options.confirm, tool.signature, variables)
+        known = None if tool.signature.takes_any else tool.signature.names
+        made.require_confirmation = as_condition(confirm, f"tool {made.name!r}", known)
+    made.timeout = options.timeout or tool.timeout
+    made.thread = tool.thread or options.thread or options.timeout is not None
+    return made
+
+
+def _function_or(confirm: str | None, signature: Signature, variables: Mapping[str, Any]) -> Decides:
     """The notebook's function of the name `confirm`; `confirm` as it is if it is no such name, or a parameter's."""
-    if confirm in ("always", "never") or not isinstance(confirm, str) or confirm in signature_of(func, name).names:
-        return confirm
+    if confirm in (None, "always", "never") or confirm in signature.names:
+        return confirm or False
     named = variables.get(confirm)
     if isinstance(named, FunctionTool):
         return named.func
