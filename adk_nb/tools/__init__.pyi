@@ -9,6 +9,7 @@ from adk_nb.tools.function_tool import FunctionTool as FunctionTool
 from adk_nb.tools.get_user_choice_tool import get_user_choice as get_user_choice
 from adk_nb.tools.google_maps_grounding_tool import google_maps_grounding as google_maps_grounding
 from adk_nb.tools.google_search_tool import google_search as google_search
+from adk_nb.tools.google_search_tool import register_search_backend as register_search_backend
 from adk_nb.tools.load_artifacts_tool import load_artifacts as load_artifacts
 from adk_nb.tools.load_memory_tool import load_memory as load_memory
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool as LongRunningFunctionTool
