@@ -73,6 +73,16 @@ function safeMarkup(html) {
   return template.content;
 }
 
+// A page that somebody else wrote, as Python made it ready: it runs nothing, loads nothing, and is of no origin.
+function isolated(page) {
+  const frame = el("iframe", "page");
+  frame.sandbox = "allow-popups allow-popups-to-escape-sandbox";
+  frame.referrerPolicy = "no-referrer";
+  frame.title = "Search suggestions";
+  frame.srcdoc = page;
+  return frame;
+}
+
 function duration(ms) {
   if (ms === null || ms === undefined) return "";
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -481,7 +491,7 @@ class View {
     if (row.kind === "error") what.append(el("span", "label bad", "✗ Error "));
     if (row.kind === "thought") what.append(el("span", "label dim", "thought "));
     if (row.html !== null && row.html !== undefined) {
-      what.append(el("div", "html", safeMarkup(row.html)));
+      what.append(el("div", "html", safeMarkup(row.html)), ...(row.pages ?? []).map(isolated));
       return null;
     }
     const text = document.createTextNode(row.text);
