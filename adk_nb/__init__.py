@@ -21,7 +21,7 @@ __getattr__, __dir__ = face(
         "Runner": "adk_nb.runners",
         "StreamingMode": "adk_nb.runtime.run_config",
         "run": "adk_nb.sync",
-        "tool": "adk_nb.tools.function_tool",
+        "tool": "adk_nb.tools.tool_decorator",
         "types": "adk_nb.types",
     },
 )

@@ -13,7 +13,7 @@ from adk_nb.runtime.context import Context as Context
 from adk_nb.runtime.run_config import RunConfig as RunConfig
 from adk_nb.runtime.run_config import StreamingMode as StreamingMode
 from adk_nb.sync import run as run
-from adk_nb.tools.function_tool import tool as tool
+from adk_nb.tools.tool_decorator import tool as tool
 
 __version__: str
 

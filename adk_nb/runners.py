@@ -33,6 +33,7 @@ from adk_nb.runtime.run_handle import RunHandle
 from adk_nb.runtime.stopping import Stop
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
+from adk_nb.tools import input_answer
 
 Message = str | types.Content | list[types.Part]
 
@@ -246,6 +247,8 @@ class Runner:
             )
             silent = isinstance(self.agent, LlmAgent)
             first = await first_event(ctx, new_message, state_delta, may_be_silent=silent)
+            if ctx.user_content and ctx.calls_answered:
+                input_answer.check(ctx.user_content, session.events)
             async with aclosing(invoke(ctx, first)) as events:
                 async for event in events:
                     if event is not first or yield_user_message:

@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from adk_nb.notebook.view.safe_html import ATTRIBUTES, STYLES, TAGS
+from adk_nb.notebook.view.safe_html import ATTRIBUTES, ISOLATED, STYLES, TAGS, isolated_page
 
 PAYLOADS = [
     "<img src=x onerror=alert(1)>",
@@ -103,6 +103,9 @@ def assert_harmless(html: str, *, also: dict[str, set[str]] | None = None) -> No
     """
     page = Page(html)
     for tag, attributes in page.elements:
+        if tag == "iframe":
+            assert_isolated(attributes)
+            continue
         allowed = set(ATTRIBUTES.get(tag, ())) | (also or {}).get(tag, set())
         assert tag in TAGS or tag in (also or {}), f"<{tag}> in {html}"
         assert set(attributes) <= allowed, f"<{tag} {attributes}> in {html}"
@@ -112,6 +115,14 @@ def assert_harmless(html: str, *, also: dict[str, set[str]] | None = None) -> No
     for text in page.texts:
         assert not begins_math(text), f"{text!r} in {html}"
     assert_nothing_unseen(html)
+
+
+def assert_isolated(frame: dict[str, str]) -> None:
+    """Nothing in it runs or is loaded, it is of no origin, and it cannot lead the page around it elsewhere."""
+    page = frame.pop("srcdoc")
+    assert page.startswith(isolated_page("")) and "default-src 'none'" in isolated_page("")
+    assert frame == {"title": frame["title"], **ISOLATED}
+    assert set(frame["sandbox"].split()) == {"allow-popups", "allow-popups-to-escape-sandbox"}
 
 
 def assert_safe_link(attributes: dict[str, str], html: str) -> None:

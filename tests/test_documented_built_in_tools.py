@@ -18,8 +18,10 @@ from adk_nb.tools import (
     enterprise_web_search,
     google_maps_grounding,
     google_search,
+    register_search_backend,
     url_context,
 )
+from adk_nb.tools.google_search_tool import GoogleSearchTool
 from tests.gemini import NAME, SESSION, USER, Script, ask, running, stand_in
 from tests.talk import Talk, look
 
@@ -142,6 +144,75 @@ def test_which_gemini_has_which_search(monkeypatch: pytest.MonkeyPatch):
     assert Gemini(model="gemini-1.5-pro").capabilities.service_tools == ()
     monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
     assert {"retrieval", "enterprise_web_search"} < set(Gemini(model=NAME).capabilities.service_tools)
+
+
+@pytest.fixture
+def backend() -> Iterator[list[str]]:
+    """What a search of one's own was asked."""
+    asked: list[str] = []
+
+    async def search(query: str, limit: int = 3) -> list[str]:
+        """Searches the intranet."""
+        asked.append(query)
+        return [f"{query} is sunny", "more"][:limit]
+
+    register_search_backend(search)
+    yield asked
+    register_search_backend(None)
+
+
+def test_a_model_whose_service_does_not_search_calls_a_search_of_one_s_own(backend: list[str]):
+    model = ScriptedLlm(call("google_search", query="Oslo"), call("google_search"), "Sunny.")
+    talk = Talk(LlmAgent(name="a", model=model, tools=[look, google_search]))
+    events = talk.say()
+
+    [declared] = [one for tool in model.requests[0].config.tools or [] for one in tool.function_declarations or []][1:]
+    assert (declared.name, declared.description) == ("google_search", "Searches the intranet.")
+    assert declared.parameters_json_schema["required"] == ["query"]
+    results = [one.response for event in events for one in event.get_function_responses()]
+    assert results[0] == {"result": ["Oslo is sunny", "more"]} and "query are missing" in results[1]["error"]
+    assert backend == ["Oslo"] and events[-1].text == "Sunny."
+
+
+def test_the_offline_model_searches_with_a_search_of_one_s_own(backend: list[str]):
+    events = Talk(LlmAgent(name="a", model="offline", tools=[google_search])).say('search for "Oslo"')
+
+    assert backend == ["Oslo"] and "Oslo is sunny" in events[-1].text
+
+
+def test_a_service_that_searches_is_left_to_it(gemini: Script, backend: list[str]):
+    gemini.answers("There is news.")
+
+    assert ask(running(Agent(name="a", model=NAME, tools=[google_search])), "new?") == ["There is news."]
+    assert gemini.requests[0].config.tools == [types.Tool(google_search=types.GoogleSearch())]
+
+
+def test_a_search_of_one_s_own_takes_a_query():
+    def search(words: str) -> str:
+        return words
+
+    with pytest.raises(
+        ConfigurationError, match=r"takes a query, and .*search.* needs words; write `def search\(query"
+    ):
+        register_search_backend(search)
+
+
+def test_a_search_beside_other_tools_becomes_an_agent_if_it_is_told_to(gemini: Script):
+    gemini.answers([call("google_search_agent", request="pi"), call("look")], "about 3.14", "It is 3.14.")
+    search = GoogleSearchTool(bypass_multi_tools_limit=True)
+    root = Agent(name="root", model=NAME, tools=[look, search])
+
+    assert ask(running(root), "pi?")[-1] == "It is 3.14."
+    settings = [[next(iter(tool.model_fields_set)) for tool in one.config.tools or []] for one in gemini.requests]
+    assert settings == [["function_declarations"], ["google_search"], ["function_declarations"]]
+    assert "result': 'about 3.14" in str(gemini.requests[2].contents[-1])
+
+
+def test_alone_it_stays_a_search(gemini: Script):
+    gemini.answers("There is news.")
+    ask(running(Agent(name="a", model=NAME, tools=[GoogleSearchTool(bypass_multi_tools_limit=True)])), "new?")
+
+    assert gemini.requests[0].config.tools == [types.Tool(google_search=types.GoogleSearch())]
 
 
 def test_a_search_that_a_model_calls_all_the_same_is_answered(gemini: Script):

@@ -113,7 +113,8 @@ PATHS: dict[str, str] = {
     "adk_nb.tools": (
         "AgentTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool MCPToolset McpToolset "
         "StaticToolset ToolContext VertexAiSearchTool built_in_code_execution enterprise_web_search get_user_choice "
-        "google_maps_grounding google_search load_artifacts load_memory preload_memory tool url_context"
+        "google_maps_grounding google_search load_artifacts load_memory preload_memory register_search_backend tool "
+        "url_context"
     ),
     "adk_nb.tools.agent_tool": "AgentTool",
     "adk_nb.tools.base_tool": "BaseTool",
@@ -123,7 +124,7 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.function_tool": "FunctionTool",
     "adk_nb.tools.get_user_choice_tool": "get_user_choice get_user_choice_tool",
     "adk_nb.tools.google_maps_grounding_tool": "GoogleMapsGroundingTool google_maps_grounding",
-    "adk_nb.tools.google_search_tool": "GoogleSearchTool google_search",
+    "adk_nb.tools.google_search_tool": "GoogleSearchTool google_search register_search_backend",
     "adk_nb.tools.mcp_tool": (
         "MCPToolset McpTool McpToolset SseConnectionParams SseServerParams StdioConnectionParams StdioServerParameters "
         "StreamableHTTPConnectionParams"

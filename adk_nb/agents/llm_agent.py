@@ -23,9 +23,11 @@ from adk_nb.planners.base_planner import BasePlanner
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hooks
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, expanded
 from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.tools.google_search_tool import GoogleSearchTool, google_search
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
 from adk_nb.wire import LATE
@@ -273,7 +275,7 @@ class LlmAgent(BaseAgent):
         """
         given, made = self._canonical
         if given != self.tools:
-            all_of_them = _wrapped(self.name, self.tools)
+            all_of_them = _wrapped(self, self.tools)
             made = [one for one in all_of_them if isinstance(one, BaseTool)]
             self._with_toolsets = all_of_them if len(made) < len(all_of_them) else []
             self._canonical = (list(self.tools), made)
@@ -335,12 +337,12 @@ class LlmAgent(BaseAgent):
         return super()._unknown_field(field)
 
 
-def _wrapped(agent: str, tools: Sequence[Any]) -> list[BaseTool | BaseToolset]:
+def _wrapped(agent: LlmAgent, tools: Sequence[Any]) -> list[BaseTool | BaseToolset]:
     made: dict[str | int, BaseTool | BaseToolset] = {}
     for one in tools:
         if isinstance(one, BaseAgent):
             raise ConfigurationError(
-                f"agent {agent!r}: the agent {one.name!r} is not a tool; write AgentTool(agent={one.name}), "
+                f"agent {agent.name!r}: the agent {one.name!r} is not a tool; write AgentTool(agent={one.name}), "
                 "or pass it in sub_agents"
             )
         if isinstance(one, BaseToolset):
@@ -348,13 +350,35 @@ def _wrapped(agent: str, tools: Sequence[Any]) -> list[BaseTool | BaseToolset]:
             continue
         if not (isinstance(one, BaseTool) or callable(one)):
             raise ConfigurationError(
-                f"agent {agent!r}: {shown(one)} is not a tool; pass functions, or tools, or toolsets"
+                f"agent {agent.name!r}: {shown(one)} is not a tool; pass functions, or tools, or toolsets"
             )
         tool = one if isinstance(one, BaseTool) else FunctionTool(cast(Callable[..., Any], one))
+        if len(tools) > 1 and isinstance(tool, GoogleSearchTool) and tool.bypass_multi_tools_limit:
+            tool = AgentTool(_Searcher(agent), stream_events=True)  # what it finds is to be shown with where it is
         if tool.name in made:
-            warnings.warn(f"agent {agent!r} has two tools named {tool.name!r}; the later one is used", stacklevel=2)
+            twice = f"agent {agent.name!r} has two tools named {tool.name!r}; the later one is used"
+            warnings.warn(twice, stacklevel=2)
         made[tool.name] = tool
     return list(made.values())
+
+
+class _Searcher(LlmAgent):
+    """Only searches, with the model of the agent that it searches for."""
+
+    _caller: LlmAgent = PrivateAttr()
+
+    def __init__(self, caller: LlmAgent) -> None:
+        super().__init__(
+            name=f"{google_search.name}_agent",
+            description="Searches the web with Google.",
+            instruction="Search the web for what you are asked, and answer from what you find.",
+            tools=[google_search],
+        )
+        self._caller = caller
+
+    @property
+    def canonical_model(self) -> BaseLlm:
+        return self._caller.canonical_model
 
 
 Agent = LlmAgent

@@ -17,3 +17,6 @@ class ToolConfirmation(WireModel):
     """The arguments to run with instead of the model's. None: as the model asked."""
     reason: str | None = None
     """Why it was rejected; told to the model."""
+    by: str | None = None
+    """The way it was answered, as whoever answered says: `a click`, `%confirm`, `chat.approve()`, `%chat --yes`,
+    `%config AdkNb.confirm`. None: a function response. When, is the time of its event; who, the session's user."""

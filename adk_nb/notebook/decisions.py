@@ -1,19 +1,27 @@
 """Which approvals can be answered, and how: checked before anything counts as answered, and said so it can be typed."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, closest
+from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.runtime.approvals import Pending
+from adk_nb.notebook.reply import Reply
+from adk_nb.runtime.approvals import Pending, expired_words
+from adk_nb.runtime.branches import calls_to
+from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.function_tool import FunctionTool
 
 Decisions = dict[str, ToolConfirmation]
 """Approval id -> what was decided."""
+Confirm = Literal["ask", "yes", "no"]
+"""What happens to calls that wait for approval: they are left open, let run, or refused."""
+_MOST_ROUNDS = 32
+"""Of approvals that are answered by themselves in one turn."""
 
 
 def state_of(decided: ToolConfirmation) -> str:
@@ -26,34 +34,60 @@ def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
     return {tool.name: tool for tool in agent.tools_now()} if isinstance(agent, LlmAgent) else {}
 
 
-def check(decisions: Decisions, waiting: Sequence[Pending], agent: BaseAgent, magic: str) -> None:
+def asker(agent: BaseAgent, one: Pending, events: Sequence[Event]) -> BaseAgent | None:
+    """Who asked, in `agent`'s tree or called from there as a tool, as it is now. None: it cannot be reached any more."""
+    here: BaseAgent | None = agent
+    if led := calls_to(one.branch):
+        made = {call.id: (event.author, call.name or "") for event in events for call in event.get_function_calls()}
+        for _, key in led:
+            here = _called(here, *made.get(key, ("", "")))
+    return here and here.find_agent(one.author)
+
+
+def _called(tree: BaseAgent | None, author: str, name: str) -> BaseAgent | None:
+    caller = tree and tree.find_agent(author)
+    tool = tools_of(caller).get(name) if caller else None
+    goes_on = isinstance(tool, AgentTool) and tool.takes_up and isinstance(tool.agent, BaseAgent)
+    return tool.agent if goes_on else None
+
+
+def check(
+    decisions: Decisions, waiting: Sequence[Pending], agent: BaseAgent, magic: str, events: Sequence[Event]
+) -> None:
     """Refuse what cannot be carried out.
 
     Args:
         decisions: To be carried out together.
         waiting: What is open.
-        agent: Who asked.
+        agent: Who answers in this chat.
         magic: As for `how_to_answer`.
+        events: The session's.
 
     Raises:
         InputError: One is not open or was asked by another agent; a tool was redefined since; changed arguments do
             not fit.
     """
     places = {one.id: (number, one) for number, one in enumerate(waiting, 1)}
-    tools = tools_of(agent)
     for key, decided in decisions.items():
         if key not in places:
             raise InputError(f"approval {key!r} is not open; it was answered already, or there never was one")
         number, one = places[key]
-        if one.author != agent.name:
-            raise InputError(f"this approval was asked by agent {one.author!r}; answer it in a chat with it")
+        if not agent.find_agent(first := one.led_by or one.author):
+            raise InputError(f"this approval was asked by agent {first!r}; answer it in a chat with it")
         if decided.confirmed:
             _, no = how_to_answer(magic, number if len(waiting) > 1 else None)
-            _check_yes(one, decided, tools.get(one.call.name or ""), no)
+            if (asked_by := asker(agent, one, events)) is None:
+                raise InputError(
+                    f"agent {one.author!r}, which asked this, is not there as it was; refuse the call with {no}, and "
+                    "ask again"
+                )
+            _check_yes(one, decided, tools_of(asked_by).get(one.call.name or ""), no)
 
 
 def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, no: str) -> None:
     name = one.call.name or ""
+    if one.is_expired:
+        raise InputError(f"{expired_words(one)}; refuse the call with {no}, and ask again")
     if tool and one.tool is not None and fingerprint(tool) != one.tool:
         raise InputError(f"{name} was redefined since this was asked; refuse the call with {no}, and ask again")
     if decided.args is None:
@@ -76,6 +110,23 @@ def _refuse_unknown(one: Pending, args: dict[str, object], tool: BaseTool) -> No
             near = closest(name, known)
             hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(known)) or 'none'}"
             raise InputError(f"{one.call.name}() has no argument {name!r}; {hint}")
+
+
+def settled(reply: Reply, decide: Callable[[Decisions], Reply], confirm: Confirm, by: str) -> Reply:
+    """The reply that is there once what `reply` waits for is answered as `confirm` says, and what comes up then too.
+
+    Args:
+        reply: What a turn came to.
+        decide: Of its chat.
+        confirm: What is to happen.
+        by: Where that is said, for the log.
+    """
+    for _ in range(_MOST_ROUNDS):
+        if confirm == "ask" or not reply.pending or reply.status != "pending":
+            break
+        decided = ToolConfirmation(confirmed=confirm == "yes", by=by)
+        reply = decide({one.id: decided for one in reply.pending})
+    return reply
 
 
 def one_of(waiting: Sequence[Pending], which: str | int | None, session: str) -> Pending:

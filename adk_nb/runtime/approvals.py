@@ -5,16 +5,17 @@ Source of the shapes: google-adk's tool confirmation, https://google.github.io/a
 
 import json
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast, runtime_checkable
 
 from pydantic import ValidationError
 
 from adk_nb import clock, types
+from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.runtime.branches import is_within
+from adk_nb.runtime.branches import calls_to, is_within
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST as REQUEST
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.runtime.rewind import surviving
@@ -28,6 +29,9 @@ WAITING = "this call needs a person's approval and has not run yet; it runs once
 REJECTED = "a person rejected this call; it did not run"
 CHANGED = "this call did not run: a callback changed its arguments after a person had approved others"
 REDEFINED = "this call did not run: its tool was redefined after a person was asked; call it again if need be"
+VALID_FOR = 7 * 86_400.0
+"""Seconds in which a yes counts: long enough for a question that waits over a weekend, too short for one that nobody
+remembers. A no always counts."""
 _ASKED_OF = "askedOf"
 """Key of a request beside those of ADK: what the tool was, and whether it ran."""
 
@@ -58,6 +62,15 @@ class Pending:
     """What the tool was when this was asked, as `tools.fingerprint` tells it; None if that is not known."""
     branch: str | None = None
     """Where its agent works."""
+    led_by: str = ""
+    """The agent that is to hear of the answer first: it called `author`, or who did, as a tool. Empty: `author` is."""
+    asked_at: float
+    """Seconds since the epoch, UTC."""
+
+    @property
+    def is_expired(self) -> bool:
+        """True: it was asked too long ago for a yes."""
+        return clock.now() - self.asked_at > VALID_FOR
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,20 +129,27 @@ def pending(events: Iterable[Event]) -> list[Pending]:
     """The approvals that are open, oldest first."""
     waiting: dict[str, Pending] = {}
     """By the id of the call that waits."""
-    called: dict[str, str | None] = {}
+    called: dict[str, tuple[str | None, str]] = {}
+    """Name and author, by call id."""
     for event in surviving(events):
         for call in event.get_function_calls():
             # Only the runtime marks a request as long-running: one that a model wrote is not a request.
             if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):
                 asked = _pending(call, event)
-                if asked and called.get(key := asked.call.id or "", asked.call.name) == asked.call.name:
-                    waiting[key] = asked  # asked again, the newest request stands
+                if asked and called.get(key := asked.call.id or "", made := (asked.call.name, asked.author)) == made:
+                    waiting[key] = _led(asked, called)  # asked again, the newest request stands
             else:
-                called[call.id or ""] = call.name
+                called[call.id or ""] = (call.name, event.author)
         for response in event.get_function_responses():
             if _settles(event, response):
                 waiting.pop(response.id or "", None)
     return list(waiting.values())
+
+
+def _led(asked: Pending, called: Mapping[str, tuple[str | None, str]]) -> Pending:
+    """`asked`, with the agent whose call led to it."""
+    first = next((key for _, key in calls_to(asked.branch)), None)
+    return replace(asked, led_by=called[first][1]) if first in called else asked
 
 
 def _pending(request: types.FunctionCall, event: Event) -> Pending | None:
@@ -149,6 +169,7 @@ def _pending(request: types.FunctionCall, event: Event) -> Pending | None:
         ran=of.get("ran") is True,
         tool=of.get("tool"),
         branch=event.branch,
+        asked_at=event.timestamp,
     )
 
 
@@ -191,14 +212,31 @@ def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
         asked = open_now.get(response.id)
         if asked and not is_within(asked.branch, ctx.branch):
             continue  # it was asked inside one of the agent's own calls
-        if asked is None or asked.author != ctx.agent.name or asked.call.id in taken or not _first(ctx, asked.id):
+        decided = read_answer(response.response or {})
+        if asked is None or asked.author != ctx.agent.name or (asked.is_expired and decided.confirmed):
+            asked = None
+        if asked is None or asked.call.id in taken or not _first(ctx, asked.id):
             logger.warning("the answer to approval %r was ignored: agent %r has none open", response.id, ctx.agent.name)
             continue
-        decided = read_answer(response.response or {})
         key = asked.call.id or ""
         ctx.answered[key] = Decided(confirmation=decided, ran=asked.ran, tool=asked.tool)
         taken[key] = asked.call if decided.args is None else asked.call.model_copy(update={"args": decided.args})
     return list(taken.values())
+
+
+def refuse_expired(asked: Pending, said: dict[str, Any]) -> None:
+    """Refuse a yes that comes too late.
+
+    Raises:
+        InputError: It does; the call waits on, for a no.
+    """
+    if asked.is_expired and read_answer(said).confirmed:
+        raise InputError(f"{expired_words(asked)}; answer it with {{'confirmed': false}}, and ask again")
+
+
+def expired_words(asked: Pending) -> str:
+    """That it is too late for a yes."""
+    return f"{asked.call.name} was asked for more than {VALID_FOR / 86_400:g} days ago, and cannot be approved any more"
 
 
 def _first(ctx: InvocationContext, request_id: str) -> bool:

@@ -71,11 +71,11 @@ def _own_call(events: Sequence[Event], ctx: InvocationContext, key: str) -> type
 
 def is_told(ctx: InvocationContext) -> bool:
     """True if the user's message has an outcome of one of the agent's own calls, and not of what it asked a person."""
-    answered = ctx.calls_answered
-    for event in reversed(ctx.session.events):
+    outcomes = set(ctx.calls_answered) - ctx.requests_answered  # a request may be answered under the id of its call
+    for event in reversed(ctx.session.events if outcomes else ()):
         if event.author == ctx.agent.name and is_within(event.branch, ctx.branch):
             for call in event.get_function_calls():
-                if call.id in answered and call.name not in REQUESTS:
+                if call.id in outcomes and call.name not in REQUESTS:
                     return True
     return False
 

@@ -6,7 +6,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
 from adk_nb.runtime import credentials
-from adk_nb.runtime.approvals import pending
+from adk_nb.runtime.approvals import pending, refuse_expired
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.called import outermost, speaker
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, CREDENTIAL_REQUEST, InvocationContext, Runs
@@ -34,12 +34,18 @@ def check(message: types.Content, session: Session) -> None:
     if len(answers) < len(parts):
         raise InputError("a message carries function responses or words, not both; send them one after the other")
     events = surviving(session.events)
-    waiting = {key for one in pending(events) for key in (one.id, one.call.id)}
-    for one in answers:
-        if one.name == APPROVAL_REQUEST and one.id not in waiting:
-            raise InputError(f"approval {one.id!r} is not open; it was answered already, or there never was one")
+    _check_approvals(answers, events)
     _check_credentials(answers, events)
     _check_calls(answers, events, session.id)
+
+
+def _check_approvals(answers: Iterable[types.FunctionResponse], events: list[Event]) -> None:
+    given = [one for one in answers if one.name == APPROVAL_REQUEST]
+    open_now = {key: one for one in pending(events) for key in (one.id, one.call.id)} if given else {}
+    for one in given:
+        if not (asked := open_now.get(one.id)):
+            raise InputError(f"approval {one.id!r} is not open; it was answered already, or there never was one")
+        refuse_expired(asked, one.response or {})
 
 
 def _check_credentials(answers: Iterable[types.FunctionResponse], events: list[Event]) -> None:

@@ -24,7 +24,9 @@ __getattr__, __dir__ = face(
         "load_artifacts": "adk_nb.tools.load_artifacts_tool",
         "load_memory": "adk_nb.tools.load_memory_tool",
         "preload_memory": "adk_nb.tools.preload_memory_tool",
-        "tool": "adk_nb.tools.function_tool",
+        "request_input": "adk_nb.tools.request_input_tool",
+        "register_search_backend": "adk_nb.tools.google_search_tool",
+        "tool": "adk_nb.tools.tool_decorator",
         "url_context": "adk_nb.tools.url_context_tool",
     },
 )

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError, UserError, closest
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.approvals import RESERVED
@@ -81,6 +82,10 @@ class BaseToolset(ABC):
             near = closest(name, known)
             hint = f"did you mean {near!r}?" if near else f"there is: {', '.join(known) or 'none'}"
             logger.warning("%s has no tool %r, which its tool_filter names; %s", type(self).__name__, name, hint)
+
+    def get_auth_config(self) -> AuthConfig | None:
+        """What it has to be let in with before it can tell what it has. None: nothing."""
+        return None
 
     async def close(self) -> None:
         """Let go of what it holds, such as connections. A later use may open them again."""

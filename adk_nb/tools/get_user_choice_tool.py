@@ -1,6 +1,7 @@
 """`get_user_choice`: the model lets the user choose, and hears of it when they have."""
 
 from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.inputs import CHOICE
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 
 
@@ -9,4 +10,6 @@ def _get_user_choice(options: list[str], tool_context: ToolContext, prompt: str 
     tool_context.actions.skip_summarization = True
 
 
-get_user_choice = get_user_choice_tool = LongRunningFunctionTool(_get_user_choice, name="get_user_choice")
+get_user_choice = get_user_choice_tool = LongRunningFunctionTool(_get_user_choice, name=CHOICE)
+"""Its call ends the run; the user's next words in a chat are the choice, an option or its number, or a
+`types.FunctionResponse` with the id and name of the call."""

@@ -24,10 +24,17 @@ class ServiceTool(BaseTool):
     """A setting of the request, and no function: the model neither sees nor calls it.
 
     What was looked up comes in the answer's text, and where it was found in the event's `grounding_metadata`.
+
+    Services have limits, and say so with an error of theirs: Gemini 2 takes one such tool alone, without functions
+    beside it and without agents to hand over to; Gemini 3 takes several, and functions. Give it an agent of its own
+    then, and that to others as AgentTool. Source: https://ai.google.dev/gemini-api/docs/tool-combination.
     """
 
     at = "a Gemini model, from 2 on"
     """Who has such a service."""
+
+    otherwise = "or another tool"
+    """What else can be done."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name, description=name)
@@ -45,12 +52,20 @@ class ServiceTool(BaseTool):
         Raises:
             ConfigurationError: The agent's model has no such service.
         """
-        agent = cast(_Asks, tool_context.get_invocation_context().agent)
-        model, wanted = agent.canonical_model, self.setting(tool_context)
-        if missing := sorted(wanted.model_fields_set - set(model.capabilities.service_tools)):
+        if missing := self.missing(tool_context):
+            agent = _asking(tool_context)
             raise ConfigurationError(
-                f"agent {agent.name!r}: tool {self.name!r} needs a model whose service has {missing[0]}, and that of "
-                f"{model.model!r} has none; take {self.at}, or another tool"
+                f"agent {agent.name!r}: tool {self.name!r} needs a model whose service has {missing}, and that of "
+                f"{agent.canonical_model.model!r} has none; take {self.at}, {self.otherwise}"
             )
         before: list[Any] = [*(cast(Any, llm_request.config).tools or [])]
-        llm_request.config.tools = [*before, wanted]
+        llm_request.config.tools = [*before, self.setting(tool_context)]
+
+    def missing(self, tool_context: ToolContext) -> str | None:
+        """What the service of the agent's model would have to have. None: it has all."""
+        has = _asking(tool_context).canonical_model.capabilities.service_tools
+        return next(iter(sorted(self.setting(tool_context).model_fields_set - set(has))), None)
+
+
+def _asking(tool_context: ToolContext) -> _Asks:
+    return cast(_Asks, tool_context.get_invocation_context().agent)

@@ -94,9 +94,17 @@ def auth_server() -> Iterator[AuthServer]:
             self._say(*server.answer(asked, client or f"{asked.get('client_id')}:{asked.get('client_secret', '')}"))
 
         def do_GET(self) -> None:
+            if self.path.startswith("/authorize?"):
+                return self._send_back()
             url = server.url
             found = {"authorization_endpoint": f"{url}/authorize", "token_endpoint": f"{url}/token"}
             self._say(200, {"issuer": server.issuer or url, **found})
+
+        def _send_back(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", server.let_in(f"{server.url}{self.path}"))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
 
         def _say(self, status: int, said: dict[str, Any]) -> None:
             data = json.dumps(said).encode()

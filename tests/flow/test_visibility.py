@@ -89,13 +89,28 @@ def test_an_agent_on_a_tools_branch_sees_what_led_there_and_its_own():
     ]
 
 
-@pytest.mark.parametrize("name", ["adk_request_confirmation", "adk_request_credential", "adk_request_input"])
+@pytest.mark.parametrize("name", ["adk_request_confirmation", "adk_request_credential"])
 def test_what_a_person_is_asked_and_answers_is_no_models_business(name: str):
     asks = call("r", name=name, long_running_tool_ids={"r"})
     answers = answer("r", author="user", name=name)
 
     assert seen(text("hi"), asks, answers) == [("user", "hi")]
     assert seen(text("hi"), asks, answers, agent="other") == [("user", "hi")]
+
+
+def test_what_a_graph_asks_is_no_models_business_but_what_a_model_asks_is():
+    asked = types.FunctionCall(id="r", name="adk_request_input", args={"message": "Who?"})
+    answers = answer("r", author="user", name="adk_request_input")
+    by_graph = asked.model_copy(update={"args": {"interruptId": "r", "message": "Who?"}})
+
+    def told_of(call: types.FunctionCall, author: str) -> list[tuple[str, str]]:
+        return seen(text("hi"), says(author, types.Part(function_call=call), long_running_tool_ids={"r"}), answers)
+
+    assert told_of(by_graph, "graph") == told_of(by_graph, "me") == [("user", "hi")]
+    assert told_of(asked, "me")[1:] == [
+        ("model", "calls adk_request_input({'message': 'Who?'})"),
+        ("user", "answers {'ok': 'r'}"),
+    ]
 
 
 def test_what_the_framework_says_is_no_models_business():

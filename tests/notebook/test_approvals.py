@@ -11,7 +11,7 @@ from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.runtime.approvals import pending
-from adk_nb.tools.function_tool import tool
+from adk_nb.tools.tool_decorator import tool
 from tests.notebook.conftest import Shell
 
 PAY = '''%%tool --confirm

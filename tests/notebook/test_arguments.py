@@ -39,9 +39,25 @@ def test_a_hash_before_a_word_starts_a_comment_and_one_inside_a_word_does_not() 
 
 @pytest.mark.parametrize(
     ("line", "confirm", "name"),
-    [("--confirm f", "always", ["f"]), ("--confirm=never f", "never", ["f"]), ("f", None, ["f"])],
+    [
+        ("--confirm f", "always", ["f"]),
+        ("--confirm", "always", []),
+        ("f --confirm", "always", ["f"]),
+        ("--confirm=never f", "never", ["f"]),
+        ("--confirm never f", "never", ["f"]),
+        ("--confirm always", "always", []),
+        ("f", None, ["f"]),
+        ('--confirm "amount > 100" f', "amount > 100", ["f"]),
+        ("--confirm amount>100 f", "amount>100", ["f"]),
+        ("--confirm 'to == \"Ada\"' --thread", 'to == "Ada"', []),
+        ('--confirm="amount > 100"', "amount > 100", []),
+        ("--confirm=is_large f", "is_large", ["f"]),
+        ("--confirm --thread f", "always", ["f"]),
+    ],
 )
-def test_a_bare_option_does_not_take_the_word_behind_it(line: str, confirm: str | None, name: list[str]) -> None:
+def test_a_bare_option_takes_the_word_behind_it_only_if_that_is_no_name(
+    line: str, confirm: str | None, name: list[str]
+) -> None:
     asked = TOOL.parse(line, "x = 1")
 
     assert (asked.confirm, asked.name) == (confirm, name)
@@ -103,12 +119,7 @@ def test_a_semicolon_at_the_end_of_the_line_silences_and_is_no_part_of_the_text(
         (AGENT, "a --max-iterations 0", "x", "'0' is no whole number above zero"),
         (AGENT, "a --raw=1", "x", "%%agent: --raw: ignored explicit argument '1'; see %%agent?"),
         (AGENT, "a -t 'b", "x", "%%agent: a quote is opened and not closed in: a -t 'b"),
-        (
-            TOOL,
-            "--confirm=amount>3",
-            "x",
-            "'amount>3' is neither always nor never; for a condition write @tool(confirm=",
-        ),
+        (TOOL, "--confirms=amount>3", "x", "%%tool has no option --confirms; did you mean --confirm? see %%tool?"),
         (CHAT, "--sesion x hi", None, "%chat has no option --sesion; did you mean --session? see %chat?"),
         (CHAT, "-5 degrees", None, "%chat has no option -5; see %chat?"),
         (CONFIRM, "--yess", None, "%confirm has no option --yess; did you mean --yes? see %confirm?"),

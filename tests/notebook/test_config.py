@@ -144,3 +144,19 @@ def test_a_kernel_names_the_cells_as_the_notebook_does(kernel: Kernel) -> None:
 
     assert "In[2]" in kernel.run("%agents")[0]
     assert "In[3]" in kernel.run("%tools")[0]
+
+
+@pytest.mark.parametrize("line", ["%config AdkNb.confirm=yes", "%config AdkNb.confirm = yes"])
+def test_a_setting_without_quotes_is_told_what_to_type(shell: Shell, line: str) -> None:
+    shell.run(line)
+
+    assert shell.printed.splitlines()[-1] == 'adk_nb: text stands in quotes here, type: %config AdkNb.confirm = "yes"'
+    shell.cell('%config AdkNb.confirm = "yes"')
+    assert shell.cell("%config AdkNb.confirm") == "yes"
+
+
+def test_a_setting_that_cannot_be_says_which_can(shell: Shell, caplog: pytest.LogCaptureFixture) -> None:
+    shell.run("%config AdkNb.confirm = 'maybe'")
+
+    assert "any of ['ask', 'yes', 'no'], not the str 'maybe'" in caplog.text
+    assert shell.cell("%config AdkNb.confirm") == "ask"

@@ -102,3 +102,116 @@ def test_no_tool_and_no_agent_hides_what_python_has(shell: Shell, name: str) -> 
     assert name not in shell.names
     shell.cell(f"%%tool --rename {name}_tool={name}\ndef {name}_tool(text: str) -> str:\n    'P.'\n    return text")
     assert f"{name}(text)" in str(shell.cell("%tools"))
+
+
+PAY = 'def pay(amount: float, to: str = "Ada") -> str:\n    "Pay."\n    return "paid"'
+LARGE = "def is_large(amount: float) -> bool:\n    'Large.'\n    return amount > 100"
+
+
+def asks(shell: Shell, **args: object) -> bool:
+    """Whether a call of `pay` waits for a person."""
+    model = ScriptedLlm(call("pay", **args), "Done.")
+    return bool(Chat(LlmAgent(name="clerk", model=model, tools=[shell.names["pay"]])).ask("Pay").pending)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [f'%%tool --confirm "amount > 100"\n{PAY}'],
+        [f"%%tool --confirm amount>100\n{PAY}"],
+        [f'%%tool --confirm="amount > 100"\n{PAY}'],
+        [f"%%tool --confirm 'to != \"Ada\" or amount > 100'\n{PAY}"],
+        [LARGE, f"%%tool --confirm=is_large\n{PAY}"],
+        [f"%%tool --confirm=is_large\n{LARGE}\n{PAY}"],
+        [f"%%tool\n{LARGE}", f"%%tool --confirm=is_large\n{PAY}"],
+        [PAY, '%tool --confirm "amount > 100" pay'],
+        [LARGE, PAY, "%tool --confirm=is_large pay"],
+        ["from adk_nb import tool", f"@tool(confirm='amount > 100')\n{PAY}"],
+        ["from adk_nb import tool", LARGE, f"%%tool\n@tool(confirm=is_large)\n{PAY}"],
+        ["from adk_nb import tool", f"%%tool --confirm 'amount > 100'\n@tool(confirm=True)\n{PAY}"],
+    ],
+)
+def test_a_condition_on_the_line_says_the_same_as_in_the_decorator(shell: Shell, cells: list[str]) -> None:
+    for cell in cells:
+        shell.cell(cell)
+
+    assert (asks(shell, amount=50), asks(shell, amount=150), asks(shell, amount="150")) == (False, True, True)
+
+
+def test_a_function_that_says_when_to_ask_becomes_no_tool_of_its_cell(shell: Shell) -> None:
+    assert str(shell.cell(f"%%tool --confirm=is_large\n{LARGE}\n{PAY}")) == "pay v1"
+    assert shell.names["is_large"](101) is True
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "--confirm amount>",
+            "InputError: %%tool --confirm: the expression 'amount>' cannot be used: invalid syntax at the end; write "
+            "it as in Python, like amount > 100 and currency != 'EUR'",
+        ),
+        (
+            '--confirm "amuont > 100"',
+            "ConfigurationError: tool 'pay': the expression 'amuont > 100' cannot be used: there is no 'amuont'; did "
+            "you mean amount?",
+        ),
+        (
+            "--confirm=is_lage",
+            "ConfigurationError: tool 'pay': the expression 'is_lage' cannot be used: there is no 'is_lage'; there is: "
+            "amount, to",
+        ),
+        (
+            "--confirm=amount > 100",
+            "InputError: %%tool: '>' is no name; a condition stands in quotes: --confirm \"amount > 100\"",
+        ),
+        (
+            "--confirm amount > 100",
+            "InputError: %%tool: '>' is no name; a condition stands in quotes: --confirm \"amount > 100\"",
+        ),
+        (
+            "--confirm is_large",
+            "InputError: %%tool: 'is_large' is a function of this notebook; if it says when to ask, write "
+            "--confirm=is_large, and else name the tool otherwise",
+        ),
+        (
+            "--confirm \"print('x')\"",
+            "InputError: %%tool --confirm: the expression \"print('x')\" cannot be used: there is no function 'print'; "
+            "did you mean int?",
+        ),
+        (
+            '--confirm "to.x == 1"',
+            "InputError: %%tool --confirm: the expression 'to.x == 1' cannot be used: in 'to.x': values have no "
+            "attributes; an entry of a dict is ['x']",
+        ),
+    ],
+)
+def test_a_condition_that_cannot_be_is_told_in_one_line_with_what_to_type(shell: Shell, line: str, said: str) -> None:
+    shell.cell(LARGE)
+
+    assert shell.fails(f"%%tool {line}\n{PAY}") == said
+
+
+def test_options_said_of_a_tool_that_is_no_function_are_not_lost_in_silence(shell: Shell) -> None:
+    shell.cell("from adk_nb.tools import google_search")
+
+    said = shell.fails("%tool --confirm google_search")
+
+    assert said == (
+        "ConfigurationError: tool 'google_search' is made of no function, and options change only those; "
+        "say it where the GoogleSearchTool is made"
+    )
+
+
+def test_what_the_line_does_not_say_stays_as_the_tool_was_made(shell: Shell) -> None:
+    shell.cell("from adk_nb.tools import LongRunningFunctionTool, load_memory")
+    shell.cell(f"{PAY}\npay = LongRunningFunctionTool(pay, pause=True, timeout=5, description='Pays.')\nfirst = pay")
+
+    shell.cell('%tool --confirm "amount > 100" pay')
+    shell.cell("%tool --confirm load_memory")
+
+    pay, first = shell.names["pay"], shell.names["first"]
+    assert (pay.is_long_running, pay.pause, pay.timeout, pay.thread) == (True, True, 5, True)
+    assert (pay.require_confirmation, first.require_confirmation) == ("amount > 100", False)
+    assert pay.declaration == first.declaration
+    assert type(shell.names["load_memory"]).__name__ == "LoadMemoryTool"

@@ -50,8 +50,9 @@ def die() -> str:
 
 
 async def learn(ctx: Context[Any, Any]) -> str:
-    """Gives the server one more tool."""
+    """Gives the server one more tool, and says so."""
     ctx.mcp_server.add_tool(lambda: "sung", name="sing", description="Sings.")
+    await ctx.notify_tools_changed()
     return "learnt"
 
 

@@ -14,6 +14,7 @@ import uvicorn
 from adk_nb import sync
 from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError, MissingExtraError
+from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools.mcp_tool import (
@@ -87,9 +88,12 @@ def web(service: Service, **options: Any) -> McpToolset:
 def ask(toolset: McpToolset, name: str, /, **args: Any) -> Any:
     """What the model gets when it calls a tool."""
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call(name, **args), "done"), tools=[toolset]))
-    events = talk.say()
+    return answer_in(talk.say(), talk)
+
+
+def answer_in(events: list[Event], talk: Talk) -> Any:
     assert talk.error is None
-    [response] = events[1].get_function_responses()
+    [response] = [one for event in events for one in event.get_function_responses() if one.name[:4] != "adk_"]
     return response.response
 
 
@@ -108,7 +112,7 @@ def test_a_program_s_tools_are_offered_by_name(program: McpToolset, caplog: pyte
     declared = tools["add"].declaration
     assert declared and declared.description == "Adds two numbers."
     assert declared.parameters_json_schema["properties"]["a"] == {"minimum": 0, "title": "A", "type": "integer"}
-    assert "'adk_request_confirmation' is left out" in caplog.text
+    assert "'adk_request_confirmation' is left out: the name is reserved" in caplog.text
 
 
 def test_a_call_gives_content_and_structure(program: McpToolset):
@@ -175,12 +179,10 @@ def test_a_server_is_used_from_any_event_loop(program: McpToolset):
 
 def test_a_call_that_is_cancelled_ends_on_the_server_too(program: McpToolset, tmp_path: Path):
     file = tmp_path / "told"
-    tools = {tool.name: tool for tool in sync.run(program.get_tools())}
-
-    nobody: Any = None
+    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("hang", told=str(file))), tools=[program]))
 
     async def begin_and_cancel() -> None:
-        task = asyncio.create_task(tools["hang"].run_async(args={"told": str(file)}, tool_context=nobody))
+        task = asyncio.create_task(talk.asay())
         await asyncio.to_thread(wait_until, file.exists)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -312,7 +314,7 @@ def test_a_person_can_be_asked_before_a_call(service: Service, condition: Any, a
 
 
 def test_a_toolset_refuses_an_expression_that_is_none(service: Service):
-    with pytest.raises(ConfigurationError, match="^McpToolset: the expression 'a >' cannot be used"):
+    with pytest.raises(ConfigurationError, match=r"^McpToolset: the expression 'a >' cannot be used"):
         web(service, require_confirmation="a >")
 
 
@@ -325,8 +327,8 @@ def test_a_closed_toolset_can_be_used_again(service: Service, caplog: pytest.Log
         sync.run(toolset.close())
         assert connections() == before
 
-    assert [record.message.split(":")[0] for record in caplog.records] == [
-        "the MCP tool 'adk_request_confirmation' is left out"
+    assert [record.message.partition(", ")[2] for record in caplog.records] == [
+        "the tool 'adk_request_confirmation' is left out: the name is reserved"
     ]
 
 

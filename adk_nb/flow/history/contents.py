@@ -9,13 +9,15 @@ from adk_nb.flow.history.narration import narrated
 from adk_nb.flow.history.pairing import Pairing, says_something
 from adk_nb.flow.live.recording import is_recording
 from adk_nb.runtime.branches import calls_to
-from adk_nb.runtime.invocation_context import APPROVAL_REQUEST
+from adk_nb.runtime.invocation_context import INPUT_REQUEST, REQUESTS
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 
 _FRAMEWORK = "adk_framework"
-_REQUESTS = frozenset({APPROVAL_REQUEST, "adk_request_credential", "adk_request_input", _FRAMEWORK})
+_REQUESTS = frozenset({*REQUESTS, _FRAMEWORK})
 """Names of calls that ask a person, and of the responses that answer: no model's business."""
+_OF_A_GRAPH = "interruptId"
+"""An argument of what a graph asks, which is not a model's business either. Source: google-adk 2.13."""
 _TRANSFER = "transfer_to_agent"
 _MOST_VIEWS = 256
 """Kept for one session: an agent that is run as a tool has another branch, and so another view, at each call."""
@@ -249,5 +251,6 @@ def _without_requests(event: Event, parts: list[types.Part]) -> list[types.Part]
 
 def _is_request(part: types.Part, ours: Collection[str]) -> bool:
     if call := part.function_call:
-        return call.id in ours and call.name in _REQUESTS
+        of_a_graph = call.name == INPUT_REQUEST and _OF_A_GRAPH in (call.args or {})
+        return call.id in ours and (of_a_graph or call.name in _REQUESTS)
     return bool(part.function_response and part.function_response.name in _REQUESTS)

@@ -2,17 +2,20 @@
 
 import ast
 import builtins
+import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from adk_nb.errors import ConfigurationError, InputError, closest
+from adk_nb.expression import Expression
 from adk_nb.notebook.cells.definitions import digest_of_tool
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.conditions import Decides, as_condition
 from adk_nb.tools.function_tool import FunctionTool
-from adk_nb.tools.schema import signature_of
+from adk_nb.tools.schema import Signature, signature_of
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -34,7 +37,8 @@ class ToolOptions:
 
     name: str | None = None
     """Of the one tool that is made."""
-    confirm: bool | None = None
+    confirm: str | None = None
+    """`always`, `never`, an expression, or the name of a function of the notebook."""
     thread: bool = False
     timeout: float | None = None
     """Seconds."""
@@ -62,6 +66,7 @@ def options_of(asked: Any, cell: str | None) -> ToolOptions:
         InputError: It says what cannot be.
     """
     names: list[str] = asked.name
+    _refuse_no_names(names, asked)
     if cell is None and not names:
         raise InputError("%tool needs the name of a function; write %tool get_weather, or %%tool with functions below")
     if cell is not None and len(names) > 1:
@@ -75,7 +80,7 @@ def options_of(asked: Any, cell: str | None) -> ToolOptions:
         rename.append((old, new))
     return ToolOptions(
         name=names[0] if cell is not None and names else None,
-        confirm=None if asked.confirm is None else asked.confirm == "always",
+        confirm=asked.confirm,
         thread=asked.thread,
         timeout=asked.timeout,
         only=tuple(asked.only or ()),
@@ -83,18 +88,41 @@ def options_of(asked: Any, cell: str | None) -> ToolOptions:
     )
 
 
+def _refuse_no_names(names: list[str], asked: Any) -> None:
+    for word in names:
+        if not word.isidentifier():
+            said = " ".join([asked.confirm or "", *names]).removeprefix("always ").strip()
+            hint = f'; a condition stands in quotes: --confirm "{said}"' if asked.confirm else ""
+            raise InputError(f"{asked.mark}: {word!r} is no name{hint}")
+    if asked.confirm not in (None, "always", "never"):
+        try:
+            Expression(asked.confirm)
+        except ConfigurationError as error:
+            raise InputError(f"{asked.mark} --confirm: {error}") from None
+
+
 def define(notebook: Notebook, found: list[Found], options: ToolOptions, cell: int | None) -> list[str]:
     """Make tools of functions and bind each in the place of its function, so that Python sees the tool too.
 
     Raises:
         ConfigurationError: One cannot be a tool; none is made.
+        InputError: Its name is that of a function, and so might be meant as the condition.
     """
-    made = [(one, made_tool(one, options, cell)) for one in found]
+    if options.confirm == "always" and _is_function(options.name, notebook) and options.name != found[0].variable:
+        raise InputError(
+            f"%%tool: {options.name!r} is a function of this notebook; if it says when to ask, write "
+            f"--confirm={options.name}, and else name the tool otherwise"
+        )
+    made = [(one, made_tool(one, options, cell, notebook.variables)) for one in found]
     said = [options.confirm, options.thread, options.timeout]
     told = notebook.define_tools([(tool, digest_of_tool(one.source, tool.name, *said)) for one, tool in made], cell)
     for one, tool in made:
         notebook.variables[one.variable] = tool
     return told
+
+
+def _is_function(name: str | None, notebook: Notebook) -> bool:
+    return name is not None and inspect.isroutine(notebook.variables.get(name))
 
 
 def run_tool_cell(shell: Any, body: str, number: int, check: Callable[[str], None]) -> list[Found]:
@@ -163,43 +191,68 @@ def chosen(found: list[Found], options: ToolOptions, mark: str) -> list[Found]:
             )
     if options.only:
         found = [one for one in found if one.variable in options.only]
+    elif len(found) > 1:
+        found = [one for one in found if one.variable != options.confirm]
     if options.name and len(found) > 1:
         raise InputError(f"{mark} {options.name}: {len(found)} functions cannot have one name; use --only or --rename")
     return found
 
 
-def made_tool(found: Found, options: ToolOptions, cell: int | None) -> FunctionTool | BaseTool:
+def made_tool(
+    found: Found, options: ToolOptions, cell: int | None, variables: Mapping[str, Any]
+) -> FunctionTool | BaseTool:
     """The tool that a function becomes; a tool that `@tool` has made stays as it is, unless the line says otherwise.
 
     Raises:
-        ConfigurationError: A parameter has no type, or one that JSON cannot fill, or is `*args`.
+        ConfigurationError: A parameter has no type, or one that JSON cannot fill, or is `*args`; the condition names
+            what is neither a parameter nor a function; options are said of what is a tool, and not made of a function.
     """
     name = options.name or dict(options.rename).get(found.variable)
     value = found.value
     as_it_is = name is None and options.confirm is None and not options.thread and options.timeout is None
-    if isinstance(value, BaseTool) and (as_it_is or not isinstance(value, FunctionTool)):
+    if isinstance(value, BaseTool) and as_it_is:
         return value
-    confirm: Any = bool(options.confirm)
-    thread, timeout = options.thread, options.timeout
-    description: str | None = None
+    if isinstance(value, BaseTool) and not isinstance(value, FunctionTool):
+        raise ConfigurationError(
+            f"tool {found.variable!r} is made of no function, and options change only those; "
+            f"say it where the {type(value).__name__} is made"
+        )
     if isinstance(value, FunctionTool):
-        confirm = value.require_confirmation if options.confirm is None else options.confirm
-        name, description = name or value.name, value.description
-        thread, timeout = thread or value.thread, timeout or value.timeout
-    func: Callable[..., Any] = value.func if isinstance(value, FunctionTool) else value
-    if not callable(func):
+        return _changed(value, name, options, variables)
+    if not callable(value):
         raise ConfigurationError(
             f"tool {found.variable!r} is of type {type(value).__name__} after its decorators, not a function"
         )
-    _refuse_untyped(func, name or found.variable, found, cell)
+    _refuse_untyped(value, name or found.variable, found, cell)
     return FunctionTool(
-        func,
-        require_confirmation=confirm,
-        thread=thread,
-        timeout=timeout,
+        value,
+        require_confirmation=_function_or(options.confirm, signature_of(value, found.variable), variables),
+        thread=options.thread,
+        timeout=options.timeout,
         name=name or found.variable,
-        description=description,
     )
+
+
+def _changed(tool: FunctionTool, name: str | None, options: ToolOptions, variables: Mapping[str, Any]) -> FunctionTool:
+    """A copy of `tool` that is as the line says, and else as it was made."""
+    made = tool.renamed(name) if name else copy.copy(tool)
+    if options.confirm is not None:
+        confirm = _function_or(options.confirm, tool.signature, variables)
+        known = None if tool.signature.takes_any else tool.signature.names
+        made.require_confirmation = as_condition(confirm, f"tool {made.name!r}", known)
+    made.timeout = options.timeout or tool.timeout
+    made.thread = tool.thread or options.thread or options.timeout is not None
+    return made
+
+
+def _function_or(confirm: str | None, signature: Signature, variables: Mapping[str, Any]) -> Decides:
+    """The notebook's function of the name `confirm`; `confirm` as it is if it is no such name, or a parameter's."""
+    if confirm in (None, "always", "never") or confirm in signature.names:
+        return confirm or False
+    named = variables.get(confirm)
+    if isinstance(named, FunctionTool):
+        return named.func
+    return named if callable(named) else confirm
 
 
 def _refuse_untyped(func: Callable[..., Any], name: str, found: Found, cell: int | None) -> None:

@@ -30,7 +30,9 @@ class Option:
     value: str = ""
     """What help calls its value; empty: it takes none."""
     bare: str | None = None
-    """Its value when it is given without one; then a value is only taken after `=`."""
+    """Its value when it is given without one; then a value is taken after `=`, or where `takes` says so."""
+    takes: Callable[[str], bool] = lambda word: False
+    """Whether the next word is the value, though there may be none."""
     many: bool = False
     """It may be given several times."""
     convert: Callable[[str], Any] = str
@@ -203,7 +205,7 @@ class Grammar:
             option = self.option(word)
             if option is None:
                 raise self._unknown(word, mark)
-            if option.bare is not None and "=" not in word:
+            if option.bare is not None and "=" not in word and not any(map(option.takes, words[place + 1 :][:1])):
                 word = f"--{option.name}={option.bare}"
             made.append(word)
             is_value = bool(option.value and "=" not in word)
@@ -262,13 +264,9 @@ def seconds(text: str) -> float:
     return value
 
 
-def always_or_never(text: str) -> str:
-    """The value of `--confirm`."""
-    if text not in ("always", "never"):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither always nor never; for a condition write @tool(confirm=lambda amount: amount > 100)"
-        )
-    return text
+def is_condition(word: str) -> bool:
+    """Whether the word behind `--confirm` is its value, and not the name of a tool."""
+    return word in ("always", "never") or not (word.isidentifier() or _is_option(word))
 
 
 def no_json(mark: str, key: str, value: str) -> InputError:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from typing import Any
 
@@ -14,6 +15,8 @@ from adk_nb.models.google_access import key_from_environment, uses_vertex
 
 DEFAULT_MODEL = "ADK_NB_DEFAULT_MODEL"
 """The environment variable that `models.registry.default_model` reads first."""
+
+_SETTING = re.compile(r"\s*%config\s+AdkNb\.(\w+)\s*=\s*([^\s'\"]+)\s*$")
 
 # Loaded when a model is set: %load_ext is to cost nothing.
 _late, _ = face(__name__, {"LLMRegistry": "adk_nb.models.registry"})
@@ -29,7 +32,10 @@ class AdkNb(Configurable):
         ("auto", "static", "off"), "auto", help="Show runs live where a page can (auto), only as saved, or not at all."
     ).tag(config=True)
     confirm = Enum(
-        ("ask", "yes", "no"), "ask", help="What %chat does about approvals: leave them open, approve, or reject all."
+        ("ask", "yes", "no"),
+        "ask",
+        help="What %chat does about approvals: leave them open, approve, or reject all. Left open, nothing runs, also "
+        "where nobody is there to click.",
     ).tag(config=True)
     nest_asyncio = Bool(
         False, help="Let cells call asyncio.run(...), with nest-asyncio2. Stays on until the kernel restarts."
@@ -81,11 +87,14 @@ class AdkNb(Configurable):
         return "gemini-2.5-flash (key found)" if key_from_environment() or uses_vertex() else "offline (no key)"
 
 
-def hint_at_nesting(result: Any) -> None:
-    """After a cell that failed because it called asyncio.run: one line with the two ways out."""
+def hint(result: Any) -> None:
+    """After a cell that failed as such cells do: one line with the way out."""
     error = result.error_in_exec
     if isinstance(error, RuntimeError) and "asyncio.run() cannot be called from a running event loop" in str(error):
         sys.stderr.write("adk_nb: write `await main()` in the cell, or type: %config AdkNb.nest_asyncio = True\n")
+    said = _SETTING.match(result.info.raw_cell or "") if isinstance(error, NameError) else None
+    if said:
+        sys.stderr.write(f'adk_nb: text stands in quotes here, type: %config AdkNb.{said[1]} = "{said[2]}"\n')
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

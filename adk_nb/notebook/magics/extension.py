@@ -15,7 +15,7 @@ from adk_nb.lazy import face
 from adk_nb.notebook.magics import completion, lines, tracebacks
 from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.arguments import Grammar
-from adk_nb.notebook.magics.config import AdkNb, hint_at_nesting
+from adk_nb.notebook.magics.config import AdkNb, hint
 from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, STATE, TOOL, TOOLS, TRACE
 from adk_nb.notebook.place import is_being_tested
 
@@ -223,7 +223,7 @@ def load_ipython_extension(shell: Any) -> None:
     lines.install(shell)
     completion.install(shell, magics)
     tracebacks.install(shell)
-    shell.events.register("post_run_cell", hint_at_nesting)
+    shell.events.register("post_run_cell", hint)
     sys.stdout.write(greeting(shell, settings) + "\n")
 
 
@@ -241,7 +241,7 @@ def unload_ipython_extension(shell: Any) -> None:
     lines.remove(shell)
     completion.remove(shell)
     tracebacks.remove(shell)
-    shell.events.unregister("post_run_cell", hint_at_nesting)
+    shell.events.unregister("post_run_cell", hint)
 
 
 def greeting(shell: Any, settings: AdkNb) -> str:

@@ -1,6 +1,6 @@
 """What may stand on the line of each magic: names, options, examples. Help and completion are made from it."""
 
-from adk_nb.notebook.magics.arguments import Grammar, Option, Word, always_or_never, names_in, seconds, whole_number
+from adk_nb.notebook.magics.arguments import Grammar, Option, Word, is_condition, names_in, seconds, whole_number
 
 _SESSION = Option(name="session", short="s", value="NAME", help="another session than the current one", names="session")
 _ANSWERS = [
@@ -43,7 +43,8 @@ TOOL = Grammar(
     cells=True,
     examples=[
         '%%tool\ndef get_weather(city: str) -> dict:\n    """Weather for a city."""\n    return {"temp_c": 21}',
-        '%%tool --confirm\ndef refund(order_id: str, amount: float) -> dict:\n    """Refund an order."""\n'
+        '%%tool --confirm "amount > 100"\n'
+        'def refund(order_id: str, amount: float) -> dict:\n    """Refund an order."""\n'
         '    return {"order_id": order_id, "refunded": amount}',
         "%tool get_weather to_fahrenheit",
     ],
@@ -51,18 +52,18 @@ TOOL = Grammar(
     options=[
         Option(
             name="confirm",
-            value="always|never",
+            value="WHEN",
             bare="always",
-            help="ask a person before it runs",
+            takes=is_condition,
+            help='ask a person before it runs: always, never, "amount > 100", or a function that says when',
             names="always|never",
-            convert=always_or_never,
         ),
         Option(name="thread", help="run it on a worker thread, not in the cell's"),
         Option(name="timeout", value="SECONDS", help="when a call fails; a sync one is in a thread", convert=seconds),
         Option(name="only", value="f,g", help="only these functions become tools", convert=names_in),
         Option(name="rename", value="a=b", help="the model knows function a as b", many=True),
     ],
-    twin="@tool, @tool(confirm=True)",
+    twin='@tool, @tool(confirm=True), @tool(confirm="amount > 100")',
 )
 
 CHAT = Grammar(
@@ -84,7 +85,7 @@ CHAT = Grammar(
         Option(name="ask", help="leave approvals open, whatever %config AdkNb.confirm says"),
         Option(name="raw", help="take {{braces}} as they are"),
     ],
-    twin='Chat(weather).ask("Is it warmer in Paris or in Oslo?")',
+    twin='Chat(weather).ask("Is it warmer in Paris or in Oslo?", confirm="ask")',
 )
 
 AGENTS = Grammar(

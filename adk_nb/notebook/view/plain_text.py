@@ -27,9 +27,12 @@ _BREAKS = re.compile("\r\n?|[\u2028\u2029]")
 
 def cleaned(text: str) -> str:
     """`text` without terminal sequences, control and direction marks, and keys; lines end as in Python."""
-    text = _SEQUENCES.sub("", _BREAKS.sub("\n", text))
-    text = _SURROGATES.sub("\ufffd", _INVISIBLE.sub("", text))
-    return redacted(text)
+    return redacted(visible(_SEQUENCES.sub("", _BREAKS.sub("\n", text))))
+
+
+def visible(text: str) -> str:
+    """`text` without control and direction marks, and without halves of characters."""
+    return _SURROGATES.sub("\ufffd", _INVISIBLE.sub("", text))
 
 
 def one_line(text: str, limit: int = SHORT) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.view import credential_words
+from adk_nb.notebook.view import credential_words, grounding
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
 from adk_nb.notebook.view.rows import rows_of
@@ -120,14 +120,15 @@ def row_text(row: Json) -> str:
 
 
 def _plain(reply: ShownReply, rows: list[Json]) -> str:
-    words = cleaned(reply.text).strip()
+    found = grounding.grounding_of(reply.events)
+    words = cleaned(grounding.cited(reply.text, reply.events, found, grounding.PLAIN)).strip()
     if error := _error(reply):
         words = f"{words}\nerror: {error}".strip()
     elif not words:
         waits = "(waits to be let in)" if reply.credentials else "(no answer)"
         words = "(waits for approval)" if reply.pending else waits
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
-    lines = [f"{reply.agent} > {words}{suffix}"]
+    lines = [f"{reply.agent} > {words}{suffix}", *grounding.plain(found)]
     for one in reply.pending:
         lines.append(f"waits for approval: {_asked(one)}")
         lines += [f"    {hint}" for hint in _hint(one)]
@@ -170,7 +171,9 @@ def _narrowed(widths: list[int], most: int) -> list[int]:
 
 
 def _markdown(reply: ShownReply, rows: list[Json]) -> str:
-    blocks = [markdown_safe(reply.text).strip()]
+    found = grounding.grounding_of(reply.events)
+    words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
+    blocks = [markdown_safe(words).strip(), *grounding.markdown(found)]
     if error := _error(reply):
         blocks.append(f"**Error:** {markdown_cell(error)}")
     if reply.status == "cancelled":
@@ -199,7 +202,10 @@ def _markdown_table(head: list[str], body: list[list[str]]) -> str:
 
 
 def _html(reply: ShownReply, rows: list[Json]) -> str:
-    parts = [to_html(reply.text)] if reply.text.strip() else []
+    found = grounding.grounding_of(reply.events)
+    words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
+    parts = [to_html(words)] if words.strip() else []
+    parts += grounding.html(found)
     if error := _error(reply):
         parts.append(element("p", element("strong", "Error:"), " " + error))
     if reply.status == "cancelled":

@@ -7,9 +7,10 @@ from typing import Any
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.view import credential_words, event_words
+from adk_nb.notebook.view import credential_words, event_words, grounding
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import LONG, arguments_text, cleaned, json_text, one_line, shortened
+from adk_nb.notebook.view.safe_html import isolated_page
 from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
 from adk_nb.runtime import approvals, credentials
@@ -108,6 +109,8 @@ class RunRows:
         self._ask(event, told)
         self._failure_and_doings(event, told)
         self._state_change(event, told)
+        if event.grounding_metadata:
+            told.ops += _looked_up(event)
         self._last_at = event.timestamp
         return told.ops
 
@@ -255,8 +258,7 @@ class RunRows:
         key = response.id or ""
         card = self._cards.get(key) or self._cards.get(self._asked_for.get(key, ""))
         words = event_words.decision_text(decided, card["tool"] if card else "the call")
-        reason = f": {cleaned(decided.reason)}" if decided.reason else ""
-        told.append(row, event.author, "user", text=words + reason)
+        told.append(row, event.author, "user", text=words)
         if card:
             self._go_on(card, event, _outcome(decided), told)
 
@@ -326,6 +328,17 @@ def _is_ask(event: Event, call: types.FunctionCall) -> bool:
 
 def _asked_in(event: Event) -> list[Pending]:
     return approvals.pending([event]) if event.long_running_tool_ids else []
+
+
+def _looked_up(event: Event) -> list[Json]:
+    """A row of its own, under what was said."""
+    if not (found := grounding.grounding_of([event])):
+        return []
+    told = _Told()
+    words = "\n".join(grounding.words(found))
+    pages = [isolated_page(one) for one in found.suggestions]
+    told.append(f"{event.id}/sources", event.author, "sources", text="", html=words, pages=pages)
+    return told.ops
 
 
 def _to_be_let_in(event: Event) -> list[PendingCredential]:

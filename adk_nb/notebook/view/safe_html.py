@@ -3,6 +3,8 @@
 import html
 import re
 
+from adk_nb.notebook.view.plain_text import visible
+
 _PROSE = {"a", "blockquote", "br", "code", "em", "h4", "h5", "h6", "hr", "p", "pre", "s", "small", "span", "strong"}
 _LISTS = {"li", "ol", "ul"}
 _TABLES = {"table", "tbody", "td", "th", "thead", "tr"}
@@ -59,6 +61,34 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
     inside = "".join(child if isinstance(child, Html) else escaped(child) for child in children)
     given = "".join(f' {name}="{html.escape(value)}"' for name, value in attributes.items())
     return Html(f"<{tag}{given}>" if tag in ("br", "hr") else f"<{tag}{given}>{inside}</{tag}>")
+
+
+ISOLATED = {
+    "sandbox": "allow-popups allow-popups-to-escape-sandbox",
+    "referrerpolicy": "no-referrer",
+    "style": "border: 0; height: 5em; width: 100%",
+}
+"""The frame of a page that is not ours: nothing in it runs, and it is of no origin. Only a reader's click leads out of
+it, into a window of its own.
+"""
+_NOTHING_LOADED = (
+    '<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+    "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">"
+    '<meta name="color-scheme" content="light dark"><base target="_blank">'
+)
+"""What such a page begins with: it loads nothing from anywhere."""
+
+
+def isolated_page(markup: str) -> str:
+    """A page that somebody else wrote, as the `srcdoc` of a frame like `ISOLATED`."""
+    return _NOTHING_LOADED + visible(markup)
+
+
+def isolated(markup: str, title: str) -> Html:
+    """A frame with a page that somebody else wrote. `title`: what those are told who do not see it."""
+    given = {"title": title, **ISOLATED, "srcdoc": isolated_page(markup)}
+    attributes = "".join(f' {name}="{html.escape(value)}"' for name, value in given.items())
+    return Html(f"<iframe{attributes}></iframe>")
 
 
 def words_of(markup: str) -> str:

@@ -13,6 +13,7 @@ _ROW: Json = {
     "kind": "text",
     "text": "",
     "html": None,
+    "pages": None,
     "tool": None,
     "args": None,
     "result": None,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any, Literal, SupportsIndex
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -70,6 +71,14 @@ class StreamableHTTPConnectionParams(_Params):
     """Seconds that it may be silent."""
     terminate_on_close: bool = True
     """Tell the server when this side has done."""
+
+
+def place_of(params: "ConnectionParams") -> str:
+    """Where a server is, for people to read: without arguments, user info or query, which may hold secrets."""
+    if isinstance(params, StdioConnectionParams):
+        return params.server_params.command
+    found = urlsplit(params.url)
+    return urlunsplit((found.scheme, found.netloc.rpartition("@")[2], found.path, "", ""))
 
 
 SseServerParams = SseConnectionParams

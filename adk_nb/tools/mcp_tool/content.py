@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 import unicodedata
 from typing import Any, cast
 
@@ -9,6 +10,10 @@ from adk_nb import types
 
 MAX_DESCRIPTION = 8_000
 """Characters. A server's descriptions stand in every request."""
+MAX_SCHEMA = 100_000
+"""Characters of a tool's schema as JSON."""
+_WORDS = ("description", "title", "$comment")
+_DATA = ("enum", "const", "default", "examples")
 _KEPT = {"\n", "\t", "\u200d"}
 
 
@@ -52,3 +57,28 @@ def plain(text: str) -> str:
     """A description without what only a model would see: control characters, and marks that turn or hide letters."""
     shown = "".join(one for one in text if one in _KEPT or unicodedata.category(one) not in ("Cc", "Cf", "Co", "Cs"))
     return shown if len(shown) <= MAX_DESCRIPTION else shown[:MAX_DESCRIPTION] + "..."
+
+
+def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema whose descriptions are `plain`; else as it is.
+
+    Raises:
+        ValueError: It is too long, or too deep.
+    """
+    try:
+        if len(json.dumps(schema)) > MAX_SCHEMA:
+            raise ValueError(f"its schema has more than {MAX_SCHEMA} characters")
+        return cast(dict[str, Any], _plain_in(schema))
+    except RecursionError:
+        raise ValueError("its schema is too deep") from None
+
+
+def _plain_in(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain_in(one) for one in cast(list[Any], value)]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: plain(one) if key in _WORDS and isinstance(one, str) else one if key in _DATA else _plain_in(one)
+        for key, one in cast(dict[str, Any], value).items()
+    }

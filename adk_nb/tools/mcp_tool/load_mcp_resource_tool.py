@@ -7,8 +7,7 @@ from adk_nb import types
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.mcp_tool.content import block_of, plain
-from adk_nb.tools.mcp_tool.mcp_session_manager import McpSessionManager
-from adk_nb.tools.mcp_tool.mcp_tool import HeaderProvider, headers_of
+from adk_nb.tools.mcp_tool.mcp_server import McpServer
 
 _MAX_TOLD = 100
 """Resources that the model is told of."""
@@ -17,18 +16,17 @@ _MAX_TOLD = 100
 class LoadMcpResourceTool(BaseTool):
     """Reads one of the resources that the server had when it was asked."""
 
-    def __init__(
-        self, resources: Sequence[Any], sessions: McpSessionManager, header_provider: HeaderProvider | None = None
-    ) -> None:
-        """`resources`: as the server has told of them; `sessions`: shared, and not this tool's own."""
+    def __init__(self, resources: Sequence[Any], server: McpServer) -> None:
+        """`resources`: as the server has told of them; `server`: shared, and not this tool's own."""
         told = [plain(f"{one.uri}: {one.description or one.title or one.name}")[:200] for one in resources[:_MAX_TOLD]]
         super().__init__(
             name="load_mcp_resource",
             description="Reads a resource of the server. There is:\n" + ("\n".join(told) or "none"),
         )
         self._known = {str(one.uri) for one in resources}
-        self._sessions = sessions
-        self._header_provider = header_provider
+        self._server = server
+        self.auth_config = server.auth_config
+        self.bound_to = server.sessions.server
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         schema = {"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]}
@@ -38,10 +36,13 @@ class LoadMcpResourceTool(BaseTool):
         uri = args.get("uri")
         if uri not in self._known:
             return {"error": f"there is no resource {uri!r}; there is: {', '.join(sorted(self._known)) or 'none'}"}
-        headers = await headers_of(self._header_provider, tool_context)
+
+        async def read(client: Any) -> dict[str, Any]:
+            said = await client.read_resource(uri)
+            dumped = said.model_dump(mode="json", by_alias=True, exclude_none=True)
+            return {"contents": [block_of(one) for one in dumped.get("contents", [])]}
+
         try:
-            said = await self._sessions.use(headers, lambda client: client.read_resource(uri), again=True)
+            return await self._server.ask(tool_context, read, again=True)
         except Exception as error:  # as for any tool of the server
             return {"error": f"{self.name}: {str(error) or type(error).__name__}"}
-        dumped = said.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return {"contents": [block_of(one) for one in dumped.get("contents", [])]}

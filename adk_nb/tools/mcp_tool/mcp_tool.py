@@ -1,51 +1,61 @@
 """A tool of an MCP server."""
 
+import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import Any
 
 from adk_nb import types
-from adk_nb.runtime.context import ReadonlyContext, ToolContext
+from adk_nb.events.event import Event
+from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Decides, is_asked, with_defaults
 from adk_nb.tools.json_arguments import JsonArguments
-from adk_nb.tools.mcp_tool.content import plain, result_of
-from adk_nb.tools.mcp_tool.mcp_session_manager import EXTRA, McpSessionManager
+from adk_nb.tools.mcp_tool.content import plain, plain_schema, result_of
+from adk_nb.tools.mcp_tool.elicitation import Elicits, answered, question_of, said
+from adk_nb.tools.mcp_tool.mcp_connection import EXTRA
+from adk_nb.tools.mcp_tool.mcp_server import McpServer
+from adk_nb.tools.mcp_tool.news import News, Progress
+from adk_nb.tools.tool_progress import last_of
 
-HeaderProvider = Callable[[ReadonlyContext], Any]
-"""`(context) -> dict[str, str]`, sync or async: headers of the connection, which the model never sees."""
-ProgressCallback = Callable[[float, float | None, str | None], Any]
-"""`(progress, total, message)`, sync or async, on the package's background loop."""
+ProgressCallback = Callable[..., Any]
+"""Hears `(progress, total, message)`, sync or async. Or makes one who does, for each call:
+`(tool_name, *, callback_context, **kwargs)`, a sync function that takes keywords, as ADK tells the two apart."""
 
 
 class McpTool(BaseTool):
     """Calls a tool on its server, and hands back the result: `content`, `structuredContent`, `isError`.
 
-    Pictures and sound go to the model beside the result. A server that is gone, does not answer in time or refuses the
-    call is `{"error": ...}`; the next call connects anew.
+    Pictures and sound go to the model beside the result. How far the tool is, and what the server asks a person
+    meanwhile, are events. A server that is gone, does not answer in time or refuses the call is `{"error": ...}`; the
+    next call connects anew.
     """
+
+    tells = True
 
     def __init__(
         self,
         declared: Any,
-        sessions: McpSessionManager,
+        server: McpServer,
         *,
         require_confirmation: Decides = False,
-        header_provider: HeaderProvider | None = None,
         progress_callback: ProgressCallback | None = None,
+        elicitation_callback: Elicits | None = None,
     ) -> None:
-        """`declared`: the `mcp.Tool` that the server has told of; `sessions`: shared, and not this tool's own."""
+        """`declared`: the `mcp.Tool` that the server has told of; `server`: shared, and not this tool's own."""
         hints = declared.annotations.model_dump(exclude_none=True, by_alias=True) if declared.annotations else None
         super().__init__(
             name=declared.name, description=plain(declared.description or declared.title or ""), custom_metadata=hints
         )
         self.require_confirmation = require_confirmation
-        self.header_provider = header_provider
         self.progress_callback = progress_callback
-        self.bound_to = f"{declared.name} of {sessions.server}"
+        self.elicitation_callback = elicitation_callback
+        self.auth_config = server.auth_config
+        self.bound_to = f"{declared.name} of {server.sessions.server}"
         self._called = declared.name
-        self._schema: dict[str, Any] = declared.input_schema
-        self._sessions = sessions
+        self._schema: dict[str, Any] = plain_schema(declared.input_schema)
+        self._server = server
         self._arguments = JsonArguments(self._schema, EXTRA)
 
     def __repr__(self) -> str:
@@ -68,31 +78,52 @@ class McpTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         if wrong := self.check(args):
             return {"error": wrong}
-        headers = await headers_of(self.header_provider, tool_context)
-
-        async def call(client: Any) -> Any:
-            return await client.call_tool(self._called, args, progress_callback=self._progress())
-
         try:
-            return result_of(await self._sessions.use(headers, call))
+            return await last_of(self._said(args, tool_context), self.name, tool_context)
         except Exception as error:  # whatever goes wrong between here and there: the model is told, and may go on
             return {"error": f"{self.name}: {str(error) or type(error).__name__}"}
 
-    def _progress(self) -> Any:
-        if not (heard := self.progress_callback):
-            return None
+    async def _said(self, args: dict[str, Any], tool_context: ToolContext) -> AsyncGenerator[Any, None]:
+        """What the server says while it works, as events, and then its result."""
+        news = News()
 
-        async def tell(progress: float, total: float | None, message: str | None) -> None:
-            answer = heard(progress, total, message)
-            if inspect.isawaitable(answer):
-                await answer
+        async def call(client: Any) -> dict[str, Any]:
+            return result_of(await client.call_tool(self._called, args, progress_callback=news.progress))
 
-        return tell
+        calling = asyncio.ensure_future(self._server.ask(tool_context, call, answers=news.asks))
+        heard = self._progress(tool_context)
+        async with aclosing(news.until(calling)) as all_news:
+            async for one in all_news:
+                if not isinstance(one, Progress):
+                    yield question_of(one.params, self._server.name)
+                    one.answer, how = await answered(self.elicitation_callback, one, self._server.name)
+                    yield said(how)
+                    continue
+                if heard:
+                    taken = heard(one.progress, one.total, one.message)
+                    await taken if inspect.isawaitable(taken) else None
+                yield _on_the_way(one)
+        yield calling.result()
+
+    def _progress(self, tool_context: ToolContext) -> Callable[..., Any] | None:
+        """Who is told how far this call is. Source: google-adk 2.13 for who is asked to make one."""
+        heard = self.progress_callback
+        if heard is None or inspect.iscoroutinefunction(heard) or not _makes_one(heard):
+            return heard
+        return heard(self.name, callback_context=tool_context)
 
 
-async def headers_of(provider: HeaderProvider | None, ctx: ReadonlyContext | None) -> dict[str, str] | None:
-    """The headers that `provider` gives; None without one, or where nothing runs."""
-    if provider is None or ctx is None:
-        return None
-    given = provider(ctx)
-    return await given if inspect.isawaitable(given) else given
+def _makes_one(heard: Callable[..., Any]) -> bool:
+    try:
+        known = inspect.signature(heard).parameters
+    except (TypeError, ValueError):  # built in
+        return False
+    return "callback_context" in known or any(one.kind is one.VAR_KEYWORD for one in known.values())
+
+
+def _on_the_way(one: Progress) -> Event:
+    """No history keeps it: a piece."""
+    far = f"{one.progress:g} of {one.total:g}" if one.total is not None else f"{one.progress:g}"
+    words = f"{plain(one.message)} ({far})" if one.message else far
+    total = {} if one.total is None else {"total": one.total}
+    return said(words, partial=True, progress=one.progress, **total)

@@ -87,7 +87,9 @@ class Operation:
         Raises:
             ValueError: A value would change the path, or is not what the document says it is.
         """
-        said = {one.name: one.schema["default"] for one in self.arguments if "default" in one.schema} | dict(args)
+        # A default of a body's field is the service's to set: in a PATCH, what is sent is changed.
+        told = [one for one in self.arguments if "default" in one.schema and (one.required or one.place != "body")]
+        said = {one.name: one.schema["default"] for one in told} | dict(args)
         given = [(one, said[one.name]) for one in self.arguments if one.name in said]
         body = [pair for pair in given if pair[0].place == "body"]
         given = [(one, _written(one, value)) for one, value in given if one.place != "body" and value is not None]

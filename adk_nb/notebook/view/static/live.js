@@ -27,6 +27,8 @@ const TAGS = new Set(
 const DROPPED = new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" "));
 const LINK = /^(https?:|mailto:|#)/i;
 
+// Each view has a module of its own: a count alone would give the elements of two views the same ids.
+const mine = `adknb-${Math.random().toString(36).slice(2)}`;
 let ids = 0;
 
 function el(tag, name, ...children) {
@@ -69,6 +71,16 @@ function safeMarkup(html) {
     if (!TAGS.has(tag)) node.replaceWith(...node.childNodes);
   }
   return template.content;
+}
+
+// A page that somebody else wrote, as Python made it ready: it runs nothing, loads nothing, and is of no origin.
+function isolated(page) {
+  const frame = el("iframe", "page");
+  frame.sandbox = "allow-popups allow-popups-to-escape-sandbox";
+  frame.referrerPolicy = "no-referrer";
+  frame.title = "Search suggestions";
+  frame.srcdoc = page;
+  return frame;
 }
 
 function duration(ms) {
@@ -244,7 +256,7 @@ function field(name, schema, args) {
   const type = typeOf(schema, args[name]);
   const [node, read] = control(type, schema, args[name], given);
   const before = node.type === "checkbox" ? node.checked : node.value; // what was not touched is not sent
-  node.id = `adknb-${++ids}`;
+  node.id = `${mine}-${++ids}`;
   const label = el("label", "field-name", name, el("span", "dim", ` ${{ json: "JSON", enum: "one of" }[type] ?? type}`));
   label.htmlFor = node.id;
   const problem = el("div", "problem");
@@ -299,7 +311,7 @@ function editForm(card, approve, leave) {
 
 function letInField({ label, hint, secret }) {
   const input = el("input", "input");
-  input.id = `adknb-${++ids}`;
+  input.id = `${mine}-${++ids}`;
   input.type = secret ? "password" : "text";
   input.autocomplete = secret ? "new-password" : "off"; // a browser does not fill in what it keeps of other places
   input.spellcheck = false;
@@ -479,7 +491,7 @@ class View {
     if (row.kind === "error") what.append(el("span", "label bad", "✗ Error "));
     if (row.kind === "thought") what.append(el("span", "label dim", "thought "));
     if (row.html !== null && row.html !== undefined) {
-      what.append(el("div", "html", safeMarkup(row.html)));
+      what.append(el("div", "html", safeMarkup(row.html)), ...(row.pages ?? []).map(isolated));
       return null;
     }
     const text = document.createTextNode(row.text);
@@ -620,7 +632,7 @@ class View {
       el("span", "arg", el("span", "dim", `${name} `), el("code", "", shown(value))),
     );
     const node = el("div", "card", head, el("div", "arguments", ...args), card.hint ? el("div", "hint", card.hint) : null);
-    head.id = `adknb-${++ids}`;
+    head.id = `${mine}-${++ids}`;
     node.dataset.state = card.state;
     node.dataset.card = card.id;
     node.tabIndex = -1;
@@ -686,7 +698,7 @@ class View {
 
   askReason(place, card, leave) {
     const reason = el("input", "input");
-    reason.id = `adknb-${++ids}`;
+    reason.id = `${mine}-${++ids}`;
     const label = el("label", "field-name", "reason (optional; the model is told)");
     label.htmlFor = reason.id;
     const send = () => this.store.answer(card, "reject", { args: null, reason: reason.value.trim() || null });

@@ -1,0 +1,21 @@
+"""`request_input`: the model asks the user something, and goes on with the answer."""
+
+from typing import Any
+
+from adk_nb.runtime.invocation_context import INPUT_REQUEST
+from adk_nb.tools.long_running_tool import LongRunningFunctionTool
+
+
+def _request_input(message: str, response_schema: dict[str, Any] | None = None) -> None:
+    """Ask the user a question, and wait for the answer. Use it for what you need to know before you can go on.
+
+    Args:
+        message: The question, as the user is to read it.
+        response_schema: JSON Schema of the answer: {"type": "boolean"} for a yes or no, an object for several values.
+            Leave it out for an answer in the user's own words.
+    """
+
+
+request_input = LongRunningFunctionTool(_request_input, name="request_input").renamed(INPUT_REQUEST)
+"""Put it into an agent's `tools`. Its call ends the run; the user's next words in a chat are the answer, or a
+`types.FunctionResponse` with the id and name of the call. Source of its name and shape: google-adk 2.13."""
