@@ -139,7 +139,7 @@ class BaseAgent(BaseModel):
             event = await self._hooked(ctx, "before_agent")
             for one in self._settled(ctx, event) if event else ():
                 yield one
-            if (event and event.content) or ctx.end_invocation:
+            if _is_answer(event) or ctx.end_invocation:
                 return
             over: BaseAgent | None = None
             scope = ctx.isolation_scope
@@ -247,6 +247,10 @@ class BaseAgent(BaseModel):
 
     def _unknown_field(self, field: str) -> str:
         return no_field(field, type(self).model_fields)
+
+
+def _is_answer(event: Event | None) -> bool:
+    return event is not None and event.content is not None
 
 
 def _going_on(agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
