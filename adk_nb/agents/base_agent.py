@@ -148,16 +148,22 @@ class BaseAgent(BaseModel):
                     if event.author == self.name:
                         over = self._checked(ctx, event) or over
                     yield event
-            if over:
-                async with aclosing(_going_on(over, ctx)) as events:
-                    async for event in events:
-                        yield event
-            if event := await self._hooked(ctx, "after_agent"):
-                yield event
+            async with aclosing(self._after(ctx, over)) as events:
+                async for event in events:
+                    yield event
         except Exception as error:
             ctx.note_failure(error)
             await tell(ctx.plugins.hooks("on_agent_error"), callback_context=CallbackContext(ctx), error=error)
             raise
+
+    async def _after(self, ctx: InvocationContext, over: "BaseAgent | None") -> AsyncGenerator[Event, None]:
+        """What the agent says that takes over, if one does, and then the hooks of this one."""
+        if over:
+            async with aclosing(_going_on(over, ctx)) as events:
+                async for event in events:
+                    yield event
+        if event := await self._hooked(ctx, "after_agent"):
+            yield event
 
     def _checked(self, ctx: InvocationContext, event: Event) -> "BaseAgent | None":
         """Whom an event of this agent hands over to, if to anyone; after what it writes was found to fit."""
