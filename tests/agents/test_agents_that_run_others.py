@@ -250,10 +250,10 @@ def test_agents_may_start_from_the_same_state_and_the_last_of_the_list_has_the_l
         async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
             for _ in range(2 if self.name == "slow" else 1):
                 yield Event(author=self.name, actions=EventActions(state_delta={"k": self.name}))
-            self.saw.append(ctx.session.state["k"])
+            saw.append(ctx.session.state["k"])
 
     saw: list[Any] = []
-    pair: list[BaseAgent] = [Writes(name="slow", saw=saw), Writes(name="quick", saw=saw)]
+    pair: list[BaseAgent] = [Writes(name="slow"), Writes(name="quick")]
     talk = Talk(ParallelAgent(name="par", sub_agents=pair, isolate_state=True), state={"k": "before"})
 
     with caplog.at_level(logging.WARNING, logger="adk_nb"):
