@@ -148,7 +148,7 @@ def pending(events: Iterable[Event]) -> list[Pending]:
 
 def _led(asked: Pending, called: Mapping[str, tuple[str | None, str]]) -> Pending:
     """`asked`, with the agent whose call led to it."""
-    first = next((key for _, key in calls_to(asked.branch)), None)
+    first = next((key for _, key in calls_to(asked.branch)), "")
     return replace(asked, led_by=called[first][1]) if first in called else asked
 
 

@@ -25,6 +25,9 @@ class BaseTool(ABC):
     tells: bool = False
     """True: while it runs it has something to say, through its invocation's `tell`."""
 
+    takes_up: bool = False
+    """True: what waits inside its work can be answered: it is called again then, and goes on (`waits_inside`)."""
+
     def __init__(
         self,
         *,
