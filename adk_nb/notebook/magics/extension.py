@@ -177,10 +177,11 @@ class AdkMagics(Magics):
     def trace(self, line: str, cell: str | None = None) -> Any:
         asked = _alone(TRACE, line, cell)
         reports = _late("reports")
-        events = self.notebook.sessions.events(asked.session)
+        events, before = self.notebook.sessions.events(asked.session), []
         if asked.last:
-            events = reports.last_reply(self.notebook).events
-        told = reports.raw_event(events, asked.raw) if asked.raw else reports.trace(events)
+            reply = reports.last_reply(self.notebook)
+            events, before = reply.events, reply.history
+        told = reports.raw_event(events, asked.raw) if asked.raw else reports.trace(events, before)
         return _unless_silent(told, asked)
 
     @no_var_expand
