@@ -20,10 +20,12 @@ class Answering:
     ends_the_turn = True
     """The model is not to be asked for this message; said once all events are out."""
 
-    def __init__(self, ctx: InvocationContext, spec: LlmSpec, tools: Tools) -> None:
+    def __init__(self, ctx: InvocationContext, spec: LlmSpec, tools: Tools, *, let_in: bool) -> None:
+        """`let_in`: the message has answered something else already."""
         self._ctx = ctx
         self._spec = spec
         self._tools = tools
+        self._let_in = let_in
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Carry it out.
@@ -40,7 +42,7 @@ class Answering:
             for event in abandoned(ctx, call):
                 yield event
         calls = [*take_answers(ctx), *await credentials.take(ctx), *(call for call in led if call not in gone)]
-        if not (calls or gone or is_told(ctx)):
+        if not (calls or gone or self._let_in or is_told(ctx)):
             return  # someone else answered a moment ago: nothing is left to do for this message
         ends = False
         if calls:

@@ -8,6 +8,7 @@ from adk_nb.events.event import Event
 from adk_nb.flow import output
 from adk_nb.flow.answering import Answering
 from adk_nb.flow.code_execution import result_of
+from adk_nb.flow.letting_in import let_toolsets_in
 from adk_nb.flow.model_call import call_model, mark_long_running
 from adk_nb.flow.progress import Progress
 from adk_nb.flow.request import build_request
@@ -28,10 +29,15 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
     Yields:
         Each model event, and after one with calls the event with their results; the last one is final.
     """
+    asks, let_in = await let_toolsets_in(ctx, spec)
+    for event in asks:
+        yield event
+    if asks:
+        return
     offered = _with_a_way_to_answer(spec, await spec.canonical_tools(ReadonlyContext(ctx)))
     tools = {tool.name: tool for tool in offered}
     if ctx.calls_answered:
-        answering = Answering(ctx, spec, tools)
+        answering = Answering(ctx, spec, tools, let_in=let_in)
         async with aclosing(answering.events()) as events:
             async for event in events:
                 yield event

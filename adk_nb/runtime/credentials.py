@@ -25,6 +25,9 @@ from adk_nb.runtime.rewind import surviving
 logger = logging.getLogger(__name__)
 
 WAITING = "this call waits until a person has let it in at the service; it runs once they have"
+TOOLSET = "_adk_toolset_auth_"
+"""The id of the call that waits starts so where it is none, but a toolset, which has to be let in before it can say
+what it has. Source: google-adk 2.13."""
 _CALLS = "calls"
 """Key of a request beside those of ADK: the calls that wait, and what a person has approved of them."""
 _PROBLEM = "problem"
@@ -57,6 +60,11 @@ class PendingCredential:
     """Why it is asked again; empty if it is not."""
     branch: str | None = None
     """Where its agent works."""
+
+    @property
+    def of_toolset(self) -> bool:
+        """No call waits, but a toolset: nothing but the answer settles it."""
+        return any((one.call.id or "").startswith(TOOLSET) for one in self.calls)
 
     @property
     def asked(self) -> OAuth2Auth:
@@ -101,7 +109,12 @@ def _written(one: WaitingCall) -> dict[str, Any]:
 def pending(events: Iterable[Event]) -> list[PendingCredential]:
     """The requests that are open, oldest first."""
     open_now: dict[str, PendingCredential] = {}
+    answered: list[str] = []
     for event in surviving(events):
+        for key in answered:
+            open_now.pop(key, None)
+        answered = [one.id or "" for one in event.get_function_responses() if one.name == REQUEST] if open_now else []
+        answered = [key for key in answered if key in open_now and open_now[key].of_toolset]
         for call in event.get_function_calls():
             # Only the runtime marks a request as long-running: one that a model wrote is not a request.
             if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):
