@@ -167,7 +167,7 @@ def _look_around() -> None:
     for name, value in os.environ.items():
         if "://" in value:
             remember_url(value)
-        elif _names_one(name) and not re.search(r"\s|^[~./]|^[A-Za-z]:\\", value):  # a path to one is none
+        elif _names_one(name) and not re.match(r"[~./]|[A-Za-z]:\\", value):  # a path to one is none
             remember(value)
 
 
