@@ -182,24 +182,44 @@ def check_answer(asked: PendingCredential, said: Mapping[str, Any]) -> None:
     Raises:
         InputError: It cannot be read, is of another kind, or was not given for this request. It tells no secrets.
     """
-    if refusal(said) or said == _RECEIVED:
+    if said == _RECEIVED:
         return
     credential, wanted = read_answer(said), asked.auth_config.auth_scheme.type_.value
+    if credential and credential.oauth2:
+        _check_origin(asked.asked, credential.oauth2)
+    if refusal(said):
+        return
     if credential is None:
         raise InputError(f"the answer to credential request {asked.id!r} holds no {wanted} credential; {_how(asked)}")
-    oauth2, state = credential.oauth2, asked.asked.state
+    oauth2 = credential.oauth2
     if wanted in ("oauth2", "openIdConnect"):
         fits = oauth2 is not None and bool(oauth2.access_token or oauth2.auth_code or oauth2.auth_response_uri)
     else:
         fits = bool(credential.api_key if wanted == "apiKey" else credential.http)
     if not fits:
         raise InputError(f"the answer to credential request {asked.id!r} holds no {wanted} credential; {_how(asked)}")
-    back = oauth2 and (_state_in(oauth2.auth_response_uri) if oauth2.auth_response_uri else oauth2.state)
-    if oauth2 and (back or oauth2.auth_response_uri) and state and back != state:
-        raise InputError(
-            "this redirect URL does not answer this request: its `state` is another one; "
-            "open the link that is shown now, and paste the address that it leads to"
-        )
+
+
+def _check_origin(asked: OAuth2Auth, given: OAuth2Auth) -> None:
+    """Refuse an answer to another request, and one that went another way than was asked for."""
+    uri, redirect = given.auth_response_uri, asked.redirect_uri or given.redirect_uri
+    back = _state_in(uri) if uri else given.state
+    if asked.state and (uri or back) and back != asked.state:
+        raise InputError(f"this redirect URL does not answer this request: its `state` is another one; {_ANEW}")
+    if uri and redirect and _place(uri) != _place(redirect):
+        raise InputError(f"this redirect URL does not lead to {redirect}, where the answer was to go; {_ANEW}")
+
+
+_ANEW = "open the link that is shown now, and paste the address that it leads to"
+
+
+def _place(uri: str) -> tuple[str, ...]:
+    """Where an address leads, without what is asked or said there."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # half an IPv6 address
+        return (uri,)
+    return parts.scheme.lower(), parts.netloc.lower(), parts.path or "/"
 
 
 def _how(asked: PendingCredential) -> str:
@@ -209,7 +229,14 @@ def _how(asked: PendingCredential) -> str:
 
 
 def _state_in(uri: str) -> str:
-    return parse_qs(urlsplit(uri).query).get("state", [""])[0]
+    return _query(uri).get("state", [""])[0]
+
+
+def _query(uri: str) -> dict[str, list[str]]:
+    try:
+        return parse_qs(urlsplit(uri).query)
+    except ValueError:  # half an IPv6 address, or too much of it
+        return {}
 
 
 def refusal(said: Mapping[str, Any]) -> str | None:
@@ -218,7 +245,7 @@ def refusal(said: Mapping[str, Any]) -> str | None:
         return error
     credential = read_answer(said)
     uri = credential and credential.oauth2 and credential.oauth2.auth_response_uri
-    query = parse_qs(urlsplit(uri).query) if uri else {}
+    query = _query(uri) if uri else {}
     return ": ".join(query["error"] + query.get("error_description", [])) if "error" in query else None
 
 
