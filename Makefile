@@ -84,6 +84,7 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 build/servers/stamp: tests/servers/package.json | .venv/dev.stamp
 	@mkdir -p $(@D) && cp tests/servers/package.json $(@D)
 	@cd $(@D) && $(NPM) install --no-package-lock --no-audit --no-fund --silent
+	@.venv/bin/python $(PIP) install -q --upgrade --target $(@D)/python langchain-core 2>$(@D)/pip.log
 	@touch $@
 
 chromium:

@@ -158,8 +158,8 @@ def _names_one(name: str) -> bool:
 
 
 def _looks_random(value: str) -> bool:
-    kinds = sum((any(map(str.isdigit, value)), any(map(str.islower, value)), any(map(str.isupper, value))))
-    return len(value) >= 2 * _SHORTEST and kinds >= 2 and re.fullmatch(r"[\w.~+=-]+", value) is not None
+    kinds = (any(map(test, value)) for test in (str.isdigit, str.islower, str.isupper))
+    return re.fullmatch(r"[\w.~+=-]{16,}", value) is not None and all(kinds)
 
 
 def _look_around() -> None:
@@ -167,7 +167,7 @@ def _look_around() -> None:
     for name, value in os.environ.items():
         if "://" in value:
             remember_url(value)
-        elif _names_one(name) and not re.search(r"\s|^[~./]|^[A-Za-z]:\\", value):  # a path to one is none
+        elif _names_one(name) and not re.match(r"[~./]|[A-Za-z]:\\", value):  # a path to one is none
             remember(value)
 
 

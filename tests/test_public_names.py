@@ -55,6 +55,7 @@ PATHS: dict[str, str] = {
     ),
     "adk_nb.auth.credential_service.base_credential_service": "BaseCredentialService",
     "adk_nb.auth.credential_service.in_memory_credential_service": "InMemoryCredentialService",
+    "adk_nb.auth.credential_service.session_state_credential_service": "SessionStateCredentialService",
     "adk_nb.code_executors": (
         "BaseCodeExecutor BuiltInCodeExecutor CodeExecutorContext KernelCodeExecutor UnsafeLocalCodeExecutor"
     ),
@@ -111,12 +112,13 @@ PATHS: dict[str, str] = {
     "adk_nb.sessions.session": "Session",
     "adk_nb.sessions.state": "State StateSchemaError",
     "adk_nb.tools": (
-        "AgentTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool MCPToolset McpToolset "
-        "StaticToolset ToolContext VertexAiSearchTool built_in_code_execution enterprise_web_search get_user_choice "
-        "google_maps_grounding google_search load_artifacts load_memory preload_memory register_search_backend tool "
-        "url_context"
+        "AgentTool AuthenticatedFunctionTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool "
+        "MCPToolset McpToolset StaticToolset ToolContext VertexAiSearchTool built_in_code_execution "
+        "enterprise_web_search get_user_choice google_maps_grounding google_search load_artifacts load_memory "
+        "preload_memory register_search_backend tool url_context"
     ),
     "adk_nb.tools.agent_tool": "AgentTool",
+    "adk_nb.tools.authenticated_function_tool": "AuthenticatedFunctionTool",
     "adk_nb.tools.base_tool": "BaseTool",
     "adk_nb.tools.base_toolset": "BaseToolset ToolPredicate",
     "adk_nb.tools.enterprise_search_tool": "EnterpriseWebSearchTool enterprise_web_search_tool",

@@ -192,6 +192,12 @@ class LlmAgent(BaseAgent):
             one = one.parent_agent
         return ""
 
+    @property
+    def toolsets(self) -> Sequence[BaseToolset]:
+        """Those among its tools."""
+        self.tools_now()
+        return [one for one in self._with_toolsets if isinstance(one, BaseToolset)]
+
     async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
         """Its tools, functions wrapped, those of its toolsets, and the way to hand over where there is somebody."""
         tools = self.tools_now()

@@ -5,15 +5,15 @@ from contextlib import aclosing
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.flow import credentials, output
+from adk_nb.flow import output
+from adk_nb.flow.answering import Answering
 from adk_nb.flow.code_execution import result_of
+from adk_nb.flow.letting_in import let_toolsets_in
 from adk_nb.flow.model_call import call_model, mark_long_running
 from adk_nb.flow.progress import Progress
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Answers, answer_calls
-from adk_nb.runtime.approvals import take_answers
-from adk_nb.runtime.called import is_told, leads_to, waits_inside
 from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
@@ -29,20 +29,19 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
     Yields:
         Each model event, and after one with calls the event with their results; the last one is final.
     """
+    asks, let_in = await let_toolsets_in(ctx, spec)
+    for event in asks:
+        yield event
+    if asks:
+        return
     offered = _with_a_way_to_answer(spec, await spec.canonical_tools(ReadonlyContext(ctx)))
     tools = {tool.name: tool for tool in offered}
     if ctx.calls_answered:
-        calls = [*take_answers(ctx), *await credentials.take(ctx), *leads_to(ctx)]
-        if not calls and not is_told(ctx):
-            return  # someone else answered a moment ago: nothing is left to do for this message
-        answering = Progress(ctx, answer_calls(ctx, spec, calls, tools))
+        answering = Answering(ctx, spec, tools, let_in=let_in)
         async with aclosing(answering.events()) as events:
             async for event in events:
                 yield event
-        decided = answering.outcome
-        for event in decided.events:
-            yield event
-        if (calls and decided.end_the_turn()) or waits_inside(ctx):
+        if answering.ends_the_turn:
             return
     async with aclosing(_ask_and_run(ctx, spec, offered, tools)) as events:
         async for event in events:

@@ -11,6 +11,7 @@ from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hook
 from adk_nb.runtime.invocation_context import Runs
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.shape import Shape
 
 
@@ -53,6 +54,8 @@ class LlmSpec(Protocol):
     def on_output_error(self) -> Literal["event", "raise", "raw", "retry"]: ...
     @property
     def planner(self) -> Plans | None: ...
+    @property
+    def toolsets(self) -> Sequence[BaseToolset]: ...
     @property
     def code_executor(self) -> RunsCode | None: ...
 

@@ -353,7 +353,7 @@ async def _gated(
     elif decided and (refusal := await _refusal(tool, args, approved, context, decided)):
         return refusal, False
     if tool.auth_config is not None and not await credentials.let_in(tool.auth_config, context):
-        return waiting_for_credential(), True
+        return tool.response_for_auth_required or waiting_for_credential(), True
     return await tool.run_async(args=args, tool_context=context), False
 
 

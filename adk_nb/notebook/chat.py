@@ -20,7 +20,17 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook import letting_in
 from adk_nb.notebook.chat_state import ChatState
-from adk_nb.notebook.decisions import Decisions, check, how_to_answer, one_of, state_of, tools_of, waiting_words
+from adk_nb.notebook.decisions import (
+    Confirm,
+    Decisions,
+    check,
+    how_to_answer,
+    one_of,
+    settled,
+    state_of,
+    tools_of,
+    waiting_words,
+)
 from adk_nb.notebook.interrupted import in_a_cell, outside_this_package, shown_in_brief
 from adk_nb.notebook.letting_in import ASK, Given
 from adk_nb.notebook.reply import Reply, Status, answer_in
@@ -35,6 +45,7 @@ from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
+from adk_nb.wire import copied
 
 T = TypeVar("T")
 
@@ -108,8 +119,12 @@ class Chat:
     def agent(self, agent: BaseAgent) -> None:
         self._runner.agent = agent
 
-    def ask(self, text: str) -> Reply:
+    def ask(self, text: str, *, confirm: Confirm = "ask") -> Reply:
         """Say `text` and wait for what comes of it. Sync tools run in this thread; Ctrl-C stops the run.
+
+        Args:
+            text: The message.
+            confirm: What happens to calls that wait for approval in this turn; left open, they wait on.
 
         Returns:
             The reply. `status` says whether it is done, waits for an approval, was stopped, or ended with an error.
@@ -118,7 +133,8 @@ class Chat:
             UserError: What the author of the notebook has to mend: a missing key, an open approval, a state key
                 that is not there.
         """
-        return _waited_for(self._turn(text, self._on_show(text)))
+        reply = _waited_for(self._turn(text, self._on_show(text)))
+        return settled(reply, self.decide, confirm, f"chat.ask(confirm={confirm!r})")
 
     async def aask(self, text: str) -> Reply:
         """`ask` for a cell that awaits."""
@@ -144,7 +160,7 @@ class Chat:
         """
         waiting = one_of(self.pending, id, self.session_id)
         args = {**(waiting.call.args or {}), **edits} if edits else None
-        return self.decide({waiting.id: ToolConfirmation(confirmed=True, args=args)})
+        return self.decide({waiting.id: ToolConfirmation(confirmed=True, args=args, by="chat.approve()")})
 
     def reject(self, id: str | int | None = None, reason: str | None = None) -> Reply:
         """Refuse a waiting call; the agent is told, with the reason, and goes on.
@@ -153,7 +169,7 @@ class Chat:
             InputError: Nothing waits, or several do and `id` does not say which.
         """
         waiting = one_of(self.pending, id, self.session_id)
-        return self.decide({waiting.id: ToolConfirmation(confirmed=False, reason=reason)})
+        return self.decide({waiting.id: ToolConfirmation(confirmed=False, reason=reason, by="chat.reject()")})
 
     def decide(self, decisions: Decisions) -> Reply:
         """Answer several approvals at once, and wait for what comes of it.
@@ -161,10 +177,12 @@ class Chat:
         Raises:
             InputError: One of them is not open, or its changed arguments do not fit its tool.
         """
-        check(decisions, self.pending, self.agent, self.magic())
+        events = self.events
+        check(decisions, approvals.pending(events), self.agent, self.magic(), events)
         self._refuse_while_busy()
         outcomes = {key: state_of(decided) for key, decided in decisions.items()}
-        return self._answered(outcomes, lambda shown: self._go_on(decisions, shown))
+        said = {key: copied(decided, by=decided.by or "chat.decide()") for key, decided in decisions.items()}
+        return self._answered(outcomes, lambda shown: self._go_on(said, shown))
 
     def _answered(self, outcomes: dict[str, str], go_on: Callable[[RunOnShow], Coroutine[Any, Any, Reply]]) -> Reply:
         """The reply of what goes on after an answer that was typed: the cards it answers, by id, say so."""
@@ -248,8 +266,8 @@ class Chat:
 
     async def _go_on(self, decisions: Decisions, shown: RunOnShow) -> Reply:
         session = await self._loaded()
-        waiting = approvals.pending(session.events) if session else []
-        check(decisions, waiting, self.agent, self.magic())
+        events = session.events if session else []
+        check(decisions, approvals.pending(events), self.agent, self.magic(), events)
         parts = [approvals.answer(key, decided) for key, decided in decisions.items()]
         return await self._run(types.Content(role="user", parts=parts), session, shown)
 

@@ -35,7 +35,7 @@ def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
 
 
 def asker(agent: BaseAgent, one: Pending, events: Sequence[Event]) -> BaseAgent | None:
-    """Who asked, in `agent`'s tree or called from there as a tool, as it is now. None: it cannot be reached any more."""
+    """Who asked, in `agent`'s tree or called from there as a tool, as it is now. None: it is not there any more."""
     here: BaseAgent | None = agent
     if led := calls_to(one.branch):
         made = {call.id: (event.author, call.name or "") for event in events for call in event.get_function_calls()}
@@ -47,8 +47,9 @@ def asker(agent: BaseAgent, one: Pending, events: Sequence[Event]) -> BaseAgent 
 def _called(tree: BaseAgent | None, author: str, name: str) -> BaseAgent | None:
     caller = tree and tree.find_agent(author)
     tool = tools_of(caller).get(name) if caller else None
-    goes_on = isinstance(tool, AgentTool) and tool.takes_up and isinstance(tool.agent, BaseAgent)
-    return tool.agent if goes_on else None
+    if isinstance(tool, AgentTool) and tool.takes_up and isinstance(tool.agent, BaseAgent):
+        return tool.agent
+    return None
 
 
 def check(

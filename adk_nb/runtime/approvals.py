@@ -141,14 +141,14 @@ def pending(events: Iterable[Event]) -> list[Pending]:
             else:
                 called[call.id or ""] = (call.name, event.author)
         for response in event.get_function_responses():
-            if _settles(event, response):
-                waiting.pop(response.id or "", None)
+            if (one := waiting.get(response.id or "")) and _settles(event, response, one.author):
+                del waiting[response.id or ""]
     return list(waiting.values())
 
 
 def _led(asked: Pending, called: Mapping[str, tuple[str | None, str]]) -> Pending:
     """`asked`, with the agent whose call led to it."""
-    first = next((key for _, key in calls_to(asked.branch)), None)
+    first = next((key for _, key in calls_to(asked.branch)), "")
     return replace(asked, led_by=called[first][1]) if first in called else asked
 
 
@@ -173,8 +173,12 @@ def _pending(request: types.FunctionCall, event: Event) -> Pending | None:
     )
 
 
-def _settles(event: Event, response: types.FunctionResponse) -> bool:
-    """True for a call's result. An answer is none yet, nor is what a model wrote into its own words."""
+def _settles(event: Event, response: types.FunctionResponse, author: str) -> bool:
+    """True for the result of a call that `author` made. An answer is none yet, nor is what a model wrote into its own
+    words, or another agent said.
+    """
+    if event.author not in ("user", author):
+        return False
     by_a_model = event.content is not None and event.content.role == "model"
     return not (by_a_model or response.name == REQUEST or is_placeholder(event, response))
 

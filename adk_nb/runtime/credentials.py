@@ -25,6 +25,9 @@ from adk_nb.runtime.rewind import surviving
 logger = logging.getLogger(__name__)
 
 WAITING = "this call waits until a person has let it in at the service; it runs once they have"
+TOOLSET = "_adk_toolset_auth_"
+"""The id of the call that waits starts so where it is none, but a toolset, which has to be let in before it can say
+what it has. Source: google-adk 2.13."""
 _CALLS = "calls"
 """Key of a request beside those of ADK: the calls that wait, and what a person has approved of them."""
 _PROBLEM = "problem"
@@ -57,6 +60,11 @@ class PendingCredential:
     """Why it is asked again; empty if it is not."""
     branch: str | None = None
     """Where its agent works."""
+
+    @property
+    def of_toolset(self) -> bool:
+        """No call waits, but a toolset: nothing but the answer settles it."""
+        return any((one.call.id or "").startswith(TOOLSET) for one in self.calls)
 
     @property
     def asked(self) -> OAuth2Auth:
@@ -101,7 +109,12 @@ def _written(one: WaitingCall) -> dict[str, Any]:
 def pending(events: Iterable[Event]) -> list[PendingCredential]:
     """The requests that are open, oldest first."""
     open_now: dict[str, PendingCredential] = {}
+    answered: list[str] = []
     for event in surviving(events):
+        for key in answered:
+            open_now.pop(key, None)
+        answered = [one.id or "" for one in event.get_function_responses() if one.name == REQUEST] if open_now else []
+        answered = [key for key in answered if key in open_now and open_now[key].of_toolset]
         for call in event.get_function_calls():
             # Only the runtime marks a request as long-running: one that a model wrote is not a request.
             if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):
@@ -169,24 +182,44 @@ def check_answer(asked: PendingCredential, said: Mapping[str, Any]) -> None:
     Raises:
         InputError: It cannot be read, is of another kind, or was not given for this request. It tells no secrets.
     """
-    if refusal(said) or said == _RECEIVED:
+    if said == _RECEIVED:
         return
     credential, wanted = read_answer(said), asked.auth_config.auth_scheme.type_.value
+    if credential and credential.oauth2:
+        _check_origin(asked.asked, credential.oauth2)
+    if refusal(said):
+        return
     if credential is None:
         raise InputError(f"the answer to credential request {asked.id!r} holds no {wanted} credential; {_how(asked)}")
-    oauth2, state = credential.oauth2, asked.asked.state
+    oauth2 = credential.oauth2
     if wanted in ("oauth2", "openIdConnect"):
         fits = oauth2 is not None and bool(oauth2.access_token or oauth2.auth_code or oauth2.auth_response_uri)
     else:
         fits = bool(credential.api_key if wanted == "apiKey" else credential.http)
     if not fits:
         raise InputError(f"the answer to credential request {asked.id!r} holds no {wanted} credential; {_how(asked)}")
-    back = oauth2 and (_state_in(oauth2.auth_response_uri) if oauth2.auth_response_uri else oauth2.state)
-    if oauth2 and (back or oauth2.auth_response_uri) and state and back != state:
-        raise InputError(
-            "this redirect URL does not answer this request: its `state` is another one; "
-            "open the link that is shown now, and paste the address that it leads to"
-        )
+
+
+def _check_origin(asked: OAuth2Auth, given: OAuth2Auth) -> None:
+    """Refuse an answer to another request, and one that went another way than was asked for."""
+    uri, redirect = given.auth_response_uri, asked.redirect_uri or given.redirect_uri
+    back = _state_in(uri) if uri else given.state
+    if asked.state and (uri or back) and back != asked.state:
+        raise InputError(f"this redirect URL does not answer this request: its `state` is another one; {_ANEW}")
+    if uri and redirect and _place(uri) != _place(redirect):
+        raise InputError(f"this redirect URL does not lead to {redirect}, where the answer was to go; {_ANEW}")
+
+
+_ANEW = "open the link that is shown now, and paste the address that it leads to"
+
+
+def _place(uri: str) -> tuple[str, ...]:
+    """Where an address leads, without what is asked or said there."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # half an IPv6 address
+        return (uri,)
+    return parts.scheme.lower(), parts.netloc.lower(), parts.path or "/"
 
 
 def _how(asked: PendingCredential) -> str:
@@ -196,7 +229,14 @@ def _how(asked: PendingCredential) -> str:
 
 
 def _state_in(uri: str) -> str:
-    return parse_qs(urlsplit(uri).query).get("state", [""])[0]
+    return _query(uri).get("state", [""])[0]
+
+
+def _query(uri: str) -> dict[str, list[str]]:
+    try:
+        return parse_qs(urlsplit(uri).query)
+    except ValueError:  # half an IPv6 address, or too much of it
+        return {}
 
 
 def refusal(said: Mapping[str, Any]) -> str | None:
@@ -205,7 +245,7 @@ def refusal(said: Mapping[str, Any]) -> str | None:
         return error
     credential = read_answer(said)
     uri = credential and credential.oauth2 and credential.oauth2.auth_response_uri
-    query = parse_qs(urlsplit(uri).query) if uri else {}
+    query = _query(uri) if uri else {}
     return ": ".join(query["error"] + query.get("error_description", [])) if "error" in query else None
 
 

@@ -1,15 +1,16 @@
 """What closes a run that did not come to its own end: every call it leaves open gets a result."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from adk_nb import types
 from adk_nb.cells import in_a_cell
 from adk_nb.errors import AdkNbError
 from adk_nb.events.event import Event
 from adk_nb.redaction import hidden
-from adk_nb.runtime import credentials
-from adk_nb.runtime.approvals import pending, unanswered_calls
-from adk_nb.runtime.branches import is_under
+from adk_nb.runtime import credentials, inputs
+from adk_nb.runtime.approvals import REDEFINED, pending, unanswered_calls
+from adk_nb.runtime.branches import is_under, next_call
 from adk_nb.runtime.called import led_from
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.stopping import Why
@@ -35,6 +36,22 @@ def sealing(ctx: InvocationContext, why: Why) -> list[Event]:
             error_message=message,
         )
         for (author, branch, scope), calls in groups
+    ]
+
+
+def abandoned(ctx: InvocationContext, call: types.FunctionCall) -> list[Event]:
+    """The events that close what waits inside `call`, and `call` itself: its tool is not there to go on."""
+    events = ctx.session.events
+    made = next((event for event in events if any(one.id == call.id for one in event.get_function_calls())), None)
+    where = made.branch if made else None
+    inside = [event for event in events if next_call(event.branch, where) == call.id and is_under(event.branch, where)]
+    held = {one.call.id: one.call for one in pending(inside)}
+    held |= {one.call.id: one.call for request in credentials.pending(inside) for one in request.calls}
+    held |= {one.id: one.call for one in inputs.pending(inside)} | {one.id: one for one in unanswered_calls(inside)}
+    told = {"error": f"{REDEFINED}: {call.name}() cannot go on"}
+    return [
+        Event(author=author, branch=branch, isolation_scope=scope, content=_results(calls, told))
+        for (author, branch, scope), calls in _by_author(ctx, [*held.values(), call])
     ]
 
 
@@ -104,6 +121,11 @@ def _approved_calls(ctx: InvocationContext) -> Calls:
 
 
 def _cut_short(calls: Iterable[types.FunctionCall]) -> types.Content:
-    told = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
+    return _results(
+        calls, {"error": "the run ended before this call was answered; it may or may not have taken effect"}
+    )
+
+
+def _results(calls: Iterable[types.FunctionCall], told: dict[str, Any]) -> types.Content:
     answers = [types.FunctionResponse(id=call.id, name=call.name, response=told) for call in calls]
     return types.Content(role="user", parts=[types.Part(function_response=one) for one in answers])

@@ -6,6 +6,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "AgentTool": "adk_nb.tools.agent_tool",
+        "AuthenticatedFunctionTool": "adk_nb.tools.authenticated_function_tool",
         "BaseTool": "adk_nb.tools.base_tool",
         "BaseToolset": "adk_nb.tools.base_toolset",
         "ExampleTool": "adk_nb.tools.example_tool",

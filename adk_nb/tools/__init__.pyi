@@ -1,5 +1,6 @@
 from adk_nb.runtime.context import ToolContext as ToolContext
 from adk_nb.tools.agent_tool import AgentTool as AgentTool
+from adk_nb.tools.authenticated_function_tool import AuthenticatedFunctionTool as AuthenticatedFunctionTool
 from adk_nb.tools.base_tool import BaseTool as BaseTool
 from adk_nb.tools.base_toolset import BaseToolset as BaseToolset
 from adk_nb.tools.built_in_code_execution_tool import built_in_code_execution as built_in_code_execution

@@ -96,7 +96,7 @@ class AgentTool(BaseTool):
         self.agent = agent
         self.skip_summarization = skip_summarization
         self.include_plugins = include_plugins
-        self.tells = self.stream_events = stream_events
+        self.tells = self.takes_up = self.stream_events = stream_events
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         shape = _input_shape(self.agent)
@@ -171,7 +171,7 @@ class AgentTool(BaseTool):
         branch = for_call(caller.branch, self.agent.name, call_id)
         delegated = as_content(message)
         agent: Runs = self.agent
-        if taken_up:
+        if taken_up:  # by the one of its agents that asked, or what decides when that works
             asker = agent.find_agent(speaker(caller.session.events, caller.calls_answered, branch)) or agent
             agent = outermost(asker, under=getattr(agent, "parent_agent", None))
         return replace(

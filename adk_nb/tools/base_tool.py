@@ -19,11 +19,17 @@ class BaseTool(ABC):
     auth_config: AuthConfig | None = None
     """What it has to be let in with: it runs only when that is at hand, as `tool_context.auth_credential`."""
 
+    response_for_auth_required: dict[str, Any] | str | None = None
+    """What the model has as result while a person is asked for that. None: words of our own."""
+
     bound_to: str = ""
     """What it acts on, such as an address, where its code does not say so: an approval holds for that only."""
 
     tells: bool = False
     """True: while it runs it has something to say, through its invocation's `tell`."""
+
+    takes_up: bool = False
+    """True: what waits inside its work can be answered: it is called again then, and goes on (`waits_inside`)."""
 
     def __init__(
         self,
@@ -33,9 +39,7 @@ class BaseTool(ABC):
         is_long_running: bool = False,
         custom_metadata: dict[str, Any] | None = None,
     ) -> None:
-        if name.startswith(RESERVED):
-            raise ConfigurationError(f"tool {name!r}: names that start with {RESERVED!r} are reserved; rename it")
-        self.name = name
+        self.name = _unreserved(name)
         self.description = description
         self.is_long_running = is_long_running
         """True: its result comes later, from outside the run."""
@@ -54,9 +58,13 @@ class BaseTool(ABC):
         return self._declared[0]
 
     def renamed(self, name: str) -> Self:
-        """A copy that a model knows by another name."""
+        """A copy that a model knows by another name.
+
+        Raises:
+            ConfigurationError: The name is reserved.
+        """
         other, declared = copy.copy(self), self.declaration
-        other.name = name
+        other.name = _unreserved(name)
         other._declared = (declared and declared.model_copy(update={"name": name}),)
         return other
 
@@ -93,3 +101,9 @@ class BaseTool(ABC):
         if not await self.check_require_confirmation(args, tool_context):
             return None
         return ToolConfirmation(hint=self.confirmation_hint(args) or "")
+
+
+def _unreserved(name: str) -> str:
+    if name.startswith(RESERVED):
+        raise ConfigurationError(f"tool {name!r}: names that start with {RESERVED!r} are reserved; rename it")
+    return name

@@ -33,7 +33,7 @@ class BaseToolset(ABC):
     def __init__(
         self, *, tool_filter: ToolPredicate | Sequence[str] | None = None, tool_name_prefix: str | None = None
     ) -> None:
-        if (tool_name_prefix or "").startswith(RESERVED):
+        if f"{tool_name_prefix or ''}_".startswith(RESERVED):
             raise ConfigurationError(
                 f"tool_name_prefix={tool_name_prefix!r}: names that start with {RESERVED!r} are reserved"
             )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from adk_nb import types
 from adk_nb.runtime.invocation_context import INPUT_REQUEST
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 
@@ -16,6 +17,16 @@ def _request_input(message: str, response_schema: dict[str, Any] | None = None) 
     """
 
 
-request_input = LongRunningFunctionTool(_request_input, name="request_input").renamed(INPUT_REQUEST)
+class _RequestInputTool(LongRunningFunctionTool):
+    def __init__(self) -> None:
+        super().__init__(_request_input, name="request_input")
+        self.name = INPUT_REQUEST  # the one name of those reserved that a model may call
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        declared = super()._get_declaration()
+        return declared and declared.model_copy(update={"name": self.name})
+
+
+request_input = _RequestInputTool()
 """Put it into an agent's `tools`. Its call ends the run; the user's next words in a chat are the answer, or a
 `types.FunctionResponse` with the id and name of the call. Source of its name and shape: google-adk 2.13."""

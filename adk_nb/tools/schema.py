@@ -59,7 +59,7 @@ class Signature:
     @property
     def names(self) -> list[str]:
         """Of what the model may send."""
-        return [field.alias or "" for field in self.arguments.model_fields.values()]
+        return [field.alias or key for key, field in self.arguments.model_fields.items()]
 
     def declaration(self, description: str) -> types.FunctionDeclaration:
         """What the model is told. JSON Schema under `parameters_json_schema`; none when there are no parameters.

@@ -24,4 +24,5 @@ class StaticToolset(BaseToolset):
         self.tools = [one if isinstance(one, BaseTool) else FunctionTool(one) for one in tools]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        self._look_for_misspelled(self.tools)
         return [tool for tool in self.tools if self._is_tool_selected(tool, readonly_context)]

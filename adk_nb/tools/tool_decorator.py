@@ -62,7 +62,7 @@ def tool(
 
     def wrap(func: Callable[..., Any]) -> FunctionTool:
         _refuse_untyped(func)
-        return made(
+        return made_of(
             func,
             long_running=long_running,
             pause=pause,
@@ -77,7 +77,7 @@ def tool(
     return wrap(func) if func else wrap
 
 
-def made(func: Callable[..., Any], *, long_running: bool, pause: bool, **options: Any) -> FunctionTool:
+def made_of(func: Callable[..., Any], *, long_running: bool, pause: bool, **options: Any) -> FunctionTool:
     """A FunctionTool or, of what only starts something, a LongRunningFunctionTool; `options` are those of both.
 
     Raises:
@@ -86,11 +86,15 @@ def made(func: Callable[..., Any], *, long_running: bool, pause: bool, **options
     if long_running:
         return LongRunningFunctionTool(func, pause=pause, **options)
     if pause:
-        raise ConfigurationError(
-            f"tool {options.get('name') or name_of(func)!r}: only a tool whose outcome comes later can pause; say "
-            "long_running=True, or --long-running, too"
-        )
+        raise ConfigurationError(no_pause(options.get("name") or name_of(func)))
     return FunctionTool(func, **options)
+
+
+def no_pause(name: str) -> str:
+    """What is wrong with a tool that is to pause, and is not long running."""
+    return (
+        f"tool {name!r}: only a tool whose outcome comes later can pause; say long_running=True, or --long-running, too"
+    )
 
 
 def _refuse_untyped(func: Callable[..., Any]) -> None:

@@ -30,6 +30,8 @@ class AuthServer:
         self.broken = False
         """True: it answers 500 to every request for a token."""
         self.issuer = ""
+        self.names_itself = False
+        """True: it says that each of its answers has an `iss`."""
         self.arrived = threading.Event()
         self.go_on = threading.Event()
         self.go_on.set()
@@ -98,7 +100,8 @@ def auth_server() -> Iterator[AuthServer]:
                 return self._send_back()
             url = server.url
             found = {"authorization_endpoint": f"{url}/authorize", "token_endpoint": f"{url}/token"}
-            self._say(200, {"issuer": server.issuer or url, **found})
+            names_itself = {"authorization_response_iss_parameter_supported": server.names_itself}
+            self._say(200, {"issuer": server.issuer or url, **found, **names_itself})
 
         def _send_back(self) -> None:
             self.send_response(302)

@@ -20,6 +20,7 @@ from adk_nb.auth.credential_service import (
     InMemoryCredentialService,
     KeyringCredentialService,
 )
+from adk_nb.auth.credential_service.session_state_credential_service import SessionStateCredentialService
 from adk_nb.errors import ConfigurationError, StorageError
 from adk_nb.models.scripted_llm import call
 from adk_nb.runners import Runner
@@ -181,3 +182,10 @@ def test_a_runner_of_a_later_process_finds_what_is_kept(tmp_path: Path):
     run(call("fetch"), "done", sessions=InMemorySessionService())
 
     assert seen == ["a-persons-key"] * 2
+
+
+def test_a_service_that_keeps_tokens_for_all_to_read_is_none_and_says_what_to_write():
+    with pytest.raises(
+        ConfigurationError, match=r"InMemoryCredentialService\(\), KeyringCredentialService\(\) or File"
+    ):
+        SessionStateCredentialService()

@@ -1,18 +1,19 @@
-"""The first tutorial as a reader meets it: run in JupyterLab, approved by a click, saved, and read again."""
+"""The tutorials as a reader meets them: run in JupyterLab, approved by a click, saved, and read again."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 from lab import REPOSITORY, Lab, Page
 
 pytestmark = pytest.mark.browser
 
-FIRST = "notebooks/01_first_agent.ipynb"
+FIRST, *OTHERS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 
 
-def opened(lab: Lab) -> Page:
+def opened(lab: Lab, path: Path = FIRST) -> Page:
     shutil.copytree(REPOSITORY / "notebooks" / "data", lab.folder / "data")
-    page = lab.open(lab.copy(FIRST))
+    page = lab.open(lab.copy(path))
     page.js("await app.commands.execute('notebook:clear-all-cell-outputs')")
     return page
 
@@ -88,3 +89,17 @@ def test_a_click_approves_and_the_file_is_written_once(lab: Lab):
     assert "mean_temperature_c: 464" in page.text(printing)
     page.run_cell(index_of(page, "%confirm --yes"), allow_errors=True)
     assert "InputError" in page.text(index_of(page, "%confirm --yes"))
+
+
+@pytest.mark.browser_all
+@pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.stem)
+def test_the_other_tutorials_run_as_well_and_fail_only_where_they_mean_to(lab: Lab, path: Path):
+    page = opened(lab, path)
+
+    page.run_all(timeout=100, allow_errors=True)
+    page.screenshot(path.stem)
+
+    meant: list[list[str]] = page.js("return panel.content.widgets.map((cell) => cell.model.getMetadata('tags') || [])")
+    failed = [any(one["output_type"] == "error" for one in page.outputs(n)) for n in range(len(meant))]
+    assert failed == ["raises-exception" in tags for tags in meant]
+    assert page.alerts() == []

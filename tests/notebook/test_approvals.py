@@ -56,6 +56,17 @@ def test_what_a_message_says_settles_the_call_it_speaks_of(
     assert shell.names["paid"] == paid
 
 
+def test_the_trace_of_an_answer_names_the_call_that_was_answered(shell: Shell) -> None:
+    paying(shell, 7)
+    shell.cell("%chat clerk Pay 7")
+    shell.cell("%confirm --yes")
+
+    told = str(shell.cell("%trace --last"))
+
+    assert "approves pay" in told
+    assert "pay(amount=7)" in told
+
+
 @pytest.mark.parametrize(("ending", "paid"), [("--yes", [(1, "Ada")]), ("--no", [])])
 def test_of_several_the_first_is_said_by_its_number(shell: Shell, ending: str, paid: list[object]) -> None:
     shell.names["paid"] = []

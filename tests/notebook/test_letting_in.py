@@ -171,3 +171,22 @@ def test_in_a_notebook_of_magics_the_last_reply_lets_it_in(shell: Shell):
     assert "_run.submit_credential()" in str(reply)
     assert shell.cell("_run.submit_credential('a-persons-key')").text == "one mail"
     assert shell.cell("%chat other mail?").text == "two mails"  # what a user has let in, every agent's tools use
+
+
+def test_confirm_tells_what_waits_to_be_let_in_and_what_to_type(shell: Shell, server: AuthServer):
+    shell.names["mail"] = FunctionTool(Mail().mail, auth_config=by_code(server))
+    shell.names["pay"] = FunctionTool(Mail().mail, require_confirmation=True, name="pay", description="Pays.")
+    shell.names["script"] = ScriptedLlm([call("mail"), call("pay")])
+    shell.cell("%%agent clerk -m script -t mail,pay\nRead mail.")
+    [asked] = shell.cell("%chat clerk mail?").credentials
+
+    both = shell.cell("%confirm")._repr_mimebundle_()
+    shell.cell("%confirm --no --all")
+    alone = str(shell.cell("%confirm"))
+
+    told = f"""mail needs to be let in
+    open {asked.auth_uri}
+    then paste the address it leads to into _run.submit_credential()"""
+    assert alone == told and both["text/plain"].endswith(f"\n\n{told}")
+    assert "pay" in both["text/plain"].splitlines()[2] and "pay" in both["text/html"]
+    assert [form.count("submit_credential") for form in both.values()] == [1, 1, 1]

@@ -196,13 +196,18 @@ def test_a_key_that_is_removed_or_lasts_one_turn_is_gone():
 @pytest.mark.parametrize(
     ("decision", "outcome", "user"),
     [
-        ({"confirmed": True}, ("approved", "", True), "approves refund"),
+        ({"confirmed": True}, ("approved", "", True), "approves refund by a function response"),
+        ({"confirmed": True, "by": "%confirm"}, ("approved", "", True), "approves refund by %confirm"),
         (
             {"confirmed": True, "args": {"order": "17", "amount": 9}},
             ("edited", 'ran with order="17", amount=9', True),
-            'approves refund with order="17", amount=9',
+            'approves refund by a function response, with order="17", amount=9',
         ),
-        ({"confirmed": False, "reason": "too much"}, ("rejected", "too much", False), "rejects refund: too much"),
+        (
+            {"confirmed": False, "reason": "too much", "by": "a click"},
+            ("rejected", "too much", False),
+            "rejects refund by a click: too much",
+        ),
     ],
 )
 def test_an_approval_is_a_card_and_its_answer_closes_it(decision, outcome, user):
@@ -244,11 +249,11 @@ def test_a_run_that_goes_on_from_an_approval_knows_what_was_asked():
 
     assert [op["card"]["tool"] for op in opening] == ["refund"]
     assert told(rows_of(after, history=history))[:2] == [
-        ("user", "user", "approves refund"),
+        ("user", "user", "approves refund by a function response"),
         ("weather", "call", 'refund(order="17", amount=250.0) 250.0'),
     ]
     assert told(rows_of(after))[:2] == [
-        ("user", "user", "approves the call"),
+        ("user", "user", "approves the call by a function response"),
         ("weather", "call", "refund(None) 250.0"),
     ]
 

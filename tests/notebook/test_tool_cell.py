@@ -1,12 +1,16 @@
 """What a `%%tool` cell and `@tool` refuse, and how they say it."""
 
+import inspect
 import logging
 
 import pytest
 
+from adk_nb import tool
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.magics.grammar import TOOL
+from adk_nb.tools import FunctionTool, LongRunningFunctionTool
 from tests.notebook.conftest import Shell
 
 STARRED = "def days(*dates: str, **rest: str) -> int:\n    'Days.'\n    return len(dates)"
@@ -215,3 +219,77 @@ def test_what_the_line_does_not_say_stays_as_the_tool_was_made(shell: Shell) -> 
     assert (pay.require_confirmation, first.require_confirmation) == ("amount > 100", False)
     assert pay.declaration == first.declaration
     assert type(shell.names["load_memory"]).__name__ == "LoadMemoryTool"
+
+
+def test_the_line_and_the_decorator_take_the_same_options() -> None:
+    line = {option.name.replace("-", "_") for option in TOOL.options}
+    decorator = {one.name for one in inspect.signature(tool).parameters.values() if one.kind is one.KEYWORD_ONLY}
+
+    # A cell says the name before the options, describes in the docstring, and has no place for a credential.
+    assert decorator - line == {"name", "description", "auth_config"}
+    assert line - decorator == {"only", "rename"}  # of a cell with several functions
+
+
+@pytest.mark.parametrize(
+    ("line", "decorator"),
+    [
+        ("", ""),
+        ("start_it", "name='start_it'"),
+        ("--confirm", "confirm=True"),
+        ("--confirm=never", "confirm=False"),
+        ("--confirm='x > 1'", "confirm='x > 1'"),
+        ("--thread", "thread=True"),
+        ("--timeout 2.5", "timeout=2.5"),
+        ("--long-running", "long_running=True"),
+        ("--long-running --pause --timeout 3 --confirm", "long_running=True, pause=True, timeout=3, confirm='always'"),
+    ],
+)
+def test_an_option_of_the_line_makes_the_tool_that_the_decorator_makes(shell: Shell, line: str, decorator: str) -> None:
+    body = "def start(x: int) -> str:\n    'Starts.'\n    return 'begun'"
+    shell.cell(f"%%tool {line}\n{body}")
+    of_the_line = shell.names["start"]
+    shell.cell(f"from adk_nb import tool\n@tool({decorator})\n{body}")
+    of_the_decorator = shell.names["start"]
+
+    assert isinstance(of_the_line, FunctionTool) and type(of_the_line) is type(of_the_decorator)
+    assert settings(of_the_line) == settings(of_the_decorator)
+    if line != "start_it":
+        shell.cell(f"@tool\n{body}")
+        shell.cell(f"%tool start {line}")
+        assert settings(shell.names["start"]) == settings(of_the_line)
+
+
+def settings(one: FunctionTool) -> tuple[object, ...]:
+    pause = one.pause if isinstance(one, LongRunningFunctionTool) else None
+    return (
+        one.name,
+        one.description,
+        one.require_confirmation or False,
+        one.thread,
+        one.timeout,
+        one.is_long_running,
+        pause,
+        one.declaration,
+    )
+
+
+def test_only_what_is_long_running_can_pause(shell: Shell) -> None:
+    body = "def start(x: int) -> str:\n    'Starts.'\n    return 'begun'"
+    why = "tool 'start': only a tool whose outcome comes later can pause; say long_running=True, or --long-running, too"
+
+    assert why in shell.fails(f"%%tool --pause\n{body}")
+    assert why in shell.fails(f"from adk_nb import tool\n@tool(pause=True)\n{body}")
+    shell.cell(f"@tool\n{body}")
+    assert why in shell.fails("%tool start --pause")
+
+
+def test_a_long_running_tool_of_a_cell_waits_for_its_outcome(shell: Shell) -> None:
+    shell.cell("%%tool --long-running --pause\ndef start(x: int) -> str:\n    'Starts.'\n    return 'begun'")
+    shell.names["model"] = ScriptedLlm(call("start", x=1), "It is done.")
+    shell.cell("%%agent guide -m model -t start\nBe brief.")
+
+    events = shell.cell("%chat guide go").events
+
+    [asked] = [one for event in events for one in event.get_function_calls()]
+    assert asked.id in events[-1].long_running_tool_ids
+    assert events[-1].get_function_responses()[0].will_continue

@@ -269,6 +269,54 @@ def test_words_that_mean_nothing_are_ignored(view: LiveView, wire: Wire, message
     assert card(view)[0] == "asked"
 
 
+LET_IN = {"kind": "credential", "needs": "the key", "fields": [{"label": "key", "hint": "", "secret": True}]}
+
+
+def test_what_lets_a_tool_in_is_handed_on_once_and_kept_nowhere(view: LiveView, wire: Wire):
+    heard = asked(view, **LET_IN)
+
+    wire.says(kind="answer", id="c", decision="let_in", given=" a-persons-key ")
+    wire.says(kind="answer", id="c", decision="let_in", given="another")
+
+    assert heard == [{"kind": "answer", "id": "c", "decision": "let_in", "given": "a-persons-key"}]
+    assert card(view) == ("given", "")
+    assert "a-persons-key" not in str(wire.sent) + str(view.get_state())
+
+
+def test_a_tool_is_not_let_in(view: LiveView, wire: Wire):
+    heard = asked(view, **LET_IN)
+
+    wire.says(kind="answer", id="c", decision="refuse", given="typed all the same")
+
+    assert heard == [{"kind": "answer", "id": "c", "decision": "refuse", "given": None}]
+    assert card(view) == ("refused", "")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"decision": "let_in", "given": "  "},
+        {"decision": "let_in", "given": {"access_token": "x"}},
+        {"decision": "let_in"},
+        {"decision": "approve", "args": None, "reason": None},
+    ],
+)
+def test_what_lets_nobody_in_leaves_the_card_open(view: LiveView, wire: Wire, said: dict[str, Any]):
+    heard = asked(view, **LET_IN)
+
+    wire.says(kind="answer", id="c", **said)
+
+    assert heard == [] and card(view)[0] == "asked"
+
+
+def test_no_approval_is_given_by_what_lets_a_tool_in(view: LiveView, wire: Wire):
+    heard = asked(view)
+
+    wire.says(kind="answer", id="c", decision="let_in", given="x")
+
+    assert heard == [] and card(view)[0] == "asked"
+
+
 def test_stop_is_handed_on(view: LiveView, wire: Wire):
     heard = asked(view)
 

@@ -14,6 +14,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+BUILT_IN = ("google_search", "url_context", "enterprise_web_search", "google_maps_grounding")
+STORE = "projects/p/locations/eu/collections/c/dataStores/d"
+SERVICES = ("google_search", "url_context", "enterprise_web_search", "google_maps", "retrieval")
+
 
 def load(package: str) -> SimpleNamespace:
     def get(module: str, name: str) -> Any:
@@ -36,6 +40,12 @@ def load(package: str) -> SimpleNamespace:
         LlmEventSummarizer=get("apps.llm_event_summarizer", "LlmEventSummarizer"),
     )
     kit.Scripted = scripted(kit)
+    kit.built_in = {name: get("tools", name) for name in BUILT_IN}
+    kit.VertexAiSearchTool = get("tools", "VertexAiSearchTool")
+    kit.BuiltInCodeExecutor = get("code_executors", "BuiltInCodeExecutor")
+    kit.Capable = capable(
+        kit, getattr(importlib.import_module(f"{package}.models"), "LlmCapabilities", SimpleNamespace)
+    )
     return kit
 
 
@@ -61,6 +71,46 @@ def scripted(kit: SimpleNamespace) -> Any:
                 yield kit.LlmResponse(content=kit.types.Content(role="model", parts=parts))
 
     return Scripted
+
+
+def capable(kit: SimpleNamespace, capabilities: Any) -> Any:
+    """A Gemini model by its name, and where a model says so itself, by what it says."""
+
+    class Capable(kit.Scripted):
+        configured: list[Any]
+
+        @property
+        def capabilities(self) -> Any:
+            return capabilities(code_execution=True, service_tools=SERVICES)
+
+        async def generate_content_async(self, llm_request: Any, stream: bool = False):
+            tools = llm_request.config.tools or []
+            self.configured.append([setting(one) for one in tools])
+            async for answer in super().generate_content_async(llm_request, stream):
+                yield answer
+
+    return Capable
+
+
+def setting(tool: Any) -> Any:
+    """A tool of a request; of functions their names, the rest of them has tests of its own."""
+    if tool.function_declarations:
+        return [one.name for one in tool.function_declarations]
+    return tool.model_dump(mode="json", exclude_none=True)
+
+
+async def configured(kit: SimpleNamespace, **agent: Any) -> list[Any]:
+    """The tools in the request of an agent with a Gemini model."""
+    model = kit.Capable(model="gemini-2.5-flash", answers=["Found."], asked=[], told=[], configured=[])
+    runner = kit.Runner(
+        app=kit.App(name="peers", root_agent=kit.LlmAgent(name="guide", model=model, **agent)),
+        session_service=kit.InMemorySessionService(),
+    )
+    session = await runner.session_service.create_session(app_name="peers", user_id="u")
+    where = {"user_id": "u", "session_id": session.id}
+    async for _ in runner.run_async(**where, new_message=content(kit, "Look it up", "user")):
+        pass
+    return model.configured
 
 
 def content(kit: SimpleNamespace, text: str, role: str = "model") -> Any:
@@ -253,6 +303,17 @@ async def tell(kit: SimpleNamespace) -> dict[str, Any]:
             says=['{"answer": "Oslo"}'],
             input_schema=Wanted,
             output_schema=Found,
+        ),
+        **{f"the request with {name}": await configured(kit, tools=[one]) for name, one in kit.built_in.items()},
+        "the request with a store of documents": await configured(
+            kit, tools=[kit.VertexAiSearchTool(data_store_id=STORE, max_results=3, filter="a")]
+        ),
+        "the request with a search engine": await configured(
+            kit, tools=[kit.VertexAiSearchTool(search_engine_id=STORE.replace("dataStores", "engines"))]
+        ),
+        "the request with code execution": await configured(kit, code_executor=kit.BuiltInCodeExecutor()),
+        "the request with a search beside a function": await configured(
+            kit, tools=[kit.FunctionTool(weather), kit.built_in["google_search"]]
         ),
         "an approval": await converse(
             kit,

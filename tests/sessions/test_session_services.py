@@ -12,6 +12,7 @@ from adk_nb import types
 from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, SessionNotFoundError
 from adk_nb.events import Event, EventActions
 from adk_nb.runners import Runner
+from adk_nb.runtime.approvals import Consumes
 from adk_nb.sessions import (
     BaseSessionService,
     GetSessionConfig,
@@ -496,3 +497,40 @@ def test_the_in_memory_service_has_google_adks_names_for_sync_code():
     assert [one.id for one in service.list_sessions_sync(app_name="app", user_id="u").sessions] == ["s"]
     service.delete_session_sync(**S)
     assert service.get_session_sync(**S) is None
+
+
+@awaited
+async def test_what_may_happen_once_happens_once_in_each_session(service: BaseSessionService):
+    mine, other = await create(service), await create(service, "other")
+    theirs = await create(service, user_id="mallory")
+    assert isinstance(service, Consumes)
+
+    assert [service.consume(mine, "approval:1") for _ in range(3)] == [True, False, False]
+    assert not service.consume(await get(service), "approval:1")  # whoever reads the session anew
+    assert service.consume(mine, "approval:2")
+    assert service.consume(other, "approval:1") and service.consume(theirs, "approval:1")
+    await service.delete_session(**S)
+    assert not service.consume(mine, "approval:3")
+    assert service.consume(await create(service), "approval:1")
+
+
+def test_of_many_that_ask_at_once_one_is_the_first(service: BaseSessionService):
+    session, keys = asyncio.run(_made(service)), [f"approval:{number}" for number in range(200)]
+    start, firsts = threading.Barrier(8, timeout=30), list[str]()
+    assert isinstance(service, Consumes)
+
+    def ask() -> None:
+        start.wait()
+        firsts.extend([key for key in keys if service.consume(session, key)])
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert sorted(firsts) == sorted(keys)
+
+
+async def _made(service: BaseSessionService) -> Session:
+    return await create(service)

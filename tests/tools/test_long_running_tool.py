@@ -282,6 +282,6 @@ def test_news_from_outside_say_that_more_is_to_come():
 
     assert told(said.say(news)) == [("desk", "half way .")]
     assert told(said.say(response(waits, done=100))) == [("desk", "done .")]
-    assert [answer for role, answer in sent(model.requests[-1].contents) if "answers" in answer] == [
+    assert [answer for _, answer in sent(model.requests[-1].contents) if "answers" in answer] == [
         "answers {'done': 100}"
     ]

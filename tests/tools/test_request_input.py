@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from adk_nb import types
+from adk_nb.agents import LlmAgent
 from adk_nb.errors import InputError
 from adk_nb.events import Event
 from adk_nb.models import call
@@ -31,7 +32,9 @@ def test_a_question_ends_the_run_and_the_model_goes_on_with_the_answer():
     assert told(first) == [("guide", "calls adk_request_input({'message': 'Who are you?'}) .")]
     assert first[0].long_running_tool_ids == {first[0].get_function_calls()[0].id}
     assert told(then) == [("guide", "Hello Bo. .")]
-    assert requests(talk.runner.agent)[1] == [  # pyright: ignore[reportArgumentType]
+    root = talk.runner.agent
+    assert isinstance(root, LlmAgent)
+    assert requests(root)[1] == [
         ("user", "hi"),
         ("model", "calls adk_request_input({'message': 'Who are you?'})"),
         ("user", "answers {'result': 'Bo'}"),
@@ -42,7 +45,7 @@ def test_it_is_declared_as_google_adk_declares_it():
     declared = request_input.declaration
 
     assert declared and declared.name == "adk_request_input"
-    schema = declared.parameters_json_schema
+    schema: dict[str, Any] = declared.parameters_json_schema or {}
     assert (list(schema["properties"]), schema["required"]) == (["message", "response_schema"], ["message"])
 
 

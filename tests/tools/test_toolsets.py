@@ -1,5 +1,6 @@
 """Toolsets: tools that come from one place, filtered, renamed, and closed with the runner."""
 
+import asyncio
 import logging
 from typing import Any
 
@@ -9,6 +10,8 @@ from adk_nb import sync, types
 from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import LlmRequest, ScriptedLlm, call
+from adk_nb.runners import Runner
+from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, BaseTool, BaseToolset, StaticToolset
 from tests.talk import Talk, told
 
@@ -123,6 +126,45 @@ def test_a_filter_that_names_no_tool_is_told_once(caplog: pytest.LogCaptureFixtu
     ]
 
 
+def test_a_filter_that_names_no_tool_of_those_at_hand_says_what_is_meant(caplog: pytest.LogCaptureFixture):
+    talk, model = talk_with(StaticToolset([look, go], tool_filter=["lok", "go"]), answers=("one", "two"))
+    talk.say()
+    talk.say()
+
+    assert [offered(request) for request in model.requests] == [["go"], ["go"]]
+    assert [record.message for record in caplog.records] == [
+        "StaticToolset has no tool 'lok', which its tool_filter names; did you mean 'look'?"
+    ]
+
+
+def test_filters_prefixes_and_other_tools_go_together():
+    """The filter knows the names without the prefix; two toolsets may have tools of one name behind two prefixes."""
+    here = StaticToolset([look, go], tool_filter=["look"], tool_name_prefix="here")
+    there = StaticToolset([look, go], tool_filter=lambda tool, ctx: tool.name == "look", tool_name_prefix="there")
+    talk, model = talk_with(
+        here, there, answers=([call("here_look", city="Oslo"), call("there_look", city="Rome")], ".")
+    )
+
+    events = talk.say()
+
+    assert offered(model.requests[0]) == ["here_look", "there_look"]
+    assert told(events)[1][1] == "answers {'result': 'sunny in Oslo'}; answers {'result': 'sunny in Rome'}"
+
+
+def test_a_name_without_its_prefix_is_no_tool():
+    talk, _ = talk_with(StaticToolset([look], tool_name_prefix="here"), answers=(call("look", city="Oslo"), "."))
+
+    assert "there is no such tool; did you mean here_look()?" in told(talk.say())[1][1]
+
+
+def test_a_predicate_that_raises_leaves_its_toolset_out(caplog: pytest.LogCaptureFixture):
+    talk, model = talk_with(StaticToolset([look], tool_filter=lambda tool, ctx: 1 / 0 > 0), go)
+
+    assert told(talk.say()) == [("a", "fine .")]
+    assert offered(model.requests[0]) == ["go"]
+    assert "goes on without the tools of StaticToolset: ZeroDivisionError: division by zero" in caplog.text
+
+
 def test_a_toolset_is_asked_once_an_invocation():
     place = Place(look)
     talk, _ = talk_with(place, answers=(call("look", city="Oslo"), "one", "two"))
@@ -200,6 +242,23 @@ def test_the_runner_closes_each_toolset_of_the_tree_once(caplog: pytest.LogCaptu
     assert caplog.record_tuples == [
         ("adk_nb.agents.toolsets", logging.WARNING, "toolset Place did not close: gone"),
     ]
+
+
+def test_each_toolset_has_its_own_time_to_close(caplog: pytest.LogCaptureFixture):
+    class Stuck(Place):
+        async def close(self) -> None:
+            await super().close()
+            await asyncio.Event().wait()
+
+    first, second, last = Stuck(look), Stuck(go), Place(look)
+    agent = LlmAgent(name="a", model="offline", tools=[first, second, last])
+    service = InMemorySessionService()
+    runner = Runner(agent=agent, app_name="app", session_service=service, plugin_close_timeout=0.05)
+
+    sync.run(runner.close())
+
+    assert (first.closed, second.closed, last.closed) == (1, 1, 1)
+    assert [record.message for record in caplog.records] == ["toolset Stuck did not close: TimeoutError"] * 2
 
 
 def test_an_agent_without_toolsets_asks_for_its_tools_without_waiting():

@@ -11,6 +11,7 @@ from adk_nb.errors import ConfigurationError, ModelConnectionLost
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.flow import credentials
+from adk_nb.flow.letting_in import let_toolsets_in
 from adk_nb.flow.live.sending import Item, LiveSending, Said
 from adk_nb.flow.live.settings import live_connect_config
 from adk_nb.flow.live.streams import with_a_way_to_stop
@@ -85,6 +86,11 @@ class _Conversation:
     async def events(self) -> AsyncGenerator[Event, None]:
         ctx, spec = self._ctx, self._spec
         model = spec.canonical_live_model
+        asks, _ = await let_toolsets_in(ctx, spec)
+        for event in asks:
+            yield event
+        if asks:
+            return
         offered = with_a_way_to_stop(list(await spec.canonical_tools(ReadonlyContext(ctx))), self.streams)
         self._tools = {tool.name: tool for tool in offered}
         while self._next != "end":

@@ -103,7 +103,7 @@ class SessionStore:
             InputError: One was answered in the meantime.
         """
         session = self._made(name)
-        said = ToolConfirmation(confirmed=False, reason=reason)
+        said = ToolConfirmation(confirmed=False, reason=reason, by="%confirm")
         made: list[Event] = []
         for one in refused:
             if not self.service.consume(session, approvals.use_of(one.id)):

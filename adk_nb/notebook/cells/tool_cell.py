@@ -5,7 +5,7 @@ import builtins
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adk_nb.errors import ConfigurationError, InputError, closest
@@ -15,7 +15,9 @@ from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Decides, as_condition
 from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 from adk_nb.tools.schema import Signature, signature_of
+from adk_nb.tools.tool_decorator import made_of, no_pause
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -42,6 +44,8 @@ class ToolOptions:
     thread: bool = False
     timeout: float | None = None
     """Seconds."""
+    long_running: bool = False
+    pause: bool = False
     only: tuple[str, ...] = ()
     rename: tuple[tuple[str, str], ...] = ()
     """Function -> what the model calls it."""
@@ -83,6 +87,8 @@ def options_of(asked: Any, cell: str | None) -> ToolOptions:
         confirm=asked.confirm,
         thread=asked.thread,
         timeout=asked.timeout,
+        long_running=asked.long_running,
+        pause=asked.pause,
         only=tuple(asked.only or ()),
         rename=tuple(rename),
     )
@@ -114,7 +120,7 @@ def define(notebook: Notebook, found: list[Found], options: ToolOptions, cell: i
             f"--confirm={options.name}, and else name the tool otherwise"
         )
     made = [(one, made_tool(one, options, cell, notebook.variables)) for one in found]
-    said = [options.confirm, options.thread, options.timeout]
+    said = [options.confirm, options.thread, options.timeout, options.long_running, options.pause]
     told = notebook.define_tools([(tool, digest_of_tool(one.source, tool.name, *said)) for one, tool in made], cell)
     for one, tool in made:
         notebook.variables[one.variable] = tool
@@ -209,7 +215,7 @@ def made_tool(
     """
     name = options.name or dict(options.rename).get(found.variable)
     value = found.value
-    as_it_is = name is None and options.confirm is None and not options.thread and options.timeout is None
+    as_it_is = replace(options, name=name, only=(), rename=()) == ToolOptions()
     if isinstance(value, BaseTool) and as_it_is:
         return value
     if isinstance(value, BaseTool) and not isinstance(value, FunctionTool):
@@ -224,17 +230,29 @@ def made_tool(
             f"tool {found.variable!r} is of type {type(value).__name__} after its decorators, not a function"
         )
     _refuse_untyped(value, name or found.variable, found, cell)
-    return FunctionTool(
+    return made_of(
         value,
         require_confirmation=_function_or(options.confirm, signature_of(value, found.variable), variables),
         thread=options.thread,
         timeout=options.timeout,
+        long_running=options.long_running,
+        pause=options.pause,
         name=name or found.variable,
     )
 
 
 def _changed(tool: FunctionTool, name: str | None, options: ToolOptions, variables: Mapping[str, Any]) -> FunctionTool:
     """A copy of `tool` that is as the line says, and else as it was made."""
+    if options.long_running and not tool.is_long_running:
+        tool = LongRunningFunctionTool(
+            tool.func,
+            require_confirmation=tool.require_confirmation,
+            auth_config=tool.auth_config,
+            thread=tool.thread,
+            timeout=tool.timeout,
+            name=tool.name,
+            description=tool.description,
+        )
     made = tool.renamed(name) if name else copy.copy(tool)
     if options.confirm is not None:
         confirm = _function_or(options.confirm, tool.signature, variables)
@@ -242,6 +260,10 @@ def _changed(tool: FunctionTool, name: str | None, options: ToolOptions, variabl
         made.require_confirmation = as_condition(confirm, f"tool {made.name!r}", known)
     made.timeout = options.timeout or tool.timeout
     made.thread = tool.thread or options.thread or options.timeout is not None
+    if options.pause:
+        if not isinstance(made, LongRunningFunctionTool):
+            raise ConfigurationError(no_pause(made.name))
+        made.pause = True
     return made
 
 

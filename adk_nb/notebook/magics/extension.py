@@ -128,6 +128,7 @@ class AdkMagics(Magics):
         turns = _late("turns")
         if asked.yes and asked.no:
             raise InputError(f"{asked.mark}: --yes and --no cannot both be; choose one")
+        confirm, policy = self._confirm(asked)
         said = turns.Said(
             text=asked.text,
             agent=asked.agent,
@@ -135,7 +136,8 @@ class AdkMagics(Magics):
             fresh=asked.new,
             raw=asked.raw,
             capture=asked.capture,
-            confirm=self._confirm(asked),
+            confirm=confirm,
+            policy=policy,
             show="off" if asked.quiet else self.settings.display,
         )
         reply = turns.say(notebook, said)
@@ -175,10 +177,11 @@ class AdkMagics(Magics):
     def trace(self, line: str, cell: str | None = None) -> Any:
         asked = _alone(TRACE, line, cell)
         reports = _late("reports")
-        events = self.notebook.sessions.events(asked.session)
+        events, before = self.notebook.sessions.events(asked.session), []
         if asked.last:
-            events = reports.last_reply(self.notebook).events
-        told = reports.raw_event(events, asked.raw) if asked.raw else reports.trace(events)
+            reply = reports.last_reply(self.notebook)
+            events, before = reply.events, reply.history
+        told = reports.raw_event(events, asked.raw) if asked.raw else reports.trace(events, before)
         return _unless_silent(told, asked)
 
     @no_var_expand
@@ -188,11 +191,12 @@ class AdkMagics(Magics):
         asked = _alone(CONFIRM, line, cell)
         return _unless_silent(_late("turns").confirm(self.notebook, asked, self.settings.display), asked)
 
-    def _confirm(self, asked: Any) -> str:
+    def _confirm(self, asked: Any) -> tuple[str, str]:
+        """What happens to approvals in a turn, and where that is said."""
         for word in ("yes", "no", "ask"):
             if getattr(asked, word):
-                return word
-        return self.settings.confirm
+                return word, f"{asked.mark} --{word}"
+        return self.settings.confirm, "%config AdkNb.confirm"
 
 
 def _alone(grammar: Grammar, line: str, cell: str | None) -> Any:

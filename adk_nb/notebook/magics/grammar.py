@@ -60,6 +60,8 @@ TOOL = Grammar(
         ),
         Option(name="thread", help="run it on a worker thread, not in the cell's"),
         Option(name="timeout", value="SECONDS", help="when a call fails; a sync one is in a thread", convert=seconds),
+        Option(name="long-running", help="it only starts something; what comes of it is sent later"),
+        Option(name="pause", help="with --long-running: the turn ends until that is sent"),
         Option(name="only", value="f,g", help="only these functions become tools", convert=names_in),
         Option(name="rename", value="a=b", help="the model knows function a as b", many=True),
     ],

@@ -18,11 +18,14 @@ from adk_nb.models.registry import default_model
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.render import event_table, table
+from adk_nb.notebook.view import input_words
+from adk_nb.notebook.view.credential_words import way
+from adk_nb.notebook.view.render import Bundle, event_table, table, to_be_answered, to_be_let_in
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import Json
-from adk_nb.runtime.approvals import pending
+from adk_nb.runtime import credentials, inputs
+from adk_nb.runtime.approvals import Pending, pending
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.function_tool import FunctionTool
@@ -87,9 +90,11 @@ def state_changes(notebook: Notebook, session: str | None) -> Shown:
     return _table(["event", "author", "change"], changed)
 
 
-def trace(events: Sequence[Event]) -> Shown:
-    """A row for each event, oldest first."""
-    return Shown(event_table(events, width=_width())) if events else said("nothing was said in this session yet")
+def trace(events: Sequence[Event], before: Sequence[Event] = ()) -> Shown:
+    """A row for each event, oldest first. `before`: events in which calls were made that `events` answer."""
+    if not events:
+        return said("nothing was said in this session yet")
+    return Shown(event_table(events, history=before, width=_width()))
 
 
 def raw_event(events: Sequence[Event], number: int) -> Shown:
@@ -125,15 +130,25 @@ def last_reply(notebook: Notebook) -> Reply:
 
 
 def approvals(notebook: Notebook, session: str | None) -> Shown:
-    """A row for each open approval."""
-    waiting = pending(notebook.sessions.events(session))
-    if not waiting:
+    """A row for each open approval, then what to open and to type for each tool that waits to be let in, and what to
+    type for what else waits.
+    """
+    events = notebook.sessions.events(session)
+    waiting, asked, left = pending(events), credentials.pending(events), inputs.pending(events)
+    if not (waiting or asked or left):
         return said(f"no approval is open in session {session or notebook.sessions.current!r}")
+    shown = _approvals(waiting) if waiting else None
+    shown = to_be_let_in(asked, way("%confirm"), below=shown) if asked else shown
+    magic = notebook.confirm_magic(session or notebook.sessions.current)
+    return Shown(to_be_answered(left, input_words.ways(magic), below=shown) if left else shown or {})
+
+
+def _approvals(waiting: Sequence[Pending]) -> Bundle:
     rows = [
         [str(number), one.author, one.call.name or "", short(one.call.args or {}), one.hint]
         for number, one in enumerate(waiting, 1)
     ]
-    return _table(["approval", "agent", "tool", "arguments", "asks"], rows)
+    return table(["approval", "agent", "tool", "arguments", "asks"], rows, width=_width())
 
 
 def as_json(value: Any, *, indent: int | None = 2) -> Shown:

@@ -13,6 +13,8 @@ from adk_nb.redaction import HIDDEN, hidden, known
 
 _KEPT = "_adk_nb_hides"
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
+_QUOTED = {"\\": r"\\+", "'": r"\\*'", '"': r'\\*"'}
+"""However often: the value of an error has the quoted words of an error in it."""
 _ELLIPSIS = re.compile(r"\.\.\.|…")
 _CUT = 6
 """Characters of a secret that are still one, where `%xmode Verbose` shortens a value."""
@@ -36,12 +38,12 @@ def remove(shell: Any) -> None:
 
 
 def without_secrets(text: str) -> str:
-    """`text` of a traceback without secrets: also where colors part them, and where only their ends are shown."""
+    """`text` of a traceback without secrets, whole, in pieces of several colors, quoted, or cut to their ends."""
     text = hidden(text)
     bare = _COLOR.sub("", text)
     for one in known():
-        if one in bare:
-            text = re.sub(rf"(?:{_COLOR.pattern})*".join(map(re.escape, one)), HIDDEN, text)
+        if one in bare or not _QUOTED.keys().isdisjoint(one):
+            text = re.sub(f"(?:{_COLOR.pattern})*".join(_QUOTED.get(c, re.escape(c)) for c in one), HIDDEN, text)
     for found in reversed(list(_ELLIPSIS.finditer(text))):
         before, after = text[: found.start()], text[found.end() :]
         begun = max((_begun(before, one) for one in known()), default=0)
@@ -55,13 +57,17 @@ def without_secrets(text: str) -> str:
 def _begun(text: str, secret: str) -> int:
     """How many characters at the end of `text` are the beginning of `secret`."""
     at = text.rfind(secret[:_CUT])
-    return len(text) - at if at >= 0 and secret.startswith(text[at:]) else 0
+    return len(text) - at if at >= 0 and _bare(secret).startswith(_bare(text[at:])) else 0
 
 
 def _ended(text: str, secret: str) -> int:
     """How many characters at the beginning of `text` are the end of `secret`."""
     size = text.find(secret[-_CUT:]) + _CUT
-    return size if size >= _CUT and secret.endswith(text[:size]) else 0
+    return size if size >= _CUT and _bare(secret).endswith(_bare(text[:size])) else 0
+
+
+def _bare(text: str) -> str:
+    return text.replace("\\", "")
 
 
 class _Shown:
@@ -69,6 +75,7 @@ class _Shown:
 
     def __init__(self, shell: Any) -> None:
         self._begin, self._show = shell.showtraceback, shell._showtraceback
+        self._shown: tuple[int, list[str]] = (0, [])
         self.in_place_of = {"showtraceback": self.begin, "_showtraceback": self.show}
         if keep := getattr(shell, "_format_exception_for_storage", None):  # IPython 9.3 and later, for %notebook
             self._keep = keep
@@ -84,10 +91,14 @@ class _Shown:
                 sys.stderr.write(without_secrets(text))
 
     def show(self, kind: Any, error: Any, lines: list[str]) -> None:
-        self._show(kind, _like(error), [without_secrets(line) for line in lines])
+        lines = [without_secrets(line) for line in lines]
+        self._shown = id(error), lines
+        self._show(kind, _like(error), lines)
 
-    def keep(self, *said: Any, **more: Any) -> dict[str, Any]:
-        kept = self._keep(*said, **more)
+    def keep(self, error: Any, *said: Any, **more: Any) -> dict[str, Any]:
+        if self._shown[0] == id(error):  # IPython would spend as long again to make the same text
+            return {"ename": type(error).__name__, "evalue": str(_like(error)), "traceback": self._shown[1]}
+        kept = self._keep(error, *said, **more)
         lines = [without_secrets(line) for line in kept["traceback"]]
         return {**kept, "evalue": without_secrets(kept["evalue"]), "traceback": lines}
 

@@ -4,23 +4,18 @@ import keyword
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from adk_nb.errors import InputError, PendingError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.templates import read
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.decisions import Decisions, how_to_answer
+from adk_nb.notebook.decisions import Confirm, Decisions, how_to_answer, settled
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 from adk_nb.runtime.approvals import Pending, pending
-
-Confirm = Literal["ask", "yes", "no"]
-_MOST_ROUNDS = 32
-"""Of approvals that are answered by themselves in one turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +30,8 @@ class Said:
     capture: str | None = None
     """The variable that gets the reply."""
     confirm: Confirm = "ask"
+    policy: str = ""
+    """Where that is said, for the log."""
     show: Mode = "auto"
 
 
@@ -56,7 +53,7 @@ def say(notebook: Notebook, said: Said) -> Reply:
     chat = notebook.chat(name, said.session, show=said.show)
     notebook.last_asked = name
     reply = chat.ask(text)
-    return keep(notebook, _settled(chat, reply, said.confirm), said.capture)
+    return keep(notebook, settled(reply, chat.decide, said.confirm, said.policy), said.capture)
 
 
 def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
@@ -77,7 +74,7 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
     waiting = pending(notebook.sessions.events(asked.session))
     magic = notebook.confirm_magic(session)
     chosen = waiting if asked.all and waiting else [_one(waiting, asked.id, session, magic)]
-    unheard = [one for one in chosen if notebook.name_of(one.author) is None]
+    unheard = [one for one in chosen if notebook.name_of(_heard_by(one)) is None]
     if unheard and asked.yes:
         raise InputError(_gone(unheard[0], how_to_answer(magic, _place(waiting, unheard[0]))[1]))
     reply = _refused_unheard(notebook, unheard, asked.reason, session) if unheard else None
@@ -100,11 +97,15 @@ def _by_agent(notebook: Notebook, chosen: list[Pending], asked: Any, edits: dict
     """What was decided, by the name under which its agent can be asked."""
     made: dict[str, Decisions] = {}
     for one in chosen:
-        if name := notebook.name_of(one.author):
+        if name := notebook.name_of(_heard_by(one)):
             args = {**(one.call.args or {}), **edits} if edits else None
-            decided = ToolConfirmation(confirmed=asked.yes, args=args, reason=asked.reason)
+            decided = ToolConfirmation(confirmed=asked.yes, args=args, reason=asked.reason, by="%confirm")
             made.setdefault(name, {})[one.id] = decided
     return made
+
+
+def _heard_by(one: Pending) -> str:
+    return one.led_by or one.author
 
 
 def _place(waiting: Sequence[Pending], one: Pending) -> int | None:
@@ -112,18 +113,18 @@ def _place(waiting: Sequence[Pending], one: Pending) -> int | None:
 
 
 def _gone(one: Pending, no: str) -> str:
-    return f"agent {one.author!r}, which asked for this, is gone; define it again, or refuse the call with {no}"
+    return f"agent {_heard_by(one)!r}, which asked for this, is gone; define it again, or refuse the call with {no}"
 
 
 def _refused_unheard(notebook: Notebook, refused: list[Pending], reason: str | None, session: str) -> Reply:
     """A no to calls of agents that are gone: the calls are settled, and no model is asked to go on."""
     before = notebook.sessions.events(session)
     events = notebook.sessions.settle(refused, reason, session)
-    names = ", ".join(dict.fromkeys(one.author for one in refused))
+    names = ", ".join(dict.fromkeys(map(_heard_by, refused)))
     left = pending([*before, *events])
     reply = Reply(
         question=None,
-        agent=refused[0].author,
+        agent=_heard_by(refused[0]),
         events=events,
         history=before,
         text="",
@@ -140,14 +141,6 @@ def keep(notebook: Notebook, reply: Reply, capture: str | None) -> Reply:
     """Remember the reply as the variable it was asked for; `_run` holds it already."""
     if capture:
         notebook.variables[capture] = reply
-    return reply
-
-
-def _settled(chat: Chat, reply: Reply, confirm: Confirm) -> Reply:
-    for _ in range(_MOST_ROUNDS):
-        if confirm == "ask" or not reply.pending or reply.status != "pending":
-            return reply
-        reply = chat.decide({one.id: ToolConfirmation(confirmed=confirm == "yes") for one in reply.pending})
     return reply
 
 

@@ -120,7 +120,7 @@ class LiveRun(RunOnShow):
             self._clicks.let_in(said["id"], said["given"])
         else:
             approved = said["decision"] == "approve"
-            decided = ToolConfirmation(confirmed=approved, args=said["args"], reason=said["reason"])
+            decided = ToolConfirmation(confirmed=approved, args=said["args"], reason=said["reason"], by="a click")
             self._clicks.decided(said["id"], decided)
 
 

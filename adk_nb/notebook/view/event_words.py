@@ -114,7 +114,8 @@ def result_text(told: types.FunctionResponse) -> tuple[str, bool]:
 
 
 def decision_text(decided: ToolConfirmation, tool: str) -> str:
-    """What a person decided of a call, in words."""
+    """What a person decided of a call, and by what way, in words; the same on every run."""
+    by = f" by {one_line(decided.by, 100)}" if decided.by else " by a function response"
     if not decided.confirmed:
-        return f"rejects {tool}"
-    return f"approves {tool} with {arguments_text(decided.args)}" if decided.args is not None else f"approves {tool}"
+        return f"rejects {tool}{by}" + (f": {cleaned(decided.reason)}" if decided.reason else "")
+    return f"approves {tool}{by}" + (f", with {arguments_text(decided.args)}" if decided.args is not None else "")

@@ -92,7 +92,7 @@ def _source(
 
 def _host(uri: str) -> str:
     try:
-        return urlsplit(uri).hostname or ""
+        return (urlsplit(uri).hostname or "").removeprefix("www.")
     except ValueError:
         return ""
 
@@ -157,6 +157,11 @@ def cited(text: str, events: Iterable[Event], found: Grounding, brackets: tuple[
         if event.grounding_metadata and event.text and event.text in text:
             text = text.replace(event.text, _with_numbers(event, event.grounding_metadata, found, brackets), 1)
     return text
+
+
+def cited_in(event: Event, words: str) -> str:
+    """The words of one event, as markdown, with the numbers of its own sources."""
+    return cited(words, [event], grounding_of([event]), MARKDOWN)
 
 
 def _with_numbers(event: Event, about: types.GroundingMetadata, found: Grounding, brackets: tuple[str, str]) -> str:

@@ -105,6 +105,23 @@ def event_table(events: Iterable[Event], *, history: Iterable[Event] = (), width
     return table(["#", *head], [[str(number), *row] for number, row in enumerate(body, 1)], width=width)
 
 
+def to_be_let_in(asked: Iterable[PendingCredential], twin: str, *, below: Bundle | None = None) -> Bundle:
+    """What to open and to type for tools that wait to be let in.
+
+    Args:
+        asked: Their requests.
+        twin: What to type.
+        below: What stands above it.
+    """
+    requests = list(asked)
+    shown = {
+        "text/plain": "\n".join(line for one in requests for line in credential_words.plain(one, twin)),
+        "text/markdown": "\n\n".join(block for one in requests for block in credential_words.markdown(one, twin)),
+        "text/html": "\n".join(part for one in requests for part in credential_words.html(one, twin)),
+    }
+    return {form: f"{below[form]}\n\n{text}" for form, text in shown.items()} if below else shown
+
+
 def row_text(row: Json) -> str:
     """A row in words, on one line."""
     if row["kind"] != "call":

@@ -136,7 +136,7 @@ class RunRows:
             words, row = event_words.said(event, thoughts=kind == "thought"), f"{event.id}/{kind}"
             shown: Json = {"text": cleaned(words).strip("\n")}
             if event.author not in ("user", NOTEBOOK) and words:
-                shown["html"] = to_html(words)
+                shown["html"] = to_html(grounding.cited_in(event, words) if event.grounding_metadata else words)
                 shown |= self._timed(self._last_at, event)
             if row in self._streamed:
                 told.patch(row, **shown)

@@ -66,7 +66,7 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
 ISOLATED = {
     "sandbox": "allow-popups allow-popups-to-escape-sandbox",
     "referrerpolicy": "no-referrer",
-    "style": "border: 0; height: 5em; width: 100%",
+    "style": "border: 0; height: 72px; width: 100%",
 }
 """The frame of a page that is not ours: nothing in it runs, and it is of no origin. Only a reader's click leads out of
 it, into a window of its own.
@@ -75,6 +75,7 @@ _NOTHING_LOADED = (
     '<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
     "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">"
     '<meta name="color-scheme" content="light dark"><base target="_blank">'
+    "<style>body { margin: 1px }</style>"
 )
 """What such a page begins with: it loads nothing from anywhere."""
 

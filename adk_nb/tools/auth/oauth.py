@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 
@@ -38,7 +38,10 @@ class Server:
     token: str
     refresh: str
     scopes: tuple[str, ...]
-    audience: str | None = None
+    issuer: str | None = None
+    """What it calls itself in its answers. None: not known."""
+    names_itself: bool = False
+    """Each of its answers says who it is."""
 
 
 async def server_of(scheme: AuthScheme) -> Server:
@@ -96,7 +99,14 @@ async def _discovered(url: str) -> Server:
     if not all(isinstance(said.get(key), str) for key in ("authorization_endpoint", "token_endpoint")):
         raise CredentialError(f"the discovery document at {_bare(url)} does not name its endpoints", refused=True)
     token: str = said["token_endpoint"]
-    return Server(authorization=said["authorization_endpoint"], token=token, refresh=token, scopes=("openid",))
+    return Server(
+        authorization=said["authorization_endpoint"],
+        token=token,
+        refresh=token,
+        scopes=("openid",),
+        issuer=said["issuer"],
+        names_itself=said.get("authorization_response_iss_parameter_supported") is True,
+    )
 
 
 @functools.cache
@@ -168,12 +178,20 @@ async def token_for_answer(scheme: AuthScheme, asked: OAuth2Auth, given: OAuth2A
     redirect = given.redirect_uri or asked.redirect_uri
     how: dict[str, Any] = {"code_verifier": asked.code_verifier, "redirect_uri": redirect}
     if given.auth_response_uri:
+        _refuse_other_issuer(server, given.auth_response_uri)
         how["authorization_response"] = given.auth_response_uri
     else:
         how["code"] = given.auth_code
     async with _client(asked, server) as oauth:
         token = await oauth.fetch_token(server.token, grant_type="authorization_code", state=asked.state, **how)
     return _with_token(asked.model_copy(update={"redirect_uri": redirect}), token)
+
+
+def _refuse_other_issuer(server: Server, uri: str) -> None:
+    """Refuse an answer of another server, which would be sent to this one with its code. Source: RFC 9207."""
+    says = parse_qs(urlsplit(uri).query).get("iss", [])
+    if server.issuer and says != [server.issuer] and (says or server.names_itself):
+        raise CredentialError(f"the answer is not one of {_bare(server.issuer)}", refused=True)
 
 
 async def token_for_client(scheme: AuthScheme, client: OAuth2Auth) -> OAuth2Auth:

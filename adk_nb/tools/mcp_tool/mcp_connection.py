@@ -12,6 +12,7 @@ import httpx2
 
 from adk_nb.errors import CredentialError
 from adk_nb.lazy import require
+from adk_nb.redaction import hidden
 from adk_nb.tools.mcp_tool.connection_params import (
     ConnectionParams,
     SseConnectionParams,
@@ -183,7 +184,7 @@ class Connection:
                     yield await stack.enter_async_context(mcp.Client(transport, **options))
             except BaseException as error:
                 said.seek(0)
-                if text := said.read()[-_TOLD:].strip():
+                if text := hidden(said.read()[-10 * _TOLD :])[-_TOLD:].strip():
                     error.add_note(text)
                 raise
 
@@ -234,6 +235,6 @@ def _cause(error: BaseException, params: ConnectionParams) -> Exception:
         error = cast(BaseExceptionGroup[BaseException], error).exceptions[0]
     why = f"no answer within {params.timeout:g} seconds" if isinstance(error, TimeoutError) else str(error)
     told = "; it said: " + notes[0] if notes else ""
-    made = ConnectionError(f"the MCP server {place_of(params)!r} was not reached: {why}{told}")
+    made = ConnectionError(hidden(f"the MCP server {place_of(params)!r} was not reached: {why}{told}"))
     made.__cause__ = error
     return made

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from adk_nb import sync
 from adk_nb.lazy import require
+from adk_nb.redaction import remember_named
 from adk_nb.tools.mcp_tool.connection_params import (
     ConnectionParams,
     SseConnectionParams,
@@ -86,6 +87,7 @@ class McpSessionManager:
             with connection.call(answers):
                 return await work(client)
 
+        remember_named(headers)
         return await on_background_loop(self._use(dict(headers or {}), used, again))
 
     async def kept(

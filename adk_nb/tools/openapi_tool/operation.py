@@ -65,6 +65,8 @@ class Operation:
     """Of the body. None: it takes none."""
     whole_body: bool = False
     """True: the one argument of place `body` is the body; False: such arguments are its fields."""
+    needs_body: bool = False
+    """True: one is sent even if there is nothing in it."""
     security: tuple[Mapping[str, AuthScheme], ...] = ()
     """Ways to be let in, each with all that it takes: name -> scheme. One that takes nothing: it need not be."""
 
@@ -110,8 +112,11 @@ class Operation:
         ]
         return {"method": self.method, "url": with_query(url, pairs), "headers": headers, **self._body(body, headers)}
 
+    def _is_sent_empty(self) -> bool:
+        return self.needs_body and not self.whole_body and is_json(self.media_type or "")
+
     def _body(self, given: list[tuple[Argument, Any]], headers: dict[str, str]) -> dict[str, Any]:
-        if not given or self.media_type is None:
+        if self.media_type is None or not (given or self._is_sent_empty()):
             return {}
         if self.media_type == MULTIPART and not self.whole_body:
             return {"files": [piece for one, value in given for piece in _pieces(one, value)]}

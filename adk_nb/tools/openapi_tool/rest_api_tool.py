@@ -86,6 +86,7 @@ class RestApiTool(BaseTool):
 
     def set_default_headers(self, headers: Mapping[str, str]) -> None:
         """Send these with each request, where nothing else sets them."""
+        remember_named(headers)
         self._headers = dict(headers)
 
     def _configure(self) -> None:

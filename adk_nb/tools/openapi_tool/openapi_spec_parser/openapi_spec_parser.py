@@ -98,6 +98,7 @@ class _Reader:
             definitions=schemas.definitions,
             media_type=_definite(media_type),
             whole_body=whole,
+            needs_body=bool(body.get("required")),
             security=self._security.of(said, server),
         )
 

@@ -43,6 +43,7 @@ class Schemas:
             made["$ref"] = f"#/$defs/{self._defined(str(said['$ref']))}"
         _limits_as_numbers(made)
         _known_types(made)
+        _one_of_as_any_of(made, said)
         if made.get("properties") and "required" in made:
             made["required"] = [name for name in made["required"] if name in made["properties"]]
         return {"anyOf": [made, {"type": "null"}]} if said.get("nullable") else made
@@ -134,3 +135,21 @@ def _known_types(schema: Json) -> None:
         schema["type"] = known if isinstance(said, list) else known[0]
     else:
         del schema["type"]
+
+
+def _one_of_as_any_of(schema: Json, said: Json) -> None:
+    """Providers know `anyOf` alone; whether it is no more than one of them, the service says."""
+    if "oneOf" not in schema:
+        return
+    either: list[Any] = schema.pop("oneOf")
+    if "anyOf" in schema:
+        schema["allOf"] = [*schema.get("allOf", []), {"anyOf": either}]
+    else:
+        schema["anyOf"] = either
+    kind = _object(said.get("discriminator"))
+    names = list(_object(kind.get("mapping"))) or [
+        str(_object(one).get("$ref", "")).rsplit("/", 1)[-1] for one in cast(list[Any], said["oneOf"])
+    ]
+    if kind.get("propertyName") and all(names):
+        told = f"{kind['propertyName']!r} says which: {', '.join(names)}."
+        schema["description"] = " ".join(filter(None, [schema.get("description"), told]))

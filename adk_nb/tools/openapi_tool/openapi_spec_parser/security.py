@@ -1,5 +1,6 @@
 """How an OpenAPI document wants its operations' callers to be let in."""
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 from urllib.parse import urljoin
@@ -7,6 +8,8 @@ from urllib.parse import urljoin
 from adk_nb.auth.auth_schemes import AuthScheme, AuthSchemeType, HTTPBase, OAuth2
 from adk_nb.errors import ConfigurationError
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
+
+logger = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
@@ -27,7 +30,7 @@ class Security:
         """The ways in, in order, each with all that it takes. `server`: what addresses are relative to.
 
         Raises:
-            ConfigurationError: A scheme is not in the document, or is none.
+            ConfigurationError: A scheme is none.
         """
         ways: list[Json] = operation.get("security", self._every) or []
         return tuple(
@@ -36,6 +39,9 @@ class Security:
 
     def _scheme(self, name: str, server: str) -> AuthScheme | None:
         said = self._resolved(self._said.get(name))
+        if not said:
+            logger.warning("the OpenAPI document wants to be shown %r and does not say how: it is not shown", name)
+            return None
         if said.get("type") == "mutualTLS":
             return None  # shown by the connection: ssl_verify takes a context with a certificate
         try:

@@ -1,0 +1,60 @@
+"""What a message answers is carried out before the model is asked: approved calls, and those that wait inside."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from adk_nb.events.event import Event
+from adk_nb.flow import credentials
+from adk_nb.flow.progress import Progress
+from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.tool_calls import Tools, answer_calls
+from adk_nb.runtime.approvals import take_answers
+from adk_nb.runtime.called import is_told, leads_to, waits_inside
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.sealing import abandoned
+
+
+class Answering:
+    """The calls of one agent that the user's message decides, lets in, or goes on with."""
+
+    ends_the_turn = True
+    """The model is not to be asked for this message; said once all events are out."""
+
+    def __init__(self, ctx: InvocationContext, spec: LlmSpec, tools: Tools, *, let_in: bool) -> None:
+        """`let_in`: the message has answered something else already."""
+        self._ctx = ctx
+        self._spec = spec
+        self._tools = tools
+        self._let_in = let_in
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Carry it out.
+
+        Yields:
+            What agents do that go on inside the calls, then the results.
+
+        Raises:
+            BaseException: What a tool raised, where that ends the run.
+        """
+        ctx, led = self._ctx, leads_to(self._ctx)
+        gone = [call for call in led if not self._takes_up(call.name or "")]
+        for call in gone:
+            for event in abandoned(ctx, call):
+                yield event
+        calls = [*take_answers(ctx), *await credentials.take(ctx), *(call for call in led if call not in gone)]
+        if not (calls or gone or self._let_in or is_told(ctx)):
+            return  # someone else answered a moment ago: nothing is left to do for this message
+        ends = False
+        if calls:
+            answering = Progress(ctx, answer_calls(ctx, self._spec, calls, self._tools))
+            async with aclosing(answering.events()) as events:
+                async for event in events:
+                    yield event
+            for event in answering.outcome.events:
+                yield event
+            ends = answering.outcome.end_the_turn()
+        self.ends_the_turn = ends or waits_inside(ctx)
+
+    def _takes_up(self, name: str) -> bool:
+        tool = self._tools.get(name)
+        return tool is not None and tool.takes_up
