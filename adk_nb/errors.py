@@ -3,6 +3,8 @@
     AdkNbError
       UserError                    mend it in a cell; printed as one line, no traceback into this package
         ConfigurationError         an agent, tool or run was put together wrongly
+          WorkflowConfigurationError
+        WorkflowDataError          a graph's node was given, or gave, what it cannot take
         InputError                 unknown option, empty body, a name or an argument that cannot be
         MissingExtraError          an optional package is not installed
         MissingKeyError            a model needs a key and none is set
@@ -23,6 +25,7 @@
         ModelTimeoutError
         UnexpectedModelAnswer
       CredentialError              a service did not give a token for what it was shown
+      NodeTimeoutError             a graph's node took too long
       LlmCallsLimitExceededError   one invocation asked the model too often
       PluginError                  a plugin's hook raised, or did not close
 
@@ -83,6 +86,14 @@ class StateSchemaError(UserError, TypeError):
 
 class PendingError(UserError):
     """An approval is open, and this needs it answered first."""
+
+
+class WorkflowConfigurationError(ConfigurationError):
+    """A graph that could not be run, or whose run came to more than one end."""
+
+
+class WorkflowDataError(UserError, ValueError):
+    """A node was given what it cannot take, or gave what it must not."""
 
 
 class NotFoundError(UserError):
@@ -176,6 +187,10 @@ class CredentialError(AdkNbError):
 
 class LlmCallsLimitExceededError(AdkNbError):
     """One invocation asked the model more often than `RunConfig.max_llm_calls` allows."""
+
+
+class NodeTimeoutError(AdkNbError, TimeoutError):
+    """A node of a graph took longer than its `timeout`."""
 
 
 class PluginError(AdkNbError, RuntimeError):

@@ -119,7 +119,16 @@ class ReadonlyContext:
 
 
 class Context(ReadonlyContext):
-    """Handed to callbacks (`CallbackContext`) and tools (`ToolContext`): one class, three names."""
+    """Handed to callbacks (`CallbackContext`), tools (`ToolContext`) and nodes of graphs: one class, three names."""
+
+    node_path: str = ""
+    """In a graph: which run of which node this is, as `graph@1/node@2`."""
+    run_id: str = ""
+    """In a graph: the last step of `node_path`."""
+    attempt_count: int = 1
+    """In a graph: 1 at first, and one more each time that the node is run again after an error."""
+    resume_inputs: Mapping[str, Any] = MappingProxyType({})
+    """In a graph: what was answered to this node's questions, by their `interrupt_id`."""
 
     def __init__(
         self,
@@ -158,6 +167,34 @@ class Context(ReadonlyContext):
     def get_invocation_context(self) -> InvocationContext:
         """The invocation itself; set its `end_invocation` to stop before the next step."""
         return self._invocation
+
+    @property
+    def route(self) -> bool | int | str | list[bool | int | str] | None:
+        """In a graph: which of the node's ways to go; set it. A list goes several."""
+        return self.actions.route
+
+    @route.setter
+    def route(self, value: bool | int | str | list[bool | int | str] | None) -> None:
+        self.actions.route = value
+
+    async def run_node(
+        self, node: Any, node_input: Any = None, *, run_id: str | None = None, use_sub_branch: bool = False
+    ) -> Any:
+        """Run another node, or what can be made into one, from within a node of a graph.
+
+        Args:
+            node: What it stands for, as in the edges of a Workflow.
+            node_input: What it gets.
+            run_id: In the place of a number, by which this run is known when the node runs again after an answer.
+            use_sub_branch: Its agents do not see what happens beside them.
+
+        Returns:
+            Its output.
+
+        Raises:
+            ConfigurationError: Called outside a graph.
+        """
+        raise ConfigurationError("run_node belongs to the nodes of a Workflow; here is none")
 
     def request_confirmation(self, *, hint: str | None = None, payload: Any = None) -> None:
         """Ask a human before going on: the run pauses after this step, and the tool is called again with the answer.

@@ -95,6 +95,19 @@ class Shared:
     it is the whole."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class AtNode:
+    """A run of a node of a graph."""
+
+    path: str
+    """`graph@1/node@2`."""
+    agent: Runs | None
+    """What the node runs, if it runs an agent."""
+    input: Any
+    output_for: list[str]
+    """Paths of the graphs whose output its output is, too."""
+
+
 @dataclass(kw_only=True)
 class InvocationContext:
     """One user message and all that is done to answer it."""
@@ -113,6 +126,8 @@ class InvocationContext:
     """The message that started this."""
     invocation_id: str = field(default_factory=new_invocation_id)
     branch: str | None = None
+    node: "AtNode | None" = None
+    """In a graph: the run of a node that this works for."""
     state_schema: type[BaseModel] | None = None
     """What the agent may write to the state. None: anything."""
     isolation_scope: str | None = None
@@ -162,15 +177,16 @@ class InvocationContext:
     @property
     def requests_answered(self) -> set[str]:
         """Ids that the message that started this answers: of such requests, or of the calls themselves."""
-        return {response.id or "" for response in self._responses if response.name in REQUESTS}
+        return {response.id or "" for response in self.responses if response.name in REQUESTS}
 
     @property
     def calls_answered(self) -> list[str]:
         """Ids of all calls and requests that the message that started this answers."""
-        return [response.id or "" for response in self._responses]
+        return [response.id or "" for response in self.responses]
 
     @property
-    def _responses(self) -> list[types.FunctionResponse]:
+    def responses(self) -> list[types.FunctionResponse]:
+        """What the message that started this answers to calls and requests."""
         parts = (self.user_content and self.user_content.parts) or []
         return [part.function_response for part in parts if part.function_response]
 

@@ -6,7 +6,7 @@ from typing import Any
 from adk_nb import types
 from adk_nb.cells import in_a_cell
 from adk_nb.errors import AdkNbError
-from adk_nb.events.event import Event
+from adk_nb.events.event import Event, NodeInfo
 from adk_nb.redaction import hidden
 from adk_nb.runtime import credentials, inputs
 from adk_nb.runtime.approvals import REDEFINED, pending, unanswered_calls
@@ -71,6 +71,7 @@ def failure(ctx: InvocationContext, error: Exception) -> Event:
         error_message=hidden(str(error)),
         branch=where.branch,
         isolation_scope=where.isolation_scope,
+        node_info=NodeInfo(path=where.node.path if where.node else ""),
         custom_metadata={"failed_at": cell} if (cell := in_a_cell(error)) else None,
     )
 

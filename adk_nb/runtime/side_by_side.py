@@ -31,9 +31,10 @@ class SideBySide(Generic[K]):
         self._news: asyncio.Queue[tuple[K, Event | Ended, asyncio.Future[None] | None]] = asyncio.Queue()
         self._running: dict[K, asyncio.Task[None]] = {}
 
-    def start(self, key: K, events: AsyncGenerator[Event, None]) -> None:
-        """Let one more run. No two have the same key at the same time."""
-        self._running[key] = asyncio.create_task(self._run(key, events))
+    def start(self, key: K, events: AsyncGenerator[Event, None], *, limited: bool = True) -> None:
+        """Let one more run; not `limited`: even if that is one more than may. No two have the same key at one time."""
+        room = self._room if limited else None
+        self._running[key] = asyncio.create_task(self._run(key, events, room))
 
     async def taken(self) -> AsyncGenerator[tuple[K, Event | Ended], None]:
         """What comes, until all streams have ended. Closing this cancels those that have not, and waits for them."""
@@ -55,11 +56,11 @@ class SideBySide(Generic[K]):
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _run(self, key: K, events: AsyncGenerator[Event, None]) -> None:
+    async def _run(self, key: K, events: AsyncGenerator[Event, None], room: asyncio.Semaphore | None) -> None:
         error: Exception | None = None
         try:
-            if self._room:
-                async with self._room:
+            if room:
+                async with room:
                     await self._hand_on(key, events)
             else:
                 await self._hand_on(key, events)

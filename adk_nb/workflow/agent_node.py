@@ -1,0 +1,69 @@
+"""An agent as a node."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from pydantic import InstanceOf, PrivateAttr
+from pydantic_core import to_json
+
+from adk_nb import types
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.events.event import Event
+from adk_nb.runtime.called import outermost, speaker
+from adk_nb.runtime.context import Context
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.workflow.base_node import BaseNode
+
+
+class AgentNode(BaseNode):
+    """Runs an agent. Its output is what the agent said last, or with `output_schema` the JSON value.
+
+    An LlmAgent that names no mode has `single_turn`: it sees its input, and nothing of what was said before unless it
+    says `include_contents="default"`.
+    """
+
+    agent: InstanceOf[BaseAgent]
+
+    _said: Any = PrivateAttr(default=None)
+
+    async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
+        invocation = self._invocation(ctx, node_input)
+        async with aclosing(invocation.agent.run_async(invocation)) as events:
+            async for event in events:
+                yield event
+
+    def _invocation(self, ctx: Context, node_input: Any) -> InvocationContext:
+        outer = ctx.get_invocation_context()
+        answered = outer.calls_answered
+        asker = self.agent.find_agent(speaker(outer.session.events, answered, outer.branch)) if answered else None
+        agent = outermost(asker, under=self.agent.parent_agent) if asker else self.agent
+        if not isinstance(self.agent, LlmAgent):
+            return replace(outer, agent=agent) if asker else replace(outer.after_answers(), agent=agent)
+        asked = None if node_input is None else as_message(node_input)
+        alone = self.agent.include_contents == "none"
+        return replace(
+            outer if asker else outer.after_answers(),
+            agent=agent,
+            delegated=asked,
+            isolation_scope=ctx.node_path if alone else outer.isolation_scope,
+        )
+
+
+def as_message(value: Any) -> types.Content:
+    """A node's input as what the user of an agent would say: text as it is, anything else as JSON."""
+    if isinstance(value, types.Content):
+        return value
+    text = value if isinstance(value, str) else to_json(value).decode()
+    return types.Content(role="user", parts=[types.Part(text=text)])
+
+
+def said(event: Event) -> Any:
+    """What an agent's event gives to the next node. None: nothing."""
+    if event.output is not None:
+        return event.output
+    if event.partial or not event.is_final_response() or event.error_code or event.long_running_tool_ids:
+        return None
+    return event.text or None

@@ -1,0 +1,112 @@
+"""A Python function as a node: its parameters are filled from the input and from the state."""
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, Literal, cast
+
+from pydantic import PrivateAttr, TypeAdapter, ValidationError
+
+from adk_nb import sync, types
+from adk_nb.errors import WorkflowDataError
+from adk_nb.runtime.context import Context
+from adk_nb.sync_items import blocking_items
+from adk_nb.tools.annotations import hints_of
+from adk_nb.tools.schema import context_parameter
+from adk_nb.tools.shape import in_words
+from adk_nb.workflow.base_node import BaseNode
+
+_INPUT = "node_input"
+_CONTEXT = "ctx"
+_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class FunctionNode(BaseNode):
+    """Runs `func`, sync or async, or a generator of either kind.
+
+    Its parameter `node_input` gets the input, `ctx` (or one annotated as Context) the context, any other the state's
+    value of that name, or its default. Values are made into the types that the annotations say, as pydantic does.
+    """
+
+    func: Callable[..., Any]
+    parameter_binding: Literal["state", "node_input"] = "state"
+    """`node_input`: the other parameters are keys of the input, which is a dict."""
+    thread: bool = False
+    """Run a sync function on a worker thread even where it would run in the caller's."""
+
+    _parameters: dict[str, inspect.Parameter] = PrivateAttr(default_factory=dict[str, inspect.Parameter])
+    _types: dict[str, TypeAdapter[Any]] = PrivateAttr(default_factory=dict[str, TypeAdapter[Any]])
+    _context: str | None = PrivateAttr(default=None)
+
+    def model_post_init(self, context: Any, /) -> None:
+        parameters = inspect.signature(self.func).parameters
+        self._context = context_parameter(self.func) or (_CONTEXT if _CONTEXT in parameters else None)
+        self._parameters = {
+            name: one for name, one in parameters.items() if name != self._context and one.kind not in _ANY
+        }
+        hints = hints_of(self.func)
+        for name in self._parameters:
+            if (hint := hints.get(name, Any)) is not Any:
+                self._types[name] = TypeAdapter(hint)
+
+    def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
+        call = functools.partial(self.func, **self._arguments(ctx, node_input))
+        if inspect.isasyncgenfunction(self.func):
+            return call()
+        if inspect.isgeneratorfunction(self.func):
+            return blocking_items(call, thread=self.thread)
+        return self._once(call)
+
+    async def _once(self, call: Callable[[], Any]) -> AsyncGenerator[Any, None]:
+        if inspect.iscoroutinefunction(self.func):
+            yield await call()
+            return
+        made = await sync.blocking(call, thread=self.thread)
+        yield await made if inspect.isawaitable(made) else made
+
+    def _arguments(self, ctx: Context, node_input: Any) -> dict[str, Any]:
+        given: dict[str, Any] = {self._context: ctx} if self._context else {}
+        for name, parameter in self._parameters.items():
+            value = self._value(name, ctx, node_input)
+            if value is not inspect.Parameter.empty:
+                given[name] = self._fitted(name, value)
+            elif parameter.default is inspect.Parameter.empty:
+                where = "the input" if self.parameter_binding == _INPUT else "the state"
+                raise WorkflowDataError(
+                    f"node {self.name!r}: there is no value for its parameter {name!r} in {where}; "
+                    f"give it a default, or name it {_INPUT!r} if it is to be the input"
+                )
+        return given
+
+    def _value(self, name: str, ctx: Context, node_input: Any) -> Any:
+        if self.parameter_binding == _INPUT:
+            named = cast(dict[str, Any], node_input) if isinstance(node_input, dict) else {}
+            return named.get(name, inspect.Parameter.empty)
+        return node_input if name == _INPUT else ctx.state.get(name, inspect.Parameter.empty)
+
+    def _fitted(self, name: str, value: Any) -> Any:
+        wanted = self._types.get(name)
+        if wanted is None:
+            return value
+        try:
+            return fitted(wanted, value)
+        except ValidationError as error:
+            raise WorkflowDataError(f"node {self.name!r}: {name} does not fit: {in_words(error)}") from error
+
+
+def fitted(wanted: TypeAdapter[Any], value: Any) -> Any:
+    """`value` as pydantic makes it into a type; a message's words as text, or as the JSON that they are.
+
+    Raises:
+        ValidationError: It cannot be made into that.
+    """
+    if not isinstance(value, types.Content):
+        return wanted.validate_python(value)
+    try:
+        return wanted.validate_python(value)
+    except ValidationError:
+        text = "".join(part.text for part in value.parts or () if part.text)
+    try:
+        return wanted.validate_python(text)
+    except ValidationError:
+        return wanted.validate_json(text)

@@ -1,0 +1,280 @@
+"""One run of a workflow: which nodes run, what follows on each, and where it stands when it waits."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from typing import Any, cast
+
+from pydantic_core import to_jsonable_python
+
+from adk_nb.errors import WorkflowConfigurationError
+from adk_nb.events.event import Event, NodeInfo
+from adk_nb.events.event_actions import EventActions
+from adk_nb.runtime.inputs import answered
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.side_by_side import Ended, SideBySide
+from adk_nb.workflow.base_node import BaseNode
+from adk_nb.workflow.graph import START, Graph
+from adk_nb.workflow.join_node import JoinNode
+from adk_nb.workflow.node_like import build_node
+from adk_nb.workflow.node_run import NodeRun, Paused
+
+logger = logging.getLogger(__name__)
+
+_STANDS = "workflow"
+"""Key of an event's agent_state: where a workflow stands that waits."""
+
+
+class Walk:
+    """Walks a graph. What has ended is forgotten, but for what joins and the end of the run still need."""
+
+    def __init__(
+        self, name: str, graph: Graph, ctx: InvocationContext, path: str, output_for: list[str], *, limit: int | None
+    ) -> None:
+        self._name = name
+        self._graph = graph
+        self._ctx = ctx
+        self._path = path
+        self._output_for = output_for
+        self._running: SideBySide[str] = SideBySide(limit)
+        self._runs: dict[str, NodeRun] = {}
+        self._waiting: dict[str, NodeRun] = {}
+        self._counts: dict[str, int] = {}
+        self._joins: dict[str, dict[str, Any]] = {}
+        self._branches: dict[str, list[str | None]] = {}
+        """Of those that lead to a join, and have ended."""
+        self._inner: dict[str, asyncio.Future[NodeRun]] = {}
+        """What nodes run themselves, by path: done when that has ended, or waits."""
+        self._inner_ended: dict[str, Any] = {}
+        """The outputs of these, by path, as long as the node that ran them has not ended."""
+        self._inner_waiting: dict[str, dict[str, Any]] = {}
+        """Those that wait, as they are kept, by path."""
+        self._steps = 0
+        self.outputs: dict[str, Any] = {}
+        """What nodes gave after which nothing follows, by name."""
+
+    # -- what it does
+
+    def begin(self, node_input: Any) -> None:
+        """Start at the beginning."""
+        self._go(START, self._graph.next(START, []), node_input, self._ctx.branch)
+
+    async def events(self, max_steps: int) -> AsyncGenerator[Event, None]:
+        """Walk on until all have ended, or the others wait.
+
+        Raises:
+            Exception: What a node raised.
+        """
+        async with aclosing(self._running.taken()) as taken:
+            async for key, news in taken:
+                if isinstance(news, Event):
+                    yield news
+                    continue
+                self._ended(key, news)
+                if self._steps > max_steps:
+                    raise WorkflowConfigurationError(
+                        f"workflow {self._name!r} ran {self._steps} nodes without coming to an end; "
+                        "look at the routes of its circles, or raise Workflow(max_steps=...)"
+                    )
+        if self._waiting:
+            yield self._standing()
+
+    def _ended(self, key: str, end: Ended) -> None:
+        run = self._runs.pop(key)
+        if ended := self._inner.pop(key, None):
+            if not ended.done():
+                ended.set_exception(end.error) if end.error else ended.set_result(run)
+            return
+        if end.error:
+            raise end.error
+        if run.waits:
+            self._waiting[run.key] = run
+        else:
+            for path in [one for one in self._inner_ended if one.startswith(f"{run.path}/")]:
+                del self._inner_ended[path]
+            self._follow(run)
+
+    def _follow(self, run: NodeRun) -> None:
+        """Let those run that follow on a run that has ended."""
+        name = run.node.name
+        if run.node.wait_for_output and not run.has_output:
+            return
+        if self._graph.ends(name):
+            if run.has_output:
+                self.outputs[name] = run.output
+            return
+        following = self._graph.next(name, run.taken)
+        if not following:
+            routes = ", ".join(map(repr, run.taken)) or "none"
+            logger.warning("workflow %r: node %r chose the route %s, and no edge has that", self._name, name, routes)
+        self._go(name, following, run.output, run.branch)
+
+    def _go(self, name: str, following: list[str], value: Any, branch: str | None) -> None:
+        for one in following:
+            node = self._graph.nodes[one]
+            if isinstance(node, JoinNode):
+                self._join(node, name, value, branch)
+            else:
+                self._start(node, value, branch, apart=len(following) > 1)
+
+    def _join(self, node: JoinNode, name: str, value: Any, branch: str | None) -> None:
+        before = self._graph.before[node.name]
+        there = self._joins.setdefault(node.name, {})
+        there[name] = value
+        self._branches.setdefault(node.name, []).append(branch)
+        if len(there) == len(before):
+            del self._joins[node.name]
+            branches = self._branches.pop(node.name)
+            self._start(node, {one: there[one] for one in before}, _common(branches), apart=False)
+
+    def _start(self, node: BaseNode, value: Any, branch: str | None, *, apart: bool) -> None:
+        number = self._counts[node.name] = self._counts.get(node.name, 0) + 1
+        step = f"{node.name}@{number}"
+        if apart:
+            branch = f"{branch}.{step}" if branch else step
+        run = NodeRun(
+            node=node,
+            number=number,
+            author=self._name,
+            outer=self._path,
+            input=value,
+            branch=branch,
+            output_for=self._output_of(node.name),
+        )
+        self._run(run, self._ctx.after_answers())
+
+    def _output_of(self, name: str) -> list[str]:
+        return [self._path, *self._output_for] if self._graph.ends(name) else []
+
+    def _run(self, run: NodeRun, ctx: InvocationContext, *, inner: bool = False) -> None:
+        self._steps += 1
+        key = run.path if inner else run.key
+        self._runs[key] = run
+
+        async def run_node(node_like: Any, node_input: Any, run_id: str | None, apart: bool) -> Any:
+            return await self._run_inner(run, ctx, node_like, node_input, run_id, apart=apart)
+
+        self._running.start(key, run.events(ctx, run_node), limited=not inner)
+
+    # -- what waits
+
+    def _standing(self) -> Event:
+        """The event that says where it stands, for the run that goes on with it."""
+        stands = {
+            "waiting": [run.as_json() for run in self._waiting.values()],
+            "inner_ended": to_jsonable_python(self._inner_ended, fallback=str),
+            "inner_waiting": self._inner_waiting,
+            "counts": self._counts,
+            "joins": to_jsonable_python(self._joins, fallback=str),
+            "branches": self._branches,
+            "outputs": to_jsonable_python(self.outputs, fallback=str),
+        }
+        actions = EventActions(agent_state={_STANDS: stands})
+        return Event(author=self._name, branch=self._ctx.branch, node_info=NodeInfo(path=self._path), actions=actions)
+
+    def take_up(self) -> bool:
+        """Go on from where it stood, with what the user's message answers. False: it did not wait for that."""
+        events = surviving(self._ctx.session.events)
+        stood = _standing_that_asked(events, self._name, self._path, set(self._ctx.calls_answered))
+        if stood is None:
+            return False
+        self._inner_ended, self._inner_waiting = dict(stood["inner_ended"]), dict(stood["inner_waiting"])
+        self._counts, self._joins = dict(stood["counts"]), {key: dict(one) for key, one in stood["joins"].items()}
+        self._branches, self.outputs = {key: list(one) for key, one in stood["branches"].items()}, dict(stood["outputs"])
+        given = {response.id or "": answered(response) for response in self._ctx.responses}
+        for kept in stood["waiting"]:
+            name = kept["node"]
+            run = _as_it_was(kept, self._graph.nodes[name], self._name, self._path)
+            run.output_for = self._output_of(name)
+            self._take_up(run, given)
+        return True
+
+    def _take_up(self, run: NodeRun, given: dict[str, Any]) -> None:
+        mine = run.take(given)
+        if not mine or (run.asked and not run.runs_again):
+            self._waiting[run.key] = run
+        elif run.runs_again:
+            run.asked = []
+            self._run(run, self._ctx)
+        else:
+            run.output, run.has_output = run.answers[mine[-1]], True
+            self._follow(run)
+
+    # -- nodes that nodes run
+
+    async def _run_inner(
+        self, outer: NodeRun, ctx: InvocationContext, node_like: Any, node_input: Any, run_id: str | None, *, apart: bool
+    ) -> Any:
+        """The output of a node that `outer` runs; of one that has ended before a pause, what it gave then.
+
+        Raises:
+            Paused: It waits.
+        """
+        node = build_node(node_like)
+        outer.others[node.name] = number = outer.others.get(node.name, 0) + 1
+        step = f"{node.name}@{run_id or number}"
+        branch = (f"{outer.branch}.{step}" if outer.branch else step) if apart else outer.branch
+        path = f"{outer.path}/{step}"
+        if path in self._inner_ended:
+            return self._inner_ended[path]
+        run = NodeRun(
+            node=node, number=number, run_id=run_id, author=self._name, outer=outer.path, input=node_input, branch=branch
+        )
+        if not (kept := self._inner_waiting.pop(path, None)) or self._goes_on(run, kept):
+            self._inner[path] = ended = asyncio.get_running_loop().create_future()
+            self._run(run, ctx if kept else ctx.after_answers(), inner=True)
+            await ended
+        if run.waits:
+            self._inner_waiting[path] = dict(run.as_json())
+            raise Paused(run.asked)
+        self._inner_ended[path] = run.output
+        return run.output
+
+    def _goes_on(self, run: NodeRun, kept: dict[str, Any]) -> bool:
+        """True if a node that waited is to be run again; else it waits still, or the answer was its output."""
+        run.answers, run.asked = dict(kept["answers"]), list(kept["asked"])
+        mine = run.take({response.id or "": answered(response) for response in self._ctx.responses})
+        if mine and run.runs_again:
+            run.asked = []
+            return True
+        if mine and not run.asked:
+            run.output, run.has_output = run.answers[mine[-1]], True
+        return False
+
+
+def _as_it_was(kept: dict[str, Any], node: BaseNode, author: str, outer: str) -> NodeRun:
+    return NodeRun(
+        node=node,
+        number=kept["number"],
+        author=author,
+        outer=outer,
+        input=kept["input"],
+        branch=kept["branch"],
+        answers=dict(kept["answers"]),
+        asked=list(kept["asked"]),
+        others=dict.fromkeys(kept["others"], 0),
+    )
+
+
+def _common(branches: Iterable[str | None]) -> str | None:
+    """What all of them begin with."""
+    steps = [branch.split(".") if branch else [] for branch in branches]
+    shared: list[str] = []
+    for level in zip(*steps, strict=False):
+        if len(set(level)) > 1:
+            break
+        shared.append(level[0])
+    return ".".join(shared) or None
+
+
+def _standing_that_asked(events: list[Event], name: str, path: str, ids: set[str]) -> dict[str, Any] | None:
+    """Where the workflow stood last when it asked one of `ids`."""
+    for event in reversed(events):
+        state = event.actions.agent_state
+        if state and event.author == name and event.node_info.path == path and _STANDS in state:
+            stood = cast(dict[str, Any], state[_STANDS])
+            if any(ids & set(one["asked"]) for one in stood["waiting"]):
+                return stood
+    return None
