@@ -279,7 +279,8 @@ class RunRows:
         self._cards_of(event)
         for response in event.get_function_responses():
             card = self._cards.get(self._asked_for.get(response.id or "", response.id or ""))
-            if card and not approvals.is_placeholder(event, response):
+            waits = approvals.is_placeholder(event, response) or credentials.is_waiting(event, response)
+            if card and not waits:
                 card["state"] = "superseded"
         if with_state:
             self._state.change(event.actions.state_delta)
