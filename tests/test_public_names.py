@@ -142,7 +142,6 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.mcp_tool.mcp_toolset": "MCPToolset McpToolset",
     "adk_nb.tools.openapi_tool": "OpenAPIToolset RestApiTool",
     "adk_nb.tools.openapi_tool.auth": "auth_helpers",
-    "adk_nb.tools.openapi_tool.auth": "auth_helpers",
     "adk_nb.tools.openapi_tool.auth.auth_helpers": (
         "dict_to_auth_scheme openid_dict_to_scheme_credential service_account_dict_to_scheme_credential "
         "service_account_scheme_credential token_to_scheme_credential"
