@@ -12,6 +12,7 @@ import pytest
 
 from adk_nb import redaction, types
 from adk_nb.auth import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCredentials, OAuth2Auth
+from adk_nb.code_executors import UnsafeLocalCodeExecutor
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import Gemini, RecordedLlm, ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
@@ -254,3 +255,13 @@ def test_json_is_redacted_by_the_names_of_its_fields_too():
         "said": f"it is {HIDDEN}",
         "data": ONE,
     }
+
+
+def test_what_code_of_a_model_printed_is_told_without_them():
+    remember(ONE)
+    answer = f"```python\nprint('it is', '{ONE[:5]}' + '{ONE[5:]}')\n```"
+
+    events = Talk(guide(answer, "done", code_executor=UnsafeLocalCodeExecutor())).say()
+
+    results = [part.code_execution_result for event in events for part in event.parts if part.code_execution_result]
+    assert [one.output for one in results] == [f"Code execution result:\nit is {HIDDEN}\n\n"]
