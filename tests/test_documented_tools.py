@@ -1,8 +1,8 @@
 """What ADK's page on function tools and adk-rs's overview of tools show, as scripts of their kind."""
 
 import asyncio
-import json
 import gc
+import json
 import warnings
 from collections.abc import Iterator
 from typing import Any
