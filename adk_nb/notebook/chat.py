@@ -24,11 +24,12 @@ from adk_nb.notebook.decisions import (
     Confirm,
     Decisions,
     check,
+    check_policy,
     how_to_answer,
     one_of,
+    schema_of,
     settled,
     state_of,
-    tools_of,
 )
 from adk_nb.notebook.interrupted import in_a_cell, outside_this_package, shown_in_brief
 from adk_nb.notebook.letting_in import ASK, Given
@@ -133,6 +134,7 @@ class Chat:
             UserError: What the author of the notebook has to mend: a missing key, an open approval, a state key
                 that is not there.
         """
+        check_policy(confirm)
         reply = _waited_for(self._turn(text, self._on_show(text)))
         return settled(reply, self.decide, confirm, f"chat.ask(confirm={confirm!r})")
 
@@ -262,7 +264,7 @@ class Chat:
 
     def _on_show(self, question: str | None) -> RunOnShow:
         notice = _notice_of(self.agent)
-        shown = show_run(self.agent.name, question, notice, self._schema_of, self.show)
+        shown = show_run(self.agent.name, question, notice, lambda tool: schema_of(self.agent, tool), self.show)
         shown.magic = self.magic()
         return shown
 
@@ -388,11 +390,6 @@ class Chat:
             await go_on()
         except InputError as wrong:
             shown.ask_again(key, str(wrong))
-
-    def _schema_of(self, tool: str) -> dict[str, Any] | None:
-        found = tools_of(self.agent).get(tool)
-        declared = found.declaration if found else None
-        return cast(Any, declared.parameters_json_schema) if declared else None
 
     def _session(self) -> Session | None:
         return sync.run(self._loaded())

@@ -9,6 +9,7 @@ from adk_nb.errors import InputError, PendingError
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.render import bundle
 from adk_nb.notebook.view.rows import RunRows, rows_of
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.tools.agent_tool import AgentTool
@@ -40,7 +41,7 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
         "clerk asks: Which *order*?",
         "    answer with chat.ask('...')",
     ]
-    shown = asks._repr_mimebundle_()
+    shown = bundle(asks)
     assert "**clerk asks: Which &#42;order&#42;?**" in shown["text/markdown"]
     assert "<strong>clerk asks: Which *order*?</strong>" in shown["text/html"]
     assert (answered.status, answered.text, answered.inputs) == ("done", "A1 then.", [])
