@@ -196,3 +196,15 @@ def test_a_late_yes_says_what_to_type_and_a_no_still_counts(shell: Shell, monkey
         "refuse the call with %confirm --no, and ask again"
     )
     assert shell.cell("%confirm --no").text == "As you wish." and shell.names["paid"] == []
+
+
+def test_a_policy_that_is_none_is_refused_before_anything_is_said(shell: Shell) -> None:
+    model = ScriptedLlm("Hello.")
+    shell.names["model"] = model
+    shell.cell("%%agent clerk -m model\nPay.")
+    shell.names["adk"] = shell.ip.adk_nb.chat("clerk", None)
+
+    assert shell.fails("adk.ask('Pay', confirm='maybe')") == (
+        "InputError: confirm='maybe' says not what happens to approvals; write 'ask', 'yes' or 'no'"
+    )
+    assert model.requests == [] and shell.ip.adk_nb.sessions.events() == []
