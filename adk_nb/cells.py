@@ -23,7 +23,7 @@ def in_a_cell(error: BaseException | None) -> str | None:
 
 def _cell_of(frame: FrameType) -> str | None:
     """`In[7]`, as IPython calls it: the shell whose namespace the code runs in knows what it has compiled."""
-    shell: Any = frame.f_globals.get("get_ipython")
-    compiler = getattr(shell() if callable(shell) else None, "compile", None)
-    named = compiler.format_code_name(frame.f_code.co_filename) if compiler else None
-    return named[1] if named else None
+    shell: Any = getattr(frame.f_globals.get("get_ipython"), "__self__", None)
+    named = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    found = named(frame.f_code.co_filename) if named else None
+    return found[1] if found else None

@@ -162,8 +162,8 @@ def _looks_random(value: str) -> bool:
     return re.fullmatch(r"[\w.~+=-]{16,}", value) is not None and all(kinds)
 
 
-def _look_around() -> None:
-    """Remember what the environment holds: it may change at any time."""
+def look_around() -> None:
+    """Remember what the environment holds now. `hidden` does so each time, for it may change."""
     for name, value in os.environ.items():
         if "://" in value:
             remember_url(value)
@@ -194,7 +194,7 @@ def _walk(value: Any) -> Any:
 
 def hidden(text: str) -> str:
     """`text` of an error, a log or a traceback without secrets: those that are known, and what looks like one."""
-    _look_around()
+    look_around()
     return redacted(_IN_URLS.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", without_known(text)))
 
 

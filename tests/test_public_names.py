@@ -41,13 +41,15 @@ PATHS: dict[str, str] = {
     "adk_nb.artifacts.file_artifact_service": "FileArtifactService",
     "adk_nb.artifacts.in_memory_artifact_service": "InMemoryArtifactService",
     "adk_nb.auth": (
-        "APIKey APIKeyIn AuthConfig AuthCredential AuthCredentialTypes AuthScheme AuthSchemeType AuthToolArguments "
-        "HTTPBase HttpAuth HttpCredentials OAuth2 OAuth2Auth OAuthFlowAuthorizationCode OAuthFlowClientCredentials "
-        "OAuthFlows OpenIdConnect OpenIdConnectWithConfig ServiceAccount ServiceAccountCredential"
+        "APIKey APIKeyIn AuthConfig AuthCredential AuthCredentialTypes AuthHandler AuthScheme AuthSchemeType "
+        "AuthToolArguments HTTPBase HttpAuth HttpCredentials OAuth2 OAuth2Auth OAuthFlowAuthorizationCode "
+        "OAuthFlowClientCredentials OAuthFlows OpenIdConnect OpenIdConnectWithConfig ServiceAccount "
+        "ServiceAccountCredential"
     ),
     "adk_nb.auth.auth_credential": (
         "AuthCredential AuthCredentialTypes HttpAuth HttpCredentials OAuth2Auth ServiceAccount ServiceAccountCredential"
     ),
+    "adk_nb.auth.auth_handler": "AuthHandler",
     "adk_nb.auth.auth_schemes": "AuthScheme AuthSchemeType OpenIdConnectWithConfig",
     "adk_nb.auth.auth_tool": "AuthConfig AuthToolArguments",
     "adk_nb.auth.credential_service": (
@@ -68,9 +70,10 @@ PATHS: dict[str, str] = {
         "AlreadyExistsError InvocationNotFoundError LlmCallsLimitExceededError PluginError SessionNotFoundError "
         "StateSchemaError"
     ),
-    "adk_nb.events": "Event EventActions EventCompaction ToolConfirmation",
+    "adk_nb.events": "Event EventActions EventCompaction RequestInput ToolConfirmation",
     "adk_nb.events.event": "Event",
     "adk_nb.events.event_actions": "EventActions EventCompaction",
+    "adk_nb.events.request_input": "RequestInput",
     "adk_nb.examples": "BaseExampleProvider Example",
     "adk_nb.examples.base_example_provider": "BaseExampleProvider",
     "adk_nb.examples.example": "Example",
@@ -115,18 +118,20 @@ PATHS: dict[str, str] = {
         "AgentTool AuthenticatedFunctionTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool "
         "MCPToolset McpToolset StaticToolset ToolContext VertexAiSearchTool built_in_code_execution "
         "enterprise_web_search get_user_choice google_maps_grounding google_search load_artifacts load_memory "
-        "preload_memory register_search_backend tool url_context"
+        "preload_memory register_search_backend request_input tool url_context"
     ),
     "adk_nb.tools.agent_tool": "AgentTool",
     "adk_nb.tools.authenticated_function_tool": "AuthenticatedFunctionTool",
     "adk_nb.tools.base_tool": "BaseTool",
     "adk_nb.tools.base_toolset": "BaseToolset ToolPredicate",
+    "adk_nb.tools.crewai_tool": "CrewaiTool",
     "adk_nb.tools.enterprise_search_tool": "EnterpriseWebSearchTool enterprise_web_search_tool",
     "adk_nb.tools.example_tool": "ExampleTool",
     "adk_nb.tools.function_tool": "FunctionTool",
     "adk_nb.tools.get_user_choice_tool": "get_user_choice get_user_choice_tool",
     "adk_nb.tools.google_maps_grounding_tool": "GoogleMapsGroundingTool google_maps_grounding",
     "adk_nb.tools.google_search_tool": "GoogleSearchTool google_search register_search_backend",
+    "adk_nb.tools.langchain_tool": "LangchainTool",
     "adk_nb.tools.mcp_tool": (
         "MCPToolset McpTool McpToolset SseConnectionParams SseServerParams StdioConnectionParams StdioServerParameters "
         "StreamableHTTPConnectionParams"
@@ -136,13 +141,21 @@ PATHS: dict[str, str] = {
     ),
     "adk_nb.tools.mcp_tool.mcp_toolset": "MCPToolset McpToolset",
     "adk_nb.tools.openapi_tool": "OpenAPIToolset RestApiTool",
-    "adk_nb.tools.openapi_tool.openapi_spec_parser": "OpenAPIToolset",
+    "adk_nb.tools.openapi_tool.auth": "auth_helpers",
+    "adk_nb.tools.openapi_tool.auth.auth_helpers": (
+        "dict_to_auth_scheme openid_dict_to_scheme_credential service_account_dict_to_scheme_credential "
+        "service_account_scheme_credential token_to_scheme_credential"
+    ),
+    "adk_nb.tools.openapi_tool.openapi_spec_parser": "OpenAPIToolset RestApiTool",
+    "adk_nb.tools.openapi_tool.openapi_spec_parser.rest_api_tool": "RestApiTool",
     "adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_toolset": "OpenAPIToolset",
     "adk_nb.tools.load_artifacts_tool": "LoadArtifactsTool load_artifacts load_artifacts_tool",
     "adk_nb.tools.load_memory_tool": "LoadMemoryTool load_memory load_memory_tool",
     "adk_nb.tools.load_web_page": "load_web_page",
     "adk_nb.tools.long_running_tool": "LongRunningFunctionTool",
     "adk_nb.tools.preload_memory_tool": "PreloadMemoryTool preload_memory preload_memory_tool",
+    "adk_nb.tools.retrieval": "BaseRetrievalTool FilesRetrieval LlamaIndexRetrieval",
+    "adk_nb.tools.retrieval.base_retrieval_tool": "BaseRetrievalTool",
     "adk_nb.tools.tool_confirmation": "ToolConfirmation",
     "adk_nb.tools.tool_context": "ToolContext",
     "adk_nb.tools.url_context_tool": "UrlContextTool url_context",
@@ -180,8 +193,12 @@ def test_a_name_is_one_object_wherever_it_is_imported_from(name: str):
 
 
 @pytest.mark.parametrize(
-    "module", ["agent_tool", "function_tool", "long_running_tool", "tool_context", "load_web_page"]
-)
+    "module",
+    [
+        "agent_tool", "base_tool", "base_toolset", "crewai_tool", "function_tool", "langchain_tool", "load_web_page",
+        "long_running_tool", "mcp_tool", "openapi_tool", "retrieval", "tool_confirmation", "tool_context",
+    ],
+)  # fmt: skip
 def test_a_room_hands_out_its_files(module: str):
     taken: dict[str, Any] = {}
 
@@ -221,7 +238,8 @@ def _stubbed(path: Path) -> dict[str, str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("adk_nb"):
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
-                found[alias.name] = whole if whole == "adk_nb.types" else str(node.module)
+                is_module = ROOT.parent.joinpath(*whole.split(".")).with_suffix(".py").exists()
+                found[alias.name] = whole if is_module else str(node.module)
     return found
 
 

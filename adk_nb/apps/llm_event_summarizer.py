@@ -13,6 +13,7 @@ from adk_nb.flow.model_call import ask_apart
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.approvals import RESERVED
+from adk_nb.runtime.invocation_context import INPUT_REQUEST
 
 _HISTORY = "{conversation_history}"
 _PROMPT = f"""\
@@ -78,10 +79,14 @@ def _lines(events: Iterable[Event]) -> Iterator[str]:
         for part in event.parts:
             if part.text:
                 yield f"{event.author}{' (thinking)' if part.thought else ''}: {part.text}"
-            if (call := part.function_call) and not (call.name or "").startswith(RESERVED):
+            if (call := part.function_call) and not _is_ours(call.name):
                 yield f"{event.author} called the tool {call.name}: {_cut(call.args)}"
-            if (done := part.function_response) and not (done.name or "").startswith(RESERVED):
+            if (done := part.function_response) and not _is_ours(done.name):
                 yield f"the tool {done.name} answered: {_cut(done.response)}"
+
+
+def _is_ours(name: str | None) -> bool:
+    return (name or "").startswith(RESERVED) and name != INPUT_REQUEST  # which a model asks
 
 
 def _cut(value: object) -> str:

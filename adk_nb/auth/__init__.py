@@ -10,6 +10,7 @@ __getattr__, __dir__ = face(
         "AuthConfig": "adk_nb.auth.auth_tool",
         "AuthCredential": "adk_nb.auth.auth_credential",
         "AuthCredentialTypes": "adk_nb.auth.auth_credential",
+        "AuthHandler": "adk_nb.auth.auth_handler",
         "AuthScheme": "adk_nb.auth.auth_schemes",
         "AuthSchemeType": "adk_nb.auth.auth_schemes",
         "AuthToolArguments": "adk_nb.auth.auth_tool",

@@ -5,6 +5,7 @@ from adk_nb.auth.auth_credential import HttpCredentials as HttpCredentials
 from adk_nb.auth.auth_credential import OAuth2Auth as OAuth2Auth
 from adk_nb.auth.auth_credential import ServiceAccount as ServiceAccount
 from adk_nb.auth.auth_credential import ServiceAccountCredential as ServiceAccountCredential
+from adk_nb.auth.auth_handler import AuthHandler as AuthHandler
 from adk_nb.auth.auth_schemes import APIKey as APIKey
 from adk_nb.auth.auth_schemes import APIKeyIn as APIKeyIn
 from adk_nb.auth.auth_schemes import AuthScheme as AuthScheme

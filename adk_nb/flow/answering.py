@@ -1,8 +1,9 @@
 """What a message answers is carried out before the model is asked: approved calls, and those that wait inside."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
+from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.flow import credentials
 from adk_nb.flow.progress import Progress
@@ -10,6 +11,7 @@ from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Tools, answer_calls
 from adk_nb.runtime.approvals import take_answers
 from adk_nb.runtime.called import is_told, leads_to, waits_inside
+from adk_nb.runtime.credentials import is_of_toolset
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.sealing import abandoned
 
@@ -20,12 +22,14 @@ class Answering:
     ends_the_turn = True
     """The model is not to be asked for this message; said once all events are out."""
 
-    def __init__(self, ctx: InvocationContext, spec: LlmSpec, tools: Tools, *, let_in: bool) -> None:
-        """`let_in`: the message has answered something else already."""
+    def __init__(
+        self, ctx: InvocationContext, spec: LlmSpec, tools: Tools, taken: Sequence[types.FunctionCall]
+    ) -> None:
+        """`taken`: the calls whose credentials the message has answered with already."""
         self._ctx = ctx
         self._spec = spec
         self._tools = tools
-        self._let_in = let_in
+        self._taken = taken
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Carry it out.
@@ -41,8 +45,10 @@ class Answering:
         for call in gone:
             for event in abandoned(ctx, call):
                 yield event
-        calls = [*take_answers(ctx), *await credentials.take(ctx), *(call for call in led if call not in gone)]
-        if not (calls or gone or self._let_in or is_told(ctx)):
+        let_in = [*self._taken, *await credentials.take(ctx)]
+        runs = [call for call in let_in if not is_of_toolset(call)]
+        calls = [*take_answers(ctx), *runs, *(call for call in led if call not in gone)]
+        if not (calls or gone or let_in or is_told(ctx)):
             return  # someone else answered a moment ago: nothing is left to do for this message
         ends = False
         if calls:

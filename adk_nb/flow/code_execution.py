@@ -11,6 +11,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.redaction import hidden
 from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult, File
 from adk_nb.runtime.code_executor_context import CodeExecutorContext
 from adk_nb.runtime.context import Context
@@ -166,7 +167,7 @@ async def _run(
     part = types.Part(
         code_execution_result=types.CodeExecutionResult(
             outcome=types.Outcome.OUTCOME_FAILED if result.failed else types.Outcome.OUTCOME_OK,
-            output=_in_words(result) + await _kept(context, result.output_files),
+            output=hidden(_in_words(result)) + await _kept(context, result.output_files),
         )
     )
     context.actions.state_delta.update(memory.get_state_delta())

@@ -1,7 +1,7 @@
 """The gate of tools that are let in somewhere: ask a person for a credential, take the answer, hand it to the tool."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adk_nb import clock, types
@@ -93,22 +93,22 @@ def _fail(results: Event, waiting: Sequence[WaitingCall], error: Exception) -> N
             response.response = {"error": f"{type(error).__name__}: {error}"}
 
 
-async def take(ctx: InvocationContext, *, of_toolsets: bool = False) -> list[types.FunctionCall]:
+async def take(ctx: InvocationContext) -> list[types.FunctionCall]:
     """Take the answers in the user's message, each only once, and return the calls that can run now, or are refused.
 
     What was given goes into `ctx.credentials` and is kept for later. Where nothing comes of an answer, the calls are
-    made all the same, and ask again.
-
-    Args:
-        ctx: It has the answers.
-        of_toolsets: Take those to requests of toolsets, and no others; their calls are none that run.
+    made all the same, and ask again. What stands for a toolset is among them, too.
     """
     taken: list[types.FunctionCall] = []
-    for key, asked in _answered(ctx, of_toolsets):
+    open_now = {one.id: one for one in credentials.pending(ctx.session.events)} if ctx.credential_answers else {}
+    for key, said in list(ctx.credential_answers.items()):
+        asked = open_now.get(key)
+        if asked and not is_within(asked.branch, ctx.branch):
+            continue  # it was asked inside one of the agent's own calls
         if asked is None or asked.author != ctx.agent.name or not _first(ctx, key):
             logger.warning("the answer to credential request %r was ignored: none is open", key)
             continue
-        said = ctx.credential_answers.pop(key)
+        del ctx.credential_answers[key]
         no = credentials.refusal(said)
         if not no:
             await _use(ctx, asked, said)
@@ -117,17 +117,6 @@ async def take(ctx: InvocationContext, *, of_toolsets: bool = False) -> list[typ
                 ctx.answered[one.call.id or ""] = decided
             taken.append(one.call)
     return taken
-
-
-def _answered(ctx: InvocationContext, of_toolsets: bool) -> Iterator[tuple[str, PendingCredential | None]]:
-    """The answers to take, by the ids of requests, and the requests, if they are open."""
-    open_now = {one.id: one for one in credentials.pending(ctx.session.events)} if ctx.credential_answers else {}
-    for key in list(ctx.credential_answers):
-        asked = open_now.get(key)
-        if asked and not is_within(asked.branch, ctx.branch):
-            continue  # it was asked inside one of the agent's own calls
-        if of_toolsets == (asked is not None and asked.of_toolset):
-            yield key, asked
 
 
 def _refused(why: str) -> Decided:

@@ -10,7 +10,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.flow import credentials
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.credentials import TOOLSET
+from adk_nb.runtime.credentials import TOOLSET, is_of_toolset
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.auth import exchange
 from adk_nb.tools.base_toolset import BaseToolset
@@ -18,16 +18,16 @@ from adk_nb.tools.base_toolset import BaseToolset
 logger = logging.getLogger(__name__)
 
 
-async def let_toolsets_in(ctx: InvocationContext, spec: LlmSpec) -> tuple[list[Event], bool]:
-    """Get what an agent's toolsets are let in with, and take what the message answers to requests for that.
+async def let_toolsets_in(ctx: InvocationContext, spec: LlmSpec) -> tuple[list[Event], list[types.FunctionCall]]:
+    """Get what an agent's toolsets are let in with; the answers of the message count first.
 
     Returns:
-        The event that asks a person, if one has to: then the agent waits; and whether the message answered a request.
+        The event that asks a person, if one has to: then the agent waits; and what `credentials.take` gave.
     """
     waiting = [(one, config) for one in spec.toolsets if (config := one.get_auth_config())]
     if not waiting:
-        return [], False
-    answered = await credentials.take(ctx, of_toolsets=True)
+        return [], []
+    taken = await credentials.take(ctx)
     wanted: dict[str, AuthConfig] = {}
     calls: list[types.FunctionCall] = []
     for toolset, config in waiting:
@@ -37,10 +37,10 @@ async def let_toolsets_in(ctx: InvocationContext, spec: LlmSpec) -> tuple[list[E
         elif key not in wanted and not await _is_in(toolset, config, Context(ctx)):
             wanted[key] = config
             calls.append(types.FunctionCall(id=key, name=name, args={}))
-    if not wanted:
-        return [], bool(answered)
+    if not wanted or not all(is_of_toolset(call) for call in taken):  # what was let in runs first
+        return [], taken
     asking = Event(author=spec.name, actions=EventActions(requested_auth_configs=wanted))
-    return await credentials.ask(ctx, spec.name, calls, {}, asking), bool(answered)
+    return await credentials.ask(ctx, spec.name, calls, {}, asking), taken
 
 
 async def _is_in(toolset: BaseToolset, config: AuthConfig, context: Context) -> bool:

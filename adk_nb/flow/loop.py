@@ -29,7 +29,7 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
     Yields:
         Each model event, and after one with calls the event with their results; the last one is final.
     """
-    asks, let_in = await let_toolsets_in(ctx, spec)
+    asks, taken = await let_toolsets_in(ctx, spec)
     for event in asks:
         yield event
     if asks:
@@ -37,7 +37,7 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
     offered = _with_a_way_to_answer(spec, await spec.canonical_tools(ReadonlyContext(ctx)))
     tools = {tool.name: tool for tool in offered}
     if ctx.calls_answered:
-        answering = Answering(ctx, spec, tools, let_in=let_in)
+        answering = Answering(ctx, spec, tools, taken)
         async with aclosing(answering.events()) as events:
             async for event in events:
                 yield event

@@ -19,7 +19,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import first_answer
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
 from adk_nb.wire import copied
 
 NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
@@ -192,6 +192,8 @@ def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
     if spec.planner:
         response = as_planned(spec.planner, response, context)
     context.state.settle()
+    if response.grounding_metadata is None and (found := ctx.session.state.get(GROUNDING)):
+        response = response.model_copy(update={"grounding_metadata": found})
     event = event_of(ctx, spec, response, event_id, context.actions)
     if _says_nothing(event):
         event.error_code = NO_CONTENT

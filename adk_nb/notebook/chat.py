@@ -12,28 +12,29 @@ from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
-from adk_nb.errors import ConfigurationError, InputError, PendingError, UserError
+from adk_nb.errors import ConfigurationError, InputError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
-from adk_nb.notebook import letting_in
+from adk_nb.notebook import letting_in, questions
 from adk_nb.notebook.chat_state import ChatState
 from adk_nb.notebook.decisions import (
     Confirm,
     Decisions,
     check,
+    check_policy,
     how_to_answer,
     one_of,
+    schema_of,
     settled,
     state_of,
-    tools_of,
-    waiting_words,
 )
 from adk_nb.notebook.interrupted import in_a_cell, outside_this_package, shown_in_brief
 from adk_nb.notebook.letting_in import ASK, Given
 from adk_nb.notebook.reply import Reply, Status, answer_in
+from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
@@ -133,6 +134,7 @@ class Chat:
             UserError: What the author of the notebook has to mend: a missing key, an open approval, a state key
                 that is not there.
         """
+        check_policy(confirm)
         reply = _waited_for(self._turn(text, self._on_show(text)))
         return settled(reply, self.decide, confirm, f"chat.ask(confirm={confirm!r})")
 
@@ -212,6 +214,19 @@ class Chat:
         outcomes = {one.id: "refused" if given is None else "given"}
         return self._answered(outcomes, lambda shown: self._let_in(one.id, given, shown))
 
+    def answer(self, value: Any, *, id: str | int | None = None) -> Reply:
+        """Answer what an agent asked, or send the outcome of what a long-running tool began; wait for what follows.
+
+        Args:
+            value: Text as it would be typed, or JSON. A dict is the whole response, anything else its `result`.
+            id: Which call: its id, or its place among all that wait, 1 for the oldest. None: the oldest.
+
+        Raises:
+            InputError: Nothing waits, or this does not fit what was asked.
+        """
+        self._refuse_while_busy()
+        return _waited_for(self._given(value, id, self._on_show(None)))
+
     @property
     def pending(self) -> list[Pending]:
         """The approvals that are open in this session, oldest first."""
@@ -249,19 +264,18 @@ class Chat:
 
     def _on_show(self, question: str | None) -> RunOnShow:
         notice = _notice_of(self.agent)
-        shown = show_run(self.agent.name, question, notice, self._schema_of, self.show)
+        shown = show_run(self.agent.name, question, notice, lambda tool: schema_of(self.agent, tool), self.show)
         shown.magic = self.magic()
         return shown
 
     async def _turn(self, text: str, shown: RunOnShow) -> Reply:
-        if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InputError(f"a message is text with something in it, and {text!r:.60} is not; write chat.ask('...')")
         session = await self._loaded()
-        if session and (waiting := approvals.pending(session.events)):
-            raise PendingError(waiting_words(waiting, self.magic()))
-        if session and (asked := credentials.pending(session.events)):
-            raise PendingError(letting_in.open_words(asked, self.magic()))
-        message = types.Content(role="user", parts=[types.Part(text=text)])
+        message = questions.message(text, session.events if session else [], self.agent, self.magic())
+        return await self._run(message, session, shown)
+
+    async def _given(self, value: Any, which: str | int | None, shown: RunOnShow) -> Reply:
+        session = await self._loaded()
+        message = questions.answer(value, session.events if session else [], which, self.session_id)
         return await self._run(message, session, shown)
 
     async def _go_on(self, decisions: Decisions, shown: RunOnShow) -> Reply:
@@ -324,17 +338,22 @@ class Chat:
         if status == "done" and failed and events[-1] is failed:
             status, error = "error", f"{failed.error_code}: {failed.error_message or ''}".rstrip(": ")
         waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
+        text = answer_in(events)
+        inputs = questions.shown([*before, *events], text)
         reply = Reply(
             question=shown.question,
             agent=shown.agent,
             events=events,
             history=before if shown.question is None or shown.resumed else [],
-            text=answer_in(events),
-            status="pending" if (waiting or asked) and status == "done" else status,
+            text=text,
+            status="pending" if (waiting or asked or inputs) and status == "done" else status,
             pending=waiting,
             credentials=asked,
             credential_with=way(self.magic()),
             submit=self.submit_credential,
+            inputs=inputs,
+            input_with=input_words.ways(self.magic()),
+            give=self.answer,
             answer_with=how_to_answer(self.magic(), 1 if len(waiting) > 1 else None),
             error=hidden(error) if error else None,
             notice=shown.notice,
@@ -371,11 +390,6 @@ class Chat:
             await go_on()
         except InputError as wrong:
             shown.ask_again(key, str(wrong))
-
-    def _schema_of(self, tool: str) -> dict[str, Any] | None:
-        found = tools_of(self.agent).get(tool)
-        declared = found.declaration if found else None
-        return cast(Any, declared.parameters_json_schema) if declared else None
 
     def _session(self) -> Session | None:
         return sync.run(self._loaded())

@@ -1,7 +1,7 @@
 """Which approvals can be answered, and how: checked before anything counts as answered, and said so it can be typed."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
@@ -32,6 +32,16 @@ def state_of(decided: ToolConfirmation) -> str:
 def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
     """By name, as they are now."""
     return {tool.name: tool for tool in agent.tools_now()} if isinstance(agent, LlmAgent) else {}
+
+
+def schema_of(agent: BaseAgent, tool: str) -> dict[str, Any] | None:
+    """The JSON schema of a tool's arguments: `agent`'s, or that of an agent that it calls. None: there is none."""
+    tools = tools_of(agent)
+    if found := tools.get(tool):
+        return cast(Any, found.declaration and found.declaration.parameters_json_schema)
+    called = [one.agent for one in tools.values() if isinstance(one, AgentTool) and one.takes_up]
+    schemas = (schema_of(one, tool) for one in called if isinstance(one, BaseAgent))
+    return next(filter(None, schemas), None)
 
 
 def asker(agent: BaseAgent, one: Pending, events: Sequence[Event]) -> BaseAgent | None:
@@ -111,6 +121,16 @@ def _refuse_unknown(one: Pending, args: dict[str, object], tool: BaseTool) -> No
             near = closest(name, known)
             hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(known)) or 'none'}"
             raise InputError(f"{one.call.name}() has no argument {name!r}; {hint}")
+
+
+def check_policy(confirm: str) -> None:
+    """Refuse what is none.
+
+    Raises:
+        InputError: It is none.
+    """
+    if confirm not in get_args(Confirm):
+        raise InputError(f"confirm={confirm!r} says not what happens to approvals; write 'ask', 'yes' or 'no'")
 
 
 def settled(reply: Reply, decide: Callable[[Decisions], Reply], confirm: Confirm, by: str) -> Reply:

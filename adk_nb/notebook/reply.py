@@ -6,9 +6,12 @@ from typing import Any, Literal
 
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
+from adk_nb.notebook.view.input_words import ways
 from adk_nb.notebook.view.render import bundle
 from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.credentials import PendingCredential
+from adk_nb.runtime.inputs import PendingInput
 from adk_nb.sessions.state import State
 
 Status = Literal["done", "pending", "cancelled", "error"]
@@ -58,6 +61,12 @@ class Reply:
     """What to type to let a tool in."""
     submit: "Callable[..., Reply] | None" = field(default=None, repr=False, compare=False)
     """The `submit_credential` of the chat that this is a turn of."""
+    inputs: list[PendingInput] = field(default_factory=list[PendingInput])
+    """What waits for an answer or an outcome: the user's next words answer a question, `chat.answer()` any of them."""
+    input_with: tuple[str, str] = ways("")
+    """What to type to answer a question, and to send an outcome."""
+    give: "Callable[..., Reply] | None" = field(default=None, repr=False, compare=False)
+    """The `answer` of the chat that this is a turn of."""
     error: str | None = None
     notice: str | None = None
     """What every view says of a model that is not what it seems."""
@@ -74,6 +83,12 @@ class Reply:
     def usage(self) -> Usage:
         """The turn's tokens."""
         return usage_of(self.events)
+
+    def answer(self, value: Any, **which: Any) -> "Reply":
+        """Answer what was asked, or send an outcome, as `Chat.answer`."""
+        if self.give is None:
+            raise InputError("this reply is of no chat that goes on; ask again")
+        return self.give(value, **which)
 
     def submit_credential(self, *given: Any, **which: Any) -> "Reply":
         """Let a tool in that waits for it, as `Chat.submit_credential`."""
@@ -110,6 +125,8 @@ def answer_in(events: Iterable[Event]) -> str:
     said: list[Event] = []
     goes_on = False
     for event in events:
+        if calls_to(event.branch):
+            continue  # what was done for a call is no answer to the user
         if event.author != "user" and event.is_answer():
             said = [*said, event] if goes_on and said[-1].author == event.author else [event]
             goes_on = True

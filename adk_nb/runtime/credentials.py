@@ -64,7 +64,7 @@ class PendingCredential:
     @property
     def of_toolset(self) -> bool:
         """No call waits, but a toolset: nothing but the answer settles it."""
-        return any((one.call.id or "").startswith(TOOLSET) for one in self.calls)
+        return any(is_of_toolset(one.call) for one in self.calls)
 
     @property
     def asked(self) -> OAuth2Auth:
@@ -81,6 +81,11 @@ class PendingCredential:
 def placeholder() -> dict[str, Any]:
     """What stands as a call's result while it waits."""
     return {"result": WAITING}
+
+
+def is_of_toolset(call: types.FunctionCall) -> bool:
+    """Whether it is none, and stands for a toolset."""
+    return (call.id or "").startswith(TOOLSET)
 
 
 def is_waiting(event: Event, response: types.FunctionResponse) -> bool:

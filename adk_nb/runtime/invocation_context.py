@@ -25,6 +25,8 @@ from adk_nb.sessions.session import Session
 
 APPROVAL_REQUEST = "adk_request_confirmation"
 """Name of the call that asks a person for approval, and of the response that answers."""
+GROUNDING = "temp:_adk_grounding_metadata"
+"""State key of what a called agent looked up, which its caller's answers are shown with. Source: google-adk 2.13."""
 CREDENTIAL_REQUEST = "adk_request_credential"
 """Name of the call that asks a person to let a tool in somewhere, and of the response that answers."""
 REQUESTS = (APPROVAL_REQUEST, CREDENTIAL_REQUEST)

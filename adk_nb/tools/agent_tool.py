@@ -20,6 +20,7 @@ from adk_nb.runtime.hooks import Hook
 from adk_nb.runtime.invocation_context import (
     APPROVAL_REQUEST,
     CREDENTIAL_REQUEST,
+    GROUNDING,
     INPUT_REQUEST,
     InvocationContext,
     Runs,
@@ -79,6 +80,7 @@ class AgentTool(BaseTool):
         *,
         include_plugins: bool = True,
         stream_events: bool = False,
+        propagate_grounding_metadata: bool = False,
     ) -> None:
         """Name and description are those of `agent`.
 
@@ -87,6 +89,7 @@ class AgentTool(BaseTool):
             skip_summarization: What it answers ends the turn of the caller, in the same words.
             include_plugins: The caller's plugins also stand around what it does.
             stream_events: What it does is seen, and what it asks can be answered; see above.
+            propagate_grounding_metadata: The caller's answers are shown with what it looked up.
         """
         if not hasattr(agent, "find_agent"):
             raise ConfigurationError(
@@ -96,6 +99,7 @@ class AgentTool(BaseTool):
         self.agent = agent
         self.skip_summarization = skip_summarization
         self.include_plugins = include_plugins
+        self.propagate_grounding_metadata = propagate_grounding_metadata
         self.tells = self.takes_up = self.stream_events = stream_events
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
@@ -130,8 +134,14 @@ class AgentTool(BaseTool):
                 if whole.stop.why:
                     break
         said = ctx.session.events[1:]
-        if waits := _waits(self.name, said):
-            return {"error": waits}
+        if waits := _waits(said):
+            told = f"agent {self.name!r} stopped to wait for {waits}, and nobody can answer an agent that works apart"
+            remedy = (
+                "in a live conversation all do"
+                if self.stream_events
+                else f"write AgentTool({self.name}, stream_events=True)"
+            )
+            return {"error": f"{told} from its caller; {remedy}"}
         return self._result(said, tool_context)
 
     def _result(self, said: Sequence[Event], tool_context: ToolContext) -> Any:
@@ -139,6 +149,9 @@ class AgentTool(BaseTool):
             return {"error": wrong}
         if self.skip_summarization:
             tool_context.actions.skip_summarization = tool_context.speaks = True
+        found = [event.grounding_metadata for event in said if event.grounding_metadata]
+        if self.propagate_grounding_metadata and found:
+            tool_context.state[GROUNDING] = found[-1]
         return _answer(said)
 
     async def _beside(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
@@ -273,7 +286,7 @@ def _since(call_id: str, ctx: InvocationContext) -> list[Event]:
     return found[::-1]
 
 
-def _waits(name: str, said: Sequence[Event]) -> str | None:
+def _waits(said: Sequence[Event]) -> str | None:
     """What the agent waits for that nobody can answer. None: nothing."""
     called: dict[str | None, str | None] = {}
     open_now = set[str]()
@@ -284,11 +297,7 @@ def _waits(name: str, said: Sequence[Event]) -> str | None:
     if not open_now:
         return None
     tools = sorted({called.get(key) or "a tool" for key in open_now})
-    what = _ASKS.get(tools[0]) or f"the outcome of {', '.join(tools)}"
-    return (
-        f"agent {name!r} stopped to wait for {what}, and nobody can answer an agent that works apart from its caller; "
-        f"write AgentTool({name}, stream_events=True)"
-    )
+    return _ASKS.get(tools[0]) or f"the outcome of {', '.join(tools)}"
 
 
 _ASKS = {APPROVAL_REQUEST: "an approval", CREDENTIAL_REQUEST: "a credential", INPUT_REQUEST: "an answer"}

@@ -1,7 +1,9 @@
 """The one way out to the web for tools: public addresses only, few redirects, no cookies, limits on size and time."""
 
 import asyncio
+import functools
 import ipaddress
+import os
 import re
 import socket
 import ssl
@@ -176,8 +178,9 @@ class WebAccess:
                 return await _read(response)
 
     def _client(self) -> httpx2.AsyncClient:
+        certificates = _certificates(self._verify)
         transport = (
-            httpx2.AsyncHTTPTransport(verify=self._verify, trust_env=False) if self._private else _Checked(self._verify)
+            httpx2.AsyncHTTPTransport(verify=certificates, trust_env=False) if self._private else _Checked(certificates)
         )
         return httpx2.AsyncClient(
             transport=transport,
@@ -192,8 +195,8 @@ class WebAccess:
 class _Checked(httpx2.AsyncBaseTransport):
     """Looks a name up once, refuses what is not public, and connects to the address that it has seen."""
 
-    def __init__(self, verify: Verify) -> None:
-        self._verify = verify
+    def __init__(self, certificates: ssl.SSLContext) -> None:
+        self._certificates = certificates
         # One for each host: a connection to an address is not lent to another host that has the same address.
         self._transports: dict[str, httpx2.AsyncHTTPTransport] = {}
 
@@ -201,7 +204,7 @@ class _Checked(httpx2.AsyncBaseTransport):
         host = request.url.raw_host.decode()
         addresses = await _public_addresses(request.url)
         if host not in self._transports:
-            self._transports[host] = httpx2.AsyncHTTPTransport(verify=self._verify, trust_env=False)
+            self._transports[host] = httpx2.AsyncHTTPTransport(verify=self._certificates, trust_env=False)
         for left, address in enumerate(addresses, 1 - len(addresses)):
             pinned = httpx2.Request(
                 request.method,
@@ -220,6 +223,20 @@ class _Checked(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         for transport in self._transports.values():
             await transport.aclose()
+
+
+def _certificates(verify: Verify) -> ssl.SSLContext:
+    if isinstance(verify, str):
+        if os.path.isdir(verify):
+            return ssl.create_default_context(capath=verify)
+        return ssl.create_default_context(cafile=verify)
+    return _certificates_of_the_machine() if verify is True else httpx2.create_ssl_context(verify, trust_env=False)
+
+
+@functools.cache
+def _certificates_of_the_machine() -> ssl.SSLContext:
+    """Read once: that takes longer than a request."""
+    return httpx2.create_ssl_context(trust_env=False)
 
 
 async def _read(response: Any) -> Answer:

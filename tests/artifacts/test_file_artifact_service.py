@@ -4,8 +4,10 @@ import asyncio
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +182,34 @@ def test_a_link_in_the_place_of_a_file_is_not_read(service: FileArtifactService,
     assert secret.read_text() == "secret" and load(service) is None
 
 
+@pytest.mark.parametrize("at", ["", "versions", "versions/1", "versions/1/a.txt", "versions/2/a.txt"])
+def test_a_second_name_of_another_file_is_not_written_to(service: FileArtifactService, tmp_path: Path, at: str):
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    save(service)
+    place = service.root_dir / "apps/app/users/u/sessions/s/artifacts/a.txt" / at
+    if at in ("", "versions"):
+        shutil.rmtree(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.hardlink_to(secret)
+
+    for use in (save, load, lambda service: asyncio.run(service.delete_artifact(**S, filename="a.txt"))):
+        with suppress(StorageError):
+            use(service)
+
+    assert secret.read_text() == "secret"
+
+
+def test_a_file_that_has_a_second_name_is_let_go_of_and_not_emptied(service: FileArtifactService, tmp_path: Path):
+    save(service)
+    kept = service.root_dir / "apps/app/users/u/sessions/s/artifacts/a.txt/versions/0/a.txt"
+    (tmp_path / "backup").hardlink_to(kept)
+
+    assert load(service) == HELLO and save(service) == 1
+    asyncio.run(service.delete_artifact(**S, filename="a.txt"))
+    assert (tmp_path / "backup").read_text() == "hello" and load(service) is None
+
+
 def test_links_and_loose_files_among_the_artifacts_are_not_listed(service: FileArtifactService, tmp_path: Path):
     save(service)
     save(service, "user:b.txt")
@@ -214,6 +244,26 @@ def test_a_folder_swapped_for_a_link_between_two_looks_is_not_followed(tmp_path:
 
     assert os.listdir(outside) == []
     assert (versions.with_name("moved") / "1" / "a.txt").read_text() == "hello"
+
+
+@pytest.mark.parametrize("plant", [os.symlink, os.link])
+def test_a_link_put_in_the_place_of_a_file_as_it_is_written_is_not_followed(
+    service: FileArtifactService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Any
+):
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    write = folder.Folder.write
+
+    def planted(self: folder.Folder, name: str, data: bytes) -> None:
+        plant(secret, self.path / name)
+        write(self, name, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(folder.Folder, "write", planted)
+        with pytest.raises(StorageError, match="could not save artifact"):
+            save(service)
+
+    assert secret.read_text() == "secret" and load(service) is None and save(service) == 0
 
 
 def test_files_that_differ_only_by_case_on_such_a_disk_are_not_mixed_up(service: FileArtifactService):

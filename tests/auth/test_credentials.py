@@ -15,6 +15,7 @@ from adk_nb.auth import (
     AuthConfig,
     AuthCredential,
     AuthCredentialTypes,
+    AuthHandler,
     HttpAuth,
     HTTPBase,
     HttpCredentials,
@@ -27,12 +28,12 @@ from adk_nb.auth import (
     ServiceAccount,
     ServiceAccountCredential,
 )
-from adk_nb.errors import InputError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events import Event
 from adk_nb.models.scripted_llm import call
 from adk_nb.runtime import credentials
 from adk_nb.runtime.credentials import PendingCredential
-from adk_nb.tools import FunctionTool, ToolContext
+from adk_nb.tools import BaseTool, FunctionTool, ToolContext, tool
 from tests.auth.auth_server import CLIENT, CLIENT_SECRET, REDIRECT, AuthServer, auth_server
 from tests.talk import Talk, guide, told
 
@@ -311,6 +312,41 @@ def test_a_request_that_a_model_writes_is_none(server: AuthServer):
     events = talk.say()
 
     assert "names that start with 'adk_' are not yours" in results(events)[0]["error"] and waiting(talk) == []
+
+
+class Post(BaseTool):
+    """A tool that is no function."""
+
+    auth_config = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(name=self.name, description=self.description)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        assert tool_context.auth_credential
+        return {"letters": len(tool_context.auth_credential.api_key or "")}
+
+
+@tool(auth_config=Post.auth_config)
+def decorated(tool_context: ToolContext) -> dict[str, int]:
+    """Count letters."""
+    assert tool_context.auth_credential
+    return {"letters": len(tool_context.auth_credential.api_key or "")}
+
+
+@pytest.mark.parametrize("one", [Post(name="post", description="Posts."), decorated], ids=lambda one: one.name)
+def test_any_tool_can_be_let_in(one: BaseTool):
+    talk = Talk(guide(call(one.name), "posted", tools=[one]))
+    talk.say()
+
+    events = answer(talk, {"apiKey": "a-persons-key"})
+
+    assert results(events) == [{"letters": 13}]
+
+
+def test_the_runtimes_own_hand_says_what_to_write():
+    with pytest.raises(ConfigurationError, match=r"tool_context\.request_credential\(auth_config\)"):
+        AuthHandler(Post.auth_config)
 
 
 def test_a_tool_may_ask_while_it_runs(server: AuthServer):

@@ -240,6 +240,9 @@ HOSTILE = (
 def hostile_ops() -> list[dict[str, Any]]:
     h = HOSTILE
     kinds = ("user", "text", "thought", "call", "error", "marker", h)
+    asks = {"agent": h, "tool": h, "needs": h, "how": h, "note": h, "fields": [{"label": h, "hint": h, "secret": True}]}
+    to_be_let_in = {"kind": "credential", **asks}
+    links = [h, "javascript:alert(6)", "data:text/html,<script>alert(7)</script>", " javascript:alert(8)"]
     fields = {"text": h, "tool": h, "args": h, "result": h, "detail": h, "author": h}
     change = {"key": h, "kind": "~", "old": h, "new": h}
     return [
@@ -268,6 +271,7 @@ def hostile_ops() -> list[dict[str, Any]]:
             },
         },
         {"op": "card", "card": {"id": "old", "agent": h, "tool": h, "args": {h: h}, "state": "rejected", "note": h}},
+        *({"op": "card", "card": {**to_be_let_in, "id": f"in{n}", "link": link}} for n, link in enumerate(links)),
     ]
 
 

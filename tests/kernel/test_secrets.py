@@ -157,11 +157,12 @@ def test_without_the_list_each_secret_would_be_told(done: Done):
 
 
 def test_no_saved_notebook_tells_a_secret_nor_does_the_page_made_of_it(done: Done):
-    book = new_notebook(cells=done.hidden)
+    verbose = [cell.source for cell in done.hidden].index("%xmode Verbose")
+    longest = done.hidden[verbose : verbose + len(planted.FAILURES) + 1]
 
-    assert in_text(nbformat.writes(book)) == set()
+    assert in_text(nbformat.writes(new_notebook(cells=done.hidden))) == set()
     assert in_text(json.dumps(done.hidden, ensure_ascii=False)) == set()
-    assert in_text(HTMLExporter().from_notebook_node(book)[0]) == set()
+    assert in_text(HTMLExporter().from_notebook_node(new_notebook(cells=longest))[0]) == set()
 
 
 def test_whoever_sent_the_cells_is_told_no_secret(done: Done):

@@ -72,7 +72,7 @@ class LiveServer:
 
     async def __aenter__(self) -> Self:
         self._server = await serve(
-            self._answer, "127.0.0.1", 0, ssl=_server_tls(), process_request=self._opened, close_timeout=SECONDS
+            self._answer, "127.0.0.1", 0, ssl=server_tls(), process_request=self._opened, close_timeout=SECONDS
         )
         return self
 
@@ -102,18 +102,18 @@ def said(*texts: str, **more: Any) -> dict[str, Any]:
 
 def client_tls() -> ssl.SSLContext:
     """Trusts the server's certificate and no other."""
-    return ssl.create_default_context(cafile=str(_certificate() / "cert.pem"))
+    return ssl.create_default_context(cafile=str(certificate_folder() / "cert.pem"))
 
 
 @functools.cache
-def _server_tls() -> ssl.SSLContext:
+def server_tls() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(_certificate() / "cert.pem", _certificate() / "key.pem")
+    context.load_cert_chain(certificate_folder() / "cert.pem", certificate_folder() / "key.pem")
     return context
 
 
 @functools.cache
-def _certificate() -> Path:
+def certificate_folder() -> Path:
     """A folder with a key and a certificate for 127.0.0.1 that vouches for itself; gone with the process."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a test")])

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from adk_nb.agents import LlmAgent
 from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
 from tests.notebook.conftest import Shell
 
@@ -149,3 +151,13 @@ def test_an_error_that_no_cell_has_a_part_in_points_nowhere(shell: Shell) -> Non
 
     assert failed_at(reply.events) == []
     assert "failed: ValueError: bad" in str(reply._repr_mimebundle_())
+
+
+@pytest.mark.parametrize("line", ["get_ipython = None", "def get_ipython(shell): 1 / 0", "del get_ipython"])
+def test_a_notebook_that_has_lost_its_shell_is_no_reason_to_fail(shell: Shell, line: str) -> None:
+    shell.cell(f"{line}\n" + "def split(bill: float) -> float:\n    'S.'\n    return bill / 0")
+    agent = LlmAgent(name="guide", model=ScriptedLlm(call("split", bill=1), "Sorry."), tools=[shell.names["split"]])
+
+    reply = Chat(agent).ask("go")
+
+    assert failed_at(reply.events) == [] and reply.text == "Sorry."

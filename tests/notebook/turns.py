@@ -11,6 +11,7 @@ from adk_nb.runners import InMemoryRunner
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.credentials import PendingCredential
+from adk_nb.runtime.inputs import PendingInput
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 
 USER, SESSION = "ada", "main"
@@ -67,6 +68,8 @@ class Shown:
     pending: list[Pending] = field(default_factory=list[Pending])
     credentials: list[PendingCredential] = field(default_factory=list[PendingCredential])
     credential_with: str = "chat.submit_credential()"
+    inputs: list[PendingInput] = field(default_factory=list)
+    input_with: tuple[str, str] = ("chat.ask('...')", "chat.answer(...)")
     answer_with: tuple[str, str] = ("%confirm --yes", "%confirm --no")
     status: str = "done"
     error: str | None = None

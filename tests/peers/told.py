@@ -32,6 +32,8 @@ def load(package: str) -> SimpleNamespace:
         InMemorySessionService=get("sessions", "InMemorySessionService"),
         AgentTool=get("tools.agent_tool", "AgentTool"),
         FunctionTool=get("tools", "FunctionTool"),
+        request_input=get("tools", "request_input"),
+        get_user_choice=get("tools", "get_user_choice"),
         ToolContext=get("tools", "ToolContext"),
         RunConfig=get("agents.run_config", "RunConfig"),
         StreamingMode=get("agents.run_config", "StreamingMode"),
@@ -232,6 +234,14 @@ async def tell(kit: SimpleNamespace) -> dict[str, Any]:
         answer = kit.types.FunctionResponse(id=asks[0].id, name=asks[0].name, response={"confirmed": True})
         return kit.types.Content(role="user", parts=[kit.types.Part(function_response=answer)])
 
+    def answer(name: str, value: str) -> Any:
+        def said(events: list[Any]) -> Any:
+            [asked] = [one for event in events for one in event.get_function_calls() if one.name == name]
+            response = kit.types.FunctionResponse(id=asked.id, name=name, response={"result": value})
+            return kit.types.Content(role="user", parts=[kit.types.Part(function_response=response)])
+
+        return said
+
     long = "and so on and on " * 20
     oslo, bergen = ("weather", {"city": "Oslo"}), ("weather", {"city": "Bergen"})
     return {
@@ -320,6 +330,18 @@ async def tell(kit: SimpleNamespace) -> dict[str, Any]:
             [[oslo], "Sunny."],
             ["How is Oslo?", confirm],
             tools=[kit.FunctionTool(weather, require_confirmation=True)],
+        ),
+        "a question": await converse(
+            kit,
+            [[("adk_request_input", {"message": "Where?", "response_schema": {"type": "string"}})], [oslo], "Sunny."],
+            ["How is it?", answer("adk_request_input", "Oslo")],
+            tools=[kit.request_input, weather],
+        ),
+        "a choice": await converse(
+            kit,
+            [[("get_user_choice", {"options": ["Oslo", "Bergen"]})], [bergen], "Sunny."],
+            ["How is it?", answer("get_user_choice", "Bergen")],
+            tools=[kit.get_user_choice, weather],
         ),
     }
 

@@ -21,7 +21,7 @@ from adk_nb.agents import (
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError
 from adk_nb.events import Event, EventActions
 from adk_nb.memory import MemoryEntry
-from adk_nb.models import ScriptedLlm, call
+from adk_nb.models import LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
 from tests.talk import SECONDS, WHERE, Talk, guide, look, requests, told
@@ -521,3 +521,18 @@ def test_several_work_side_by_side():
 def test_only_an_agent_is_wrapped():
     with pytest.raises(ConfigurationError, match="AgentTool takes an agent, and not 'expert'"):
         AgentTool(agent="expert")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("propagates", [True, False])
+def test_what_the_called_agent_looked_up_can_be_shown_with_the_callers_answer(propagates: bool):
+    found = types.GroundingMetadata(web_search_queries=["weather oslo"])
+    said = types.Content(role="model", parts=[types.Part(text="9 degrees")])
+    finder = LlmAgent(name="finder", model=ScriptedLlm(LlmResponse(content=said, grounding_metadata=found)))
+    tool = AgentTool(finder, propagate_grounding_metadata=propagates)
+    talk = Talk(guide(call("finder", request="Oslo?"), "It is 9 degrees.", "Hello.", tools=[tool]))
+
+    events, later = talk.say(), talk.say()
+
+    shown = [event.grounding_metadata for event in [*events, *later]]
+    assert shown == [None, None, found if propagates else None, None]
+    assert "adk_grounding" not in talk.stored().model_dump_json()

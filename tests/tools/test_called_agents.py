@@ -11,7 +11,9 @@ import pytest
 from adk_nb import types
 from adk_nb.agents import BaseAgent, InvocationContext, LlmAgent, RunConfig
 from adk_nb.agents.callback_context import CallbackContext
+from adk_nb.agents.live_request_queue import LiveRequestQueue
 from adk_nb.agents.run_config import StreamingMode
+from adk_nb.auth import APIKey, APIKeyIn, AuthConfig
 from adk_nb.errors import InputError, LlmCallsLimitExceededError
 from adk_nb.events import Event
 from adk_nb.models import LlmRequest, ScriptedLlm, call
@@ -537,3 +539,51 @@ def test_plugins_see_its_events_and_what_is_around_its_models_only_if_they_are_i
     talk.say()
 
     assert plugin.asked == ["guide", "expert", "guide"]
+
+
+def test_a_credential_that_it_needs_is_given_in_the_callers_conversation():
+    let_in: list[Any] = []
+
+    def mail(tool_context: ToolContext) -> str:
+        """Reads mail."""
+        let_in.append(tool_context.auth_credential and tool_context.auth_credential.api_key)
+        return "one mail"
+
+    key = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
+    child = expert(call("mail"), "One.", tools=[FunctionTool(mail, auth_config=key)])
+    root = guide(call("expert", request="mail?"), "One mail.", tools=beside(child))
+    talk = Talk(root)
+
+    first = talk.say()
+    [request] = [one for event in first for one in event.get_function_calls() if one.name == "adk_request_credential"]
+    then = talk.say(answer(request, apiKey="a-persons-key"))
+
+    assert told(then) == [
+        ("expert", "answers {'result': 'one mail'}"),
+        ("expert", "One. ."),
+        ("guide", "answers {'result': 'One.'}"),
+        ("guide", "One mail. ."),
+    ]
+    assert let_in == ["a-persons-key"] and len(requests(root)) == 2
+
+
+def test_in_a_live_conversation_it_works_apart_and_says_so_when_it_waits():
+    live = ScriptedLlm(call("expert", request="x"), "I could not.")
+    child = expert(call("refund", order="A1"), tools=[GATED])
+    talk = Talk(LlmAgent(name="guide", model=live, tools=beside(child)))
+
+    async def converse() -> list[Event]:
+        queue = LiveRequestQueue()
+        queue.send_content(types.Content(role="user", parts=[types.Part(text="hi")]))
+        said: list[Event] = []
+        async with asyncio.timeout(SECONDS):
+            async for event in talk.runner.run_live(user_id="u", session_id="s", live_request_queue=queue):
+                said.append(event)
+                if event.turn_complete:
+                    queue.close()
+        return said
+
+    events = asyncio.run(converse())
+
+    [result] = [one.response for event in events for one in event.get_function_responses()]
+    assert result and "in a live conversation all do" in result["error"]

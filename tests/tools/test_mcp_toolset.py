@@ -3,18 +3,15 @@
 import asyncio
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from adk_nb import sync
 from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError, MissingExtraError
-from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools.mcp_tool import (
@@ -26,42 +23,7 @@ from adk_nb.tools.mcp_tool import (
 )
 from tests.talk import SECONDS, Talk, told
 from tests.tools import mcp_server
-
-STARTING = 30.0
-"""Seconds that a program has to start, on a machine that has other things to do."""
-
-
-def stdio(env: dict[str, str] | None = None) -> StdioConnectionParams:
-    program = StdioServerParameters(command=sys.executable, args=[mcp_server.__file__], env=env)
-    return StdioConnectionParams(server_params=program, timeout=STARTING)
-
-
-class Service:
-    """The server on the web, in a thread of its own."""
-
-    def __init__(self, port: int = 0, *, sse: bool = False) -> None:
-        made = mcp_server.made()
-        app = made.sse_app() if sse else made.streamable_http_app()
-        config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", lifespan="on", ws="none")
-        self.server = uvicorn.Server(config)
-        self.thread = threading.Thread(target=self.server.run, daemon=True)
-        self.thread.start()
-        wait_until(lambda: self.server.started)
-        self.port = self.server.servers[0].sockets[0].getsockname()[1]
-        self.address = f"http://127.0.0.1:{self.port}/{'sse' if sse else 'mcp'}"
-
-    def stop(self) -> None:
-        self.server.should_exit = self.server.force_exit = True
-        self.thread.join(SECONDS)
-
-
-def wait_until(true: Callable[[], Any], seconds: float = STARTING) -> None:
-    pause = threading.Event()
-    for _ in range(int(seconds / 0.01)):
-        if true():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it never became true")
+from tests.tools.mcp_talk import STARTING, Service, ask, stdio, wait_until, web
 
 
 @pytest.fixture(scope="module")
@@ -79,22 +41,6 @@ def service() -> Iterator[Service]:
     service = Service()
     yield service
     service.stop()
-
-
-def web(service: Service, **options: Any) -> McpToolset:
-    return McpToolset(connection_params=StreamableHTTPConnectionParams(url=service.address), **options)
-
-
-def ask(toolset: McpToolset, name: str, /, **args: Any) -> Any:
-    """What the model gets when it calls a tool."""
-    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call(name, **args), "done"), tools=[toolset]))
-    return answer_in(talk.say(), talk)
-
-
-def answer_in(events: list[Event], talk: Talk) -> Any:
-    assert talk.error is None
-    [response] = [one for event in events for one in event.get_function_responses() if one.name[:4] != "adk_"]
-    return response.response
 
 
 def connections() -> set[Any]:

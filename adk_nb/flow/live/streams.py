@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adk_nb import types
+from adk_nb.redaction import in_result
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
@@ -88,7 +89,7 @@ class LiveStreams:
     def _send(self, tool: str, call_id: str, result: Any) -> None:
         said = told(result, tool)
         media = [one.part() for one in said.media] or None
-        response = types.FunctionResponse(id=call_id, name=tool, response=said.response, parts=media)
+        response = types.FunctionResponse(id=call_id, name=tool, response=in_result(said.response), parts=media)
         self._tell(types.Content(role="user", parts=[types.Part(function_response=response)]))
 
 

@@ -9,7 +9,7 @@ import re
 import sys
 from typing import Any
 
-from adk_nb.redaction import HIDDEN, hidden, known
+from adk_nb.redaction import HIDDEN, hidden, known, look_around
 
 _KEPT = "_adk_nb_hides"
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
@@ -22,6 +22,7 @@ _CUT = 6
 
 def install(shell: Any) -> None:
     """Hide secrets in what `shell` shows and keeps of errors, and in what it tells the client that sent the cell."""
+    look_around()
     shown = _Shown(shell)
     for name, own in shown.in_place_of.items():
         setattr(shell, name, own)

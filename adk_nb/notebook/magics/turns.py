@@ -8,6 +8,7 @@ from typing import Any
 
 from adk_nb.errors import InputError, PendingError
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook import questions
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.templates import read
 from adk_nb.notebook.decisions import Confirm, Decisions, how_to_answer, settled
@@ -41,7 +42,7 @@ def say(notebook: Notebook, said: Said) -> Reply:
     Raises:
         UserError: What the author has to mend. Nothing was sent if the line itself is wrong.
     """
-    name = said.agent or notebook.agent_for_text()
+    name = said.agent or _who_asks(notebook, said) or notebook.agent_for_text()
     text = said.text.strip()
     if not said.raw:
         text = "".join(str(one) for one in read(text, notebook.variables, keys=False).pieces)
@@ -54,6 +55,12 @@ def say(notebook: Notebook, said: Said) -> Reply:
     notebook.last_asked = name
     reply = chat.ask(text)
     return keep(notebook, settled(reply, chat.decide, said.confirm, said.policy), said.capture)
+
+
+def _who_asks(notebook: Notebook, said: Said) -> str | None:
+    """The agent that a line without a name answers, if one has asked something."""
+    asks = None if said.fresh else questions.who_asks(notebook.sessions.events(said.session))
+    return notebook.name_of(asks) if asks else None
 
 
 def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:

@@ -13,6 +13,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.render import waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
@@ -124,12 +125,11 @@ class LiveRun(RunOnShow):
             self._clicks.decided(said["id"], decided)
 
 
-_WORDS = {"done": "done", "pending": "waits for approval", "cancelled": "stopped", "error": "ended with an error"}
+_WORDS = {"done": "done", "cancelled": "stopped", "error": "ended with an error"}
 
 
 def _in_words(reply: Reply) -> str:
-    only_to_be_let_in = reply.status == "pending" and reply.credentials and not reply.pending
-    return "waits to be let in" if only_to_be_let_in else _WORDS[reply.status]
+    return _WORDS.get(reply.status) or waits_for(reply)
 
 
 def _in_a_kernel() -> bool:

@@ -9,6 +9,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.loop import MAX_ITERATIONS
 from adk_nb.flow.model_call import NO_CONTENT
 from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
+from adk_nb.runtime.inputs import PendingInput
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
 
 WAITS = "waits for approval"
@@ -111,6 +112,15 @@ def result_text(told: types.FunctionResponse) -> tuple[str, bool]:
         return media, True
     text = shortened(json_text(response["result"] if response.keys() == {"result"} else response))
     return f"{media} {text}".strip(), True
+
+
+def outcome_of(event: Event, call: types.FunctionCall) -> str:
+    """What a call waits for whose outcome comes from outside; empty for any other."""
+    if call.id not in (event.long_running_tool_ids or ()):
+        return ""
+    return (
+        "waits for an answer" if PendingInput(call=call, author=event.author).is_question else "waits for its outcome"
+    )
 
 
 def decision_text(decided: ToolConfirmation, tool: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.view import credential_words, grounding
+from adk_nb.notebook.view import credential_words, grounding, input_words
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
 from adk_nb.notebook.view.rows import rows_of
@@ -13,6 +13,7 @@ from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.credentials import PendingCredential
+from adk_nb.runtime.inputs import PendingInput
 
 Bundle = dict[str, str]
 """Mime type -> one form: `text/plain`, `text/markdown`, `text/html`."""
@@ -53,6 +54,10 @@ class ShownReply(Protocol):
         """What to type to let a tool in."""
         ...
 
+    @property
+    def inputs(self) -> list[PendingInput]: ...
+    @property
+    def input_with(self) -> input_words.Ways: ...
     @property
     def status(self) -> str:
         """`done`, `pending`, `cancelled` or `error`."""
@@ -105,7 +110,7 @@ def event_table(events: Iterable[Event], *, history: Iterable[Event] = (), width
     return table(["#", *head], [[str(number), *row] for number, row in enumerate(body, 1)], width=width)
 
 
-def to_be_let_in(asked: Iterable[PendingCredential], twin: str, *, below: Bundle | None = None) -> Bundle:
+def to_be_let_in(asked: Sequence[PendingCredential], twin: str, *, below: Bundle | None = None) -> Bundle:
     """What to open and to type for tools that wait to be let in.
 
     Args:
@@ -113,13 +118,36 @@ def to_be_let_in(asked: Iterable[PendingCredential], twin: str, *, below: Bundle
         twin: What to type.
         below: What stands above it.
     """
-    requests = list(asked)
-    shown = {
-        "text/plain": "\n".join(line for one in requests for line in credential_words.plain(one, twin)),
-        "text/markdown": "\n\n".join(block for one in requests for block in credential_words.markdown(one, twin)),
-        "text/html": "\n".join(part for one in requests for part in credential_words.html(one, twin)),
-    }
-    return {form: f"{below[form]}\n\n{text}" for form, text in shown.items()} if below else shown
+    return _beneath(
+        below,
+        [line for one in asked for line in credential_words.plain(one, twin)],
+        [block for one in asked for block in credential_words.markdown(one, twin)],
+        [part for one in asked for part in credential_words.html(one, twin)],
+    )
+
+
+def to_be_answered(asked: Sequence[PendingInput], typed: input_words.Ways, *, below: Bundle | None = None) -> Bundle:
+    """As `to_be_let_in`, for what waits for an answer or an outcome."""
+    return _beneath(
+        below,
+        [line for one in asked for line in input_words.plain(one, typed)],
+        [block for one in asked for block in input_words.markdown(one, typed)],
+        [part for one in asked for part in input_words.html(one, typed)],
+    )
+
+
+def _beneath(above: Bundle | None, lines: list[str], blocks: list[str], parts: Sequence[str]) -> Bundle:
+    shown = {"text/plain": "\n".join(lines), "text/markdown": "\n\n".join(blocks), "text/html": "\n".join(parts)}
+    return {form: f"{above[form]}\n\n{text}" for form, text in shown.items()} if above else shown
+
+
+def waits_for(reply: ShownReply) -> str:
+    """What a turn waits for, in words; empty for nothing."""
+    if reply.pending or reply.credentials:
+        return "waits for approval" if reply.pending else "waits to be let in"
+    if not reply.inputs:
+        return ""
+    return "waits for an answer" if any(one.is_question for one in reply.inputs) else "waits for an outcome"
 
 
 def row_text(row: Json) -> str:
@@ -142,8 +170,7 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
     if error := _error(reply):
         words = f"{words}\nerror: {error}".strip()
     elif not words:
-        waits = "(waits to be let in)" if reply.credentials else "(no answer)"
-        words = "(waits for approval)" if reply.pending else waits
+        words = f"({waits_for(reply) or 'no answer'})"
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
     lines = [f"{reply.agent} > {words}{suffix}", *grounding.plain(found)]
     for one in reply.pending:
@@ -153,6 +180,8 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
         lines.append("{} {} or {}".format(_ANSWER[len(reply.pending) > 1], *reply.answer_with))
     for one in reply.credentials:
         lines += credential_words.plain(one, reply.credential_with)
+    for one in reply.inputs:
+        lines += input_words.plain(one, reply.input_with)
     if reply.notice:
         lines.append(f"({one_line(reply.notice, _ASKED)})")
     return "\n".join(lines)
@@ -203,6 +232,8 @@ def _markdown(reply: ShownReply, rows: list[Json]) -> str:
         blocks.append("{} `{}` or `{}`.".format(answer, *(way.replace("`", "'") for way in reply.answer_with)))
     for one in reply.credentials:
         blocks += credential_words.markdown(one, reply.credential_with)
+    for one in reply.inputs:
+        blocks += input_words.markdown(one, reply.input_with)
     if reply.notice:
         blocks.append(f"*{markdown_cell(reply.notice)}*")
     blocks += [_count(rows) + ":", _markdown_table(*_trace(rows))] if rows else []
@@ -227,6 +258,16 @@ def _html(reply: ShownReply, rows: list[Json]) -> str:
         parts.append(element("p", element("strong", "Error:"), " " + error))
     if reply.status == "cancelled":
         parts.append(element("p", element("em", "Stopped.")))
+    parts += _waiting_html(reply)
+    if reply.notice:
+        parts.append(element("p", element("small", cleaned(reply.notice))))
+    if rows:
+        parts.append(element("details", element("summary", _count(rows)), _html_table(*_trace(rows))))
+    return element("section", "\n", Html("\n".join(parts)), "\n")
+
+
+def _waiting_html(reply: ShownReply) -> list[str]:
+    parts: list[str] = []
     for one in reply.pending:
         asked = element("code", code(_asked(one)))
         parts.append(element("p", element("strong", "Waits for approval:"), " ", asked))
@@ -236,11 +277,9 @@ def _html(reply: ShownReply, rows: list[Json]) -> str:
         parts.append(element("p", _ANSWER[len(reply.pending) > 1].capitalize() + " ", yes, " or ", no, "."))
     for one in reply.credentials:
         parts += credential_words.html(one, reply.credential_with)
-    if reply.notice:
-        parts.append(element("p", element("small", cleaned(reply.notice))))
-    if rows:
-        parts.append(element("details", element("summary", _count(rows)), _html_table(*_trace(rows))))
-    return element("section", "\n", Html("\n".join(parts)), "\n")
+    for one in reply.inputs:
+        parts += input_words.html(one, reply.input_with)
+    return parts
 
 
 _LEFT = "text-align: left"

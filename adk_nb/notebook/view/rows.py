@@ -15,6 +15,7 @@ from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.credentials import PendingCredential
 
 SchemaOf = Callable[[str], dict[str, Any] | None]
@@ -118,7 +119,7 @@ class RunRows:
 
     def _pieces(self, event: Event) -> list[Json]:
         told = _Told()
-        if event.branch and (call := self._calls.get(event.branch.rpartition("@")[2])) and call.row:
+        if (call := self._calls.get(_tool_at_work(event))) and call.row:
             told.patch(call.row, text=one_line(event.text))  # how far a tool is; its result takes the place
             return told.ops
         for kind in ("thought", "text"):
@@ -127,7 +128,7 @@ class RunRows:
             row = f"{event.id}/{kind}"
             if row not in self._streamed:
                 self._streamed.add(row)
-                told.append(row, event.author, kind, text="", streaming=True)
+                told.append(row, _who(event), kind, text="", streaming=True)
             told.ops.append({"op": "text", "id": row, "s": cleaned(words)})
         return told.ops
 
@@ -141,7 +142,7 @@ class RunRows:
             if row in self._streamed:
                 told.patch(row, **shown)
             elif shown["text"].strip():
-                told.append(row, event.author, _KINDS.get(event.author, kind), **shown)
+                told.append(row, _who(event), _KINDS.get(event.author, kind), **shown)
 
     def _timed(self, since: float | None, event: Event) -> Json:
         if not self._live or since is None:
@@ -156,8 +157,8 @@ class RunRows:
                 continue
             tool, args, row = one_line(call.name or "", 100), call.args or {}, f"{event.id}/call{index}"
             self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
-            fields: Json = {"tool": tool, "args": arguments_text(args)}
-            told.append(row, event.author, "call", **fields, **self._detail({"args": args}))
+            fields: Json = {"tool": tool, "args": arguments_text(args), "text": event_words.outcome_of(event, call)}
+            told.append(row, _who(event), "call", **fields, **self._detail({"args": args}))
 
     def _detail(self, value: Json) -> Json:
         return {"detail": shortened(json_text(value, indent=2), LONG)} if self._live else {}
@@ -177,7 +178,7 @@ class RunRows:
                 continue
             call.row = f"{event.id}/call{index}"
             args = None if call.args is None else arguments_text(call.args)
-            told.append(call.row, event.author, "call", tool=call.tool, args=args, **fields)
+            told.append(call.row, _who(event), "call", tool=call.tool, args=args, **fields)
 
     def _response_fields(self, event: Event, response: types.FunctionResponse, call: _Call) -> Json:
         if approvals.is_placeholder(event, response):
@@ -196,7 +197,7 @@ class RunRows:
 
     def _ask(self, event: Event, told: _Told) -> None:
         for one in _to_be_let_in(event):
-            told.append(f"{event.id}/{one.id}", event.author, "text", text=credential_words.needs(one))
+            told.append(f"{event.id}/{one.id}", _who(event), "text", text=credential_words.needs(one))
         told.ops += [{"op": "card", "card": dict(card)} for card in self._cards_of(event)]
 
     def _cards_of(self, event: Event) -> list[Json]:
@@ -278,7 +279,8 @@ class RunRows:
         self._cards_of(event)
         for response in event.get_function_responses():
             card = self._cards.get(self._asked_for.get(response.id or "", response.id or ""))
-            if card and not approvals.is_placeholder(event, response):
+            waits = approvals.is_placeholder(event, response) or credentials.is_waiting(event, response)
+            if card and not waits:
                 card["state"] = "superseded"
         if with_state:
             self._state.change(event.actions.state_delta)
@@ -290,16 +292,16 @@ class RunRows:
         if failure := event_words.failure(event):
             kind = "marker" if event.error_code == event_words.STOPPED else "error"
             about = {"code": event.error_code, "message": event.error_message, "invocation": event.invocation_id}
-            told.append(f"{event.id}/{kind}", event.author, kind, text=failure, **self._detail(about))
+            told.append(f"{event.id}/{kind}", _who(event), kind, text=failure, **self._detail(about))
         for index, deed in enumerate(event_words.doings(event)):
-            told.append(f"{event.id}/deed{index}", event.author, "marker", text=deed)
+            told.append(f"{event.id}/deed{index}", _who(event), "marker", text=deed)
 
     def _state_change(self, event: Event, told: _Told) -> None:
         changes = self._state.change(event.actions.state_delta)
         if not changes:
             return
         if told.row is None:
-            told.append(f"{event.id}/state", event.author, "marker", text="writes to the state")
+            told.append(f"{event.id}/state", _who(event), "marker", text="writes to the state")
         row = told.row or ""
         all_changes = self._changes.setdefault(row, [])
         all_changes += changes
@@ -319,6 +321,18 @@ def rows_of(events: Iterable[Event], *, history: Iterable[Event] = ()) -> list[J
             for op in rows.feed(event):
                 view.apply(op)
     return list(view.rows.values())
+
+
+def _tool_at_work(event: Event) -> str:
+    """The id of the call whose tool says how far it is; empty if it is an agent that speaks."""
+    calls = calls_to(event.branch)
+    return calls[-1][1] if calls and calls[-1][1] != event.isolation_scope else ""
+
+
+def _who(event: Event) -> str:
+    """The author, with a mark for each agent that was called as a tool on the way to it."""
+    depth = len(calls_to(event.branch)) - bool(_tool_at_work(event))
+    return "↳ " * depth + event.author
 
 
 def _is_ask(event: Event, call: types.FunctionCall) -> bool:

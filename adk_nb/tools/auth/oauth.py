@@ -209,6 +209,10 @@ async def fresh_token(scheme: AuthScheme, old: OAuth2Auth) -> OAuth2Auth:
         return _with_token(old, await oauth.refresh_token(server.refresh, refresh_token=old.refresh_token))
 
 
+_SIGNED = {"client_secret_jwt": "ClientSecretJWT", "private_key_jwt": "PrivateKeyJWT"}
+"""What makes the clients that sign who they are, by Authlib's names: with their secret, or with it as a key in PEM."""
+
+
 @asynccontextmanager
 async def _client(auth: OAuth2Auth, server: Server) -> AsyncGenerator[Any, None]:
     oauth2: Any = require("authlib.integrations.httpx_client", package=PACKAGE).AsyncOAuth2Client
@@ -224,6 +228,11 @@ async def _client(auth: OAuth2Auth, server: Server) -> AsyncGenerator[Any, None]
         timeout=SECONDS,
         verify=_certificates(),
     )
+    if auth.token_endpoint_auth_method in _SIGNED:
+        signs: Any = getattr(
+            require("authlib.oauth2.rfc7523", package=PACKAGE), _SIGNED[auth.token_endpoint_auth_method]
+        )
+        client.register_client_auth_method(signs(server.token))
     async with _told(_bare(server.token), auth), client:
         yield client
 

@@ -192,7 +192,10 @@ class Connection:
         params = self._params
         if isinstance(params, StdioConnectionParams):
             stdio = require("mcp.client.stdio", package=EXTRA)
-            return stdio.stdio_client(stdio.StdioServerParameters(**params.server_params.model_dump()), errlog=said)
+            program = params.server_params.model_dump()
+            if program["encoding_error_handler"] == "strict":  # mcp 2.3 waits for ever after bytes that are no text
+                program["encoding_error_handler"] = "replace"
+            return stdio.stdio_client(stdio.StdioServerParameters(**program), errlog=said)
         if isinstance(params, SseConnectionParams):
             sse = require("mcp.client.sse", package=EXTRA)
             silent = params.sse_read_timeout

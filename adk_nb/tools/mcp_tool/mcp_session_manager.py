@@ -1,9 +1,12 @@
 """Keeps the connections to an MCP server, one for each set of headers."""
 
 import asyncio
+import atexit
 import shlex
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from adk_nb import sync
 from adk_nb.lazy import require
@@ -29,6 +32,9 @@ __all__ = [
 
 T = TypeVar("T")
 
+_EXIT_SECONDS = 5.0
+"""What a program that does not want to end is given at the end of the process; `mcp` kills it after four."""
+_to_end: "WeakSet[McpSessionManager]" = WeakSet()
 MAX_CONNECTIONS = 32
 """Of one toolset; the one that was opened first is closed for another."""
 
@@ -118,6 +124,12 @@ class McpSessionManager:
         """End all connections. A later use opens one again."""
         await on_background_loop(self._close())
 
+    def ending(self) -> "Future[None] | None":
+        """Its connections being ended, at the end of the process. None: it has none here, as after a fork."""
+        loops = {one.task.get_loop() for one in self._open.values() if not one.task.done()}
+        running = [one for one in loops if one is sync.loop()] if loops else []
+        return asyncio.run_coroutine_threadsafe(self._close(), running[0]) if running else None
+
     async def _use(self, headers: dict[str, str], work: Callable[[Connection, Any], Awaitable[T]], again: bool) -> T:
         connection, is_new = self._connection(headers)
         try:
@@ -141,6 +153,7 @@ class McpSessionManager:
         self._open.pop(key, None)
         while len(self._open) >= MAX_CONNECTIONS:
             self._open.pop(next(iter(self._open))).end()
+        _to_end.add(self)
         self._open[key] = Connection(self.params, headers, self._more)
         return self._open[key], True
 
@@ -152,6 +165,14 @@ class McpSessionManager:
         here = asyncio.get_running_loop()
         if tasks := [one.task for one in connections if one.task.get_loop() is here and not one.task.done()]:
             await asyncio.wait(tasks)
+
+
+@atexit.register
+def _end_programs() -> None:
+    """Before the background loop is ended, which would leave programs behind."""
+    ending = [one.ending() for one in list(_to_end)]
+    if any(ending):
+        wait([found for found in ending if found], _EXIT_SECONDS)
 
 
 def _is_lost(error: Exception) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import cached_property
 from typing import Any
 
 from adk_nb import types
@@ -56,10 +57,13 @@ class McpTool(BaseTool):
         self._called = declared.name
         self._schema: dict[str, Any] = plain_schema(declared.input_schema)
         self._server = server
-        self._arguments = JsonArguments(self._schema, EXTRA)
 
     def __repr__(self) -> str:
         return f"McpTool({self.name})"
+
+    @cached_property
+    def _arguments(self) -> JsonArguments:
+        return JsonArguments(self._schema, EXTRA)  # of a thousand tools, few are called
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         schema = self._schema if self._schema.get("properties") else None

@@ -10,6 +10,8 @@ from adk_nb.lazy import require
 
 MAX_VALUES = 2_000_000
 """Values in a document, each counted where it stands: a YAML alias repeats all that it stands for."""
+MAX_DEPTH = 200
+"""Levels of lists and objects in each other."""
 _NOT_JSON = ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp")
 _TRUE_OR_FALSE = re.compile("(?:true|True|TRUE|false|False|FALSE)$")
 
@@ -41,13 +43,24 @@ def read(text: str, kind: str, package: str) -> Mapping[str, Any]:
 
 def _yaml(text: str, package: str) -> Any:
     yaml: Any = require("yaml", package=package)
+    loader = _loader(yaml)
     try:
-        found = yaml.load(text, _loader(yaml))
+        _refuse_depth(yaml, text, loader)
+        found = yaml.load(text, loader)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     if _size(found, {}) > MAX_VALUES:
         raise ConfigurationError(f"the OpenAPI document has more than {MAX_VALUES} values, once its aliases are read")
     return json.loads(json.dumps(found, default=str))  # keys may be numbers there
+
+
+def _refuse_depth(yaml: Any, text: str, loader: Any) -> None:
+    """The loader in C is recursive, and takes the process with it where Python's raises RecursionError."""
+    depth = 0
+    for event in yaml.parse(text, loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ConfigurationError(f"the OpenAPI document is no YAML of use: it is more than {MAX_DEPTH} levels deep")
 
 
 def _loader(yaml: Any) -> Any:

@@ -1,0 +1,65 @@
+"""What a person says in a chat: words, or the answer to what an agent asked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from adk_nb import types
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.errors import InputError, PendingError
+from adk_nb.events.event import Event
+from adk_nb.notebook.decisions import waiting_words
+from adk_nb.notebook.letting_in import open_words
+from adk_nb.runtime import approvals, credentials, inputs
+from adk_nb.runtime.called import speaker
+from adk_nb.runtime.inputs import PendingInput
+from adk_nb.tools import input_answer
+
+
+def message(text: Any, events: Sequence[Event], agent: BaseAgent, magic: str) -> types.Content:
+    """`text` as a message to `agent`: the answer to the oldest question that it, or one that it called, has asked.
+
+    Raises:
+        InputError: It is no text, or no answer to that question.
+        PendingError: An approval is open, or a tool waits to be let in.
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise InputError(f"a message is text with something in it, and {text!r:.60} is not; write chat.ask('...')")
+    if waiting := approvals.pending(events):
+        raise PendingError(waiting_words(waiting, magic))
+    if asked := credentials.pending(events):
+        raise PendingError(open_words(asked, magic))
+    for one in inputs.pending(events):
+        if one.is_question and agent.find_agent(speaker(events, [one.id])):
+            return _of(inputs.answer(one, input_answer.typed(one, text)))
+    return _of(types.Part(text=text))
+
+
+def who_asks(events: Sequence[Event]) -> str | None:
+    """The agent that hears first of the answer to the oldest open question. None: nothing is asked."""
+    asked = next((one for one in inputs.pending(events) if one.is_question), None)
+    return speaker(events, [asked.id]) if asked else None
+
+
+def answer(value: Any, events: Sequence[Event], which: str | int | None, session: str) -> types.Content:
+    """`value` as the answer to what waits: the one with that id or at that place, 1 for the oldest; None: the oldest.
+
+    Raises:
+        InputError: Nothing waits, or that does not; or it is no answer to it.
+    """
+    waiting = inputs.pending(events)
+    if not waiting:
+        raise InputError(f"nothing waits for an answer or an outcome in session {session!r}")
+    for number, one in enumerate(waiting, 1):
+        if which in (None, one.id, number):
+            asked = one.is_question and isinstance(value, str)
+            return _of(inputs.answer(one, input_answer.typed(one, value) if asked else value))
+    raise InputError(f"call {which!r} waits for no answer; it has one already, or there never was such a call")
+
+
+def shown(events: Sequence[Event], text: str) -> list[PendingInput]:
+    """What a turn that ended with `text` waits for: open questions, and outcomes without which there is no answer."""
+    return [one for one in inputs.pending(events) if one.is_question or not text]
+
+
+def _of(part: types.Part) -> types.Content:
+    return types.Content(role="user", parts=[part])

@@ -1,0 +1,64 @@
+"""What waits for an answer from outside as a reader sees it: a question with its options, or work under way."""
+
+from adk_nb.notebook.view.markdown import markdown_cell
+from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line
+from adk_nb.notebook.view.safe_html import Html, code, element
+from adk_nb.runtime.inputs import PendingInput
+
+Ways = tuple[str, str]
+"""What to type as the answer to a question, and with the outcome of what takes long."""
+
+_ASKED = 2_000
+"""Characters of a question."""
+
+
+def ways(magic: str) -> Ways:
+    """`magic`: the `%confirm` of the session; empty where only Python has the chat."""
+    if not magic:
+        return "chat.ask('...')", "chat.answer(...)"
+    return f"{magic.replace('%confirm', '%chat', 1)} ...", "_run.answer(...)"
+
+
+def needs(one: PendingInput) -> str:
+    """Who needs what, on one line."""
+    asks = one_line(one.message, _ASKED)
+    if one.is_question:
+        return f"{one_line(one.author, 100)} asks: {asks}" if asks else f"{one_line(one.author, 100)} asks"
+    return (
+        f"waits for the outcome of {call_text(one_line(one.call.name or '', 100), arguments_text(one.call.args or {}))}"
+    )
+
+
+def plain(one: PendingInput, typed: Ways) -> list[str]:
+    """Lines of text."""
+    options = [f"    {number}  {option}" for number, option in _options(one)]
+    return [needs(one), *options, f"    {_then(one)} {_way(one, typed)}"]
+
+
+def markdown(one: PendingInput, typed: Ways) -> list[str]:
+    """Blocks of markdown."""
+    options = "\n".join(f"{number}. {markdown_cell(option)}" for number, option in _options(one))
+    way = _way(one, typed).replace("`", "'")
+    return [f"**{markdown_cell(needs(one))}**", *([options] if options else []), f"{_then(one).capitalize()} `{way}`."]
+
+
+def html(one: PendingInput, typed: Ways) -> list[Html]:
+    """Paragraphs, and a list of the options."""
+    options = [element("li", option) for _, option in _options(one)]
+    listed = [element("ol", *options)] if options else []
+    how = element("p", f"{_then(one).capitalize()} ", element("code", code(_way(one, typed))), ".")
+    return [element("p", element("strong", needs(one))), *listed, how]
+
+
+def _options(one: PendingInput) -> list[tuple[int, str]]:
+    return list(enumerate((one_line(cleaned(option)) for option in one.options), 1))
+
+
+def _then(one: PendingInput) -> str:
+    if one.options:
+        return "choose one, by its words or its number, with"
+    return "answer with" if one.is_question else "send it with"
+
+
+def _way(one: PendingInput, typed: Ways) -> str:
+    return typed[0] if one.is_question else typed[1]

@@ -1,0 +1,24 @@
+"""A tool that finds what answers a question, in whatever it looks through."""
+
+from typing import Any
+
+from adk_nb import types
+from adk_nb.tools.base_tool import BaseTool
+
+_QUERY = {
+    "type": "object",
+    "properties": {"query": {"type": "string", "description": "What to look for."}},
+    "required": ["query"],
+}
+
+
+class BaseRetrievalTool(BaseTool):
+    """Takes one `query`; override `run_async`. To find nothing is an answer too, and no error."""
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=_QUERY)
+
+    def check(self, args: dict[str, Any]) -> str | None:
+        if isinstance(query := args.get("query"), str) and query.strip():
+            return None
+        return f"{self.name}() was not called: query is to be text, and is {query!r:.60}. Call it again with words."

@@ -1,0 +1,262 @@
+"""Questions, outcomes and what called agents ask, as a person in a notebook meets them."""
+
+from typing import Any
+
+import pytest
+
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import InputError, PendingError
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.render import bundle
+from adk_nb.notebook.view.rows import RunRows, rows_of
+from adk_nb.runtime.run_config import RunConfig, StreamingMode
+from adk_nb.tools.agent_tool import AgentTool
+from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.tools.get_user_choice_tool import get_user_choice
+from adk_nb.tools.long_running_tool import LongRunningFunctionTool
+from adk_nb.tools.request_input_tool import request_input
+from tests.notebook.conftest import Shell
+from tests.talk import Talk
+
+
+def chat(*answers: Any, tools: list[Any], name: str = "clerk") -> Chat:
+    return Chat(LlmAgent(name=name, model=ScriptedLlm(*answers), tools=tools), show="off")
+
+
+def lines(reply: Reply) -> list[str]:
+    return str(reply).splitlines()
+
+
+def test_a_question_is_shown_and_the_next_words_answer_it():
+    talk = chat(call("adk_request_input", message="Which *order*?"), "A1 then.", tools=[request_input])
+
+    asks = talk.ask("refund it")
+    answered = talk.ask("A1")
+
+    assert (asks.status, asks.text, [one.message for one in asks.inputs]) == ("pending", "", ["Which *order*?"])
+    assert lines(asks) == [
+        "clerk > (waits for an answer)  [1 tool call]",
+        "clerk asks: Which *order*?",
+        "    answer with chat.ask('...')",
+    ]
+    shown = bundle(asks)
+    assert "**clerk asks: Which &#42;order&#42;?**" in shown["text/markdown"]
+    assert "<strong>clerk asks: Which *order*?</strong>" in shown["text/html"]
+    assert (answered.status, answered.text, answered.inputs) == ("done", "A1 then.", [])
+    assert rows_of(asks.events)[1]["text"] == "waits for an answer"
+
+
+@pytest.mark.parametrize(("typed", "chosen"), [("Coffee", "coffee"), ("2", "coffee"), ("juice", "juice"), ("9", "9")])
+def test_a_choice_is_made_by_its_words_or_its_number(typed: str, chosen: str):
+    talk = chat(
+        call("get_user_choice", options=["tea", "coffee"], prompt="What may it be?"), "Coming.", tools=[get_user_choice]
+    )
+
+    asks = talk.ask("a drink")
+    talk.ask(typed)
+
+    assert lines(asks)[1:] == [
+        "clerk asks: What may it be?",
+        "    1  tea",
+        "    2  coffee",
+        "    choose one, by its words or its number, with chat.ask('...')",
+    ]
+    assert talk.events[-2].get_function_responses()[0].response == {"result": chosen}
+
+
+@pytest.mark.parametrize(
+    ("schema", "typed", "value"),
+    [
+        ({"type": "boolean"}, "yes", True),
+        ({"type": "integer"}, "42", 42),
+        ({"type": "string"}, "42", "42"),
+        ({"type": "array", "items": {"type": "string"}}, '["a", "b"]', ["a", "b"]),
+        ({"anyOf": [{"type": "null"}, {"type": "integer"}]}, "7", 7),
+    ],
+)
+def test_words_are_read_as_what_was_asked_for(schema: dict[str, Any], typed: str, value: Any):
+    talk = chat(call("adk_request_input", message="?", response_schema=schema), "ok", tools=[request_input])
+    talk.ask("go")
+
+    talk.ask(typed)
+
+    assert talk.events[-2].get_function_responses()[0].response == {"result": value}
+
+
+def test_words_that_are_no_answer_leave_the_question_open():
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    talk = chat(call("adk_request_input", message="How many?", response_schema=schema), "ok", tools=[request_input])
+    talk.ask("go")
+
+    with pytest.raises(InputError, match=r"this does not answer 'How many\?': 'three' is not of type 'object'"):
+        talk.ask("three")
+    assert talk.ask('{"n": 3}').text == "ok"
+    assert talk.events[-2].get_function_responses()[0].response == {"n": 3}
+
+
+def order(item: str) -> None:
+    """Orders something."""
+
+
+def test_an_outcome_is_sent_from_a_cell():
+    talk = chat(call("order", item="tea"), "It came.", tools=[LongRunningFunctionTool(order)])
+
+    first = talk.ask("order tea")
+
+    assert first.status == "pending"
+    assert lines(first) == [
+        "clerk > (waits for an outcome)  [1 tool call]",
+        'waits for the outcome of order(item="tea")',
+        "    send it with chat.answer(...)",
+    ]
+    done = first.answer({"status": "here"})
+    assert (done.status, done.text) == ("done", "It came.")
+    with pytest.raises(InputError, match="nothing waits for an answer or an outcome in session"):
+        talk.answer("again")
+
+
+def test_what_takes_long_is_no_question_that_words_would_answer():
+    talk = chat(call("order", item="tea"), "Hello.", "It came.", tools=[LongRunningFunctionTool(order)])
+    talk.ask("order tea")
+
+    said = talk.ask("hi?")
+
+    assert (said.status, said.text) == ("done", "Hello.")
+    assert talk.answer("here").text == "It came."
+
+
+def test_several_questions_are_answered_the_oldest_first_or_by_their_number():
+    asked = [call("adk_request_input", message=one) for one in ("one?", "two?")]
+    talk = chat(asked, "both?", "both", tools=[request_input])
+    talk.ask("go")
+
+    talk.answer("2nd", id=2)
+    assert [one.message for one in talk.ask("1st").inputs] == []
+
+    said = [one.response for event in talk.events for one in event.get_function_responses()]
+    assert said == [{"result": "2nd"}, {"result": "1st"}]
+    with pytest.raises(InputError, match="nothing waits"):
+        talk.answer("x", id=3)
+
+
+def test_a_chat_line_answers_who_asked_whoever_was_spoken_to_last(shell: Shell):
+    shell.names["asks"] = ScriptedLlm(call("adk_request_input", message="Which order?"), "A1 then.")
+    shell.names["other"] = ScriptedLlm("Hello.")
+    shell.names["request_input"] = request_input
+    shell.cell("%%agent clerk -m asks -t request_input\nHelp.")
+    shell.cell("%%agent greeter -m other\nGreet.")
+
+    asks = shell.cell("%chat clerk refund it")
+    listed = str(shell.cell("%confirm"))
+    shell.cell("%chat greeter hi")
+
+    assert lines(asks)[-1] == listed.splitlines()[-1] == "    answer with %chat ..."
+    assert shell.cell("%chat A1").text == "A1 then."
+
+
+def refund(order: str) -> str:
+    """Refunds an order."""
+    return f"refunded {order}"
+
+
+def calling(*child: Any, root: tuple[Any, ...] = ("All done.",)) -> LlmAgent:
+    tools = [FunctionTool(refund, require_confirmation=True), request_input]
+    expert = LlmAgent(name="expert", model=ScriptedLlm(*child), tools=tools)
+    said = (call("expert", request="Refund A1"), *root)
+    return LlmAgent(name="guide", model=ScriptedLlm(*said), tools=[AgentTool(expert, stream_events=True)])
+
+
+def test_what_a_called_agent_asks_is_approved_in_the_chat_with_its_caller():
+    talk = Chat(calling(call("refund", order="A1"), "Refunded."), show="off")
+
+    first = talk.ask("refund")
+    with pytest.raises(PendingError, match=r"1 approval is open \(refund\)"):
+        talk.ask("well?")
+    done = talk.approve(order="A2")
+
+    assert (first.status, [one.author for one in first.pending]) == ("pending", ["expert"])
+    assert (done.status, done.text) == ("done", "All done.")
+    assert done.events[1].get_function_responses()[0].response == {
+        "result": "refunded A2",
+        "note": "a person changed the arguments before approving them, to {'order': 'A2'}",
+    }
+
+
+def test_a_called_agent_is_refused_in_the_chat_with_its_caller():
+    talk = Chat(calling(call("refund", order="A1"), "Refused."), show="off")
+    talk.ask("refund")
+
+    assert talk.reject(reason="no").text == "All done."
+    assert talk.pending == []
+
+
+def test_what_a_called_agent_says_before_it_waits_is_not_the_answer():
+    talk = Chat(calling(["I look.", call("refund", order="A1")], "Refunded."), show="off")
+
+    assert talk.ask("refund").text == ""
+
+
+def test_a_question_of_a_called_agent_is_answered_by_the_next_words():
+    talk = Chat(calling(call("adk_request_input", message="Which?"), "A1 then."), show="off")
+
+    asks = talk.ask("refund")
+
+    assert lines(asks)[1] == "expert asks: Which?"
+    assert talk.ask("A1").text == "All done."
+
+
+def test_an_approval_of_an_agent_that_is_not_there_as_it_was_can_be_refused():
+    root = calling(call("refund", order="A1"), root=("I could not.",))
+    talk = Chat(root, show="off")
+    talk.ask("refund")
+    root.tools = []
+
+    with pytest.raises(InputError, match=r"agent 'expert', which asked this, is not there as it was; refuse .*reject"):
+        talk.approve()
+    assert talk.reject().text == "I could not."
+    assert talk.pending == []
+
+
+def test_confirm_answers_what_a_called_agent_asks(shell: Shell):
+    expert = calling(call("refund", order="A1"), "Refunded.").tools[0]
+    shell.names["model"] = ScriptedLlm(call("expert", request="x"), "All done.")
+    shell.names["expert_tool"] = expert
+    shell.cell("%%agent guide -m model -t expert_tool\nHelp.")
+
+    shell.cell("%chat guide refund")
+    assert shell.cell("%confirm --yes").text == "All done."
+
+
+def test_the_log_says_whose_call_an_agent_works_for():
+    deep = LlmAgent(name="deep", model=ScriptedLlm("deep down"))
+    middle = LlmAgent(name="middle", model=ScriptedLlm(call("deep", request="b"), "half way"))
+    middle.tools = [AgentTool(deep, stream_events=True)]
+    root = LlmAgent(name="guide", model=ScriptedLlm(call("middle", request="a"), "done"))
+    root.tools = [AgentTool(middle, stream_events=True)]
+
+    reply = Chat(root, show="off").ask("go")
+
+    assert [(row["author"], row["text"] or row["tool"]) for row in rows_of(reply.events)] == [
+        ("user", "go"),
+        ("guide", "middle"),
+        ("↳ middle", "deep"),
+        ("↳ ↳ deep", "deep down"),
+        ("↳ middle", "half way"),
+        ("guide", "done"),
+    ]
+
+
+def test_the_pieces_of_a_called_agents_answer_are_its_own_row():
+    child = LlmAgent(name="expert", model=ScriptedLlm("Oslo it is"))
+    root = LlmAgent(name="guide", model=ScriptedLlm(call("expert", request="a"), "done"))
+    root.tools = [AgentTool(child, stream_events=True)]
+    rows = RunRows()
+
+    ops = [
+        op for event in Talk(root).say(config=RunConfig(streaming_mode=StreamingMode.SSE)) for op in rows.feed(event)
+    ]
+
+    begun = [op["row"]["author"] for op in ops if op["op"] == "append" and op["row"].get("streaming")]
+    assert "↳ expert" in begun

@@ -1,0 +1,563 @@
+"""What an OpenAPI document can say, and what a request looks like then: styles, bodies, ways to be let in, YAML."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from adk_nb.agents import LlmAgent
+from adk_nb.auth import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCredentials, ServiceAccount
+from adk_nb.errors import ConfigurationError
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.runtime import credentials
+from adk_nb.tools.openapi_tool import OpenAPIToolset
+from adk_nb.tools.openapi_tool.auth import auth_helpers
+from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme, token_to_scheme_credential
+from tests.models import live_server
+from tests.talk import Talk
+
+
+class Asked:
+    """A toolset of one operation `f`, and the requests that it sends: they are answered with `{}`."""
+
+    def __init__(self, operation: dict[str, Any], path: str = "/f", method: str = "post", **options: Any) -> None:
+        self.sent: list[tuple[httpx2.Request, bytes]] = []
+        self.status = iter([200] * 9)
+        document = {
+            "openapi": "3.1.0",
+            "servers": [{"url": "https://shop.example/v1"}],
+            "paths": {path: {method: {"operationId": "f"} | operation}},
+        } | options.pop("document", {})
+        self.tools = OpenAPIToolset(
+            spec_dict=document,
+            httpx_client_factory=lambda: httpx2.AsyncClient(transport=httpx2.MockTransport(self.answer)),
+            allow_private_network_access=True,
+            **options,
+        )
+
+    def answer(self, request: httpx2.Request) -> httpx2.Response:
+        self.sent.append((request, request.read()))
+        return httpx2.Response(next(self.status), json={})
+
+    def ask(self, **args: Any) -> Any:
+        """What the model gets."""
+        talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("f", **args), "done"), tools=[self.tools]))
+        events = talk.say()
+        assert talk.error is None
+        return [one.response for event in events for one in event.get_function_responses()][-1]
+
+    def says(self, **args: Any) -> tuple[httpx2.Request, bytes]:
+        """The request that is sent."""
+        assert self.ask(**args) == {}
+        return self.sent[-1]
+
+    @property
+    def schema(self) -> Any:
+        tool = self.tools.get_tool("f")
+        assert tool and tool.declaration
+        return tool.declaration.parameters_json_schema
+
+
+def parameter(place: str, **said: Any) -> dict[str, Any]:
+    return {"parameters": [{"name": "a", "in": place, "required": True, "schema": {}} | said]}
+
+
+LIST, OBJECT = ["x,y", "z"], {"R": 100, "G": "a b"}
+
+
+@pytest.mark.parametrize(
+    ("style", "explode", "value", "step"),
+    [
+        ("simple", False, "a b/c", "a%20b%2Fc"),
+        ("simple", False, LIST, "x%2Cy,z"),
+        ("simple", True, LIST, "x%2Cy,z"),
+        ("simple", False, OBJECT, "R,100,G,a%20b"),
+        ("simple", True, OBJECT, "R=100,G=a%20b"),
+        ("label", False, 5, ".5"),
+        ("label", False, LIST, ".x%2Cy,z"),
+        ("label", True, LIST, ".x%2Cy.z"),
+        ("label", False, OBJECT, ".R,100,G,a%20b"),
+        ("label", True, OBJECT, ".R=100.G=a%20b"),
+        ("matrix", False, 5, ";a=5"),
+        ("matrix", False, LIST, ";a=x%2Cy,z"),
+        ("matrix", True, LIST, ";a=x%2Cy;a=z"),
+        ("matrix", False, OBJECT, ";a=R,100,G,a%20b"),
+        ("matrix", True, OBJECT, ";R=100;G=a%20b"),
+    ],
+)
+def test_a_value_in_a_path_has_its_style(style: str, explode: bool, value: Any, step: str):
+    asked = Asked(parameter("path", style=style, explode=explode), "/p/{a}/end")
+
+    request, _ = asked.says(a=value)
+
+    assert request.url.raw_path.decode() == f"/v1/p/{step}/end"
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "query"),
+    [
+        ({}, LIST, "a=x%2Cy&a=z"),
+        ({"explode": False}, LIST, "a=x%2Cy,z"),
+        ({}, OBJECT, "R=100&G=a%20b"),
+        ({"explode": False}, OBJECT, "a=R,100,G,a%20b"),
+        ({"style": "spaceDelimited"}, LIST, "a=x%2Cy%20z"),
+        ({"style": "spaceDelimited", "explode": True}, LIST, "a=x%2Cy&a=z"),
+        ({"style": "pipeDelimited"}, LIST, "a=x%2Cy%7Cz"),
+        ({"style": "pipeDelimited"}, OBJECT, "a=R%7C100%7CG%7Ca%20b"),
+        ({"style": "deepObject"}, {"a": {"b": [1, 2]}, "c": True}, "a%5Ba%5D%5Bb%5D=1&a%5Ba%5D%5Bb%5D=2&a%5Bc%5D=true"),
+        ({"allowReserved": True}, "a/b?c=d&e#f", "a=a/b?c%3Dd%26e%23f"),
+        ({"schema": {"type": "array"}}, [], ""),
+        ({"name": "filter[x]"}, "y", "filter%5Bx%5D=y"),
+        ({"content": {"application/json": {"schema": {}}}}, {"b": "ü"}, "a=%7B%22b%22%3A%20%22%C3%BC%22%7D"),
+    ],
+)
+def test_a_value_in_a_query_has_its_style(said: dict[str, Any], value: Any, query: str):
+    asked = Asked(parameter("query", **said))
+    [name] = asked.schema["properties"]
+
+    request, _ = asked.says(**{name: value})
+
+    assert request.url.query.decode() == query
+
+
+def test_a_path_may_have_a_query_of_its_own():
+    request, _ = Asked(parameter("query"), "/f?version=2").says(a=1)
+
+    assert request.url.query == b"version=2&a=1"
+
+
+@pytest.mark.parametrize(
+    ("explode", "value", "header"),
+    [(False, [1, "b"], "1,b"), (False, OBJECT, "R,100,G,a b"), (True, OBJECT, "R=100,G=a b")],
+)
+def test_a_value_in_a_header_has_its_style(explode: bool, value: Any, header: str):
+    request, _ = Asked(parameter("header", name="X-A", explode=explode)).says(x_a=value)
+
+    assert request.headers["x-a"] == header
+
+
+def body(kind: str, properties: dict[str, Any], encoding: Any = None, **more: Any) -> dict[str, Any]:
+    content: dict[str, Any] = {"schema": {"type": "object", "properties": properties}}
+    return {"requestBody": {"content": {kind: content | ({"encoding": encoding} if encoding else {})}} | more}
+
+
+FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "value", "form"),
+    [
+        (None, ["x y", "z"], "a=x+y&a=z"),
+        (None, {"b": 1}, "a=%7B%22b%22%3A+1%7D"),
+        (None, True, "a=true"),
+        ({"style": "deepObject", "explode": True}, {"b": 1}, "a%5Bb%5D=1"),
+        ({"style": "form", "explode": False}, ["x", "z"], "a=x,z"),
+        ({"explode": True}, {"b": 1, "c": 2}, "b=1&c=2"),
+        ({"contentType": "application/json"}, [1], "a=%5B1%5D"),
+    ],
+)
+def test_a_field_of_a_form_is_encoded_as_the_document_says(encoding: Any, value: Any, form: str):
+    asked = Asked(body(FORM, {"a": {}}, encoding and {"a": encoding}))
+
+    assert asked.says(a=value)[1].decode() == form
+
+
+BINARY = {"type": "string", "format": "binary"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "encoding", "value", "parts"),
+    [
+        ({}, None, "x", ['name="a"\r\n\r\nx']),
+        (BINARY, None, "x", ['name="a"; filename="a"\r\nContent-Type: application/octet-stream\r\n\r\nx']),
+        (BINARY, {"contentType": "image/png, image/*"}, "x", ["Content-Type: image/png\r\n\r\nx"]),
+        ({"anyOf": [BINARY, {"type": "null"}]}, None, "x", ['filename="a"']),
+        ({"type": "array", "items": BINARY}, None, ["x", "y"], ["octet-stream\r\n\r\nx", "octet-stream\r\n\r\ny"]),
+        ({}, None, ["x", 2], ['name="a"\r\n\r\nx', 'name="a"\r\n\r\n2']),
+        ({}, None, {"b": 1}, ['Content-Type: application/json\r\n\r\n{"b": 1}']),
+        ({}, {"contentType": "application/json"}, "x", ['Content-Type: application/json\r\n\r\n"x"']),
+        ({"type": "string", "contentEncoding": "base64"}, None, "aGk=", ["octet-stream\r\n\r\nhi"]),
+    ],
+)
+def test_a_part_is_sent_as_the_document_says(schema: Any, encoding: Any, value: Any, parts: list[str]):
+    asked = Asked(body(PARTS, {"a": schema}, encoding and {"a": encoding}))
+
+    said = asked.says(a=value)[1].decode()
+
+    assert all(part in said for part in parts) and said.count('form-data; name="a"') == len(parts)
+
+
+@pytest.mark.parametrize(("required", "sent"), [(True, b"{}"), (False, b"")])
+def test_a_body_that_is_needed_is_sent_empty(required: bool, sent: bytes):
+    assert Asked(body("application/json", {"a": {}}, required=required)).says()[1] == sent
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent"),
+    [("*/*", "application/octet-stream"), ("image/*", "application/octet-stream"), ("text/*", "text/plain")],
+)
+def test_a_range_of_media_types_is_sent_as_one_of_them(kind: str, sent: str):
+    request, said = Asked({"requestBody": {"content": {kind: {"schema": {"type": "string"}}}}}).says(body="hi")
+
+    assert (request.headers["content-type"], said) == (sent, b"hi")
+
+
+def test_a_body_in_several_media_types_is_sent_as_json():
+    content = {kind: {"schema": {"properties": {"a": {}}}} for kind in ("application/xml", FORM, "application/json")}
+
+    request, said = Asked({"requestBody": {"content": content}}).says(a=1)
+
+    assert (request.headers["content-type"], said) == ("application/json", b'{"a": 1}')
+
+
+def test_null_is_sent_where_it_is_a_value_that_is_needed():
+    operation = body("application/json", {"a": {"type": ["string", "null"]}, "b": {"type": ["string", "null"]}})
+    operation["requestBody"]["content"]["application/json"]["schema"]["required"] = ["a"]
+
+    assert Asked(operation).says(a=None, b=None)[1] == b'{"a": null}'
+
+
+def test_a_default_of_a_parameter_is_sent_and_that_of_a_field_is_left_to_the_service():
+    operation = parameter("query", schema={"default": 5}, required=False) | body(
+        "application/json", {"b": {"default": 1}}
+    )
+
+    request, said = Asked(operation).says()
+
+    assert (request.url.query, said) == (b"a=5", b"")
+
+
+def test_names_that_are_one_in_snake_case_are_told_apart():
+    names = [("petId", "query"), ("pet_id", "query"), ("pet-id", "query"), ("petID", "header")]
+    names += [("日本", "query"), ("$", "query")]
+    asked = Asked({"parameters": [{"name": name, "in": place, "schema": {}} for name, place in names]})
+
+    told = list(asked.schema["properties"])
+    request, _ = asked.says(**{name: index for index, name in enumerate(told)})
+
+    assert told == ["pet_id", "query_pet_id", "query_pet_id_2", "header_pet_id", "query", "query_query"]
+    assert request.url.query.decode() == "petId=0&pet_id=1&pet-id=2&%E6%97%A5%E6%9C%AC=4&%24=5"
+    assert request.headers["petID"] == "3"
+
+
+def test_types_that_json_does_not_have_are_not_told():
+    asked = Asked(
+        body("application/json", {"a": {"type": "Any"}, "b": {"type": "String"}, "c": {"type": ["File", "null"]}})
+    )
+
+    assert asked.schema["properties"] == {"a": {}, "b": {"type": "string"}, "c": {"type": ["null"]}}
+
+
+def test_a_union_is_told_as_any_of_with_what_says_which():
+    union = {
+        "oneOf": [{"$ref": "#/components/schemas/Cat"}, {"$ref": "#/components/schemas/Dog"}],
+        "discriminator": {"propertyName": "kind"},
+    }
+    pet = {"type": "object", "properties": {"kind": {"type": "string"}}}
+    schemas = {"components": {"schemas": {"Cat": pet, "Dog": pet}}}
+    asked = Asked({"requestBody": {"content": {"application/json": {"schema": union}}}}, document=schemas)
+
+    assert asked.schema["properties"]["body"] == {
+        "anyOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}],
+        "description": "'kind' says which: Cat, Dog.",
+    }
+    assert asked.says(body={"kind": "Dog"})[1] == b'{"kind": "Dog"}'  # which fits both
+
+
+def test_the_operation_has_a_server_of_its_own():
+    variables = {"at": {"default": "eu", "enum": ["eu", "us"]}}
+    asked = Asked(
+        {"servers": [{"url": "https://{at}.example/{v}/", "variables": variables | {"v": {"default": "v2"}}}]}
+    )
+
+    assert str(asked.says()[0].url) == "https://eu.example/v2/f"
+
+
+SCHEMES = {
+    "key": {"type": "apiKey", "in": "header", "name": "X-Key"},
+    "token": {"type": "http", "scheme": "bearer"},
+    "password": {"$ref": "#/components/securitySchemes/basic"},
+    "basic": {"type": "http", "scheme": "Basic"},
+    "implicit": {"type": "oauth2", "flows": {"implicit": {"authorizationUrl": "https://a.example", "scopes": {}}}},
+    "code": {
+        "type": "oauth2",
+        "flows": {"authorizationCode": {"authorizationUrl": "/in", "tokenUrl": "token", "scopes": {}}},
+    },
+    "openid": {"type": "openIdConnect", "openIdConnectUrl": "https://a.example/.well-known/openid-configuration"},
+    "certificate": {"type": "mutualTLS"},
+}
+KEY = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="a-long-key")
+BEARER = AuthCredential(
+    auth_type=AuthCredentialTypes.HTTP,
+    http=HttpAuth(scheme="bearer", credentials=HttpCredentials(token="a-long-token")),
+)
+BASIC = AuthCredential(
+    auth_type=AuthCredentialTypes.HTTP,
+    http=HttpAuth(scheme="basic", credentials=HttpCredentials(username="u", password="p")),
+)
+
+
+def secured(security: Any, everywhere: Any = None, **options: Any) -> Asked:
+    document: dict[str, Any] = {"components": {"securitySchemes": SCHEMES}}
+    if everywhere is not None:
+        document["security"] = everywhere
+    return Asked({} if security is None else {"security": security}, document=document, **options)
+
+
+def way(*names: str) -> dict[str, list[str]]:
+    return {name: [] for name in names}
+
+
+ALL = {"key": KEY, "token": BEARER, "password": BASIC, "basic": BASIC, "implicit": BEARER}
+
+
+@pytest.mark.parametrize(
+    ("security", "everywhere", "credential", "shown"),
+    [
+        ([way("key")], None, KEY, {"x-key": "a-long-key"}),
+        (None, [way("key")], KEY, {"x-key": "a-long-key"}),
+        ([way("token")], [way("key")], BEARER, {"authorization": "Bearer a-long-token"}),
+        ([], [way("key")], None, {}),
+        ([way("password")], None, BASIC, {"authorization": "Basic dTpw"}),
+        ([way("implicit")], None, BEARER, {"authorization": "Bearer a-long-token"}),
+        ([way("code")], None, BEARER, {"authorization": "Bearer a-long-token"}),
+        ([way("openid"), way("key")], None, KEY, {"x-key": "a-long-key"}),
+        ([way("key", "token")], None, ALL, {"x-key": "a-long-key", "authorization": "Bearer a-long-token"}),
+        ([way("openid"), way("basic"), way("key")], None, ALL, {"authorization": "Basic dTpw"}),
+        ([way("key"), {}], None, None, {}),
+        ([way("key"), {}], None, KEY, {"x-key": "a-long-key"}),
+        ([way("certificate")], None, None, {}),
+        ([way("certificate", "key")], None, KEY, {"x-key": "a-long-key"}),
+        ([way("nowhere")], None, None, {}),
+    ],
+)
+def test_a_credential_is_shown_as_the_document_says(
+    security: Any, everywhere: Any, credential: Any, shown: dict[str, str]
+):
+    if isinstance(credential, dict):
+        known = {name for one in security for name in one}
+        credential = {name: one for name, one in ALL.items() if name in known}
+    asked = secured(security, everywhere, auth_credential=credential)
+
+    request, _ = asked.says()
+
+    assert {name: request.headers[name] for name in ("x-key", "authorization") if name in request.headers} == shown
+
+
+def asked_for(asked: Asked) -> list[tuple[str, str]]:
+    """What a person is asked for: the kind of scheme, and under which name it is kept."""
+    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("f"), "done"), tools=[asked.tools]))
+    talk.say()
+    found = credentials.pending(talk.stored().events)
+    return [(one.auth_config.auth_scheme.type_.value, one.auth_config.credential_key) for one in found]
+
+
+def test_a_person_is_asked_for_what_the_document_wants_and_its_author_does_not_have(monkeypatch: pytest.MonkeyPatch):
+    document = {
+        "openapi": "3.1.0",
+        "components": {"securitySchemes": SCHEMES},
+        "security": [way("key")],
+        "paths": {"/f": {"get": {"operationId": "f"}}, "/g": {"get": {"operationId": "g", "security": [way("token")]}}},
+    }
+
+    def toolset(server: str, **options: Any) -> Any:
+        asked = Asked({})
+        asked.tools = OpenAPIToolset(spec_dict=document | {"servers": [{"url": server}]}, **options)
+        return asked
+
+    [(kind, key)] = asked_for(toolset("https://a.example"))
+    [(_, other)] = asked_for(toolset("https://b.example"))
+
+    assert kind == "apiKey" and key != other  # the key for one service is not shown to another
+    assert asked_for(toolset("https://a.example", auth_credential=BEARER)) == [("apiKey", key)]
+    assert asked_for(toolset("https://a.example", credential_key="shop")) == [("apiKey", "shop/key")]
+
+
+def test_the_authors_scheme_stands_above_the_documents():
+    asked = secured([way("key")], auth_scheme=dict_to_auth_scheme(SCHEMES["token"]), auth_credential=BEARER)
+
+    request, _ = asked.says()
+
+    assert request.headers["authorization"] == "Bearer a-long-token" and "x-key" not in request.headers
+
+
+def test_a_tool_is_configured_as_in_adk():
+    asked = secured([way("key")], auth_credential=KEY)
+    tool = asked.tools.get_tool("f")
+    assert tool and tool.auth_credential == KEY
+
+    tool.configure_auth_scheme({"type": "apiKey", "in": "query", "name": "k"})
+    tool.configure_auth_credential(KEY.model_copy(update={"api_key": "another"}).model_dump_json())
+    tool.configure_credential_key("kept")
+    tool.set_default_headers({"X-Default": "d", "Accept": "ignored"})
+    request, _ = asked.says()
+
+    assert tool.auth_config and tool.auth_config.credential_key == "kept"
+    assert request.url.query == b"k=another" and "x-key" not in request.headers
+    assert request.headers["x-default"] == "d" and request.headers["accept"] != "ignored"
+
+
+@pytest.mark.parametrize(
+    ("made", "type_", "credential"),
+    [
+        (token_to_scheme_credential("apikey", "query", "k", "v"), "apiKey", "apiKey"),
+        (token_to_scheme_credential("apikey", "header", "k"), "apiKey", None),
+        (token_to_scheme_credential("oauth2Token", "header", "Authorization", "t"), "http", "http"),
+        (token_to_scheme_credential("oauth2Token"), "http", None),
+        (
+            auth_helpers.service_account_dict_to_scheme_credential({"private_key": "k", "client_email": "e"}, ["s"]),
+            "http",
+            "serviceAccount",
+        ),
+        (
+            auth_helpers.service_account_scheme_credential(ServiceAccount(use_default_credential=True)),
+            "http",
+            "serviceAccount",
+        ),
+        (
+            auth_helpers.openid_dict_to_scheme_credential(
+                {"authorization_endpoint": "https://a.example", "token_endpoint": "https://a.example"},
+                ["openid"],
+                {"web": {"client_id": "i", "client_secret": "s", "redirect_uri": "https://c.example"}},
+            ),
+            "openIdConnect",
+            "openIdConnect",
+        ),
+    ],
+)
+def test_a_scheme_and_a_credential_are_made_of_few_words(made: Any, type_: str, credential: str | None):
+    scheme, given = made
+
+    assert scheme.type_.value == type_ and (given and given.auth_type.value) == credential
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: token_to_scheme_credential("apikey", None, "k", "v"), "'apiKey' is no security scheme"),
+        (lambda: token_to_scheme_credential("basic"), "'apikey' or 'oauth2Token', and not 'basic'"),  # type: ignore[arg-type]
+        (lambda: dict_to_auth_scheme({"type": "magic"}), "'magic' is no security scheme"),
+        (lambda: auth_helpers.openid_dict_to_scheme_credential({}, [], {}), "lacks or has wrong: "),
+        (
+            lambda: auth_helpers.openid_dict_to_scheme_credential(
+                {"authorization_endpoint": "a", "token_endpoint": "b"}, [], {"client_id": "i"}
+            ),
+            "the OpenID Connect client lacks client_secret",
+        ),
+    ],
+)
+def test_a_scheme_that_is_none_is_told_at_once(wrong: Any, message: str):
+    with pytest.raises(ConfigurationError, match=message):
+        wrong()
+
+
+def yaml(text: str) -> OpenAPIToolset:
+    return OpenAPIToolset(spec_str=text, spec_str_type="yaml")
+
+
+HEAD = """
+openapi: 3.1.0
+servers: [{url: https://shop.example}]
+paths: {/a: {get: {parameters: [{name: a, in: query, schema: {"""
+
+
+@pytest.mark.parametrize(
+    ("said", "schema"),
+    [
+        ("enum: [NO, yes, on, off, y]", {"enum": ["NO", "yes", "on", "off", "y"]}),
+        ("default: true", {"default": True}),
+        ("default: 2020-01-01", {"default": "2020-01-01"}),
+        ("default: 2020-01-01T10:00:00Z", {"default": "2020-01-01T10:00:00Z"}),
+        ("default: ~, type: string", {"default": None, "type": "string"}),
+        ("minimum: 1.5", {"minimum": 1.5}),
+    ],
+)
+def test_yaml_is_read_as_json_would_be_written(said: str, schema: Any):
+    tool = yaml(f"{HEAD}{said}" + "}}]}}}").get_tool("a_get")
+
+    assert tool and tool.operation.schema["properties"]["a"] == schema
+
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 30)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("openapi: !!python/object/apply:os.system ['echo hi']", "could not determine a constructor"),
+        ("openapi: !!python/name:os.system", "could not determine a constructor"),
+        ("openapi: !!python/object:adk_nb.agents.LlmAgent {}", "could not determine a constructor"),
+        (BOMB, "more than 2000000 values, once its aliases are read"),
+        ("a: &a [*a]", "stands for what it is in"),
+        ("a: &a {b: *a}", "stands for what it is in"),
+        ("[" * 100_000, "more than 200 levels deep"),
+        ("\n".join(" " * n + "a:" for n in range(300)), "more than 200 levels deep"),
+        ("? [a]\n: b", "is no YAML"),
+        ("a: *nothing", "undefined alias"),
+    ],
+)
+def test_yaml_that_does_more_than_say_values_is_refused(text: str, message: str):
+    with pytest.raises(ConfigurationError, match=message):
+        yaml(text)
+
+
+def test_json_that_is_too_deep_is_refused():
+    with pytest.raises(ConfigurationError, match="is no JSON"):
+        OpenAPIToolset(spec_str="[" * 100_000)
+
+
+@pytest.mark.parametrize("url", ["https://user:word@shop.example", "https://user@shop.example/v1"])
+def test_a_server_with_a_password_in_its_address_is_refused(url: str):
+    with pytest.raises(ConfigurationError, match="which is no address"):
+        Asked({"servers": [{"url": url}]})
+
+
+class Secret(http.server.BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, format: str, *args: Any) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def encrypted() -> Iterator[str]:
+    """A service whose certificate nobody vouches for."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Secret) as service:
+        service.socket = live_server.server_tls().wrap_socket(service.socket, server_side=True)
+        thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield f"https://127.0.0.1:{service.server_address[1]}"
+        service.shutdown()
+        thread.join(5)
+
+
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize(
+    ("verify", "trusted"),
+    [
+        (None, False),
+        (True, False),
+        (False, True),
+        (str(live_server.certificate_folder() / "cert.pem"), True),
+        (live_server.client_tls(), True),
+    ],
+)
+def test_a_servers_certificate_is_checked_as_the_author_says(encrypted: str, verify: Any, trusted: bool, later: bool):
+    document = {"openapi": "3.1.0", "servers": [{"url": encrypted}], "paths": {"/f": {"post": {"operationId": "f"}}}}
+    options: dict[str, Any] = {} if later else {"ssl_verify": verify}
+    asked = Asked({})
+    asked.tools = OpenAPIToolset(spec_dict=document, allow_private_network_access=True, **options)
+    if later:
+        asked.tools.configure_ssl_verify_all(verify)
+
+    answer = asked.ask()
+
+    assert answer == {} if trusted else "certificate verify failed" in answer["error"]
