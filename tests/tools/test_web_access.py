@@ -306,6 +306,14 @@ def test_a_secret_in_the_path_to_another_host_is_not_sent(world: int):
 
 
 @pytest.mark.usefixtures("names")
+def test_a_secret_of_a_header_is_not_sent_to_another_host_in_the_address(world: int):
+    url = f"/to?url={quote(f'http://b.example:{world}/page?x=1&y={SECRET}', safe='')}"
+    tools = service(f"http://a.example:{world}", url, header_provider=lambda context: {"X-Api-Key": SECRET})
+
+    assert ask(tools, "f")["path"] == "/page?x=1" and SECRET not in f"{World.seen[-1]}"
+
+
+@pytest.mark.usefixtures("names")
 def test_what_changes_something_is_not_sent_on(world: int):
     for method in ("post", "put", "delete"):
         said = ask(service(f"http://a.example:{world}", "/to?url=/page", method), "f")
