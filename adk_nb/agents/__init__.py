@@ -13,6 +13,7 @@ __getattr__, __dir__ = face(
         "LiveRequest": "adk_nb.runtime.live_request_queue",
         "LiveRequestQueue": "adk_nb.runtime.live_request_queue",
         "LlmAgent": "adk_nb.agents.llm_agent",
+        "McpInstructionProvider": "adk_nb.agents.mcp_instruction_provider",
         "RunConfig": "adk_nb.runtime.run_config",
         "StreamingMode": "adk_nb.runtime.run_config",
     },

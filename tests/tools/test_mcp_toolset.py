@@ -54,7 +54,7 @@ def names(toolset: McpToolset) -> list[str]:
 def test_a_program_s_tools_are_offered_by_name(program: McpToolset, caplog: pytest.LogCaptureFixture):
     tools = {tool.name: tool for tool in sync.run(program.get_tools())}
 
-    assert list(tools) == ["add", "count", "die", "environment", "fail", "hang", "learn", "picture", "who"]
+    assert list(tools) == ["add", "ask", "count", "die", "environment", "fail", "hang", "learn", "picture", "who"]
     declared = tools["add"].declaration
     assert declared and declared.description == "Adds two numbers."
     assert declared.parameters_json_schema["properties"]["a"] == {"minimum": 0, "title": "A", "type": "integer"}
