@@ -83,6 +83,19 @@ def test_reserved_and_unspeakable_and_double_names_are_left_out(caplog: pytest.L
     assert caplog.text.count("there are two of that name") == 1
 
 
+def test_a_server_does_not_take_the_name_of_a_tool_of_the_agent(caplog: pytest.LogCaptureFixture):
+    def pay(amount: float) -> str:
+        """Pays."""
+        return "by the agent's own"
+
+    with toolset("plain") as one:
+        for tools in ([pay, one], [one, pay]):
+            talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("pay", amount=1), "done"), tools=tools))
+            assert answer_in(talk.say(), talk) == {"result": "by the agent's own"}
+
+    assert "agent 'a' has a tool named 'pay'; another of McpToolset is left out" in caplog.text
+
+
 def test_of_ten_thousand_tools_a_thousand_are_offered_and_a_filter_chooses_among_all(caplog: pytest.LogCaptureFixture):
     with toolset("many") as one:
         assert len(names(one)) == 1_000

@@ -210,7 +210,7 @@ def test_a_service_that_was_started_anew_is_reached_again():
     toolset = web(first)
     assert ask(toolset, "add", a=1)["isError"] is False
     first.stop()
-    assert names_or_error(toolset).startswith("the MCP server ")
+    wait_until(lambda: names_or_error(toolset).startswith("the MCP server "))
     second = Service(first.port)
 
     answer = ask(toolset, "add", a=1)

@@ -71,6 +71,8 @@ class McpToolset(BaseToolset):
         MissingExtraError: The package `mcp` is not installed.
     """
 
+    named_outside = True
+
     def __init__(
         self,
         *,
