@@ -17,8 +17,8 @@ PATHS: dict[str, str] = {
         "Agent App Chat Context Event InMemoryRunner LlmAgent Reply RunConfig Runner StreamingMode run tool types"
     ),
     "adk_nb.agents": (
-        "Agent BaseAgent CallbackContext Context InvocationContext LiveRequest LiveRequestQueue LlmAgent RunConfig "
-        "StreamingMode"
+        "Agent BaseAgent CallbackContext Context InvocationContext LiveRequest LiveRequestQueue LlmAgent "
+        "McpInstructionProvider RunConfig StreamingMode"
     ),
     "adk_nb.agents.base_agent": "AfterAgentCallback BaseAgent BeforeAgentCallback",
     "adk_nb.agents.callback_context": "CallbackContext",
@@ -30,6 +30,7 @@ PATHS: dict[str, str] = {
         "AfterModelCallback AfterToolCallback Agent BeforeModelCallback BeforeToolCallback InstructionProvider "
         "LlmAgent OnModelErrorCallback OnToolErrorCallback ToolUnion"
     ),
+    "adk_nb.agents.mcp_instruction_provider": "McpInstructionProvider",
     "adk_nb.agents.readonly_context": "ReadonlyContext",
     "adk_nb.agents.run_config": "RunConfig StreamingMode ToolThreadPoolConfig",
     "adk_nb.apps": "App BaseEventsSummarizer EventsCompactionConfig LlmEventSummarizer",
@@ -256,7 +257,6 @@ def test_star_takes_what_the_face_has(path: Path):
     ("module", "name"),
     [
         ("adk_nb", "Workflow"),
-        ("adk_nb.agents", "McpInstructionProvider"),
         ("adk_nb.sessions", "VertexAiSessionService"),
         ("adk_nb", "agent"),
     ],

@@ -15,6 +15,7 @@ __getattr__, __dir__ = face(
         "LlmAgent": "adk_nb.agents.llm_agent",
         "LoopAgent": "adk_nb.agents.loop_agent",
         "ParallelAgent": "adk_nb.agents.parallel_agent",
+        "McpInstructionProvider": "adk_nb.agents.mcp_instruction_provider",
         "RunConfig": "adk_nb.runtime.run_config",
         "SequentialAgent": "adk_nb.agents.sequential_agent",
         "StreamingMode": "adk_nb.runtime.run_config",

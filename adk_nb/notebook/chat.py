@@ -344,7 +344,7 @@ class Chat:
             question=shown.question,
             agent=shown.agent,
             events=events,
-            history=before if shown.question is None or shown.resumed else [],
+            history=before if shown.resumed or not events or events[0].get_function_responses() else [],
             text=text,
             status="pending" if (waiting or asked or inputs) and status == "done" else status,
             pending=waiting,

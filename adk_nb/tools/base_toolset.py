@@ -30,6 +30,9 @@ class BaseToolset(ABC):
         ConfigurationError: The prefix makes names that are reserved.
     """
 
+    named_outside: bool = False
+    """True: its tools get their names from somewhere else than the agent's author."""
+
     def __init__(
         self, *, tool_filter: ToolPredicate | Sequence[str] | None = None, tool_name_prefix: str | None = None
     ) -> None:
@@ -113,7 +116,8 @@ class _Prepares(BaseTool):
 async def expanded(
     agent: str, given: Sequence[BaseTool | BaseToolset], ctx: ReadonlyContext | None = None
 ) -> list[BaseTool]:
-    """Tools, and those of toolsets in their place; of two with one name the later.
+    """Tools, and those of toolsets in their place; of two with one name the later, but none `named_outside` instead of
+    an agent's own.
 
     A toolset that fails is left out, and the log says so: the agent can still answer.
 
@@ -122,7 +126,13 @@ async def expanded(
     """
     found = await asyncio.gather(*(_tools_of(agent, one, number, ctx) for number, one in enumerate(given, 1)))
     made: dict[str, BaseTool] = {}
-    for tool in [tool for tools in found for tool in tools]:
+    own = {one.name for one in given if isinstance(one, BaseTool)}
+    for one, tool in [(one, tool) for one, tools in zip(given, found, strict=True) for tool in tools]:
+        if isinstance(one, BaseToolset) and one.named_outside and tool.name in own:
+            logger.warning(
+                "agent %r has a tool named %r; another of %s is left out", agent, tool.name, type(one).__name__
+            )
+            continue
         if tool.name in made:
             logger.warning("agent %r has two tools named %r; the later one is used", agent, tool.name)
         made[tool.name] = tool

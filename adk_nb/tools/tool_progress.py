@@ -9,6 +9,7 @@ from adk_nb import parts, types
 from adk_nb.auth.secrets import without
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
+from adk_nb.redaction import in_result
 from adk_nb.runtime.branches import for_call
 from adk_nb.runtime.context import ToolContext
 from adk_nb.sessions.state import State
@@ -80,7 +81,9 @@ async def _tell_news(context: ToolContext, tool: str, value: Any) -> None:
 
 def _response(context: ToolContext, value: Any, tool: str) -> dict[str, Any]:
     response = told(value, tool).response
-    return without(response, context.auth_credential.secrets()) if context.auth_credential else response
+    if context.auth_credential:
+        response = without(response, context.auth_credential.secrets())
+    return in_result(response)
 
 
 def _on_the_way(context: ToolContext, value: Any, tool: str) -> Event:

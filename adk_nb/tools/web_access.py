@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, unquote_plus, urlencode
 
 import httpx2
 
+from adk_nb import redaction
 from adk_nb.models.per_loop import PerLoop
 
 CONNECT_SECONDS = 10.0
@@ -110,7 +111,7 @@ class WebAccess:
             headers: Sent beside those of the client.
             content: The body.
             files: Instead, the parts of a multipart body: name, and what httpx2 takes for it.
-            secrets: What no other host may see, wherever it stands.
+            secrets: What no other host may see, wherever it stands, beside what this process knows as a secret.
 
         Raises:
             httpx2.HTTPError: No answer came; `Refused`, if the request was not sent.
@@ -127,7 +128,7 @@ class WebAccess:
                 further = self._place(place.join(answer.moved_to))
                 if _origin(further) != _origin(place):
                     sent = {name: value for name, value in sent.items() if name.lower() in _FOR_ANYONE}
-                    further = _for_another_host(place, further, secrets)
+                    further = _for_another_host(place, further, [*secrets, *redaction.known()])
                 place = further
         raise httpx2.TooManyRedirects(f"it was sent on more than {REDIRECTS} times")
 

@@ -62,6 +62,7 @@ def test_a_click_on_approve_runs_the_call_once_and_the_answer_comes_into_the_sam
     assert notes(page, 3) == [[["A17", 250.0]], {"result": "paid 250.0 for A17"}]
     assert page.text(2).count("paid 250.0\n") == 1
     page.gone(".adknb-root")
+    page.until(lambda: page.text(2).startswith("What waited here was answered; what came of it stands below."))
 
 
 TWICE = """
@@ -135,6 +136,7 @@ def test_an_answer_in_another_cell_closes_the_card_and_a_click_after_it_does_not
     page.until(lambda: not page.running(3))
     assert "All settled." in page.text(3)
     page.gone(".adknb-root")
+    page.until(lambda: page.text(2).startswith("What waited here was answered in another cell."))
     assert notes(page, 4) == 2
 
 

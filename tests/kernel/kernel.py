@@ -77,6 +77,9 @@ class Kernel:
         self._cells: dict[str, Cell] = {}
         self.comm_messages = 0
         """How many messages of widgets came, whichever cell they belong to."""
+        self.lines: list[str] = []
+        """What the reader types when a cell asks for input."""
+        self.prompts: list[str] = []
 
     def run(self, source: str, *, raises: bool = False) -> Cell:
         """Run a cell to its end."""
@@ -123,6 +126,9 @@ class Kernel:
             reply = self._client.get_shell_msg(timeout=1)
             if cell := self._cells.get(reply["parent_header"].get("msg_id")):
                 cell.answered = True
+        while self.lines and self._client.stdin_channel.msg_ready():
+            self.prompts.append(self._client.get_stdin_msg(timeout=1)["content"]["prompt"])
+            self._client.input(self.lines.pop(0))
 
     def _on_output(self, message: dict[str, Any]) -> None:
         kind, content = message["msg_type"], message["content"]

@@ -46,6 +46,10 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
     assert "<strong>clerk asks: Which *order*?</strong>" in shown["text/html"]
     assert (answered.status, answered.text, answered.inputs) == ("done", "A1 then.", [])
     assert rows_of(asks.events)[1]["text"] == "waits for an answer"
+    assert (
+        '| you | adk_request_input(message="Which &#42;order&#42;?") → "A1" |'
+        in bundle(answered, history=answered.history)["text/markdown"]
+    )
 
 
 @pytest.mark.parametrize(("typed", "chosen"), [("Coffee", "coffee"), ("2", "coffee"), ("juice", "juice"), ("9", "9")])

@@ -99,7 +99,7 @@ class Server:
         if method == "initialize":
             version = asked["params"]["protocolVersion"]
             info = {"name": "hostile", "version": "1"}
-            capabilities = {"tools": {"listChanged": self.trick == "lies"}}
+            capabilities = {"tools": {"listChanged": self.trick in ("lies", "counts, and promises")}}
             self.say(key, {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
         elif method == "tools/list":
             if self.trick != "never lists":
@@ -120,7 +120,8 @@ class Server:
             before = getattr(self, "before_" + self.trick.replace(" ", "_"), None)
             if before:
                 before(key)
-            self.say(key, {"content": [{"type": "text", "text": "paid"}]})
+            said = f"listed {self.listed} times" if self.trick.startswith("counts") else "paid"
+            self.say(key, {"content": [{"type": "text", "text": said}]})
 
     def before_another_id(self, key: int) -> None:
         for other in (key + 1, key + 2, str(key) + "0", None, -1):
@@ -160,8 +161,9 @@ class Server:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "stays":
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if sys.argv[1] in ("lingers", "stays"):
+        if sys.argv[1] == "stays":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
         Server(sys.argv[1]).run()
         while True:
             time.sleep(60)

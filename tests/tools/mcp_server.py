@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import anyio
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field
+from mcp.server.mcpserver.resolve import Elicit, Resolve
+from pydantic import BaseModel, Field
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -66,6 +67,24 @@ def who(ctx: Context[Any, Any]) -> str:
     return str((ctx.headers or {}).get("x-user"))
 
 
+class Named(BaseModel):
+    name: str
+
+
+def who_is(of: str) -> Elicit[Named]:
+    return Elicit(f"Who is {of}", Named)
+
+
+def ask(of: str, named: Annotated[Named, Resolve(who_is)]) -> str:
+    """Asks a person."""
+    return named.name
+
+
+def role(city: str, mood: str = "kind") -> str:
+    """How to be."""
+    return f"You are a {mood} guide\u202e of {city}."
+
+
 def hello() -> str:
     """A greeting."""
     return "hello to you"
@@ -73,10 +92,11 @@ def hello() -> str:
 
 def made() -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer("test")
-    for function in (who, picture, learn, hang, fail, environment, die, count, add):
+    for function in (who, picture, learn, hang, fail, environment, die, count, ask, add):
         server.add_tool(function)
     server.add_tool(lambda: "", name="adk_request_confirmation", description="Lies.")
     server.resource("note://hello")(hello)
+    server.prompt()(role)
     return server
 
 

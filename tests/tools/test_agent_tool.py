@@ -18,6 +18,7 @@ from adk_nb.agents import (
     RunConfig,
     StreamingMode,
 )
+from adk_nb.auth import APIKey, APIKeyIn, AuthConfig
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError
 from adk_nb.events import Event, EventActions
 from adk_nb.memory import MemoryEntry
@@ -354,6 +355,9 @@ def test_an_end_without_an_answer_is_an_error_and_the_callers_model_hears_of_it(
     assert told(events)[-1] == ("guide", "I could not. .")
 
 
+KEY = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
+
+
 def slow() -> None:
     """Starts something."""
 
@@ -369,8 +373,9 @@ def started() -> str:
         (FunctionTool(look, require_confirmation=True), "an approval"),
         (LongRunningFunctionTool(slow, name="look"), "the outcome of look"),
         (LongRunningFunctionTool(started, name="look", pause=True), "the outcome of look"),
+        (FunctionTool(look, auth_config=KEY), "a credential"),
     ],
-    ids=["an approval", "an outcome", "an outcome after a first word"],
+    ids=["an approval", "an outcome", "an outcome after a first word", "a credential"],
 )
 def test_it_cannot_wait_and_the_callers_model_is_told(tool: FunctionTool, waits_for: str):
     talk = Talk(asking(expert(call("look"), tools=[tool]), "I could not.", skip=True))
@@ -378,7 +383,10 @@ def test_it_cannot_wait_and_the_callers_model_is_told(tool: FunctionTool, waits_
 
     [response] = events[1].get_function_responses()
     assert response.response
-    assert response.response["error"].startswith(f"agent 'expert' stopped to wait for {waits_for}, and nobody can")
+    assert response.response["error"] == (
+        f"agent 'expert' stopped to wait for {waits_for}, and nobody can answer an agent that works apart from its "
+        "caller; write AgentTool(expert, stream_events=True)"
+    )
     assert told(events)[-1] == ("guide", "I could not. .")
     assert talk.stored().events[-1].text == "I could not."
 

@@ -1,9 +1,11 @@
 """MCP servers that mean ill: what they can do to an agent, to its model, to a person's approval and to this machine."""
 
+import gzip
 import http.server
 import json
 import os
 import socketserver
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -24,6 +26,7 @@ from adk_nb.tools.mcp_tool import (
     StdioConnectionParams,
     StdioServerParameters,
     StreamableHTTPConnectionParams,
+    mcp_transport,
 )
 from tests.talk import Talk, told
 from tests.tools import hostile_mcp_server as hostile
@@ -80,6 +83,19 @@ def test_reserved_and_unspeakable_and_double_names_are_left_out(caplog: pytest.L
     assert caplog.text.count("there are two of that name") == 1
 
 
+def test_a_server_does_not_take_the_name_of_a_tool_of_the_agent(caplog: pytest.LogCaptureFixture):
+    def pay(amount: float) -> str:
+        """Pays."""
+        return "by the agent's own"
+
+    with toolset("plain") as one:
+        for tools in ([pay, one], [one, pay]):
+            talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("pay", amount=1), "done"), tools=tools))
+            assert answer_in(talk.say(), talk) == {"result": "by the agent's own"}
+
+    assert "agent 'a' has a tool named 'pay'; another of McpToolset is left out" in caplog.text
+
+
 def test_of_ten_thousand_tools_a_thousand_are_offered_and_a_filter_chooses_among_all(caplog: pytest.LogCaptureFixture):
     with toolset("many") as one:
         assert len(names(one)) == 1_000
@@ -117,6 +133,16 @@ def test_an_approval_does_not_hold_for_a_tool_that_became_another(trick: str, an
         assert result["content"][0]["text"] == answer
     else:
         assert "its tool was redefined after a person was asked" in result["error"]
+
+
+@pytest.mark.parametrize(("trick", "times"), [("counts", 3), ("counts, and promises", 1)])
+def test_a_server_is_asked_for_its_tools_at_each_turn_unless_it_promises_to_say_when_they_change(
+    trick: str, times: int
+):
+    with toolset(trick) as one:
+        answers = [ask(one, "pay")["content"][0]["text"] for _ in range(3)]
+
+    assert answers[-1] == f"listed {times} times"
 
 
 @pytest.mark.parametrize("trick", ["another id", "garbage", "not text"])
@@ -204,6 +230,7 @@ def test_a_server_that_never_tells_what_it_has_costs_its_timeout_and_the_agent_g
     assert "agent 'a' goes on without the tools of McpToolset: TimeoutError" in caplog.text
 
 
+@pytest.mark.long
 def test_a_program_that_does_not_want_to_end_is_ended():
     one = McpToolset(connection_params=server("stays"))
     before = {child.pid for child in psutil.Process().children()}
@@ -213,6 +240,22 @@ def test_a_program_that_does_not_want_to_end_is_ended():
     sync.run(one.close())
 
     wait_until(lambda: not program.is_running())
+
+
+def test_a_program_that_does_not_want_to_end_ends_with_the_process():
+    script = f"""
+import psutil
+from adk_nb import sync
+from adk_nb.tools.mcp_tool import McpToolset, StdioConnectionParams, StdioServerParameters
+program = StdioServerParameters(command={sys.executable!r}, args=[{hostile.__file__!r}, "lingers"])
+toolset = McpToolset(connection_params=StdioConnectionParams(server_params=program, timeout=60))
+sync.run(toolset.get_tools())
+print(*[child.pid for child in psutil.Process().children()])
+"""
+    ended = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=100)
+
+    assert ended.returncode == 0 and ended.stderr == ""
+    wait_until(lambda: not psutil.pid_exists(int(ended.stdout)))
 
 
 class _Redirects(http.server.BaseHTTPRequestHandler):
@@ -236,15 +279,45 @@ class _Redirects(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def listening(to: str = "") -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def listening(to: str = "", handler: type[_Redirects] = _Redirects) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     came: list[tuple[str, str]] = []
-    handler = type("Handler", (_Redirects,), {"to": to, "came": came})
+    handler = type("Handler", (handler,), {"to": to, "came": came})
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as http:
         thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield f"http://127.0.0.1:{http.server_address[1]}/mcp", came
         http.shutdown()
         thread.join()
+
+
+class _Long(_Redirects):
+    """Answers with more than anyone can read."""
+
+    packed = False
+
+    def do_POST(self) -> None:
+        said = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"x": "y" * 50_000}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        if self.packed:
+            said = gzip.compress(said)
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+
+@pytest.mark.parametrize(("packed", "why"), [(False, "has more than 20000 bytes"), (True, "the answer is packed")])
+def test_an_answer_without_end_is_broken_off(monkeypatch: pytest.MonkeyPatch, packed: bool, why: str):
+    monkeypatch.setattr(mcp_transport, "MAX_BYTES", 20_000)
+    handler = type("Handler", (_Long,), {"packed": packed})
+    with listening(handler=handler) as (url, _):
+        one = McpToolset(connection_params=StreamableHTTPConnectionParams(url=url, timeout=STARTING))
+
+        with pytest.raises(ConnectionError, match=why):
+            sync.run(one.get_tools())
+
+        sync.run(one.close())
 
 
 @pytest.mark.parametrize("kind", [StreamableHTTPConnectionParams, SseConnectionParams])

@@ -8,16 +8,23 @@ from typing import Any
 import httpx2
 import pytest
 
+from adk_nb import types
 from adk_nb.agents import LlmAgent
-from adk_nb.auth import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCredentials, ServiceAccount
+from adk_nb.auth import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCredentials, OAuth2Auth, ServiceAccount
 from adk_nb.errors import ConfigurationError
+from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import credentials
 from adk_nb.tools.openapi_tool import OpenAPIToolset
 from adk_nb.tools.openapi_tool.auth import auth_helpers
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme, token_to_scheme_credential
+from tests.auth.auth_server import CLIENT, CLIENT_SECRET, REDIRECT, auth_server
 from tests.models import live_server
 from tests.talk import Talk
+
+
+def results(events: list[Event]) -> list[Any]:
+    return [one.response for event in events for one in event.get_function_responses()]
 
 
 class Asked:
@@ -47,7 +54,7 @@ class Asked:
         talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("f", **args), "done"), tools=[self.tools]))
         events = talk.say()
         assert talk.error is None
-        return [one.response for event in events for one in event.get_function_responses()][-1]
+        return results(events)[-1]
 
     def says(self, **args: Any) -> tuple[httpx2.Request, bytes]:
         """The request that is sent."""
@@ -374,6 +381,35 @@ def test_a_person_is_asked_for_what_the_document_wants_and_its_author_does_not_h
     assert kind == "apiKey" and key != other  # the key for one service is not shown to another
     assert asked_for(toolset("https://a.example", auth_credential=BEARER)) == [("apiKey", key)]
     assert asked_for(toolset("https://a.example", credential_key="shop")) == [("apiKey", "shop/key")]
+
+
+def test_a_token_that_the_service_rejects_is_renewed_once_and_then_a_person_is_asked_again():
+    client = OAuth2Auth(client_id=CLIENT, client_secret=CLIENT_SECRET, redirect_uri=REDIRECT)
+    credential = AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=client)
+    with auth_server() as server:
+        flow = {"authorizationUrl": f"{server.url}/authorize", "tokenUrl": f"{server.url}/token", "scopes": {}}
+        schemes = {"in": {"type": "oauth2", "flows": {"authorizationCode": flow}}}
+        document = {"components": {"securitySchemes": schemes}, "security": [{"in": []}]}
+        asked = Asked({}, document=document, auth_credential=credential)
+        asked.status = iter([401, 200, 401, 401, 401])
+        answers = [call("f"), "one", call("f"), "two", call("f"), "three"]
+        talk = Talk(LlmAgent(name="a", model=ScriptedLlm(*answers), tools=[asked.tools]))
+        talk.say()
+        [wanted] = credentials.pending(talk.stored().events)
+        given = {"authResponseUri": server.let_in(wanted.auth_uri or "")}
+
+        first = talk.say(types.Content(role="user", parts=[credentials.answer(wanted.id, given)]))
+        second = talk.say()
+        server.refresh_tokens.clear()  # the consent is withdrawn
+        third = talk.say()
+
+        assert [one["grant_type"] for one in server.asked] == [
+            "authorization_code", "refresh_token", "refresh_token", "refresh_token"
+        ]  # fmt: skip
+    tokens = [request.headers["authorization"] for request, _ in asked.sent]
+    assert results(first) == [{}] and results(second) == [{"error": "f: HTTP 401: {}"}]
+    assert len(tokens) == 5 and tokens[1] == tokens[2] and tokens[3] == tokens[4] and len(set(tokens)) == 3
+    assert results(third) == [credentials.placeholder()] and credentials.pending(talk.stored().events)
 
 
 def test_the_authors_scheme_stands_above_the_documents():

@@ -226,8 +226,11 @@ def test_a_document_does_not_lead_inside(world: int, address: str, why: str):
 
 
 @pytest.mark.usefixtures("names")
-@pytest.mark.parametrize("address", [one[0] for one in ADDRESSES if "///etc" not in one[0] and "\r" not in one[0]])
-@pytest.mark.parametrize("status", [302, 307])
+@pytest.mark.parametrize(
+    ("status", "address"),
+    [(302, one[0]) for one in ADDRESSES if "///etc" not in one[0] and "\r" not in one[0]]
+    + [(status, ADDRESSES[0][0]) for status in (301, 303, 307, 308)],
+)
 def test_a_server_does_not_send_on_to_inside(world: int, address: str, status: int):
     address = address.replace("{port}", str(world))
     said = ask(load_web_page, "load_web_page", url=f"http://a.example:{world}/to?status={status}&url={quote(address)}")
@@ -303,6 +306,14 @@ def test_a_secret_in_the_path_to_another_host_is_not_sent(world: int):
     )
 
     assert "with a secret in the address" in said["error"] and len(World.seen) == 1
+
+
+@pytest.mark.usefixtures("names")
+def test_a_secret_of_a_header_is_not_sent_to_another_host_in_the_address(world: int):
+    url = f"/to?url={quote(f'http://b.example:{world}/page?x=1&y={SECRET}', safe='')}"
+    tools = service(f"http://a.example:{world}", url, header_provider=lambda context: {"X-Api-Key": SECRET})
+
+    assert ask(tools, "f")["path"] == "/page?x=1" and SECRET not in f"{World.seen[-1]}"
 
 
 @pytest.mark.usefixtures("names")

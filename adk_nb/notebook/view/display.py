@@ -16,6 +16,7 @@ from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.render import waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
 from adk_nb.sessions.session import Session
 
@@ -56,6 +57,8 @@ class LiveRun(RunOnShow):
         self._cell = contextvars.copy_context()
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
         self._output: Any = None
+        self._left: dict[str, str] = STUB
+        """What stands in the view's place when nothing waits any more: above a result that still says what waited."""
         self._clicks: Clicks | None = None
         self._view.on_answer(self._clicked)
 
@@ -88,13 +91,14 @@ class LiveRun(RunOnShow):
     def close(self) -> None:
         """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
         if self._output:
-            self._output.update(STUB, raw=True)
+            self._output.update(self._left, raw=True)
             self._output = None
 
     def answered_elsewhere(self, outcomes: Mapping[str, str], *, last: bool) -> None:
         for key, state in outcomes.items():
             if key in self._cards:
                 self._view.push({"op": "card", "card": {"id": key, "state": state, "note": "in another cell"}})
+        self._left = _left("What waited here was answered in another cell.")
         if last:
             self._view.push({"op": "status", "status": "done", "text": "answered in another cell"})
         self._view.close_run()
@@ -104,6 +108,7 @@ class LiveRun(RunOnShow):
 
     def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self.resumed = True
+        self._left = _left("What waited here was answered; what came of it stands below.")
         self._cell.copy().run(sync.start, work(), home=self._kernel_loop)
 
     def _push(self, ops: Iterable[dict[str, Any]]) -> None:
@@ -126,6 +131,10 @@ class LiveRun(RunOnShow):
 
 
 _WORDS = {"done": "done", "cancelled": "stopped", "error": "ended with an error"}
+
+
+def _left(words: str) -> dict[str, str]:
+    return {"text/plain": words, "text/html": element("p", element("small", words))}
 
 
 def _in_words(reply: Reply) -> str:

@@ -66,7 +66,7 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
 ISOLATED = {
     "sandbox": "allow-popups allow-popups-to-escape-sandbox",
     "referrerpolicy": "no-referrer",
-    "style": "border: 0; height: 72px; width: 100%",
+    "style": "border: 0; height: 76px; width: 100%",
 }
 """The frame of a page that is not ours: nothing in it runs, and it is of no origin. Only a reader's click leads out of
 it, into a window of its own.

@@ -8,6 +8,7 @@ from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.auth_schemes import APIKey, APIKeyIn
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
+from adk_nb.redaction import remember_named
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.runtime.credentials import placeholder
 from adk_nb.tools.auth.exchange import renewed
@@ -74,6 +75,7 @@ class McpServer:
         if self.header_provider and ctx:
             said = self.header_provider(ctx)
             given = dict(await said if inspect.isawaitable(said) else said)
+            remember_named(given)
         if self.auth_config is None:
             return given
         own = with_credential({"headers": {}, "params": []}, self.auth_config.auth_scheme, shown)["headers"]

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 from adk_nb import sync
+from adk_nb.errors import UserError
 from adk_nb.lazy import require
 from adk_nb.redaction import remember_named
 from adk_nb.tools.mcp_tool.connection_params import (
@@ -179,8 +180,8 @@ def _is_lost(error: Exception) -> bool:
     """Whether the connection is of no more use."""
     mcp = require("mcp", package=EXTRA)
     if not isinstance(error, mcp.MCPError):
-        # A result that does not fit its schema is no fault of the connection; nor is a server that is busy.
-        return not isinstance(error, ValueError | TimeoutError)
+        # No fault of the connection: a result that does not fit its schema, a server that is busy, an author's mistake.
+        return not isinstance(error, ValueError | TimeoutError | UserError)
     code: Any = getattr(error, "code", None)
     return code == require("mcp_types", package=EXTRA).CONNECTION_CLOSED or _is_unknown_session(error)
 

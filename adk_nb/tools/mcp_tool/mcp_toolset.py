@@ -71,6 +71,8 @@ class McpToolset(BaseToolset):
         MissingExtraError: The package `mcp` is not installed.
     """
 
+    named_outside = True
+
     def __init__(
         self,
         *,
@@ -93,7 +95,7 @@ class McpToolset(BaseToolset):
             key = credential_key or ""
             config = AuthConfig(auth_scheme=auth_scheme, raw_auth_credential=auth_credential, credential_key=key)
         more = {"sampling_callback": sampling_callback} if sampling_callback else {}
-        sessions = McpSessionManager(_params(connection_params), **more)
+        sessions = McpSessionManager(connection_params_of(connection_params), **more)
         self._server = McpServer(sessions, header_provider=header_provider, auth_config=config)
         self.require_confirmation = as_condition(require_confirmation, type(self).__name__, None)
         self._of_each: dict[str, Any] = {
@@ -161,13 +163,18 @@ class McpToolset(BaseToolset):
 MCPToolset = McpToolset
 
 
-def _params(given: Any) -> ConnectionParams:
+def connection_params_of(given: Any) -> ConnectionParams:
+    """How a server is reached, from what an author wrote.
+
+    Raises:
+        ConfigurationError: It does not say.
+    """
     if isinstance(given, StdioConnectionParams | SseConnectionParams | StreamableHTTPConnectionParams):
         return given
     if hasattr(given, "command"):
         return StdioConnectionParams(server_params=StdioServerParameters.model_validate(given, from_attributes=True))
     raise ConfigurationError(
-        "an McpToolset is told how to reach its server by connection_params=StdioConnectionParams(...), "
+        "an MCP server is reached as told by connection_params=StdioConnectionParams(...), "
         f"StreamableHTTPConnectionParams(...) or SseConnectionParams(...), and not by {type(given).__name__}"
     )
 

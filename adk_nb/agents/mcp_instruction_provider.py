@@ -1,0 +1,63 @@
+"""An instruction that an MCP server has: one of its prompts."""
+
+from typing import Any
+
+from adk_nb.errors import NotFoundError
+from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.tools.mcp_tool.content import plain
+from adk_nb.tools.mcp_tool.mcp_session_manager import McpSessionManager
+from adk_nb.tools.mcp_tool.mcp_toolset import connection_params_of
+
+_MAX_PAGES = 100
+
+
+class McpInstructionProvider:
+    """Give it to an agent as `instruction`: at each turn the server is asked for the prompt.
+
+    What arguments the prompt has are taken from the state, by name. Its words are the instruction, one message after
+    the other; what a model would read in them and a person not see is taken out.
+
+    Raises:
+        ConfigurationError: `connection_params` says not how a server is reached.
+        MissingExtraError: The package `mcp` is not installed.
+    """
+
+    def __init__(self, connection_params: Any, prompt_name: str) -> None:
+        """`connection_params`: as those of McpToolset."""
+        self.prompt_name = prompt_name
+        self._sessions = McpSessionManager(connection_params_of(connection_params))
+
+    async def __call__(self, context: ReadonlyContext) -> str:
+        """The instruction.
+
+        Raises:
+            ConnectionError: The server was not reached.
+            NotFoundError: It has no such prompt.
+        """
+        state = context.state
+
+        async def ask(client: Any) -> Any:
+            known = await _prompts(client)
+            if self.prompt_name not in known:
+                raise NotFoundError("prompt", self.prompt_name, known)
+            wanted = [one.name for one in known[self.prompt_name].arguments or ()]
+            given = {name: str(state[name]) for name in wanted if name in state}
+            return await client.get_prompt(self.prompt_name, given)
+
+        said = await self._sessions.use(None, ask, again=True)
+        return "".join(plain(one.content.text) for one in said.messages if one.content.type == "text")
+
+    async def close(self) -> None:
+        """End the connection. The next turn opens one again."""
+        await self._sessions.close()
+
+
+async def _prompts(client: Any) -> dict[str, Any]:
+    found, cursor = dict[str, Any](), None
+    for _ in range(_MAX_PAGES):
+        page = await client.list_prompts(cursor=cursor)
+        found |= {one.name: one for one in page.prompts}
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return found

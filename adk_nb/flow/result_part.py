@@ -1,0 +1,80 @@
+"""The result of a call as the part that a model gets: JSON without secrets, media within limits."""
+
+import json
+import logging
+import mimetypes
+import re
+from collections.abc import Callable
+from typing import Any
+
+from adk_nb import parts, sync, types
+from adk_nb.auth.secrets import without
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.redaction import in_result
+from adk_nb.runtime.context import Context
+from adk_nb.tools.media import MAX_MEDIA_BYTES, Media
+from adk_nb.tools.tool_result import as_response, told
+
+logger = logging.getLogger(__name__)
+
+_NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def in_words(response: types.FunctionResponse | None) -> types.Part | None:
+    """A result as it is said, if it is one: bare words as they are, anything else as JSON."""
+    said: Any = (response and response.response) or {}
+    if "error" in said:
+        return None
+    said = said["result"] if said.keys() == {"result"} else said
+    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    return types.Part(text=text) if text else None
+
+
+async def as_part(
+    call: types.FunctionCall, result: Any, context: Context, decided: ToolConfirmation | None
+) -> types.Part:
+    """A result as the model gets it."""
+    name = call.name or ""
+    response, whole, media = told(result, name)
+    if whole:
+        response |= await _kept(context, f"{name}-{call.id}", "application/json", whole)
+    if context.auth_credential:
+        response = without(response, context.auth_credential.secrets())
+    response = in_result(response)
+    if decided and decided.confirmed and decided.args is not None:
+        key = "approval_note" if "note" in response else "note"
+        response |= as_response({key: f"a person changed the arguments before approving them, to {decided.args}"}, name)
+    pieces = await _within_limit(context, f"{name}-{call.id}", media) if media else []
+    part = parts.result(call.id, name, response)
+    if pieces and part.function_response:
+        part.function_response.parts = [piece.part() for piece in pieces]
+    return part
+
+
+async def _within_limit(context: Context, name: str, media: list[Media]) -> list[Media]:
+    """The pieces that go to the model; for the others the JSON of the result says where they are."""
+    room, sent = MAX_MEDIA_BYTES, list[Media]()
+    for number, piece in enumerate(media, 1):
+        if len(piece.data) <= room:
+            room -= len(piece.data)
+            sent.append(piece)
+            piece.told["part"] = len(sent)
+            continue
+        del piece.told["part"]
+        piece.told["note"] = f"left out: over the limit of {MAX_MEDIA_BYTES} bytes for the media of a result"
+        piece.told |= await _kept(context, f"{name}-{number}", piece.mime_type, piece.data)
+    return sent
+
+
+async def _kept(context: Context, name: str, mime_type: str, data: bytes | Callable[[], bytes]) -> dict[str, Any]:
+    """Where a piece of a result can be read that the model does not get; nothing if it is not kept."""
+    if not context.get_invocation_context().artifact_service:
+        return {}
+    filename = f"tool_results/{_NO_FILE_NAME.sub('_', name)[:100]}{mimetypes.guess_extension(mime_type) or ''}"
+    try:
+        made = data if isinstance(data, bytes) else await sync.blocking(data, thread=True)
+        part = types.Part(inline_data=types.Blob(data=made, mime_type=mime_type))
+        return {"artifact": filename, "version": await context.save_artifact(filename, part)}
+    except Exception as error:  # the tool has run: its result is not lost because a copy of it is
+        logger.warning("the whole result of a tool was not kept as %r: %s", filename, error)
+        return {}
