@@ -28,6 +28,8 @@ WAITING = "this call waits until a person has let it in at the service; it runs 
 TOOLSET = "_adk_toolset_auth_"
 """The id of the call that waits starts so where it is none, but a toolset, which has to be let in before it can say
 what it has. Source: google-adk 2.13."""
+NODE = "wf_auth:"
+"""The id of the call that waits starts so where it is none, but a node of a graph. Source: google-adk 2.13."""
 _CALLS = "calls"
 """Key of a request beside those of ADK: the calls that wait, and what a person has approved of them."""
 _PROBLEM = "problem"
@@ -84,8 +86,8 @@ def placeholder() -> dict[str, Any]:
 
 
 def is_of_toolset(call: types.FunctionCall) -> bool:
-    """Whether it is none, and stands for a toolset."""
-    return (call.id or "").startswith(TOOLSET)
+    """Whether it is none, and stands for a toolset, or for a node of a graph."""
+    return (call.id or "").startswith((TOOLSET, NODE))
 
 
 def is_waiting(event: Event, response: types.FunctionResponse) -> bool:

@@ -26,6 +26,11 @@ def fingerprint(tool: BaseTool) -> str:
     return hashlib.sha256("\0".join([*parts, *_of_value(func, set())]).encode()).hexdigest()[:32]
 
 
+def code_fingerprint(func: Any) -> str:
+    """As `fingerprint`, of a function alone."""
+    return hashlib.sha256("\0".join(_of_value(func, set())).encode()).hexdigest()[:32]
+
+
 def _of_value(value: Any, seen: set[int]) -> Iterator[str]:
     kind = _type(value)
     if kind in _PLAIN:

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from pydantic import InstanceOf, PrivateAttr
+from pydantic import InstanceOf
 from pydantic_core import to_json
 
 from adk_nb import types
@@ -27,8 +27,6 @@ class AgentNode(BaseNode):
 
     agent: InstanceOf[BaseAgent]
 
-    _said: Any = PrivateAttr(default=None)
-
     async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         invocation = self._invocation(ctx, node_input)
         async with aclosing(invocation.agent.run_async(invocation)) as events:
@@ -42,14 +40,21 @@ class AgentNode(BaseNode):
         agent = outermost(asker, under=self.agent.parent_agent) if asker else self.agent
         if not isinstance(self.agent, LlmAgent):
             return replace(outer, agent=agent) if asker else replace(outer.after_answers(), agent=agent)
-        asked = None if node_input is None else as_message(node_input)
+        before = outer if asker else outer.after_answers()
+        if self.agent.mode == "chat":
+            return replace(before, agent=agent, node=None)
         alone = self.agent.include_contents == "none"
         return replace(
-            outer if asker else outer.after_answers(),
+            before,
             agent=agent,
-            delegated=asked,
+            delegated=None if node_input is None else as_message(node_input),
             isolation_scope=ctx.node_path if alone else outer.isolation_scope,
         )
+
+    @property
+    def chats(self) -> bool:
+        """True: it converses with the user, and takes no input."""
+        return isinstance(self.agent, LlmAgent) and self.agent.mode == "chat"
 
 
 def as_message(value: Any) -> types.Content:

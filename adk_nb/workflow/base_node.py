@@ -1,13 +1,20 @@
 """What every node of a graph has: a name, and one method that turns an input into an output."""
 
-from collections.abc import AsyncGenerator
-from typing import Any
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError
+from pydantic_core import to_jsonable_python
 
+from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import Context
-from adk_nb.wire import wrong_fields, no_field
+from adk_nb.tools.conditions import as_condition, is_asked
+from adk_nb.tools.fingerprint import code_fingerprint
+from adk_nb.wire import no_field, wrong_fields
+
+_OF_PATHS = "/@."
 
 
 class RetryConfig(BaseModel):
@@ -58,6 +65,13 @@ class BaseNode(BaseModel):
     """A type that its input is made into, as pydantic does. None: it takes what comes."""
     output_schema: Any = None
     """A type that its output is made into. None: it gives what it has."""
+    state_schema: type[BaseModel] | None = None
+    """The keys that it may write to the state, and their types. None: what its workflow may."""
+    require_confirmation: Any = False
+    """Ask a person before it runs: True; a callable that is given its arguments; or an expression on them, as
+    `"amount > 100"`. A no is its output, `{"error": ...}`."""
+    auth_config: InstanceOf[AuthConfig] | None = None
+    """What it has to be let in with; it then finds that in `ctx.auth_credential`."""
 
     def __init__(self, **given: Any) -> None:
         try:
@@ -67,11 +81,53 @@ class BaseNode(BaseModel):
             told = wrong_fields(error, fields, lambda field: no_field(field, fields))
             raise ConfigurationError(f"node {given.get('name', '')!r}: {told}") from error
 
+    def model_post_init(self, context: Any, /) -> None:
+        self.require_confirmation = as_condition(self.require_confirmation, f"node {self.name!r}", None)
+        if not self.name or any(sign in self.name for sign in _OF_PATHS):
+            raise ConfigurationError(
+                f"{self.name!r} is no name of a node: it is empty, or has one of {' '.join(_OF_PATHS)} in it; "
+                "write node(..., name='...')"
+            )
+
     def __hash__(self) -> int:
         return id(self)
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+    def changed(self, options: Mapping[str, Any]) -> Self:
+        """A copy with other settings.
+
+        Raises:
+            ConfigurationError: There is no such setting, or it cannot be so.
+        """
+        said = {field: getattr(self, field) for field in self.model_fields_set}
+        return type(self)(**{**said, **options})
+
+    def shown(self, ctx: Context, node_input: Any) -> dict[str, Any]:
+        """What a person is shown who lets it run: its arguments, as JSON."""
+        return {"node_input": to_jsonable_python(node_input, fallback=str)}
+
+    async def confirmation(self, ctx: Context, node_input: Any) -> ToolConfirmation | None:
+        """What a person is asked before it may run. None: it may run."""
+        if not self.require_confirmation:
+            return None
+        asked = await is_asked(self.require_confirmation, self.shown(ctx, node_input), ctx)
+        return ToolConfirmation() if asked else None
+
+    @property
+    def lets_in(self) -> AuthConfig | None:
+        """What it has to be let in with."""
+        return self.auth_config
+
+    @property
+    def is_held(self) -> bool:
+        """True if it may need a person's word before it runs."""
+        return bool(self.require_confirmation or self.auth_config)
+
+    def fingerprint(self) -> str:
+        """Of what it runs: a person's yes is for that only."""
+        return code_fingerprint(type(self)._run_impl)
 
     def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         """The work. Override it with an async generator.

@@ -6,15 +6,18 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, Literal, cast
 
 from pydantic import PrivateAttr, TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
 
-from adk_nb import sync, types
+from adk_nb import sync
 from adk_nb.errors import WorkflowDataError
 from adk_nb.runtime.context import Context
 from adk_nb.sync_items import blocking_items
 from adk_nb.tools.annotations import hints_of
+from adk_nb.tools.fingerprint import code_fingerprint
 from adk_nb.tools.schema import context_parameter
 from adk_nb.tools.shape import in_words
 from adk_nb.workflow.base_node import BaseNode
+from adk_nb.workflow.fitting import fitted
 
 _INPUT = "node_input"
 _CONTEXT = "ctx"
@@ -39,6 +42,7 @@ class FunctionNode(BaseNode):
     _context: str | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
         parameters = inspect.signature(self.func).parameters
         self._context = context_parameter(self.func) or (_CONTEXT if _CONTEXT in parameters else None)
         self._parameters = {
@@ -48,6 +52,13 @@ class FunctionNode(BaseNode):
         for name in self._parameters:
             if (hint := hints.get(name, Any)) is not Any:
                 self._types[name] = TypeAdapter(hint)
+
+    def shown(self, ctx: Context, node_input: Any) -> dict[str, Any]:
+        given = {name: one for name, one in self._arguments(ctx, node_input).items() if name != self._context}
+        return to_jsonable_python(given, fallback=str)
+
+    def fingerprint(self) -> str:
+        return code_fingerprint(self.func)
 
     def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         call = functools.partial(self.func, **self._arguments(ctx, node_input))
@@ -92,21 +103,3 @@ class FunctionNode(BaseNode):
             return fitted(wanted, value)
         except ValidationError as error:
             raise WorkflowDataError(f"node {self.name!r}: {name} does not fit: {in_words(error)}") from error
-
-
-def fitted(wanted: TypeAdapter[Any], value: Any) -> Any:
-    """`value` as pydantic makes it into a type; a message's words as text, or as the JSON that they are.
-
-    Raises:
-        ValidationError: It cannot be made into that.
-    """
-    if not isinstance(value, types.Content):
-        return wanted.validate_python(value)
-    try:
-        return wanted.validate_python(value)
-    except ValidationError:
-        text = "".join(part.text for part in value.parts or () if part.text)
-    try:
-        return wanted.validate_python(text)
-    except ValidationError:
-        return wanted.validate_json(text)

@@ -1,12 +1,14 @@
 """A graph as its author writes it, and what is wrong with it: told when it is built."""
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adk_nb.errors import WorkflowConfigurationError
+from adk_nb.wire import wrong_fields
 from adk_nb.workflow.base_node import BaseNode
 
 START: Final = "START"
@@ -29,6 +31,12 @@ class Edge(BaseModel):
     to_node: Any
     route: Any = None
     """A value, or a list of several, any of which will do. None: always."""
+
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise WorkflowConfigurationError(f"an edge: {wrong_fields(error, Edge.model_fields)}") from error
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class Graph:
         """
         self._name = name
         self._build = build
-        self._made: dict[int, BaseNode] = {}
+        self._made: dict[Any, BaseNode] = {}
         self._kept: list[Any] = []
         """What nodes were made of: ids are good only as long as it lives."""
         self.nodes: dict[Name, BaseNode] = {}
@@ -126,15 +134,18 @@ class Graph:
             if given in (START, END):
                 return given
             self._refuse(f"{given!r} is no node; a text can only be {START!r} or {END!r}: pass the function or the agent")
-        if id(given) not in self._made:
+        key = (id(given.__self__), id(given.__func__)) if inspect.ismethod(given) else id(given)
+        if key not in self._made:
             node = self._build(given)
             if node.name in self.nodes:
                 self._refuse(f"two nodes are named {node.name!r}; give one another with node(..., name='...')")
-            self._made[id(given)] = node
+            if node.name in (START, END):
+                self._refuse(f"{node.name} is where it begins or ends; give the node another name: node(..., name='...')")
+            self._made[key] = node
             self._kept.append(given)
             self.nodes[node.name] = node
             self.ways.setdefault(node.name, [])
-        return self._made[id(given)].name
+        return self._made[key].name
 
     def _join(self, starts: Iterable[Name], ends: Iterable[Name], routes: tuple[Any, ...] = ()) -> None:
         ends = list(ends)

@@ -34,34 +34,42 @@ def node(node_like: Any = None, /, **options: Any) -> Any:
 
 def build_node(node_like: Any, **options: Any) -> BaseNode:
     """The node that `node_like` stands for. Arguments and errors are those of `node`."""
+    most = options.pop("max_parallel_workers", None)
     if options.pop("parallel_worker", False):
-        most = options.pop("max_parallel_workers", None)
         worker = build_node(node_like, **options)
         return ParallelWorker(name=worker.name, worker=worker, max_parallel_workers=most)
+    if most is not None:
+        raise WorkflowConfigurationError("max_parallel_workers goes with parallel_worker=True; write both")
     if isinstance(node_like, BaseNode):
-        return node_like.model_copy(update=options) if options else node_like
+        return node_like.changed(options) if options else node_like
     if isinstance(node_like, BaseTool):
         return ToolNode(**{"name": node_like.name, "description": node_like.description, "tool": node_like} | options)
     if isinstance(node_like, BaseAgent):
-        agent = _as_step(node_like)
-        return AgentNode(**{"name": agent.name, "description": agent.description, "agent": agent} | options)
+        return _agent_node(node_like, options)
     if callable(node_like) and not isinstance(node_like, type):
         func = cast(Callable[..., Any], node_like)
-        name = options.get("name") or getattr(func, "__name__", type(func).__name__)
-        return FunctionNode(**{"name": name, "description": inspect.getdoc(func) or "", "func": func} | options)
+        return FunctionNode(**{"name": _name_of(func), "description": inspect.getdoc(func) or "", "func": func} | options)
     raise WorkflowConfigurationError(
         f"{node_like!r:.80} is no node; pass a function, an agent, a tool, a workflow, or a node"
     )
 
 
-def _as_step(agent: BaseAgent) -> BaseAgent:
-    """A copy of an agent that is a step in a graph."""
-    if not isinstance(agent, LlmAgent):
-        return agent.clone()
-    said = agent.model_fields_set
-    changed: dict[str, Any] = {}
-    if "include_contents" not in said:
-        changed["include_contents"] = "none"
-    if "identity" not in said:
-        changed["identity"] = False
-    return agent.clone(update=changed)
+def _name_of(func: Callable[..., Any]) -> str:
+    inner = cast(Any, func).func if isinstance(func, functools.partial) else func
+    name = getattr(inner, "__name__", type(inner).__name__)
+    return "" if name == "<lambda>" else name
+
+
+def _agent_node(agent: BaseAgent, options: dict[str, Any]) -> BaseNode:
+    """A node with a copy of the agent, which is a step in a graph; it goes by the node's name."""
+    changed: dict[str, Any] = {"name": options["name"]} if "name" in options else {}
+    if isinstance(agent, LlmAgent) and agent.mode is None:
+        changed["mode"] = "single_turn"
+    copy = agent.clone(update=changed)
+    waits = isinstance(copy, LlmAgent) and copy.mode == "task"
+    node = AgentNode(
+        **{"name": copy.name, "description": copy.description, "agent": copy, "wait_for_output": waits} | options
+    )
+    if isinstance(copy, LlmAgent) and copy.parallel_worker:
+        return ParallelWorker(name=node.name, worker=node)
+    return node

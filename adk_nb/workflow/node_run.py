@@ -11,15 +11,19 @@ from pydantic_core import to_jsonable_python
 from tenacity import RetryCallState, wait_exponential_jitter
 
 from adk_nb import types
+from adk_nb.auth.secrets import without
 from adk_nb.errors import NodeTimeoutError, WorkflowDataError
 from adk_nb.events.event import Event, NodeInfo
+from adk_nb.events.event_actions import EventActions
 from adk_nb.events.request_input import RequestInput
 from adk_nb.runtime.invocation_context import INPUT_REQUEST, AtNode, InvocationContext
 from adk_nb.runtime.sealing import failure
+from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.workflow.agent_node import AgentNode, said
 from adk_nb.workflow.base_node import BaseNode, RetryConfig
-from adk_nb.workflow.function_node import fitted
+from adk_nb.workflow.fitting import fitted
+from adk_nb.workflow.gates import Refused, held, what_is_asked
 from adk_nb.workflow.node_context import NodeContext, RunsNode
 
 Taken = list[bool | int | str]
@@ -27,11 +31,6 @@ Taken = list[bool | int | str]
 
 class Paused(BaseException):
     """What a node runs waits for an answer, and so does the node; no error, so that no `except Exception` takes it."""
-
-    def __init__(self, asked: list[str]) -> None:
-        """`asked`: ids of the calls that wait."""
-        self.asked = asked
-        super().__init__(asked)
 
 
 @dataclass(kw_only=True)
@@ -54,19 +53,21 @@ class NodeRun:
     """Interrupt id -> what was answered."""
     asked: list[str] = field(default_factory=list[str])
     """Ids of the calls that wait for an answer."""
+    held: dict[str, Any] | None = None
+    """What a person was asked to let it do, and has not decided. None: nothing."""
+    let: dict[str, Any] | None = None
+    """What a person has let it do."""
     output: Any = None
     has_output: bool = False
     route: Any = None
     others: dict[str, int] = field(default_factory=dict[str, int])
     """How often it has run each node itself, by name."""
+    key: str = field(init=False)
+    path: str = field(init=False)
 
-    @property
-    def key(self) -> str:
-        return f"{self.node.name}@{self.run_id or self.number}"
-
-    @property
-    def path(self) -> str:
-        return f"{self.outer}/{self.key}"
+    def __post_init__(self) -> None:
+        self.key = f"{self.node.name}@{self.run_id or self.number}"
+        self.path = f"{self.outer}/{self.key}"
 
     @property
     def waits(self) -> bool:
@@ -75,7 +76,8 @@ class NodeRun:
     @property
     def runs_again(self) -> bool:
         """True: after an answer it is run again. False: the answer is its output."""
-        return self.node.rerun_on_resume or isinstance(self.node, AgentNode) or bool(self.others)
+        again = self.node.rerun_on_resume or isinstance(self.node, AgentNode)
+        return again or self.held is not None or bool(self.others)
 
     @property
     def taken(self) -> Taken:
@@ -92,7 +94,8 @@ class NodeRun:
         """
         agent = self.node.agent if isinstance(self.node, AgentNode) else None
         here = AtNode(path=self.path, agent=agent, input=self.input, output_for=self.output_for)
-        own = replace(ctx, branch=self.branch, node=here)
+        schema = self.node.state_schema or ctx.state_schema
+        own = replace(ctx, branch=self.branch, node=here, state_schema=schema)
         retry, attempt = self.node.retry_config, 0
         while True:
             attempt += 1
@@ -108,14 +111,21 @@ class NodeRun:
                     own.note_failure(error)
                     raise
                 failed = failure(own, error)
-            except Paused as paused:
-                self.asked += paused.asked
+            except BaseException as raised:
+                if not _only_pauses(raised):
+                    raise
                 return
             yield failed
             await asyncio.sleep(_delay(retry, attempt))
 
     async def _attempt(self, context: NodeContext) -> AsyncGenerator[Event, None]:
         node_input = self._fitted("input", self.node.input_schema, self.input)
+        if self.node.is_held:
+            events = await self._held(context, node_input)
+            for event in events:
+                yield event
+            if events:
+                return
         work = self.node._run_impl(ctx=context, node_input=node_input)  # pyright: ignore[reportPrivateUsage]
         limit = asyncio.timeout(self.node.timeout)
         try:
@@ -131,22 +141,46 @@ class NodeRun:
             raise NodeTimeoutError(
                 f"node {self.node.name!r} took longer than {self.node.timeout:g} seconds, its timeout"
             ) from error
-        if context.actions.state_delta or (context.actions.route is not None and not self.has_output):
-            self.route = context.actions.route if self.route is None else self.route
-            yield self._event(actions=context.actions)
+        if context.actions.state_delta or context.actions.artifact_delta or context.actions.route is not None:
+            yield self._event(actions=self._acted(context))
+
+    async def _held(self, context: NodeContext, node_input: Any) -> list[Event]:
+        """The events in the place of its work, if it may not run, or not yet."""
+        now = what_is_asked(self.node, context, node_input)
+        place = await held(self.node, context, node_input, now, self.held or self.let)
+        self.held = None
+        if place is None:
+            self.let = now
+            return []
+        if isinstance(place, Refused):
+            self.output, self.has_output = dict(place), True
+            return [self._event(output=self.output, output_for=True)]
+        self.held = now
+        return [event for one in (place if isinstance(place, list) else [place]) for event in self._told(one, context)]
 
     def _told(self, value: Any, context: NodeContext) -> list[Event]:
         """The events that a yielded value becomes."""
         if value is None:
             return []
         if isinstance(value, RequestInput):
-            return [self._asking(value)]
+            return [self._asking(value, context)]
         if isinstance(value, Event):
-            return [self._own(value)]
+            return [self._own(value, context)]
         if isinstance(value, types.Content):
             return [self._event(content=value, actions=self._acted(context))]
+        if context.auth_credential:
+            value = without(to_jsonable_python(value, fallback=str), context.auth_credential.secrets())
         self._note(value)
-        return [self._event(output=to_jsonable_python(self.output), actions=self._acted(context), output_for=True)]
+        return [self._event(output=self._as_json(self.output), actions=self._acted(context), output_for=True)]
+
+    def _as_json(self, value: Any) -> Any:
+        try:
+            return to_jsonable_python(value)
+        except ValueError as error:
+            raise WorkflowDataError(
+                f"node {self.node.name!r}: its output cannot be kept as JSON ({in_words(error)}); give plain values, "
+                "or a pydantic model"
+            ) from error
 
     def _note(self, value: Any) -> None:
         if self.has_output:
@@ -161,18 +195,18 @@ class NodeRun:
         except ValidationError as error:
             raise WorkflowDataError(f"node {self.node.name!r}: its {what} does not fit: {in_words(error)}") from error
 
-    def _acted(self, context: NodeContext) -> Any:
+    def _acted(self, context: NodeContext) -> EventActions:
         """What the context was told to do since the last event goes out with the next one."""
         actions = context.actions
-        if self.route is None:
+        if actions.route is not None:
             self.route = actions.route
         context.act_anew()
         return actions
 
-    def _own(self, event: Event) -> Event:
+    def _own(self, event: Event, context: NodeContext) -> Event:
         """An event of the node's, or of an agent in it, which says where it comes from."""
         if not event.author:
-            event.author = self.author
+            self._sign(event, context)
         if self.branch and not event.branch:
             event.branch = self.branch
         if event.actions.route is not None and not event.node_info.path:
@@ -189,26 +223,43 @@ class NodeRun:
             self._note(value)
             info["output_for"] = [self.path, *self.output_for]
             info["message_as_output"] = True if event.output is None else None
+            if self.output_for and event.isolation_scope == self.path:
+                event.isolation_scope = None  # what a graph comes to is for all who see the graph
         if not event.node_info.path:
             event.node_info = NodeInfo(**info)
         return event
+
+    def _sign(self, event: Event, context: NodeContext) -> None:
+        """An event that the node's author wrote: it says who and, beside its own, does what the context was told."""
+        event.author = self.author
+        if event.content and event.content.role == "user" and not event.get_function_responses():
+            event.content = event.content.model_copy(update={"role": "model"})
+        if event.output is not None:
+            event.output = self._as_json(event.output)
+        if self.node.state_schema:
+            check_schema(self.node.state_schema, event.actions.state_delta)
+        actions = self._acted(context)
+        actions.merge(event.actions)
+        event.actions = actions
 
     def _event(self, *, output_for: bool = False, **fields: Any) -> Event:
         info = NodeInfo(path=self.path, output_for=[self.path, *self.output_for] if output_for else None)
         return Event(author=self.author, branch=self.branch, node_info=info, **fields)
 
-    def _asking(self, asked: RequestInput) -> Event:
+    def _asking(self, asked: RequestInput, context: NodeContext) -> Event:
         self.asked.append(asked.interrupt_id)
         schema = asked.response_schema
         args = {
             "interruptId": asked.interrupt_id,
             "payload": to_jsonable_python(asked.payload),
             "message": asked.message,
-            "response_schema": None if schema is None else Shape(schema).schema,
+            "response_schema": None if schema is None else Shape(schema).json_schema,
         }
         call = types.FunctionCall(id=asked.interrupt_id, name=INPUT_REQUEST, args=args)
         content = types.Content(role="model", parts=[types.Part(function_call=call)])
-        return self._event(content=content, long_running_tool_ids={asked.interrupt_id})
+        return self._event(
+            content=content, actions=self._acted(context), long_running_tool_ids={asked.interrupt_id}
+        )
 
     def take(self, given: Mapping[str, Any]) -> list[str]:
         """Take the answers that are for it; which of its questions they answer."""
@@ -217,17 +268,54 @@ class NodeRun:
         self.asked = [one for one in self.asked if one not in given]
         return mine
 
-    def as_json(self) -> Mapping[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """What a waiting run is kept as."""
         return {
             "node": self.node.name,
             "number": self.number,
-            "input": to_jsonable_python(self.input, fallback=str),
+            "input": kept(self.input),
             "branch": self.branch,
             "answers": self.answers,
             "asked": self.asked,
+            "held": self.held,
+            "let": self.let,
             "others": self.others,
         }
+
+    @classmethod
+    def of(cls, stood: Mapping[str, Any], node: BaseNode, author: str, outer: str) -> "NodeRun":
+        """The waiting run that was kept so."""
+        return cls(
+            node=node,
+            number=stood["number"],
+            author=author,
+            outer=outer,
+            input=as_it_was(stood["input"]),
+            branch=stood["branch"],
+            answers=dict(stood["answers"]),
+            asked=list(stood["asked"]),
+            held=stood["held"],
+            let=stood["let"],
+            others=dict(stood["others"]),
+        )
+
+
+def kept(value: Any) -> dict[str, Any]:
+    """What nodes hand on, as JSON that `as_it_was` reads."""
+    if isinstance(value, types.Content):
+        return {"content": value.model_dump(mode="json", exclude_none=True)}
+    return {"json": to_jsonable_python(value, fallback=str)}
+
+
+def as_it_was(stood: Mapping[str, Any]) -> Any:
+    """The value that was kept so; a message as one, anything else as its JSON."""
+    return types.Content.model_validate(stood["content"]) if "content" in stood else stood["json"]
+
+
+def _only_pauses(raised: BaseException) -> bool:
+    if isinstance(raised, BaseExceptionGroup):
+        return raised.split(Paused)[1] is None  # pyright: ignore[reportUnknownMemberType]
+    return isinstance(raised, Paused)
 
 
 def _delay(retry: RetryConfig, attempt: int) -> float:

@@ -30,7 +30,7 @@ class ParallelWorker(BaseNode):
                 return await ctx.run_node(self.worker, item, run_id=str(number), use_sub_branch=True)
 
         done = await asyncio.gather(*(one(*each) for each in enumerate(items, 1)), return_exceptions=True)
-        for failed in done:
-            if isinstance(failed, BaseException):
-                raise failed
+        failed = [outcome for outcome in done if isinstance(outcome, BaseException)]
+        if failed:
+            raise next((error for error in failed if isinstance(error, Exception)), failed[0])  # those beside it may wait
         yield done

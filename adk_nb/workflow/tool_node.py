@@ -3,26 +3,99 @@
 from collections.abc import AsyncGenerator
 from typing import Any, cast
 
+from adk_nb import clock, parts, types
+from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import WorkflowDataError
+from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import Context
+from adk_nb.runtime.hooks import first_answer
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.fingerprint import fingerprint
+from adk_nb.tools.tool_result import as_response
 from adk_nb.workflow.base_node import BaseNode
+from adk_nb.workflow.gates import asking_for_credentials, question
 
 
 class ToolNode(BaseNode):
-    """Calls `tool` with its input: a dict is the arguments, anything else the only one that the tool takes."""
+    """Calls `tool` with its input: a dict is the arguments, anything else the only one that the tool takes.
+
+    What the tool asks a person for is asked first: a confirmation, a credential. The output of a long-running tool is
+    what comes from outside. An error of the tool is the node's.
+    """
 
     tool: BaseTool
+
+    def shown(self, ctx: Context, node_input: Any) -> dict[str, Any]:
+        return self._arguments(node_input)
+
+    async def confirmation(self, ctx: Context, node_input: Any) -> ToolConfirmation | None:
+        return await super().confirmation(ctx, node_input) or await self.tool.confirmation(
+            self._arguments(node_input), ctx
+        )
+
+    @property
+    def lets_in(self) -> AuthConfig | None:
+        return self.auth_config or self.tool.auth_config
+
+    @property
+    def is_held(self) -> bool:
+        return True  # only the tool knows
+
+    def fingerprint(self) -> str:
+        return fingerprint(self.tool)
 
     async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         args = self._arguments(node_input)
         if wrong := self.tool.check(args):
             raise WorkflowDataError(f"node {self.name!r}: {wrong}")
-        yield await self.tool.run_async(args=args, tool_context=ctx)
+        result = await self._outcome(ctx, args)
+        if asked := ctx.actions.requested_tool_confirmations.pop(ctx.function_call_id or "", None):
+            yield question(self.tool.name, ctx.node_path, args, asked)
+            return
+        if ctx.actions.requested_auth_configs:
+            for event in await asking_for_credentials(self.tool.name, ctx, args):
+                yield event
+            return
+        if self.tool.is_long_running or ctx.long_running:
+            for event in self._waiting(args, result):
+                yield event
+        else:
+            yield result
+
+    async def _outcome(self, ctx: Context, args: dict[str, Any]) -> Any:
+        """The tool's result, or what plugins say in its place."""
+        hooks = ctx.get_invocation_context().plugins.hooks
+        said: dict[str, Any] = {"tool": self.tool, "args": args, "tool_context": ctx}
+        result = await first_answer(hooks("before_tool"), **said)
+        if result is None:
+            try:
+                result = await self.tool.run_async(args=args, tool_context=ctx)
+            except Exception as error:
+                result = await first_answer(hooks("on_tool_error"), **said, error=error)
+                if result is None:
+                    raise
+        after = hooks("after_tool")
+        other = await first_answer(after, **said, tool_response=as_response(result, self.tool.name)) if after else None
+        return result if other is None else other
+
+    def _waiting(self, args: dict[str, Any], news: Any) -> list[Event]:
+        """The call, whose result comes later, and what it said so far."""
+        call = types.FunctionCall(id=f"adk-{clock.new_id()}", name=self.tool.name, args=args)
+        content = types.Content(role="model", parts=[types.Part(function_call=call)])
+        events = [Event(content=content, long_running_tool_ids={call.id or ""})]
+        if news:
+            part = parts.result(call.id, self.tool.name, as_response(news, self.tool.name))
+            if part.function_response:
+                part.function_response.will_continue = True
+            events.append(Event(content=parts.content("user", [part])))
+        return events
 
     def _arguments(self, node_input: Any) -> dict[str, Any]:
         if node_input is None:
             return {}
+        if isinstance(node_input, types.Content):
+            node_input = "".join(part.text for part in node_input.parts or () if part.text)
         declared = self.tool.declaration
         schema: dict[str, Any] = (declared and declared.parameters_json_schema) or {}
         names = list(schema.get("properties", {}))

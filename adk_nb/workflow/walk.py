@@ -4,10 +4,11 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from pydantic_core import to_jsonable_python
 
+from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
@@ -19,7 +20,7 @@ from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
 from adk_nb.workflow.join_node import JoinNode
 from adk_nb.workflow.node_like import build_node
-from adk_nb.workflow.node_run import NodeRun, Paused
+from adk_nb.workflow.node_run import NodeRun, Paused, as_it_was, kept
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +28,27 @@ _STANDS = "workflow"
 """Key of an event's agent_state: where a workflow stands that waits."""
 
 
+class Adopts(Protocol):
+    """What takes in the agents of nodes that are run by nodes."""
+
+    def adopt(self, node: BaseNode, /) -> None: ...
+
+
 class Walk:
     """Walks a graph. What has ended is forgotten, but for what joins and the end of the run still need."""
 
     def __init__(
-        self, name: str, graph: Graph, ctx: InvocationContext, path: str, output_for: list[str], *, limit: int | None
+        self,
+        of: Adopts,
+        name: str,
+        graph: Graph,
+        ctx: InvocationContext,
+        path: str,
+        output_for: list[str],
+        *,
+        limit: int | None,
     ) -> None:
+        self._of = of
         self._name = name
         self._graph = graph
         self._ctx = ctx
@@ -51,6 +67,8 @@ class Walk:
         """The outputs of these, by path, as long as the node that ran them has not ended."""
         self._inner_waiting: dict[str, dict[str, Any]] = {}
         """Those that wait, as they are kept, by path."""
+        self._made: dict[int, tuple[BaseAgent, BaseNode]] = {}
+        """The nodes of the agents that nodes run, by id."""
         self._steps = 0
         self.outputs: dict[str, Any] = {}
         """What nodes gave after which nothing follows, by name."""
@@ -92,9 +110,13 @@ class Walk:
         if run.waits:
             self._waiting[run.key] = run
         else:
-            for path in [one for one in self._inner_ended if one.startswith(f"{run.path}/")]:
-                del self._inner_ended[path]
+            if run.others:
+                self._forget(f"{run.path}/")
             self._follow(run)
+
+    def _forget(self, under: str) -> None:
+        for path in [one for one in self._inner_ended if one.startswith(under)]:
+            del self._inner_ended[path]
 
     def _follow(self, run: NodeRun) -> None:
         """Let those run that follow on a run that has ended."""
@@ -164,10 +186,12 @@ class Walk:
         """The event that says where it stands, for the run that goes on with it."""
         stands = {
             "waiting": [run.as_json() for run in self._waiting.values()],
-            "inner_ended": to_jsonable_python(self._inner_ended, fallback=str),
+            "inner_ended": {path: kept(value) for path, value in self._inner_ended.items()},
             "inner_waiting": self._inner_waiting,
             "counts": self._counts,
-            "joins": to_jsonable_python(self._joins, fallback=str),
+            "joins": {
+                name: {before: kept(value) for before, value in there.items()} for name, there in self._joins.items()
+            },
             "branches": self._branches,
             "outputs": to_jsonable_python(self.outputs, fallback=str),
         }
@@ -180,14 +204,22 @@ class Walk:
         stood = _standing_that_asked(events, self._name, self._path, set(self._ctx.calls_answered))
         if stood is None:
             return False
-        self._inner_ended, self._inner_waiting = dict(stood["inner_ended"]), dict(stood["inner_waiting"])
-        self._counts, self._joins = dict(stood["counts"]), {key: dict(one) for key, one in stood["joins"].items()}
+        self._inner_ended = {path: as_it_was(one) for path, one in stood["inner_ended"].items()}
+        self._inner_waiting, self._counts = dict(stood["inner_waiting"]), dict(stood["counts"])
+        self._joins = {
+            name: {before: as_it_was(one) for before, one in there.items()} for name, there in stood["joins"].items()
+        }
         self._branches, self.outputs = {key: list(one) for key, one in stood["branches"].items()}, dict(stood["outputs"])
         given = {response.id or "": answered(response) for response in self._ctx.responses}
-        for kept in stood["waiting"]:
-            name = kept["node"]
-            run = _as_it_was(kept, self._graph.nodes[name], self._name, self._path)
-            run.output_for = self._output_of(name)
+        for one in stood["waiting"]:
+            node = self._graph.nodes.get(one["node"])
+            if node is None:
+                raise WorkflowConfigurationError(
+                    f"workflow {self._name!r} waits at its node {one['node']!r}, and its edges have none of that name now; "
+                    "put it back, or begin anew with words instead of an answer"
+                )
+            run = NodeRun.of(one, node, self._name, self._path)
+            run.output_for = self._output_of(node.name)
             self._take_up(run, given)
         return True
 
@@ -212,7 +244,7 @@ class Walk:
         Raises:
             Paused: It waits.
         """
-        node = build_node(node_like)
+        node = self._node_of(node_like)
         outer.others[node.name] = number = outer.others.get(node.name, 0) + 1
         step = f"{node.name}@{run_id or number}"
         branch = (f"{outer.branch}.{step}" if outer.branch else step) if apart else outer.branch
@@ -222,19 +254,35 @@ class Walk:
         run = NodeRun(
             node=node, number=number, run_id=run_id, author=self._name, outer=outer.path, input=node_input, branch=branch
         )
-        if not (kept := self._inner_waiting.pop(path, None)) or self._goes_on(run, kept):
+        if not (stood := self._inner_waiting.pop(path, None)) or self._goes_on(run, stood):
             self._inner[path] = ended = asyncio.get_running_loop().create_future()
-            self._run(run, ctx if kept else ctx.after_answers(), inner=True)
+            self._run(run, ctx if stood else ctx.after_answers(), inner=True)
             await ended
         if run.waits:
-            self._inner_waiting[path] = dict(run.as_json())
-            raise Paused(run.asked)
+            self._inner_waiting[path] = run.as_json()
+            outer.asked += [one for one in run.asked if one not in outer.asked]
+            raise Paused
+        if run.others:
+            self._forget(f"{path}/")
         self._inner_ended[path] = run.output
         return run.output
 
-    def _goes_on(self, run: NodeRun, kept: dict[str, Any]) -> bool:
+    def _node_of(self, node_like: Any) -> BaseNode:
+        if not isinstance(node_like, BaseAgent):
+            node = build_node(node_like)
+        elif (made := self._made.get(id(node_like))) is not None:
+            return made[1]
+        else:
+            node = build_node(node_like)
+            self._made[id(node_like)] = (node_like, node)
+        self._of.adopt(node)
+        return node
+
+    def _goes_on(self, run: NodeRun, stood: dict[str, Any]) -> bool:
         """True if a node that waited is to be run again; else it waits still, or the answer was its output."""
-        run.answers, run.asked = dict(kept["answers"]), list(kept["asked"])
+        run.answers, run.asked = dict(stood["answers"]), list(stood["asked"])
+        run.held, run.let, run.others = stood["held"], stood["let"], dict(stood["others"])
+        run.input = as_it_was(stood["input"])
         mine = run.take({response.id or "": answered(response) for response in self._ctx.responses})
         if mine and run.runs_again:
             run.asked = []
@@ -242,20 +290,6 @@ class Walk:
         if mine and not run.asked:
             run.output, run.has_output = run.answers[mine[-1]], True
         return False
-
-
-def _as_it_was(kept: dict[str, Any], node: BaseNode, author: str, outer: str) -> NodeRun:
-    return NodeRun(
-        node=node,
-        number=kept["number"],
-        author=author,
-        outer=outer,
-        input=kept["input"],
-        branch=kept["branch"],
-        answers=dict(kept["answers"]),
-        asked=list(kept["asked"]),
-        others=dict.fromkeys(kept["others"], 0),
-    )
 
 
 def _common(branches: Iterable[str | None]) -> str | None:

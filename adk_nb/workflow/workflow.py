@@ -1,18 +1,25 @@
 """An agent that walks a graph."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, ValidationError
 
+from adk_nb import parts, types
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.errors import WorkflowConfigurationError
+from adk_nb.errors import ConfigurationError, WorkflowConfigurationError
 from adk_nb.events.event import Event
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime import inputs
+from adk_nb.runtime.branches import is_under
+from adk_nb.runtime.invocation_context import INPUT_REQUEST, AtNode, InvocationContext
+from adk_nb.tools.shape import Shape, in_words
 from adk_nb.workflow.agent_node import AgentNode
-from adk_nb.workflow.graph import Graph
+from adk_nb.workflow.base_node import BaseNode
+from adk_nb.workflow.graph import START, Graph
 from adk_nb.workflow.node_like import build_node
+from adk_nb.workflow.parallel_worker import ParallelWorker
 from adk_nb.workflow.walk import Walk
 
 
@@ -28,35 +35,63 @@ class Workflow(BaseAgent):
     """
 
     runs_others: ClassVar[bool] = True
+    is_tool: ClassVar[bool] = True
     edges: list[Any]
+    input_schema: Any = None
+    """What a message to it must be, as JSON; its first nodes get the value. None: anything, and they get the message."""
     max_concurrency: int | None = Field(default=None, ge=1)
     """The most nodes that run at a time. None: as many as can."""
     max_steps: int = Field(default=1000, ge=1)
     """The most runs of nodes in one run of the workflow."""
     allow_multiple_outputs: bool = False
-    """Several nodes may give an output after which nothing follows; together they are a dict, by name. False: that is an
-    error."""
+    """Several nodes may give an output after which nothing follows; the workflow's is a dict of them, by name. False:
+    that is an error."""
+    text_answers_input: bool = False
+    """While one question waits, and a text can answer it, the user's next words do. False: they begin a new run."""
 
     _graph: Graph = PrivateAttr()
-    _agents: list[BaseAgent] = PrivateAttr(default_factory=list[BaseAgent])
+    _agents: dict[str, BaseAgent] = PrivateAttr(default_factory=dict[str, BaseAgent])
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
         self._graph = Graph(self.name, self.edges, build_node)
-        self._agents = [node.agent for node in self._graph.nodes.values() if isinstance(node, AgentNode)]
-        for agent in self._agents:
-            agent._parent = self
+        self._agents = {}
+        for node in self._graph.nodes.values():
+            self.adopt(node)
+            self._check_chat(node)
+        if self.input_schema is not None:
+            Shape(self.input_schema)
 
     @property
     def graph(self) -> Graph:
         """Its nodes, and the ways between them."""
         return self._graph
 
+    @property
+    def input_shape(self) -> Shape | None:
+        """What a message to it is read with, where it has an `input_schema`."""
+        return None if self.input_schema is None else Shape(self.input_schema)
+
+    def adopt(self, node: BaseNode, /) -> None:
+        """Take the agents in `node` under it: they have its model if they name none, and an answer finds them."""
+        for agent in _agents_in(node):
+            agent._parent = self
+            self._agents[agent.name] = agent
+
     def find_sub_agent(self, name: str, /) -> BaseAgent | None:
-        for agent in self._agents:
+        for agent in self._agents.values():
             if found := agent.find_agent(name):
                 return found
         return super().find_sub_agent(name)
+
+    def unfit(self, message: types.Content, /) -> str | None:
+        if self.input_schema is None or any(part.function_response for part in message.parts or ()):
+            return None
+        try:
+            self._read(message)
+            return None
+        except (ValidationError, ConfigurationError) as error:
+            return in_words(error)
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         at = ctx.node
@@ -64,8 +99,12 @@ class Workflow(BaseAgent):
             path, output_for, node_input = at.path, at.output_for, at.input
         else:
             path = f"{at.path}/{self.name}@1" if at else f"{self.name}@1"
-            output_for, node_input = [], ctx.delegated or ctx.user_content
-        walk = Walk(self.name, self._graph, ctx, path, output_for, limit=self.max_concurrency)
+            output_for, node_input = [], self._read(ctx.delegated or ctx.user_content)
+        ctx = replace(ctx, node=AtNode(path=path, agent=self, input=node_input, output_for=output_for))
+        if self.text_answers_input and (told := self._as_answer(ctx)):
+            yield Event(author="user", content=told)
+            ctx = replace(ctx, user_content=told)
+        walk = Walk(self, self.name, self._graph, ctx, path, output_for, limit=self.max_concurrency)
         if not ctx.calls_answered:
             walk.begin(node_input)
         elif not walk.take_up():
@@ -74,7 +113,42 @@ class Workflow(BaseAgent):
             async for event in events:
                 yield event
         if len(walk.outputs) > 1 and not self.allow_multiple_outputs:
-            raise WorkflowConfigurationError(
+            error = WorkflowConfigurationError(
                 f"workflow {self.name!r}: {', '.join(walk.outputs)} gave an output after which nothing follows, and "
                 "it can have one; join them with a JoinNode, or write allow_multiple_outputs=True"
             )
+            ctx.note_failure(error)
+            raise error
+
+    def _read(self, message: types.Content | None) -> Any:
+        """What the first nodes get."""
+        shape = self.input_shape
+        if not shape or not message:
+            return message
+        return shape.read("".join(part.text for part in message.parts or () if part.text and not part.thought))
+
+    def _as_answer(self, ctx: InvocationContext) -> types.Content | None:
+        """The user's words as the answer to the one question that waits. None: they are not."""
+        text = "".join(part.text or "" for part in (ctx.user_content and ctx.user_content.parts) or ())
+        if not text or ctx.calls_answered:
+            return None
+        asked = [one for one in inputs.pending(ctx.session.events) if is_under(one.branch, ctx.branch)]
+        if len(asked) != 1 or asked[0].call.name != INPUT_REQUEST or not self.find_agent(asked[0].author):
+            return None
+        if asked[0].response_schema.get("type", "string") != "string":
+            return None
+        return parts.content("user", [inputs.answer(asked[0], text)])
+
+    def _check_chat(self, node: BaseNode) -> None:
+        if isinstance(node, AgentNode) and node.chats and self._graph.before[node.name] != [START]:
+            raise WorkflowConfigurationError(
+                f"workflow {self.name!r}: the agent {node.name!r} has mode='chat', so it converses with the user and takes "
+                "no input: it can only stand right after START; write mode='single_turn' or mode='task'"
+            )
+
+
+def _agents_in(node: BaseNode) -> Iterator[BaseAgent]:
+    if isinstance(node, AgentNode):
+        yield node.agent
+    elif isinstance(node, ParallelWorker):
+        yield from _agents_in(node.worker)

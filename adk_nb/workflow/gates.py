@@ -1,0 +1,117 @@
+"""What stands before a node: a person's yes, and what it has to be let in with."""
+
+from typing import Any, cast
+
+from adk_nb import types
+from adk_nb.errors import CredentialError
+from adk_nb.events.event import Event
+from adk_nb.events.request_input import RequestInput
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.flow import credentials
+from adk_nb.runtime import approvals
+from adk_nb.runtime.context import Context
+from adk_nb.runtime.credentials import NODE
+from adk_nb.workflow.base_node import BaseNode
+
+_APPROVAL = "wf_tool_confirmation:"
+"""Before the path of the node that a person lets run. Source: google-adk 2.13."""
+_ANSWER: dict[str, Any] = {
+    "title": "ToolConfirmation",
+    "type": "object",
+    "properties": {
+        "confirmed": {"type": "boolean"},
+        "hint": {"type": "string"},
+        "payload": {},
+        "reason": {"type": ["string", "null"]},
+    },
+    "required": ["confirmed"],
+    "additionalProperties": False,
+}
+
+
+class Refused(dict[str, Any]):
+    """The output of a node that a person did not let run."""
+
+
+def approval_id(path: str) -> str:
+    """What an answer names that lets the node of that path run."""
+    return f"{_APPROVAL}{path}"
+
+
+def what_is_asked(node: BaseNode, context: Context, node_input: Any) -> dict[str, Any]:
+    """What a yes is for, as JSON: it is for nothing else."""
+    return {"args": node.shown(context, node_input), "is": node.fingerprint()}
+
+
+async def held(
+    node: BaseNode, context: Context, node_input: Any, now: dict[str, Any], asked: dict[str, Any] | None
+) -> "RequestInput | list[Event] | Refused | None":
+    """What comes in the place of the node's work. None: it may run.
+
+    Args:
+        node: The node.
+        context: Of the attempt; it gets what was decided, and what the node is let in with.
+        node_input: What the node gets.
+        now: `what_is_asked` of this attempt.
+        asked: That of the question that was asked last, if one was.
+
+    Raises:
+        CredentialError: It cannot be let in, and no person could change that.
+    """
+    said = context.resume_inputs.get(approval_id(context.node_path))
+    if said is not None and asked is not None and approvals.same(asked, now):
+        context.tool_confirmation = decided = _read(said)
+        if not decided.confirmed:
+            return Refused(approvals.rejection(decided))
+    elif wanted := await node.confirmation(context, node_input):
+        return question(node.name, context.node_path, now["args"], wanted)
+    return await _let_in(node, context, now["args"])
+
+
+def question(name: str, path: str, args: dict[str, Any], wanted: ToolConfirmation) -> RequestInput:
+    """What a person is asked before a node, or the tool in it, runs."""
+    payload: dict[str, Any] = {"tool_name": name, "args": args}
+    if wanted.payload is not None:
+        payload["payload"] = wanted.payload
+    return RequestInput(
+        interrupt_id=approval_id(path),
+        message=wanted.hint or f"Please approve or reject the tool call {name}().",
+        payload=payload,
+        response_schema=_ANSWER,
+    )
+
+
+async def asking_for_credentials(name: str, context: Context, args: dict[str, Any]) -> list[Event]:
+    """The events that ask for what `context` says is needed.
+
+    Raises:
+        CredentialError: That cannot be asked for.
+    """
+    ctx = context.get_invocation_context()
+    call = types.FunctionCall(id=context.function_call_id, name=name, args=args)
+    results = Event(author=ctx.agent.name, actions=context.actions)
+    events = await credentials.ask(ctx, ctx.agent.name, [call], {}, results)
+    context.actions.requested_auth_configs.clear()
+    if not events:
+        raise CredentialError(f"node {name!r} cannot be let in: its auth_config leads to nothing a person can answer")
+    return events
+
+
+async def _let_in(node: BaseNode, context: Context, args: dict[str, Any]) -> "list[Event] | Refused | None":
+    ctx = context.get_invocation_context()
+    context.function_call_id = key = f"{NODE}{context.node_path}"
+    if ctx.credential_answers:
+        await credentials.take(ctx)
+    if decided := ctx.answered.pop(key, None):
+        return Refused(approvals.rejection(decided.confirmation))
+    config = node.lets_in
+    if config is None or await credentials.let_in(config, context):
+        return None
+    return await asking_for_credentials(node.name, context, args)
+
+
+def _read(said: Any) -> ToolConfirmation:
+    """An answer to the question; what is not plainly a yes is a no."""
+    given = cast(dict[str, Any], said) if isinstance(said, dict) else {}
+    yes = given.get("confirmed") is True and not given.keys() - _ANSWER["properties"].keys()
+    return ToolConfirmation(confirmed=yes, payload=given.get("payload"), reason=given.get("reason"))
