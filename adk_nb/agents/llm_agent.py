@@ -9,6 +9,7 @@ from pydantic import Field, InstanceOf, PrivateAttr, ValidationError
 
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent, shown
+from adk_nb.agents.team_agent import TeamAgent
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
@@ -29,7 +30,6 @@ from adk_nb.tools.base_toolset import BaseToolset, expanded
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.google_search_tool import GoogleSearchTool, google_search
 from adk_nb.tools.shape import Shape, in_words
-from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
 from adk_nb.wire import LATE
 
 ToolUnion = BaseTool | BaseToolset | Callable[..., Any]
@@ -47,10 +47,12 @@ _ELSEWHERE = {
     "base_url": "give it to the model: LlmAgent(model=Gemini(model=..., base_url=...))",
 }
 """Fields of google's config that have a place of their own -> the place."""
+_ALONE = {"include_contents": "none", "identity": False}
+"""What an agent with `mode="single_turn"` has where it says nothing else. Source: google-adk 2.13."""
 _BY_ALIAS = {field.alias: name for name, field in types.GenerateContentConfig.model_fields.items()}
 
 
-class LlmAgent(BaseAgent):
+class LlmAgent(TeamAgent):
     """A name, a model, an instruction, and tools. Plain functions become tools.
 
     Raises:
@@ -71,13 +73,9 @@ class LlmAgent(BaseAgent):
     """Text, a content, or parts, said first and byte for byte the same at every call, so that a service can cache it;
     `instruction` then stands before the user's words instead of in the system instruction."""
     identity: bool = True
-    """False: the model is not told the agent's name and description."""
-    disallow_transfer_to_parent: bool = False
-    """It hands nothing over to its parent; what the user says next begins at the root again."""
-    disallow_transfer_to_peers: bool = False
-    """It hands nothing over to the other agents of its parent."""
+    """False: the model is not told the agent's name and description. If unset, so it is with `mode="single_turn"`."""
     include_contents: Literal["default", "none"] = "default"
-    """`none`: the agent sees the current turn only."""
+    """`none`: the agent sees the current turn only. If unset, so it is with `mode="single_turn"`."""
     tools: list[Any] = Field(default_factory=list[Any])
     """Functions, tools, or toolsets."""
     generate_content_config: Annotated[types.GenerateContentConfig | None, LATE] = None
@@ -116,8 +114,6 @@ class LlmAgent(BaseAgent):
 
     _shapes: dict[str, tuple[Any, Shape]] = PrivateAttr(default_factory=dict[str, tuple[Any, Shape]])
     _canonical: tuple[list[Any], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], list[BaseTool]()))
-    _over: tuple[list[BaseAgent], TransferToAgentTool | None] = PrivateAttr(default_factory=lambda: ([], None))
-    """Whom it could hand over to last, and how."""
     _with_toolsets: list[BaseTool | BaseToolset] = PrivateAttr(default_factory=list[BaseTool | BaseToolset])
     """Its tools and toolsets; empty if it has no toolset."""
     DEFAULT_LIVE_MODEL: ClassVar[str] = "gemini-live-2.5-flash-native-audio"
@@ -127,6 +123,8 @@ class LlmAgent(BaseAgent):
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
+        if self.mode is not None:
+            self._as_its_mode_has_it(alone=self.mode == "single_turn")
         self._check_settings()
         self._check_static()
         self._shape("input_schema")
@@ -207,23 +205,6 @@ class LlmAgent(BaseAgent):
         return [*tools, over] if (self.sub_agents or self._parent) and (over := self._handing_over()) else tools
 
     @property
-    def transfer_targets(self) -> list[BaseAgent]:
-        """The agents that it can hand the conversation over to: those under it, its parent, its parent's others."""
-        parent = self.parent_agent
-        targets = list(self.sub_agents)
-        if not isinstance(parent, LlmAgent):
-            return targets
-        if not self.disallow_transfer_to_parent:
-            targets.append(parent)
-        if not self.disallow_transfer_to_peers:
-            targets += [one for one in parent.sub_agents if one is not self]
-        return targets
-
-    def in_tree(self, name: str, /) -> BaseAgent | None:
-        """The agent of its tree that goes by a name."""
-        return self.root_agent.find_agent(name)
-
-    @property
     def instructed_by(self) -> Sequence["LlmAgent"]:
         """The agents whose `global_instruction` is told to this one: the root of its tree, then itself."""
         root = self.root_agent
@@ -267,13 +248,6 @@ class LlmAgent(BaseAgent):
     def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         return run_live(ctx, self)
 
-    def _handing_over(self) -> TransferToAgentTool | None:
-        targets = self.transfer_targets
-        if targets != self._over[0]:
-            parent = self.parent_agent if self.parent_agent in targets else None
-            self._over = (targets, TransferToAgentTool(targets, parent) if targets else None)
-        return self._over[1]
-
     def tools_now(self) -> list[BaseTool]:
         """`canonical_tools` without await: made once, and again when `tools` has changed.
 
@@ -312,6 +286,11 @@ class LlmAgent(BaseAgent):
                 f"agent {self.name!r}: its {field} is a function that returned {shown(text)}; return text"
             )
         return text or ""
+
+    def _as_its_mode_has_it(self, *, alone: bool) -> None:
+        for name, value in _ALONE.items():
+            if name not in self.model_fields_set:  # and they are not marked as set
+                vars(self)[name] = value if alone else type(self).model_fields[name].default
 
     def _check_static(self) -> None:
         try:

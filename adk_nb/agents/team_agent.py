@@ -1,0 +1,59 @@
+"""An agent's place among others: how it works under a parent, whom it hands over to, and whom it calls."""
+
+from typing import Literal
+
+from pydantic import PrivateAttr
+
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
+
+
+class TeamAgent(BaseAgent):
+    """An agent that can hand over to others of its tree."""
+
+    mode: Literal["chat", "single_turn", "task"] | None = None
+    """How it works under another agent. `chat`: it takes the conversation over. `single_turn`: it is called as a tool,
+    and answers. `task`: it is called as a tool, talks with the user until its task is done, and hands back what that
+    came to. None: `chat`; in a graph, `single_turn`."""
+    parallel_worker: bool | None = None
+    """In a graph: it works on each item of the list that it is given, at the same time."""
+    disallow_transfer_to_parent: bool = False
+    """It hands nothing over to its parent; what the user says next begins at the root again."""
+    disallow_transfer_to_peers: bool = False
+    """It hands nothing over to the other agents of its parent."""
+
+    _over: tuple[list[BaseAgent], TransferToAgentTool | None] = PrivateAttr(default_factory=lambda: ([], None))
+    """Whom it could hand over to last, and how."""
+
+    @property
+    def is_called(self) -> bool:
+        """True: it works when it is called as a tool, and nobody hands over to it."""
+        return self.mode in ("single_turn", "task")
+
+    @property
+    def transfer_targets(self) -> list[BaseAgent]:
+        """The agents that it can hand the conversation over to: those under it, its parent, its parent's others."""
+        parent = self.parent_agent
+        targets = [one for one in self.sub_agents if not _is_called(one)]
+        if self.is_called or not isinstance(parent, TeamAgent):
+            return targets
+        if not self.disallow_transfer_to_parent:
+            targets.append(parent)
+        if not self.disallow_transfer_to_peers:
+            targets += [one for one in parent.sub_agents if one is not self and not _is_called(one)]
+        return targets
+
+    def in_tree(self, name: str, /) -> BaseAgent | None:
+        """The agent of its tree that goes by a name."""
+        return self.root_agent.find_agent(name)
+
+    def _handing_over(self) -> TransferToAgentTool | None:
+        targets = self.transfer_targets
+        if targets != self._over[0]:
+            parent = self.parent_agent if self.parent_agent in targets else None
+            self._over = (targets, TransferToAgentTool(targets, parent) if targets else None)
+        return self._over[1]
+
+
+def _is_called(agent: BaseAgent) -> bool:
+    return isinstance(agent, TeamAgent) and agent.is_called
