@@ -22,8 +22,11 @@
       AlreadyExistsError           a session with this id is there
       ModelError                   the model's service failed, or answered what cannot be used
         ModelHTTPError
+          ServiceRefused           one's own service over HTTP: HTTP_<status>
         ModelTimeoutError
+        ServiceUnreachable         HTTP_CONNECTION
         UnexpectedModelAnswer
+          InvalidResponse          INVALID_RESPONSE
       CredentialError              a service did not give a token for what it was shown
       NodeTimeoutError             a graph's node took too long
       LlmCallsLimitExceededError   one invocation asked the model too often
@@ -174,6 +177,36 @@ class ModelConnectionLost(ModelError):
 
 class UnexpectedModelAnswer(ModelError):
     """The model answered something the loop cannot use."""
+
+
+class ServiceRefused(ModelHTTPError):
+    """A service of one's own (`HttpLlm`) answered with a status that is no success."""
+
+    retry_after: float | None = None
+    """Seconds that the service asked to wait."""
+
+    @property
+    def code(self) -> str:
+        """`HTTP_503`."""
+        return f"HTTP_{self.status}"
+
+
+class ServiceUnreachable(ModelError):
+    """A service of one's own gave no answer: no connection, a broken one, or none in time."""
+
+    @property
+    def code(self) -> str:
+        """The same for every one."""
+        return "HTTP_CONNECTION"
+
+
+class InvalidResponse(UnexpectedModelAnswer):
+    """A service of one's own answered what is not the contract's."""
+
+    @property
+    def code(self) -> str:
+        """The same for every one."""
+        return "INVALID_RESPONSE"
 
 
 class CredentialError(AdkNbError):

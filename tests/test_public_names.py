@@ -83,7 +83,8 @@ PATHS: dict[str, str] = {
     "adk_nb.memory.in_memory_memory_service": "InMemoryMemoryService",
     "adk_nb.memory.memory_entry": "MemoryEntry",
     "adk_nb.models": (
-        "BaseLlm Gemini LLMRegistry LlmCapabilities LlmRequest LlmResponse OfflineLlm RecordedLlm ScriptedLlm call"
+        "BaseLlm Gemini HttpLlm LLMRegistry LlmCapabilities LlmRequest LlmResponse OfflineLlm RecordedLlm "
+        "ScriptedLlm call"
     ),
     "adk_nb.models.base_llm": "BaseLlm",
     "adk_nb.models.base_llm_connection": "BaseLlmConnection",

@@ -14,6 +14,7 @@ from adk_nb.flow.progress import Progress
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Answers, answer_calls
+from adk_nb.models.signals import says_enough
 from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
@@ -85,7 +86,7 @@ async def _ask_and_run(
         follows = running.outcome if running else await work
         for event in follows.events:
             yield event
-        goes_on = not follows.end_the_turn()
+        goes_on = not (follows.end_the_turn() or (answer and says_enough(answer.custom_metadata)))
 
 
 def _settled(spec: LlmSpec, event: Event, long_running: set[str]) -> Exception | None:

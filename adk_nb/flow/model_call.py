@@ -17,6 +17,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.response_stream import ResponseStream
+from adk_nb.models.signals import ESCALATE, says_enough
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
@@ -194,6 +195,8 @@ def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
     context.state.settle()
     if response.grounding_metadata is None and (found := ctx.session.state.get(GROUNDING)):
         response = response.model_copy(update={"grounding_metadata": found})
+    if response.custom_metadata and response.custom_metadata.get(ESCALATE) is True:
+        context.actions.escalate = True
     event = event_of(ctx, spec, response, event_id, context.actions)
     if _says_nothing(event):
         event.error_code = NO_CONTENT
@@ -229,7 +232,7 @@ def _nothing() -> LlmResponse:
 
 
 def _says_nothing(event: Event) -> bool:
-    if event.error_code or event.actions.skip_summarization:
+    if event.error_code or says_enough(event.custom_metadata) or event.actions.skip_summarization:
         return False
     return not any((not part.thought and (part.text or "").strip()) or part.text is None for part in event.parts)
 

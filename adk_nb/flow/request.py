@@ -36,7 +36,9 @@ async def build_request(
         StateKeyError: An instruction names a state key that is not there.
         ConfigurationError: An instruction is not one.
     """
-    request = LlmRequest(model=spec.canonical_model.model, config=_settings(spec, ctx.run_config))
+    request = LlmRequest(
+        model=spec.canonical_model.model, config=_settings(spec, ctx.run_config), session_state=ctx.session.state
+    )
     instruction = await instruct(ctx, spec, request)
     static = request.contents
     if spec.output_shape:

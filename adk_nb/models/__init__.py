@@ -7,6 +7,7 @@ __getattr__, __dir__ = face(
     {
         "BaseLlm": "adk_nb.models.base_llm",
         "Gemini": "adk_nb.models.google_llm",
+        "HttpLlm": "adk_nb.models.http_llm",
         "LLMRegistry": "adk_nb.models.registry",
         "LlmCapabilities": "adk_nb.models.base_llm",
         "LlmRequest": "adk_nb.models.llm_request",

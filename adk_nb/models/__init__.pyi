@@ -1,5 +1,6 @@
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.google_llm import Gemini
+from adk_nb.models.http_llm import HttpLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.offline_llm import OfflineLlm
@@ -10,6 +11,7 @@ from adk_nb.models.scripted_llm import ScriptedLlm, call
 __all__ = [
     "BaseLlm",
     "Gemini",
+    "HttpLlm",
     "LLMRegistry",
     "LlmCapabilities",
     "LlmRequest",

@@ -1,7 +1,7 @@
 """What we ask a model: neutral between vendors. An adapter turns it into one vendor's wire format."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from pydantic import ConfigDict, Field
@@ -43,6 +43,8 @@ class LlmRequest(WireModel):
     """How long the service may keep the beginning of this. None: it is not asked to."""
     cache_metadata: CacheMetadata | None = Field(default=None, exclude=True)
     """What the agent's last answer left to remember of its cache."""
+    session_state: Mapping[str, Any] | None = Field(default=None, exclude=True)
+    """What the session's state is now, for a model that is told it; to be read only. None: there is no session."""
     cacheable_contents_token_count: int | None = Field(default=None, exclude=True)
     """Tokens of the agent's last prompt."""
 

@@ -1,0 +1,226 @@
+"""An LlmRequest as JSON to a service of one's own, which answers what to say and which tools to call."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from functools import cache, partial
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from ssl import SSLContext
+from typing import Any, Literal, SupportsIndex
+from urllib.parse import urlsplit
+
+import httpx2
+from pydantic import Field, PrivateAttr, ValidationError
+
+from adk_nb import types
+from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.http_messages import ASK_A_PERSON, body_of, response_of
+from adk_nb.models.http_template import Filling, check_template
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.per_loop import PerLoop
+from adk_nb.models.retrying import ask_again, seconds_of
+from adk_nb.redaction import hidden, refuse_pickle, remember, remember_named, remember_url, without_known
+from adk_nb.wire import wrong_fields
+
+MAX_BYTES = 8 * 1024 * 1024
+"""Of an answer, unpacked."""
+ATTEMPTS = 3
+_HEADER = re.compile(r"[\t\x20-\x7e]*")
+_PASSING = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.TimeoutException, TimeoutError)
+
+
+class HttpLlm(BaseLlm):
+    """A model that is a service of your own: `LlmAgent(name="guide", model=HttpLlm("http://127.0.0.1:8000/chat"))`.
+
+    Each request is JSON with `messages`, `tools` and `state`, the session's. The answer is JSON with any of `content`,
+    `toolCalls`, `exitFlow`, `escalate`, `hitlRequest` and `waitForUserInput`; plain text is content. After one of the
+    last four the service is not asked again in this turn. What it answers is not streamed.
+
+    In `url`, `headers` and `body`, `{{$secret('name')}}` stands for one of `secrets` or of the environment, and
+    `{{state.key}}` for what the session's state holds; both are looked up when a request is sent.
+
+    Raises:
+        ConfigurationError: A field is unknown, missing or wrong.
+    """
+
+    model: str = ""
+    """What errors call it. Empty: the host and path of `url`."""
+    url: str
+    """Where it is. Redirects are not followed."""
+    method: Literal["POST", "GET", "PUT", "PATCH", "DELETE"] = "POST"
+    """`GET`: the request's JSON is the query's `payload`."""
+    headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
+    body: dict[str, Any] = Field(default_factory=dict[str, Any], repr=False)
+    """JSON that is sent beside `messages`, `tools` and `state`."""
+    secrets: dict[str, str] = Field(default_factory=dict[str, str], repr=False, exclude=True)
+    """Name -> what `{{$secret('name')}}` stands for."""
+    timeout: float = Field(default=60.0, gt=0)
+    """Seconds for one attempt, to the end of the answer."""
+    total_timeout: float = Field(default=300.0, gt=0)
+    """Seconds for all attempts and the waits between them."""
+    retry_options: types.HttpRetryOptions | None = None
+    """After a lost connection, a timeout, or HTTP 408, 425, 429 or 5xx: 3 attempts, 1 s and then twice as long each, or
+    as long as `Retry-After` asks for. A service that has done its work twice must be able to bear that."""
+    expose_system_state: bool = False
+    """The service is also told the engine's own state keys."""
+    _clients: PerLoop[httpx2.AsyncClient] = PrivateAttr(default_factory=PerLoop[httpx2.AsyncClient])
+
+    def __init__(self, url: str | None = None, /, **given: Any) -> None:
+        try:
+            super().__init__(**({"url": url} if url is not None else {}), **given)
+        except ValidationError as error:
+            told = wrong_fields(error, type(self).model_fields)
+            raise ConfigurationError(f"HttpLlm: {told}; write HttpLlm('https://.../chat', method='POST')") from error
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        what = f"HttpLlm {without_known(self.url)[:200]!r}"
+        if not re.match(r"https?://[^/]", self.url) and not self.url.startswith("{{"):
+            raise ConfigurationError(f"{what}: its url starts with http:// or https:// and a host")
+        check_template([self.url, self.headers, self.body], what)
+        remember(*self.secrets.values())
+        remember_named(self.headers)
+        remember_url(self.url)
+        if not self.model:
+            place = urlsplit(self.url.partition("?")[0])
+            self.model = f"{place.netloc.rpartition('@')[2]}{place.path}" or "http"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        if self.secrets or self.headers:
+            refuse_pickle(self)
+        return super().__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return without_known(super().__repr__())
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        asked = self._asked(llm_request)
+        try:
+            async with asyncio.timeout(self.total_timeout):
+                with self._our_errors():
+                    body, media_type = await ask_again(
+                        partial(self._ask, asked),
+                        (self.retry_options or types.HttpRetryOptions()).model_copy(
+                            update={"attempts": (self.retry_options and self.retry_options.attempts) or ATTEMPTS}
+                        ),
+                        model=self.model,
+                        within=self.total_timeout,
+                        passes=self._passes,
+                        asked_to_wait=_asked_to_wait,
+                    )
+        except TimeoutError as error:
+            raise self._unreachable(f"it did not answer within {self.total_timeout:g} s") from error
+        response = self._read(body, media_type)
+        if any(one.name == ASK_A_PERSON for one in response.get_function_calls()):
+            self._check_can_ask(llm_request)
+        yield response
+
+    def _asked(self, request: LlmRequest) -> dict[str, Any]:
+        """The request as the client's arguments."""
+        filling = Filling(request.session_state or {}, self.secrets)
+        headers = {name: filling.text(value) for name, value in self.headers.items()}
+        remember_named(headers)
+        for name, value in headers.items():
+            if not _HEADER.fullmatch(value):
+                raise ConfigurationError(f"model {self.model!r}: header {name!r} has a character that none can have")
+        body = filling.json(self.body) | body_of(request, system_state=self.expose_system_state)
+        sent = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        asked: dict[str, Any] = {"method": self.method, "url": filling.url(self.url)}
+        remember_url(asked["url"])
+        if self.method == "GET":
+            return asked | {"headers": {"Accept": "application/json"} | headers, "params": {"payload": sent.decode()}}
+        usual = {"Accept": "application/json", "Content-Type": "application/json"}
+        return asked | {"headers": usual | headers, "content": sent}
+
+    async def _ask(self, asked: dict[str, Any]) -> tuple[bytes, str]:
+        """One attempt: the body of a success, and its media type."""
+        client = await self._clients.get(None, _client)
+        if params := asked.get("params"):
+            asked = {**asked, "url": httpx2.URL(asked["url"]).copy_merge_params(params), "params": None}
+        async with asyncio.timeout(self.timeout), client.stream(**asked) as response:
+            body = await _read(response)
+            if not response.is_success:
+                text = hidden(body[:8_000].decode("utf-8", "replace"))
+                refused = ServiceRefused(response.status_code, text, self.model)
+                refused.retry_after = seconds_of(response.headers.get("retry-after", ""))
+                raise refused
+            if len(body) > MAX_BYTES:
+                raise self._invalid(f"the answer has more than {MAX_BYTES:,} bytes")
+            return body, response.headers.get("content-type", "")
+
+    def _passes(self, error: BaseException) -> bool:
+        if isinstance(error, ServiceRefused):
+            codes = self.retry_options and self.retry_options.http_status_codes
+            return error.status in codes if codes else error.status in (408, 425, 429) or error.status >= 500
+        return isinstance(error, _PASSING)
+
+    def _read(self, body: bytes, media_type: str) -> LlmResponse:
+        try:
+            return response_of(body, media_type)
+        except InvalidResponse as error:
+            raise self._invalid(hidden(str(error))) from None
+
+    def _check_can_ask(self, request: LlmRequest) -> None:
+        if ASK_A_PERSON not in request.tools_dict:
+            raise self._invalid(
+                "it sent a hitlRequest, and its agent has no way to ask a person; "
+                "write LlmAgent(tools=[ask_a_person], ...), from adk_nb.graph_compose"
+            )
+
+    @contextmanager
+    def _our_errors(self) -> Generator[None, None, None]:
+        try:
+            yield
+        except (httpx2.TimeoutException, TimeoutError) as error:
+            raise self._unreachable(f"it did not answer within {self.timeout:g} s, HttpLlm(timeout=...)") from error
+        except httpx2.DecodingError as error:
+            raise self._invalid(f"the answer cannot be unpacked: {hidden(str(error))}") from None
+        except httpx2.HTTPError as error:
+            why = hidden(str(error)) or "the connection broke"
+            raise self._unreachable(f"{type(error).__name__}: {why}; look whether it runs, and at its url") from None
+        except httpx2.InvalidURL as error:
+            raise ConfigurationError(f"model {self.model!r}: its url is none: {hidden(str(error))}") from None
+
+    def _unreachable(self, why: str) -> ServiceUnreachable:
+        return ServiceUnreachable(f"the service of model {self.model!r} gave no answer: {why}")
+
+    def _invalid(self, why: str) -> InvalidResponse:
+        return InvalidResponse(f"the service of model {self.model!r} answered what cannot be used: {why}")
+
+
+async def _read(response: httpx2.Response) -> bytes:
+    """The body, or its first `MAX_BYTES` and one more."""
+    pieces, room = list[bytes](), MAX_BYTES + 1
+    async for piece in response.aiter_bytes():
+        pieces.append(piece[:room])
+        room -= len(piece)
+        if room <= 0:
+            break
+    return b"".join(pieces)
+
+
+def _asked_to_wait(error: BaseException) -> float | None:
+    return error.retry_after if isinstance(error, ServiceRefused) else None
+
+
+def _client() -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        transport=httpx2.AsyncHTTPTransport(verify=_certificates(), trust_env=False),
+        timeout=None,  # each attempt has a limit of its own
+        follow_redirects=False,
+        trust_env=False,
+        # A client sends on what a server has set, and it is shared by all who talk to an agent.
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+    )
+
+
+@cache
+def _certificates() -> SSLContext:
+    """Read once: that takes longer than a request."""
+    return httpx2.create_ssl_context(trust_env=False)

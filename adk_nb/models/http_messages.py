@@ -1,0 +1,182 @@
+"""An LlmRequest as the JSON that a service of one's own is sent, and what it answers as an LlmResponse.
+
+Source of the fields: the LLM service contract of Graph Compose's ADK agents.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from adk_nb import types
+from adk_nb.errors import InvalidResponse
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.signals import ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_USER_INPUT
+
+ASK_A_PERSON = "adk_request_input"
+"""The call that a `hitlRequest` becomes. Source of the name: google-adk 2.13."""
+SYSTEM_STATE = ("_user_message_count", "orchestration_cycle_count")
+"""State keys of the engine, which a service is told only if it wants them."""
+_FLAGS = {"exitFlow": EXIT_FLOW, "escalate": ESCALATE, "waitForUserInput": WAIT_FOR_USER_INPUT}
+
+
+def body_of(request: LlmRequest, *, system_state: bool = False) -> dict[str, Any]:
+    """What is sent: `messages`, `tools`, `state`."""
+    system: Any = cast(Any, request.config).system_instruction
+    messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    for content in request.contents:
+        messages += _messages(content)
+    return {"messages": messages, "tools": list(_tools(request)), "state": _state(request.session_state, system_state)}
+
+
+def response_of(body: bytes, media_type: str) -> LlmResponse:
+    """What was answered.
+
+    Raises:
+        InvalidResponse: It is not the contract's; the message names what is wrong.
+    """
+    said = _read(body, media_type)
+    if isinstance(said, str):
+        said = {"content": said}
+    if not isinstance(said, dict):
+        raise InvalidResponse(f"an answer is a JSON object, and not {_in_short(said)}; send {{'content': '...'}}")
+    answer = cast(dict[str, Any], said)
+    about: dict[str, Any] = {name: True for field, name in _FLAGS.items() if _flag(answer, field)}
+    parts = [*_texts(answer.get("content")), *_calls(answer)]
+    if asked := _asked(answer.get("hitlRequest")):
+        parts.append(asked)
+        about[HITL_REQUEST] = True
+    if isinstance(status := answer.get("statusCode"), int):
+        about["status_code"] = status
+    return LlmResponse(content=types.Content(role="model", parts=parts), custom_metadata=about or None)
+
+
+# ---- what is sent
+
+
+def _messages(content: types.Content) -> Iterator[dict[str, Any]]:
+    told = [part for part in content.parts or () if not part.thought]
+    results = [part for part in told if part.function_response]
+    others = [part for part in told if not part.function_response]
+    if results:
+        yield {"role": "tool", "content": [_part(part) for part in results]}
+    if others:
+        role = "assistant" if content.role == "model" else "user"
+        alone = others[0].text if len(others) == 1 else None
+        yield {"role": role, "content": [_part(part) for part in others] if alone is None else alone}
+
+
+def _part(part: types.Part) -> dict[str, Any]:
+    if call := part.function_call:
+        return {"function_call": {"id": call.id, "name": call.name, "args": call.args or {}}}
+    if said := part.function_response:
+        return {"function_response": {"id": said.id, "name": said.name, "response": said.response or {}}}
+    if part.text is not None:
+        return {"text": part.text}
+    return part.model_dump(mode="json", exclude_none=True, exclude={"thought_signature"})
+
+
+def _tools(request: LlmRequest) -> Iterator[dict[str, Any]]:
+    offered: list[Any] = [*(cast(Any, request.config).tools or [])]
+    for tool in offered:
+        for declared in (tool.function_declarations or []) if isinstance(tool, types.Tool) else []:
+            function = {
+                "name": declared.name,
+                "description": declared.description or declared.name,
+                "parameters": _parameters(declared),
+            }
+            yield {"type": "function", "function": function}
+
+
+def _parameters(declared: types.FunctionDeclaration) -> dict[str, Any]:
+    schema = declared.parameters_json_schema
+    if schema is None and declared.parameters is not None:
+        schema = declared.parameters.json_schema.model_dump(mode="json", exclude_none=True, by_alias=True)
+    given: dict[str, Any] = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+    empty: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
+    return empty | given
+
+
+def _state(state: Mapping[str, Any] | None, system: bool) -> dict[str, Any]:
+    hidden = () if system else SYSTEM_STATE
+    return {key: value for key, value in (state or {}).items() if key not in hidden and not key.startswith("temp:")}
+
+
+# ---- what is answered
+
+
+def _read(body: bytes, media_type: str) -> Any:
+    kind = media_type.partition(";")[0].strip().lower()
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidResponse("the answer is no text in UTF-8; send JSON, or plain text") from error
+    if not text.strip():
+        raise InvalidResponse("the answer is empty; send JSON, such as {'content': '...'}")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if kind in ("text/plain", "") and text.lstrip()[0] not in "{[<":
+            return text
+        raise InvalidResponse(f"the answer is no JSON: {_in_short(text)}") from error
+
+
+def _flag(answer: dict[str, Any], field: str) -> bool:
+    value = answer.get(field)
+    if value is not None and not isinstance(value, bool):
+        raise InvalidResponse(f"{field!r} is true or false, and not {_in_short(value)}")
+    return bool(value)
+
+
+def _texts(content: Any) -> list[types.Part]:
+    if content is None:
+        return []
+    pieces = cast(list[Any], content) if isinstance(content, list) else [content]
+    texts: list[Any] = [cast(dict[str, Any], one).get("text") if isinstance(one, dict) else one for one in pieces]
+    if all(isinstance(one, str) for one in texts):
+        return [types.Part(text=one) for one in texts if one]
+    raise InvalidResponse(f"'content' is text, a list of {{'text': ...}}, or null, and not {_in_short(content)}")
+
+
+def _calls(answer: dict[str, Any]) -> list[types.Part]:
+    calls = answer.get("toolCalls")
+    if calls is None:
+        return []
+    if not isinstance(calls, list):
+        raise InvalidResponse(f"'toolCalls' is a list or null, and not {_in_short(calls)}")
+    return [types.Part(function_call=_call(one)) for one in cast(list[Any], calls)]
+
+
+def _call(said: Any) -> types.FunctionCall:
+    call = cast(dict[str, Any], said) if isinstance(said, dict) else {}
+    name, key = call.get("function_name"), call.get("id") or call.get("call_id")
+    args: Any = call.get("function_args")
+    if isinstance(args, str):
+        try:
+            args = json.loads(args) if args.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise InvalidResponse(f"'function_args' of {name!r:.80} is no JSON: {_in_short(args)}") from error
+    if not isinstance(name, str) or not name or not isinstance(args, dict | None):
+        raise InvalidResponse(
+            "one of 'toolCalls' is {'function_name': '...', 'function_args': {...}}, and not " + _in_short(said)
+        )
+    return types.FunctionCall(
+        id=key if isinstance(key, str) else None, name=name, args=cast(dict[str, Any] | None, args) or {}
+    )
+
+
+def _asked(said: Any) -> types.Part | None:
+    if said is None:
+        return None
+    request = cast(dict[str, Any], said) if isinstance(said, dict) else {}
+    if not isinstance(prompt := request.get("prompt"), str):
+        raise InvalidResponse(f"'hitlRequest' is {{'prompt': '...', 'actionDetails': ...}}, and not {_in_short(said)}")
+    args: dict[str, Any] = {"message": prompt}
+    if (details := request.get("actionDetails")) is not None:
+        args["payload"] = details
+    return types.Part(function_call=types.FunctionCall(name=ASK_A_PERSON, args=args))
+
+
+def _in_short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return repr(text[:200])

@@ -1,0 +1,11 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tests.http_service import Service
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with Service() as service:
+        yield service
