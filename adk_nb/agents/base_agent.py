@@ -46,6 +46,8 @@ class BaseAgent(BaseModel):
 
     runs_others: ClassVar[bool] = False
     """True: it decides when the agents under it work, so an answer to one of them comes to it first."""
+    is_tool: ClassVar[bool] = False
+    """True: among an agent's tools it is one; others are wrapped in an AgentTool there."""
     _parent: "BaseAgent | None" = PrivateAttr(default=None)
 
     def __eq__(self, other: object) -> bool:

@@ -324,7 +324,8 @@ class LlmAgent(TeamAgent):
 
 def _wrapped(agent: LlmAgent, tools: Sequence[Any]) -> list[BaseTool | BaseToolset]:
     made: dict[str | int, BaseTool | BaseToolset] = {}
-    for one in tools:
+    for given in tools:
+        one = AgentTool(given, stream_events=True) if isinstance(given, BaseAgent) and given.is_tool else given
         if isinstance(one, BaseAgent):
             raise ConfigurationError(
                 f"agent {agent.name!r}: the agent {one.name!r} is not a tool; write AgentTool(agent={one.name}), "

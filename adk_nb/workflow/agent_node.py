@@ -51,6 +51,14 @@ class AgentNode(BaseNode):
             isolation_scope=ctx.node_path if alone else outer.isolation_scope,
         )
 
+    def given(self, event: Event) -> Any:
+        """What an event of the agent gives to the next node. None: nothing."""
+        if event.output is not None or self.chats:
+            return event.output
+        if event.partial or not event.is_final_response() or event.error_code or event.long_running_tool_ids:
+            return None
+        return event.text or None
+
     @property
     def chats(self) -> bool:
         """True: it converses with the user, and takes no input."""
@@ -63,12 +71,3 @@ def as_message(value: Any) -> types.Content:
         return value
     text = value if isinstance(value, str) else to_json(value).decode()
     return types.Content(role="user", parts=[types.Part(text=text)])
-
-
-def said(event: Event) -> Any:
-    """What an agent's event gives to the next node. None: nothing."""
-    if event.output is not None:
-        return event.output
-    if event.partial or not event.is_final_response() or event.error_code or event.long_running_tool_ids:
-        return None
-    return event.text or None

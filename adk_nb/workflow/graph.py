@@ -75,6 +75,8 @@ class Graph:
         self.nodes: dict[Name, BaseNode] = {}
         self.ways: dict[Name, list[Way]] = {START: []}
         """By the node that they lead away from, in the author's order."""
+        self.endings: dict[Name, list[Way]] = {}
+        """The ways to END, by the node that they lead away from."""
         self.before: dict[Name, list[Name]] = {}
         """The nodes that lead to each, in the author's order."""
         for item in edges:
@@ -83,9 +85,16 @@ class Graph:
 
     def next(self, name: Name, taken: Sequence[Route]) -> list[Name]:
         """The nodes that follow after a node that took these routes."""
-        ways = self.ways.get(name, ())
-        found = [way.end for way in ways if not way.is_default and way.fits(taken)]
-        return found or [way.end for way in ways if way.is_default]
+        return [way.end for way in self._gone(name, taken) if way.end != END]
+
+    def leads_out(self, name: Name, taken: Sequence[Route]) -> bool:
+        """True if a node that took these routes led to END."""
+        return any(way.end == END for way in self._gone(name, taken))
+
+    def _gone(self, name: Name, taken: Sequence[Route]) -> list[Way]:
+        ways = [*self.ways.get(name, ()), *self.endings.get(name, ())]
+        found = [way for way in ways if not way.is_default and way.fits(taken)]
+        return found or [way for way in ways if way.is_default]
 
     def ends(self, name: Name) -> bool:
         """True if nothing can follow after that node."""
@@ -166,6 +175,7 @@ class Graph:
             if not isinstance(route, bool | int | str):
                 self._refuse(f"a route is text, a number or a bool, and not {route!r:.40}, on the edge {start} -> {end}")
         if end == END:
+            self.endings.setdefault(start, []).append(Way(start, END, routes))
             return
         if any(way.end == end and way.routes == routes for way in self.ways[start]):
             self._refuse(f"the edge {start} -> {end} is there twice; leave one out")

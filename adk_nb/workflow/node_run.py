@@ -20,7 +20,7 @@ from adk_nb.runtime.invocation_context import INPUT_REQUEST, AtNode, InvocationC
 from adk_nb.runtime.sealing import failure
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
-from adk_nb.workflow.agent_node import AgentNode, said
+from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode, RetryConfig
 from adk_nb.workflow.fitting import fitted
 from adk_nb.workflow.gates import Refused, held, what_is_asked
@@ -215,11 +215,11 @@ class NodeRun:
             self.asked += [call.id or "" for call in event.get_function_calls() if call.id in event.long_running_tool_ids]
         if event.node_info.path and self.path not in (event.node_info.output_for or ()):
             return event
-        runs_agent = isinstance(self.node, AgentNode)
-        value = said(event) if runs_agent else event.output
+        agent = self.node if isinstance(self.node, AgentNode) else None
+        value = agent.given(event) if agent else event.output
         info: dict[str, Any] = {"path": self.path}
         if value is not None:
-            self.has_output = self.has_output and not runs_agent  # of an agent, what was said last counts
+            self.has_output = self.has_output and not agent  # of an agent, what was said last counts
             self._note(value)
             info["output_for"] = [self.path, *self.output_for]
             info["message_as_output"] = True if event.output is None else None

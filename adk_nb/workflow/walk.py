@@ -128,6 +128,10 @@ class Walk:
                 self.outputs[name] = run.output
             return
         following = self._graph.next(name, run.taken)
+        if not following and self._graph.leads_out(name, run.taken):
+            if run.has_output:
+                self.outputs[name] = run.output
+            return
         if not following:
             routes = ", ".join(map(repr, run.taken)) or "none"
             logger.warning("workflow %r: node %r chose the route %s, and no edge has that", self._name, name, routes)

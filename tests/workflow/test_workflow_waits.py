@@ -1,0 +1,403 @@
+"""Graphs that stop to wait for a person, or for work done elsewhere, and go on once that is there."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from adk_nb import Context, types
+from adk_nb.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from adk_nb.errors import WorkflowConfigurationError
+from adk_nb.events import Event, RequestInput
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool
+from adk_nb.workflow import START, BaseNode, JoinNode, RetryConfig, Workflow, node
+from tests.talk import Talk, requests
+from tests.workflow.steps import APPROVES, answer, answers, asked, step, walked
+
+
+def wf(*edges: Any, **fields: Any) -> Workflow:
+    return Workflow(**{"name": "wf", "edges": list(edges), **fields})
+
+
+def s(node_input: Any) -> Any:
+    return node_input.parts[0].text if isinstance(node_input, types.Content) else node_input
+
+
+def ask1(node_input: Any) -> Any:
+    yield RequestInput(interrupt_id="i1", message="1?")
+
+
+def ask2(node_input: Any) -> Any:
+    yield RequestInput(interrupt_id="i2", message="2?")
+
+
+def b(node_input: Any) -> str:
+    return f"b:{node_input}"
+
+
+def last(events: list[Event]) -> Any:
+    return next(event.output for event in reversed(events) if event.output is not None)
+
+
+def pays(*script: Any, name: str = "pa") -> LlmAgent:
+    def pay(n: int) -> str:
+        """Pays."""
+        return f"paid {n}"
+
+    return step(name, call("pay", n=1), *script, tools=[FunctionTool(pay, require_confirmation=True)])
+
+
+def test_a_question_within_a_workflow_within_a_workflow() -> None:
+    innermost = Workflow(name="innermost", edges=[(START, ask1, s)])
+    inner = Workflow(name="inner", edges=[(START, innermost, b)])
+    talk = Talk(wf((START, s, inner, b)))
+    assert walked(talk.say("q"))[1:] == [
+        "wf/inner/innermost/ask1: asks 1?",
+        "wf/inner/innermost: waits",
+        "wf/inner: waits",
+        "wf: waits",
+    ]
+    assert walked(talk.say(answer("i1", "one"))) == [
+        "wf/inner/innermost/s: gives 'one' for wf/inner/innermost",
+        "wf/inner/b: gives 'b:one' for wf/inner",
+        "wf/b: gives 'b:b:one' for wf",
+    ]
+
+
+def test_nodes_run_by_a_node_wait_side_by_side() -> None:
+    ran: list[str] = []
+
+    async def both(ctx: Context) -> Any:
+        ran.append("both")
+        return await asyncio.gather(ctx.run_node(ask1, "x"), ctx.run_node(ask2, "y"))
+
+    talk = Talk(wf((START, both, b)))
+    assert sorted(asked(talk.say("q"))) == ["i1", "i2"]
+    assert walked(talk.say(answer("i2", "two"))) == ["wf: waits"]
+    assert walked(talk.say(answer("i1", "one"))) == [
+        "wf/both: gives ['one', 'two']",
+        "wf/b: gives \"b:['one', 'two']\" for wf",
+    ]
+
+
+def test_nodes_run_in_a_task_group_wait_too() -> None:
+    async def both(ctx: Context) -> Any:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(ctx.run_node(one, "x")) for one in (ask1, ask2)]
+        return [task.result() for task in tasks]
+
+    talk = Talk(wf((START, both)))
+    assert sorted(asked(talk.say("q"))) == ["i1", "i2"] and talk.error is None
+    assert walked(talk.say(answers({"i1": "one", "i2": "two"}))) == ["wf/both: gives ['one', 'two'] for wf"]
+
+
+def test_items_of_a_list_wait_each_for_itself() -> None:
+    def gen() -> list[int]:
+        return [1, 2, 3]
+
+    def check(node_input: int) -> Any:
+        if node_input == 2:
+            yield node_input
+        else:
+            yield RequestInput(interrupt_id=f"n{node_input}", message=f"{node_input}?")
+
+    talk = Talk(wf((START, gen, node(check, parallel_worker=True), b)))
+    assert sorted(asked(talk.say("q"))) == ["n1", "n3"]
+    assert walked(talk.say(answer("n3", "three"))) == ["wf: waits"]
+    assert last(talk.say(answer("n1", "one"))) == "b:['one', 2, 'three']"
+
+
+def test_an_agent_that_waits_for_a_yes_goes_on_with_it() -> None:
+    agent = pays("paid it")
+    talk = Talk(wf((START, s, agent, b)))
+    (key,) = asked(talk.say("q"))
+    assert last(talk.say(answer(key, {"confirmed": True}, APPROVES))) == "b:paid it"
+    assert requests(agent)[1] == [
+        ("user", "q"),
+        ("model", "calls pay({'n': 1})"),
+        ("user", "answers {'result': 'paid 1'}"),
+    ]
+
+
+def test_an_agent_run_by_a_node_waits_for_a_yes() -> None:
+    agent = pays("paid it")
+
+    async def orch(ctx: Context) -> Any:
+        return await ctx.run_node(agent, "pay it")
+
+    talk = Talk(wf((START, orch, b)))
+    (key,) = asked(talk.say("q"))
+    assert last(talk.say(answer(key, {"confirmed": True}, APPROVES))) == "b:paid it"
+
+
+def test_agents_that_work_on_items_wait_for_a_yes_each() -> None:
+    def gen() -> list[int]:
+        return [1, 2]
+
+    agent = pays(call("pay", n=2), "first", "second")
+    talk = Talk(wf((START, gen, node(agent, parallel_worker=True), b)))
+    keys = asked(talk.say("q"))
+    assert len(keys) == 2
+    talk.say(answer(keys[0], {"confirmed": True}, APPROVES))
+    assert last(talk.say(answer(keys[1], {"confirmed": True}, APPROVES))) == "b:['first', 'second']"
+
+
+def test_an_agent_that_waits_for_work_done_elsewhere() -> None:
+    def order(what: str) -> dict[str, str]:
+        """Orders."""
+        return {"status": "pending"}
+
+    agent = step("buyer", call("order", what="tea"), "it is on its way", "tea came", tools=[LongRunningFunctionTool(order)])
+    talk = Talk(wf((START, s, agent, b)))
+    events = talk.say("q")
+    (key,) = asked(events)
+    assert walked(events)[-1] == "wf: waits"
+    assert last(talk.say(answer(key, {"status": "there"}, "order"))) == "b:tea came"
+
+
+def test_agents_in_a_row_wait_within_a_node() -> None:
+    row = SequentialAgent(name="row", sub_agents=[step("x", "X"), pays("paid"), step("y", "Y")])
+    talk = Talk(wf((START, s, row, b)))
+    (key,) = asked(talk.say("q"))
+    assert walked(talk.say(answer(key, {"confirmed": True}, APPROVES)))[-2:] == [
+        "wf/row: says Y",
+        "wf/b: gives 'b:Y' for wf",
+    ]
+
+
+def test_what_does_not_wait_comes_to_its_end_first() -> None:
+    talk = Talk(wf((START, s, (ask1, b), JoinNode(name="j"))))
+    assert walked(talk.say("q")) == [
+        "wf/s: gives 'q'",
+        "wf/ask1: asks 1? on ask1",
+        "wf/b: gives 'b:q' on b",
+        "wf: waits",
+    ]
+    assert walked(talk.say(answer("i1", "one"))) == ["wf/j: gives {'ask1': 'one', 'b': 'b:q'} for wf"]
+
+
+def test_a_node_that_asks_twice_gets_both_answers() -> None:
+    @node(rerun_on_resume=True)
+    def twice(ctx: Context) -> Any:
+        missing = [key for key in ("k1", "k2") if key not in ctx.resume_inputs]
+        yield from (RequestInput(interrupt_id=key, message=key) for key in missing)
+        if not missing:
+            yield dict(ctx.resume_inputs)
+
+    talk = Talk(wf((START, twice)))
+    assert asked(talk.say("q")) == ["k1", "k2"]
+    assert asked(talk.say(answer("k1", 1))) == ["k2"]
+    assert last(talk.say(answer("k2", 2))) == {"k1": 1, "k2": 2}
+
+
+def test_a_circle_asks_again_at_each_pass() -> None:
+    def draft(ctx: Context) -> str:
+        ctx.state["n"] = ctx.state.get("n", 0) + 1
+        return f"draft {ctx.state['n']}"
+
+    def review(node_input: str) -> Any:
+        yield RequestInput(message=f"is {node_input} good?")
+
+    def decide(node_input: str) -> Event:
+        return Event(output=node_input, route=node_input)
+
+    talk = Talk(wf((START, draft, review, decide, {"no": draft, "yes": b})))
+    (first,) = asked(talk.say("q"))
+    (second,) = asked(talk.say(answer(first, "no")))
+    assert first != second
+    assert walked(talk.say(answer(second, "yes"))) == [
+        "wf/decide@2: gives 'yes' -> yes",
+        "wf/b: gives 'b:yes' for wf",
+    ]
+
+
+def test_the_users_message_is_there_after_a_pause() -> None:
+    got: list[Any] = []
+
+    @node(rerun_on_resume=True)
+    def asks(ctx: Context, node_input: types.Content) -> Any:
+        got.append(node_input)
+        if not ctx.resume_inputs:
+            yield RequestInput(interrupt_id="i1", message="?")
+
+    talk = Talk(wf((START, asks)))
+    talk.say("q")
+    talk.say(answer("i1", "x"))
+    assert got[0] == got[1]
+
+
+def test_a_question_asked_again_takes_the_newest_answer() -> None:
+    talk = Talk(wf((START, s, ask1, b)))
+    talk.say("first")
+    talk.say("second")
+    assert walked(talk.say(answer("i1", "x"))) == ["wf/b: gives 'b:x' for wf"]
+    assert walked(talk.say("third"))[:1] == ["wf/s: gives 'third'"]
+
+
+def test_an_answer_goes_on_from_where_it_was_asked_after_a_rewind() -> None:
+    talk = Talk(wf((START, s, ask1, b)))
+    talk.say("q")
+    talk.say(answer("i1", "no"))
+    invocation = talk.stored().events[-1].invocation_id
+
+    asyncio.run(
+        talk.runner.rewind_async(user_id="u", session_id="s", rewind_before_invocation_id=invocation)
+    )
+    assert walked(talk.say(answer("i1", "yes"))) == ["wf/b: gives 'b:yes' for wf"]
+
+
+def test_a_retry_is_over_when_the_node_asks() -> None:
+    tried: list[int] = []
+
+    def flaky(ctx: Context) -> Any:
+        tried.append(ctx.attempt_count)
+        if len(tried) < 2:
+            raise ValueError("no")
+        yield RequestInput(interrupt_id="i1", message="?")
+
+    talk = Talk(wf((START, node(flaky, retry_config=RetryConfig(initial_delay=0, jitter=0)), b)))
+    assert asked(talk.say("q")) == ["i1"] and tried == [1, 2]
+    assert last(talk.say(answer("i1", "x"))) == "b:x"
+
+
+def test_a_node_that_is_gone_is_named() -> None:
+    talk = Talk(wf((START, s, ask1, b)))
+    talk.say("q")
+    other = Talk(wf((START, s, b)))
+    other.runner.session_service = talk.service
+    talk.runner.agent = other.runner.agent  # as after a cell was edited
+    talk.say(answer("i1", "x"))
+    assert isinstance(talk.error, WorkflowConfigurationError) and "'ask1'" in str(talk.error)
+
+
+class Order(BaseModel):
+    item: str
+    amount: int
+
+
+def test_an_answer_is_made_into_what_the_next_node_takes() -> None:
+    def asks(node_input: Any) -> Any:
+        yield RequestInput(interrupt_id="i1", message="order?", response_schema=Order)
+
+    def total(node_input: Order) -> int:
+        return node_input.amount * 2
+
+    talk = Talk(wf((START, asks, total)))
+    talk.say("q")
+    assert talk.say(answer("i1", {"item": "tea"})) == [] and "amount" in str(talk.error)
+    assert last(talk.say(answer("i1", {"item": "tea", "amount": 2}))) == 4
+
+
+class Doubling(BaseNode):
+    """A node in code that asks."""
+
+    async def _run_impl(self, *, ctx: Context, node_input: Any) -> Any:
+        if "n" in ctx.resume_inputs:
+            yield ctx.resume_inputs["n"] * 2
+        else:
+            yield RequestInput(interrupt_id="n", message="n?", response_schema=int)
+
+
+def test_a_node_written_as_a_class_asks() -> None:
+    talk = Talk(wf((START, Doubling(name="doubling", rerun_on_resume=True), b)))
+    talk.say("q")
+    assert last(talk.say(answer("n", 4))) == "b:8"
+
+
+def test_words_answer_the_only_question_where_that_is_wanted() -> None:
+    talk = Talk(wf((START, s, ask1, b), text_answers_input=True))
+    talk.say("q")
+    assert last(talk.say("yes please")) == "b:yes please"
+    assert walked(talk.say("again"))[0] == "wf/s: gives 'again'"
+
+
+def test_words_do_not_answer_what_is_no_text_or_is_one_of_two() -> None:
+    def number(node_input: Any) -> Any:
+        yield RequestInput(interrupt_id="n", message="n?", response_schema=int)
+
+    for first in (number, (ask1, ask2)):
+        talk = Talk(wf((START, s, first), text_answers_input=True))
+        talk.say("q")
+        assert walked(talk.say("anew"))[0] == "wf/s: gives 'anew'"
+
+
+# -- under other agents
+
+
+@pytest.mark.parametrize("kind", [SequentialAgent, ParallelAgent, LoopAgent])
+def test_a_workflow_waits_under_agents_that_run_others(kind: Any) -> None:
+    graph, after = wf((START, s, ask1, b)), step("after", "done", "done again")
+    more = {"max_iterations": 1} if kind is LoopAgent else {}
+    talk = Talk(kind(name="top", sub_agents=[graph, after], **more))
+    events = talk.say("q")
+    assert asked(events) == ["i1"]
+    said = [event.text for event in events if event.author == "after"]
+    assert said == (["done"] if kind is ParallelAgent else [])
+    events = talk.say(answer("i1", "one"))
+    assert last(events) == "b:one" and talk.error is None
+    assert [event.text for event in events if event.author == "after"] == ([] if kind is ParallelAgent else ["done"])
+
+
+def test_an_agent_in_a_workflow_under_a_row_waits_for_a_yes() -> None:
+    inner = Workflow(name="inner", edges=[(START, pays("paid"), b)])
+    talk = Talk(SequentialAgent(name="top", sub_agents=[wf((START, s, inner)), step("after", "done")]))
+    (key,) = asked(talk.say("q"))
+    events = talk.say(answer(key, {"confirmed": True}, APPROVES))
+    assert last(events) == "b:paid" and events[-1].text == "done"
+
+
+def root(*script: Any, **fields: Any) -> LlmAgent:
+    return LlmAgent(name="root", model=ScriptedLlm(*script), **fields)
+
+
+def test_a_conversation_is_handed_over_to_a_workflow() -> None:
+    teller = step("teller", "a story")
+    top = root(call("transfer_to_agent", agent_name="wf"), "you are welcome", sub_agents=[wf((START, s, ask1, teller))])
+    talk = Talk(top)
+    assert asked(talk.say("q")) == ["i1"]
+    assert walked(talk.say(answer("i1", "one"))) == ["wf/teller: says a story for wf"]
+    assert talk.say("thanks")[-1].text == "you are welcome"
+    assert "[teller] said" in requests(top)[1][-2][1] and "a story" in requests(top)[1][-2][1]
+
+
+def called(graph: BaseAgent, **fields: Any) -> tuple[LlmAgent, Talk]:
+    top = root(call("wf", request="tea"), "so be it", tools=[AgentTool(graph, stream_events=True)], **fields)
+    return top, Talk(top)
+
+
+def test_a_workflow_called_as_a_tool_waits_and_answers() -> None:
+    top, talk = called(wf((START, s, ask1, b)))
+    assert asked(talk.say("q"))[-1] == "i1"
+    events = talk.say(answer("i1", "one"))
+    assert events[-1].text == "so be it"
+    assert requests(top)[1][-1] == ("user", "answers {'result': 'b:one'}")
+
+
+def test_an_agent_in_a_workflow_called_as_a_tool_waits_for_a_yes() -> None:
+    top, talk = called(wf((START, s, pays("paid it"))))
+    key = asked(talk.say("q"))[-1]
+    assert talk.say(answer(key, {"confirmed": True}, APPROVES))[-1].text == "so be it"
+    assert requests(top)[1][-1] == ("user", "answers {'result': 'paid it'}")
+
+
+def test_a_workflow_is_a_tool() -> None:
+    teller = step("teller", "a story")
+    top = root(call("wf", request="tea"), "so be it", tools=[wf((START, s, teller), description="Tells.")])
+    assert Talk(top).say("q")[-1].text == "so be it"
+    assert requests(top)[1][-1] == ("user", "answers {'result': 'a story'}")
+    assert requests(teller) == [[("user", "tea")]]
+
+
+def test_a_workflow_that_is_a_tool_takes_arguments() -> None:
+    def double(node_input: Order) -> int:
+        return node_input.amount * 2
+
+    graph = wf((START, double), input_schema=Order)
+    top = root(call("wf", item="tea", amount=2), "so be it", tools=[graph])
+    assert Talk(top).say("q")[-1].text == "so be it"
+    assert requests(top)[1][-1] == ("user", "answers {'result': 4}")
+    talk = Talk(wf((START, double), input_schema=Order))
+    assert last(talk.say('{"item": "tea", "amount": 3}')) == 6
+    assert talk.say("tea") == [] and "input_schema" in str(talk.error)
