@@ -5,6 +5,7 @@ from contextlib import aclosing
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
+from adk_nb.models.signals import EXIT_FLOW
 from adk_nb.runtime.called import outermost, speaker, waiting
 from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.rewind import surviving
@@ -20,6 +21,10 @@ class Course:
         self._ctx = ctx if asker else ctx.after_answers()
         self.escalates = False
         """An event said so."""
+        self.exits = False
+        """An event said that the task of the agent is complete (`exit_flow`)."""
+        self.said = ""
+        """The words of its last answer."""
         self.waits = False
         """A call has yet to be answered, from outside the run."""
 
@@ -30,6 +35,8 @@ class Course:
         async with aclosing(agent.run_async(self._ctx)) as events:
             async for event in events:
                 self.escalates = self.escalates or _escalates(event, self._agent)
+                self.exits = self.exits or exits(event, self._agent)
+                self.said = event.text if event.is_answer() else self.said
                 late = late or bool(event.long_running_tool_ids)
                 yield event
         if late or self._asker:
@@ -45,6 +52,18 @@ def asker_in(agent: BaseAgent, ctx: InvocationContext) -> BaseAgent | None:
 def child_with(agent: BaseAgent, one: BaseAgent) -> BaseAgent:
     """The agent directly under `agent` that is `one`, or has it under it."""
     return next(child for child in agent.sub_agents if child is one or child.find_sub_agent(one.name) is one)
+
+
+def exits(event: Event, agent: BaseAgent) -> bool:
+    """True if `agent`, or one that it handed over to, says that its task is complete; not one that it decides of."""
+    if not event.custom_metadata or event.custom_metadata.get(EXIT_FLOW) is not True:
+        return False
+    one = agent.find_agent(event.author)
+    while one is not None and not one.runs_others:
+        if one is agent:
+            return True
+        one = one.parent_agent
+    return False
 
 
 def _waits(agent: BaseAgent, events: Sequence[Event]) -> bool:

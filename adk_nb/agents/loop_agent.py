@@ -1,19 +1,41 @@
 """An agent that lets others work one after the other, again and again."""
 
-from collections.abc import AsyncGenerator
+import inspect
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
-from itertools import count
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.course import Course, asker_in, child_with
+from adk_nb.errors import InputError
 from adk_nb.events.event import Event
+from adk_nb.events.event_actions import EventActions
+from adk_nb.expression import Expression
+from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
 
+logger = logging.getLogger(__name__)
+
+EXIT_CONDITION, MAX_ITERATIONS, ESCALATE = "exit_condition", "max_iterations", "escalate"
+"""Why a loop ends."""
 _PASSES = "adk_nb_passes"
 """Under this, an event that asks someone tells in its metadata how many passes each loop around it had made."""
+
+
+@dataclass
+class _Way:
+    """How far a loop has come."""
+
+    passes: int
+    left: str = ""
+    """Why it has ended; empty while it goes on."""
+    pauses: bool = False
+    """It waits for someone, or the run is to end."""
+    said: str = ""
 
 
 class LoopAgent(BaseAgent):
@@ -29,22 +51,76 @@ class LoopAgent(BaseAgent):
     propagate_escalate: bool = True
     """An escalation out of this loop also ends the loop around it."""
 
+    exit_condition: str | Callable[..., Any] | None = None
+    """Asked after each whole pass; what is true ends the loop. An expression over `session_state`, as in
+    `adk_nb.expression`, such as `session_state.get('status') == 'approved'`: where it has no value it is not met, and a
+    warning says why. Or a function, sync or async, `(context) -> bool`."""
+    output_key: str | None = None
+    """Where in the state the last answer of its agents is kept when it ends."""
+
+    _condition: Expression | None = PrivateAttr(default=None)
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        condition = self.exit_condition
+        self._condition = Expression(condition, ("session_state",)) if isinstance(condition, str) else None
+
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         asker = asker_in(self, ctx)
-        done = _passes_before(ctx, self.name) if asker else 0
-        start = self.sub_agents.index(child_with(self, asker)) if asker else 0
-        for number in count(done) if self.sub_agents else ():
-            if number == self.max_iterations:
+        way = _Way(_passes_before(ctx, self.name) if asker else 0)
+        while self.sub_agents and not way.left:
+            if way.passes == self.max_iterations:
+                way.left = MAX_ITERATIONS
+                break
+            for event in () if asker else self._beginning(ctx, way.passes):
+                yield event
+            async with aclosing(self._pass(ctx, way, asker)) as events:
+                async for event in events:
+                    yield self._noted(event, way.passes)
+            if way.pauses:
                 return
-            for agent in self.sub_agents[start:]:
-                course = Course(ctx, agent, asker)
-                async with aclosing(course.events()) as events:
-                    async for event in events:
-                        yield self._noted(event, number)
-                if course.waits or ctx.end_invocation or course.escalates:
-                    return
-                asker = None
-            start = 0
+            if not way.left and await self._is_met(ctx):
+                way.left = EXIT_CONDITION
+            way.passes, asker = way.passes + 1, None
+        for event in self._ending(ctx, way.left, way.said):
+            yield event
+
+    async def _pass(self, ctx: InvocationContext, way: "_Way", asker: BaseAgent | None) -> AsyncGenerator[Event, None]:
+        start = self.sub_agents.index(child_with(self, asker)) if asker else 0
+        for agent in self.sub_agents[start:]:
+            course = Course(ctx, agent, asker)
+            async with aclosing(course.events()) as events:
+                async for event in events:
+                    yield event
+            way.said, asker = course.said or way.said, None
+            way.pauses, way.left = course.waits or ctx.end_invocation, self._left_after(course)
+            if way.pauses or way.left:
+                return
+
+    def _left_after(self, course: Course) -> str:
+        """Why it ends after one of its agents; empty if it does not."""
+        return ESCALATE if course.escalates else ""
+
+    def _beginning(self, ctx: InvocationContext, passes: int) -> Iterable[Event]:
+        """What it says itself before a pass; `passes` were before it."""
+        return ()
+
+    def _ending(self, ctx: InvocationContext, why: str, said: str) -> Iterable[Event]:
+        """What it says itself when it ends. `said`: the last words of its agents."""
+        if self.output_key and said:
+            yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta={self.output_key: said}))
+
+    async def _is_met(self, ctx: InvocationContext) -> bool:
+        if self._condition:
+            try:
+                return bool(self._condition.value({"session_state": ctx.session.state}))
+            except InputError as error:
+                logger.warning("loop %r goes on: %s", self.name, error)
+                return False
+        if not callable(self.exit_condition):
+            return False
+        met = self.exit_condition(ReadonlyContext(ctx))
+        return bool(await met if inspect.isawaitable(met) else met)
 
     def _noted(self, event: Event, done: int) -> Event:
         if event.long_running_tool_ids:

@@ -44,19 +44,27 @@ class ParallelAgent(BaseAgent):
         wrote: dict[str, dict[str, Any]] = {name: {} for name in contexts}
         askers = {agent.name: asker_in(agent, contexts[agent.name]) for agent in self.sub_agents}
         answered = [agent for agent in self.sub_agents if askers[agent.name]]
+        courses: dict[str, Course] = {}
         for agent in answered or self.sub_agents:
-            running.start(agent.name, Course(contexts[agent.name], agent, askers[agent.name]).events())
+            courses[agent.name] = Course(contexts[agent.name], agent, askers[agent.name])
+            running.start(agent.name, courses[agent.name].events())
         async with aclosing(running.taken()) as taken:
             async for name, news in taken:
                 if isinstance(news, Event):
                     yield news
                     self._note(contexts[name], news, wrote[name])
                     if news.actions.escalate and news.author == name:
-                        return
+                        break
                 elif told := self._ended(contexts[name], news):
                     yield told
+                elif self._ends_after(courses[name]):
+                    break
         if self.isolate_state and (winners := self._settled_state(ctx, wrote)):
             yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta=winners))
+
+    def _ends_after(self, course: Course) -> bool:
+        """Whether the others are stopped when one has come to its end."""
+        return False
 
     def _context_of(self, agent: BaseAgent, ctx: InvocationContext) -> InvocationContext:
         step = f"{self.name}.{agent.name}"

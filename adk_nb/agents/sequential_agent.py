@@ -1,6 +1,6 @@
 """An agent that lets others work one after the other."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from typing import ClassVar
 
@@ -23,11 +23,23 @@ class SequentialAgent(BaseAgent):
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         asker = asker_in(self, ctx)
         start = self.sub_agents.index(child_with(self, asker)) if asker else 0
+        said = ""
         for agent in self.sub_agents[start:]:
             course = Course(ctx, agent, asker)
             async with aclosing(course.events()) as events:
                 async for event in events:
                     yield event
-            if course.waits or ctx.end_invocation or (self.stop_on_escalate and course.escalates):
+            if course.waits or ctx.end_invocation:
                 return
-            asker = None
+            said, asker = course.said or said, None
+            if self._ends_after(course):
+                break
+        for event in self._ending(ctx, said):
+            yield event
+
+    def _ends_after(self, course: Course) -> bool:
+        return self.stop_on_escalate and course.escalates
+
+    def _ending(self, ctx: InvocationContext, said: str) -> Iterable[Event]:
+        """What it says itself when all is done. `said`: the last words of its agents."""
+        return ()

@@ -15,6 +15,7 @@ from tenacity import (
 )
 
 from adk_nb import clock, types
+from adk_nb.errors import ModelHTTPError
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +32,7 @@ async def ask_again(
     within: float,
     passes: Callable[[BaseException], bool],
     asked_to_wait: Callable[[BaseException], float | None],
+    what: str = "model",
 ) -> T:
     """What `ask` returns, which is called again for as long as its error may pass.
 
@@ -41,6 +43,7 @@ async def ask_again(
         within: Seconds for all attempts and waits together; an attempt that could only start later is not made.
         passes: Whether an error may pass by itself. The others, and the last one, are raised as they are.
         asked_to_wait: How many seconds the service itself asked for, if it did.
+        what: The kind of thing that `model` names.
     """
     options = options or types.HttpRetryOptions()
     backoff = wait_exponential_jitter(
@@ -57,7 +60,8 @@ async def ask_again(
 
     def tell(state: RetryCallState) -> None:
         logger.warning(
-            "model %r: %s; asking again in %.1f s (try %d)",
+            "%s %r: %s; asking again in %.1f s (try %d)",
+            what,
             model,
             _in_short(_error(state)),
             state.upcoming_sleep,
@@ -98,5 +102,5 @@ def _error(state: RetryCallState) -> BaseException | None:
 
 
 def _in_short(error: BaseException | None) -> str:
-    status = getattr(error, "code", None)
+    status = error.status if isinstance(error, ModelHTTPError) else getattr(error, "code", None)
     return f"HTTP {status}" if status else type(error).__name__
