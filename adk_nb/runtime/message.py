@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
-from adk_nb.runtime import credentials
+from adk_nb.runtime import credentials, inputs
 from adk_nb.runtime.approvals import pending, refuse_expired
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.called import outermost, speaker
@@ -36,6 +36,7 @@ def check(message: types.Content, session: Session) -> None:
     events = surviving(session.events)
     _check_approvals(answers, events)
     _check_credentials(answers, events)
+    _check_nodes(answers, events)
     _check_calls(answers, events, session.id)
 
 
@@ -55,6 +56,12 @@ def _check_credentials(answers: Iterable[types.FunctionResponse], events: list[E
         if not (asked := open_now.get(key)):
             raise InputError(f"credential request {key!r} is not open; it was answered already, or there never was one")
         credentials.check_answer(asked, said)
+
+
+def _check_nodes(answers: Iterable[types.FunctionResponse], events: list[Event]) -> None:
+    given = {one.id or "" for one in answers if (one.id or "").startswith(inputs.NODE_APPROVAL)}
+    if closed := given - {one.id for one in inputs.pending(events)} if given else ():
+        raise InputError(f"approval {min(closed)!r} is not open; it was answered already, or there never was one")
 
 
 def check_fits(agent: Runs, message: types.Content) -> None:

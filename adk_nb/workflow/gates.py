@@ -11,10 +11,9 @@ from adk_nb.flow import credentials
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import NODE
+from adk_nb.runtime.inputs import NODE_APPROVAL
 from adk_nb.workflow.base_node import BaseNode
 
-_APPROVAL = "wf_tool_confirmation:"
-"""Before the path of the node that a person lets run. Source: google-adk 2.13."""
 _ANSWER: dict[str, Any] = {
     "title": "ToolConfirmation",
     "type": "object",
@@ -35,7 +34,12 @@ class Refused(dict[str, Any]):
 
 def approval_id(path: str) -> str:
     """What an answer names that lets the node of that path run."""
-    return f"{_APPROVAL}{path}"
+    return f"{NODE_APPROVAL}{path}"
+
+
+def credential_id(path: str) -> str:
+    """What stands for the node of that path in a request for a credential."""
+    return f"{NODE}{path}"
 
 
 def what_is_asked(node: BaseNode, context: Context, node_input: Any) -> dict[str, Any]:
@@ -98,14 +102,16 @@ async def asking_for_credentials(name: str, context: Context, args: dict[str, An
 
 
 async def _let_in(node: BaseNode, context: Context, args: dict[str, Any]) -> "list[Event] | Refused | None":
-    ctx = context.get_invocation_context()
-    context.function_call_id = key = f"{NODE}{context.node_path}"
+    ctx, key = context.get_invocation_context(), credential_id(context.node_path)
     if ctx.credential_answers:
         await credentials.take(ctx)
     if decided := ctx.answered.pop(key, None):
         return Refused(approvals.rejection(decided.confirmation))
-    config = node.lets_in
-    if config is None or await credentials.let_in(config, context):
+    if (config := node.lets_in) is None:
+        return None
+    context.function_call_id = key
+    if await credentials.let_in(config, context):
+        context.function_call_id = None
         return None
     return await asking_for_credentials(node.name, context, args)
 

@@ -16,14 +16,14 @@ from adk_nb.errors import NodeTimeoutError, WorkflowDataError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.request_input import RequestInput
-from adk_nb.runtime.invocation_context import INPUT_REQUEST, AtNode, InvocationContext
+from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST, INPUT_REQUEST, AtNode, InvocationContext
 from adk_nb.runtime.sealing import failure
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode, RetryConfig
 from adk_nb.workflow.fitting import fitted
-from adk_nb.workflow.gates import Refused, held, what_is_asked
+from adk_nb.workflow.gates import Refused, approval_id, held, what_is_asked
 from adk_nb.workflow.node_context import NodeContext, RunsNode
 
 Taken = list[bool | int | str]
@@ -212,7 +212,10 @@ class NodeRun:
         if event.actions.route is not None and not event.node_info.path:
             self.route = event.actions.route
         if event.long_running_tool_ids:
-            self.asked += [call.id or "" for call in event.get_function_calls() if call.id in event.long_running_tool_ids]
+            asked = [call for call in event.get_function_calls() if call.id in event.long_running_tool_ids]
+            self.asked += [call.id or "" for call in asked]
+            if any(call.name == CREDENTIAL_REQUEST for call in asked):
+                self.held = self.held or self.let
         if event.node_info.path and self.path not in (event.node_info.output_for or ()):
             return event
         agent = self.node if isinstance(self.node, AgentNode) else None
@@ -248,6 +251,8 @@ class NodeRun:
 
     def _asking(self, asked: RequestInput, context: NodeContext) -> Event:
         self.asked.append(asked.interrupt_id)
+        if asked.interrupt_id == approval_id(self.path):
+            self.held = self.held or self.let
         schema = asked.response_schema
         args = {
             "interruptId": asked.interrupt_id,

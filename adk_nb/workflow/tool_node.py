@@ -14,7 +14,7 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.tool_result import as_response
 from adk_nb.workflow.base_node import BaseNode
-from adk_nb.workflow.gates import asking_for_credentials, question
+from adk_nb.workflow.gates import asking_for_credentials, credential_id, question
 
 
 class ToolNode(BaseNode):
@@ -49,6 +49,7 @@ class ToolNode(BaseNode):
         args = self._arguments(node_input)
         if wrong := self.tool.check(args):
             raise WorkflowDataError(f"node {self.name!r}: {wrong}")
+        ctx.function_call_id = credential_id(ctx.node_path)
         result = await self._outcome(ctx, args)
         if asked := ctx.actions.requested_tool_confirmations.pop(ctx.function_call_id or "", None):
             yield question(self.tool.name, ctx.node_path, args, asked)
