@@ -109,6 +109,8 @@ class Graph:
             self._join([self._named(item.from_node)], [self._named(item.to_node)], given)
         elif isinstance(item, tuple) and len(cast(tuple[Any, ...], item)) > 1:
             self._chain(cast(tuple[Any, ...], item))
+        elif isinstance(item, str):
+            self._refuse(f"edges is a list of edges; write edges=[({START!r}, first, second)]")
         else:
             self._refuse(f"{item!r:.80} is no edge; write ({START!r}, first, second), or Edge(from_node=..., to_node=...)")
 

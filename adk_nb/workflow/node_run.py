@@ -116,7 +116,7 @@ class NodeRun:
                     raise
                 return
             yield failed
-            await asyncio.sleep(_delay(retry, attempt))
+            await asyncio.sleep(delay(retry, attempt))
 
     async def _attempt(self, context: NodeContext) -> AsyncGenerator[Event, None]:
         node_input = self._fitted("input", self.node.input_schema, self.input)
@@ -323,7 +323,7 @@ def _only_pauses(raised: BaseException) -> bool:
     return isinstance(raised, Paused)
 
 
-def _delay(retry: RetryConfig, attempt: int) -> float:
+def delay(retry: RetryConfig, attempt: int) -> float:
     wait = wait_exponential_jitter(
         initial=retry.initial_delay, max=retry.max_delay, exp_base=retry.backoff_factor, jitter=retry.jitter
     )

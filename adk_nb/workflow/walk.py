@@ -73,6 +73,11 @@ class Walk:
         self.outputs: dict[str, Any] = {}
         """What nodes gave after which nothing follows, by name."""
 
+    @property
+    def waits(self) -> bool:
+        """True: some of its nodes wait for answers."""
+        return bool(self._waiting)
+
     # -- what it does
 
     def begin(self, node_input: Any) -> None:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from pydantic import Field, PrivateAttr, ValidationError
+from pydantic_core import to_jsonable_python
 
 from adk_nb import parts, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import ConfigurationError, WorkflowConfigurationError
-from adk_nb.events.event import Event
+from adk_nb.events.event import Event, NodeInfo
 from adk_nb.runtime import inputs
 from adk_nb.runtime.branches import is_under
 from adk_nb.runtime.invocation_context import INPUT_REQUEST, AtNode, InvocationContext
@@ -112,13 +113,18 @@ class Workflow(BaseAgent):
         async with aclosing(walk.events(self.max_steps)) as events:
             async for event in events:
                 yield event
-        if len(walk.outputs) > 1 and not self.allow_multiple_outputs:
+        if len(walk.outputs) < 2:
+            return
+        if not self.allow_multiple_outputs:
             error = WorkflowConfigurationError(
                 f"workflow {self.name!r}: {', '.join(walk.outputs)} gave an output after which nothing follows, and "
                 "it can have one; join them with a JoinNode, or write allow_multiple_outputs=True"
             )
             ctx.note_failure(error)
             raise error
+        if not walk.waits:
+            info = NodeInfo(path=path, output_for=[path, *output_for])
+            yield Event(author=self.name, branch=ctx.branch, output=to_jsonable_python(walk.outputs), node_info=info)
 
     def _read(self, message: types.Content | None) -> Any:
         """What the first nodes get."""
