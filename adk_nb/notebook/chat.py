@@ -264,7 +264,7 @@ class Chat:
 
     def _on_show(self, question: str | None) -> RunOnShow:
         notice = _notice_of(self.agent)
-        shown = show_run(self.agent.name, question, notice, lambda tool: schema_of(self.agent, tool), self.show)
+        shown = show_run(self.agent, question, notice, lambda tool: schema_of(self.agent, tool), self.show)
         shown.magic = self.magic()
         return shown
 

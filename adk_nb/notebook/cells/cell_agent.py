@@ -1,6 +1,6 @@
 """The agent that a `%%agent` cell defines: its tools are looked up by name and its braces filled in at each turn."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, Self
 
@@ -36,6 +36,12 @@ class CellAgent(LlmAgent):
         self._names, self._tool_names, self._found = names, tuple(tools), self.tools
         self._source, self._written = str(self.instruction), written
         return self
+
+    def clone(self, update: Mapping[str, Any] | None = None) -> Self:
+        copy = super().clone(update)
+        if self.tools is self._found and "tools" not in (update or {}):
+            copy._found = copy.tools  # it looks its tools up by their names, too
+        return copy
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
         """Its tools as they are defined now.

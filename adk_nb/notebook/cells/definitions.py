@@ -4,9 +4,12 @@ import difflib
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.tools.base_tool import BaseTool
+
+Kind = Literal["llm", "sequential", "parallel", "loop", "workflow"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,10 +17,14 @@ class AgentDefinition:
     """One version of an agent."""
 
     name: str
+    kind: Kind = "llm"
     version: int = 1
     cell: int
     """n of `In[n]`."""
     instruction: str
+    """What stands below the line: of a team the names of its agents, of a workflow its edges."""
+    members: tuple[str, ...] = ()
+    """The names in it, of a team or a workflow."""
     model: str = ""
     model_object: BaseLlm | None = None
     """The model itself, where a variable was named."""
@@ -25,6 +32,8 @@ class AgentDefinition:
     description: str = ""
     output_key: str | None = None
     max_iterations: int | None = None
+    """Model calls in one turn; of a loop, passes."""
+    max_concurrency: int | None = None
     raw: bool = False
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """The notebook variables in the instruction, as text."""
@@ -36,6 +45,7 @@ class AgentDefinition:
             [
                 self.instruction, self.model, str(id(self.model_object)), *self.tools, self.description,
                 str(self.output_key), str(self.max_iterations), str(self.raw),
+                self.kind, *self.members, str(self.max_concurrency),
                 *(f"{key}={text}" for key, text in self.variables.items()),
             ]
         )  # fmt: skip
@@ -43,17 +53,24 @@ class AgentDefinition:
     def changes_from(self, old: "AgentDefinition") -> str:
         """What is different from `old`, in words; empty if nothing is."""
         told: list[str] = []
+        if self.kind != old.kind:
+            return f"{old.kind} -> {self.kind}"
         if self.instruction != old.instruction:
-            told.append(f"instruction {_lines_changed(old.instruction, self.instruction)}")
+            told.append(f"{self._body} {_lines_changed(old.instruction, self.instruction)}")
         if (self.model, id(self.model_object)) != (old.model, id(old.model_object)):
             told.append(f"model {old.model or 'default'} -> {self.model or 'default'}")
         if self.tools != old.tools:
             told.append(f"tools {_names_changed(old.tools, self.tools)}")
         told += [f"{{{{{one}}}}}" for one, text in self.variables.items() if old.variables.get(one, text) != text]
-        for one in ("description", "output_key", "max_iterations", "raw"):
+        for one in ("description", "output_key", "max_iterations", "max_concurrency", "raw"):
             if getattr(self, one) != getattr(old, one):
                 told.append(one.replace("_", "-"))
         return ", ".join(told)
+
+    @property
+    def _body(self) -> str:
+        """What its cell holds."""
+        return {"llm": "instruction", "workflow": "edges"}.get(self.kind, "agents")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,17 +1,20 @@
 """What this notebook has defined: agents and tools by name, and the conversations with them."""
 
 import builtins
+import inspect
 import keyword
 import shlex
 from collections.abc import MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
-from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError, closest
+from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError, UserError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry, default_model
+from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.cell_agent import CellAgent
 from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition
 from adk_nb.notebook.cells.session_store import APP, USER, SessionStore
@@ -20,9 +23,11 @@ from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.view.display import Mode
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
+from adk_nb.workflow.base_node import BaseNode
 
 RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")
 """Names no agent and no tool can have: they are words of the magics and of the event log."""
+_OF_IPYTHON = ("In", "Out", "exit", "quit", "open", "get_ipython")
 
 
 class Notebook:
@@ -42,7 +47,9 @@ class Notebook:
         self.last_asked: str | None = None
         self.removed: set[str] = set()
         """Agents that were taken out and are not defined again."""
-        self._agents: dict[str, CellAgent] = {}
+        self._agents: dict[str, BaseAgent] = {}
+        self._made_of: dict[str, list[Any]] = {}
+        """Team or workflow -> what it was made of, by the order of its members."""
         self._chats: dict[tuple[str, str], Chat] = {}
 
     def define_agent(self, wanted: AgentDefinition, *, root: bool = False) -> list[str]:
@@ -60,8 +67,12 @@ class Notebook:
         """
         name = wanted.name
         self._check_agent_name(name)
-        template = None if wanted.raw else read(wanted.instruction, self.variables)
+        is_llm = wanted.kind == "llm"
+        template = None if wanted.raw or not is_llm else read(wanted.instruction, self.variables)
         wanted = replace(wanted, variables=template.variables if template else {})
+        if not is_llm:
+            wanted = replace(wanted, members=team_cell.members_of(wanted, self))
+            self._refuse_circle(wanted)
         if wanted.model and wanted.model_object is None:
             LLMRegistry.resolve(wanted.model)
         old = self.definitions.get(name)
@@ -76,6 +87,7 @@ class Notebook:
         self.variables[name] = agent
         self.removed.discard(name)
         self._reload(name, agent)
+        self._renew_teams()
         self.root = name if root else self.root
         return [self._told(wanted, old, unchanged=unchanged), *self._notes(wanted, template)]
 
@@ -101,6 +113,22 @@ class Notebook:
             self.check_function_name(tool.name)
         return [self._define_tool(tool, digest, cell) for tool, digest in made]
 
+    def node_like(self, name: str, /) -> Any:
+        """What a graph can have as the node `name`: an agent, a tool, a function, or a node; None: nothing."""
+        if name in self.agent_names:
+            return self.agent(name)
+        with suppress(ToolNotFoundError):
+            return self.tool(name)
+        held = self.variables.get(name)
+        return held if isinstance(held, BaseNode) or inspect.isroutine(held) else None
+
+    @property
+    def node_names(self) -> list[str]:
+        """The names that `node_like` knows."""
+        held = [name for name in self.variables if name[0] != "_" and name not in _OF_IPYTHON]
+        named = [name for name in held if self.node_like(name) is not None]
+        return list(dict.fromkeys([*self.agent_names, *self.tool_names, *named]))
+
     def forget_agent(self, name: str) -> str:
         """Take an agent out of the notebook; its sessions stay.
 
@@ -110,6 +138,7 @@ class Notebook:
         agent = self.agent(name)
         self.definitions.pop(name, None)
         self._agents.pop(name, None)
+        self._made_of.pop(name, None)
         self._chats = {key: chat for key, chat in self._chats.items() if key[0] != name}
         if self.variables.get(name) is agent:
             del self.variables[name]
@@ -216,10 +245,8 @@ class Notebook:
         Raises:
             AgentNotFoundError, ToolNotFoundError: The agent or a tool of it is not defined.
         """
+        self._check_ready(name)
         agent = self.agent(name)
-        definition = self.definitions.get(name)
-        if definition and self.is_of_its_cell(name):
-            self.tools_named(definition.tools)
         key = name, session or self.sessions.current
         if key not in self._chats:
             self._chats[key] = Chat(
@@ -240,9 +267,14 @@ class Notebook:
         chat.show = show
         return chat
 
+    def version_in_words(self, name: str) -> str:
+        """`v2`; empty for what no cell has defined."""
+        definition = self.definitions.get(name)
+        return f"v{definition.version}" if definition and self.is_of_its_cell(name) else ""
+
     def users_of(self, tool: str) -> list[str]:
-        """The agents whose cells name a tool."""
-        return [one.name for one in self.definitions.values() if tool in one.tools]
+        """The agents whose cells name a tool, workflows among them."""
+        return [one.name for one in self.definitions.values() if tool in one.tools or tool in one.members]
 
     def name_of(self, agent: str) -> str | None:
         """By what name an agent that calls itself `agent` can be asked, its own first; None: it is gone."""
@@ -253,7 +285,46 @@ class Notebook:
         """The `%confirm` that answers what is open in a session, as it has to be typed now."""
         return "%confirm" if session == self.sessions.current else f"%confirm -s {shlex.quote(session)}"
 
-    def _built(self, wanted: AgentDefinition, template: Template | None) -> CellAgent:
+    def _check_ready(self, name: str) -> None:
+        """See that all is there that an agent needs, down to the last member, and that it is of what there is now.
+
+        Raises:
+            UserError: Something is not.
+        """
+        definition = self.definitions.get(name)
+        if not definition or not self.is_of_its_cell(name):
+            return
+        self.tools_named(definition.tools)
+        for member in definition.members:
+            self._check_ready(member)
+        if definition.members and self._made_of[name] != self._members(definition):
+            self._renew(definition)
+
+    def _renew_teams(self) -> None:
+        """Make teams and workflows anew that have a new member; those that cannot be stay as they are."""
+        for name in self.definitions:
+            with suppress(UserError):
+                self._check_ready(name)
+
+    def _renew(self, definition: AgentDefinition) -> None:
+        self.variables[definition.name] = self._agents[definition.name] = agent = self._built(definition, None)
+        self._reload(definition.name, agent)
+
+    def _members(self, definition: AgentDefinition) -> list[Any]:
+        return [self.node_like(one) for one in definition.members]
+
+    def _refuse_circle(self, wanted: AgentDefinition) -> None:
+        look = list(wanted.members)
+        for one in look:
+            if one == wanted.name:
+                raise ConfigurationError(f"{wanted.name} would be a member of itself; leave it out of its own members")
+            look += self.definitions[one].members if one in self.definitions else ()
+
+    def _built(self, wanted: AgentDefinition, template: Template | None) -> BaseAgent:
+        if wanted.kind != "llm":
+            made = team_cell.built(wanted, self)
+            self._made_of[wanted.name] = self._members(wanted)
+            return made
         given: dict[str, Any] = {"max_iterations": wanted.max_iterations} if wanted.max_iterations else {}
         known = [one for one in wanted.tools if one in self.tool_names]
         return CellAgent(
@@ -283,7 +354,10 @@ class Notebook:
         return said + (f"; session kept, {events} events" if events else "")
 
     def _introduced(self, wanted: AgentDefinition) -> str:
-        told = [f"{wanted.name} v{wanted.version}", f"model {wanted.model or default_model()}"]
+        told = [f"{wanted.name} v{wanted.version}"]
+        if wanted.kind != "llm":
+            return f"{told[0]} · {wanted.kind}"
+        told.append(f"model {wanted.model or default_model()}")
         if wanted.tools:
             told.append("tools " + ", ".join(wanted.tools))
         return " · ".join(told)

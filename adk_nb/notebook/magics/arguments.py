@@ -264,6 +264,16 @@ def seconds(text: str) -> float:
     return value
 
 
+def kind(text: str) -> str:
+    """A kind of agent, as an option's value."""
+    kinds = ("llm", "sequential", "parallel", "loop")
+    if text not in kinds:
+        near = closest(text, kinds)
+        hint = f"write --kind {near}" if near else f"there is {', '.join(kinds)}"
+        raise argparse.ArgumentTypeError(f"{text!r} is no kind; {hint}")
+    return text
+
+
 def is_condition(word: str) -> bool:
     """Whether the word behind `--confirm` is its value, and not the name of a tool."""
     return word in ("always", "never") or not (word.isidentifier() or _is_option(word))

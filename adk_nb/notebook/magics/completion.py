@@ -15,11 +15,14 @@ _CELL = re.compile(rf"\s*%%({_NAMES})(?:\s|$)")
 _LINE = re.compile(rf"(?:^|=)\s*%({_NAMES})\s(.*)$", re.DOTALL)
 _VARIABLE = re.compile(r"(?<!\{)\{\{(\w*)$")
 _STATE_KEY = re.compile(r"(?<![{$])\{((?:\w+:)?\w*)$")
+_NODE = re.compile(r"(?:^|[>(,→])\s*(\w*)$")
 _TYPES = {"always|never": "value"}
 
 
 class Knows(Protocol):
-    """Who can say what names there are: of agents, tools, models, sessions, state, functions, variables, approvals."""
+    """Who can say what names there are: of agents, tools, models, sessions, state, functions, variables, approvals,
+    nodes.
+    """
 
     def names(self, kind: str, /) -> Iterable[str]: ...
 
@@ -80,6 +83,8 @@ def candidates(cell: str, line: int, before: str, knows: Knows) -> tuple[str, li
 def _in_body(magic: str, before: str, knows: Knows) -> tuple[str, list[str], str] | None:
     if magic in ("agent", "chat") and (found := _VARIABLE.search(before)):
         return found[1], list(knows.names("variable")), "variable"
+    if magic == "workflow" and (found := _NODE.search(before)):
+        return found[1], list(knows.names("node")), "node"
     if magic == "agent" and (found := _STATE_KEY.search(before)):
         return found[1], [*knows.names("state"), "user:", "app:", "temp:"], "state"
     return None

@@ -16,9 +16,11 @@ from adk_nb.notebook.magics import completion, lines, tracebacks
 from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.arguments import Grammar
 from adk_nb.notebook.magics.config import AdkNb, hint
-from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, STATE, TOOL, TOOLS, TRACE
+from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, STATE, TOOL, TOOLS, TRACE, WORKFLOW
 from adk_nb.notebook.place import is_being_tested
 
+_DRAWN = ("adk_nb.agents.base_agent", "BaseAgent")
+"""What draws itself at the end of a cell; by name, so that nothing is loaded for it."""
 _KEPT = "adk_nb"
 """The attribute of the shell that holds its notebook: one for each shell, and it outlives %reload_ext."""
 
@@ -28,7 +30,9 @@ _late, _ = face(
     {
         "AgentDefinition": "adk_nb.notebook.cells.definitions",
         "Notebook": "adk_nb.notebook.cells.notebook",
+        "forms_of": "adk_nb.notebook.magics.pictures",
         "known_names": "adk_nb.notebook.magics.known_names",
+        "picture": "adk_nb.notebook.magics.pictures",
         "reports": "adk_nb.notebook.magics.reports",
         "session_keys": "adk_nb.notebook.magics.session_keys",
         "tool_cell": "adk_nb.notebook.cells.tool_cell",
@@ -76,6 +80,8 @@ class AdkMagics(Magics):
     @_helps(AGENT)
     def agent(self, line: str, cell: str | None = None) -> Any:
         asked = AGENT.parse(line, cell)
+        if (asked.kind or "llm") != "llm":
+            return self._team(asked, cell)
         if cell is None or not cell.strip():
             raise InputError(f"%%agent {asked.name} has no instruction; write it below the line, see %%agent?")
         notebook = self.notebook
@@ -93,6 +99,34 @@ class AdkMagics(Magics):
             raw=asked.raw,
         )
         return _shown(notebook.define_agent(wanted, root=asked.root), asked)
+
+    def _team(self, asked: Any, cell: str | None) -> Any:
+        for option, given in {"model": asked.model, "tools": asked.tools, "output-key": asked.output_key}.items():
+            if given:
+                raise InputError(f"{asked.mark} --kind {asked.kind} has no --{option}; give it to its agents")
+        if asked.max_iterations and asked.kind != "loop":
+            raise InputError(f"{asked.mark} --kind {asked.kind} makes one pass; --max-iterations goes with --kind loop")
+        if cell is None or not cell.strip():
+            raise InputError(f"%%agent {asked.name} names no agents; write them below the line, as draft -> review")
+        return self._drawn(asked, cell, kind=asked.kind, max_iterations=asked.max_iterations)
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(WORKFLOW)
+    def workflow(self, line: str, cell: str | None = None) -> Any:
+        asked = WORKFLOW.parse(line, cell)
+        if cell is None or not cell.strip():
+            raise InputError(f"%%workflow {asked.name} has no edges; write START -> draft below the line")
+        return self._drawn(asked, cell, kind="workflow", max_concurrency=asked.max_concurrency)
+
+    def _drawn(self, asked: Any, cell: str, **said: Any) -> Any:
+        """Define a team or a workflow; what there is to say of it, and its drawing."""
+        notebook, text = self.notebook, cell.rstrip()
+        wanted = _late("AgentDefinition")(
+            name=asked.name, cell=self.cell_number, instruction=text, description=asked.description or "", **said
+        )
+        told = notebook.define_agent(wanted, root=asked.root)
+        return None if asked.silent else _late("picture")(notebook, asked.name, *told)
 
     @no_var_expand
     @line_cell_magic
@@ -151,6 +185,8 @@ class AdkMagics(Magics):
         reports = _late("reports")
         if asked.rm:
             return _shown([self.notebook.forget_agent(asked.rm)], asked)
+        if asked.graph:
+            return _unless_silent(_late("picture")(self.notebook, asked.graph), asked)
         if asked.show:
             return _unless_silent(reports.agent_cell(self.notebook, asked.show), asked)
         return _unless_silent(reports.agents(self.notebook), asked)
@@ -226,6 +262,7 @@ def load_ipython_extension(shell: Any) -> None:
     shell.register_magics(magics)
     lines.install(shell)
     completion.install(shell, magics)
+    _forms(shell).for_type_by_name(*_DRAWN, lambda agent: _late("forms_of")(magics.notebook, agent))
     tracebacks.install(shell)
     shell.events.register("post_run_cell", hint)
     sys.stdout.write(greeting(shell, settings) + "\n")
@@ -244,8 +281,14 @@ def unload_ipython_extension(shell: Any) -> None:
     old.settings.give_back()
     lines.remove(shell)
     completion.remove(shell)
+    _forms(shell).pop(".".join(_DRAWN), None)
     tracebacks.remove(shell)
     shell.events.unregister("post_run_cell", hint)
+
+
+def _forms(shell: Any) -> Any:
+    """What says how a value at the end of a cell is shown."""
+    return shell.display_formatter.mimebundle_formatter
 
 
 def greeting(shell: Any, settings: AdkNb) -> str:

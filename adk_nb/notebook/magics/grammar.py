@@ -1,6 +1,6 @@
 """What may stand on the line of each magic: names, options, examples. Help and completion are made from it."""
 
-from adk_nb.notebook.magics.arguments import Grammar, Option, Word, is_condition, names_in, seconds, whole_number
+from adk_nb.notebook.magics.arguments import Grammar, Option, Word, is_condition, kind, names_in, seconds, whole_number
 
 _SESSION = Option(name="session", short="s", value="NAME", help="another session than the current one", names="session")
 _ANSWERS = [
@@ -16,6 +16,9 @@ AGENT = Grammar(
         "%%agent weather -t get_weather\nAnswer in one sentence.\nAlways call get_weather; never guess.",
         "%%agent guide --model gemini-2.5-flash --output-key plan\nPlan a trip for {user:name?} within {budget} euros.",
         "%%agent planner --root\nThe season table is:\n{{season_table}}",
+        "%%agent pipeline --kind sequential\ndraft -> critic -> editor",
+        "%%agent refine --kind loop --max-iterations 4\nwriter -> critic",
+        "%%agent ask_all --kind parallel\nweather, news",
     ],
     words=[Word(name="NAME", help="a Python name; the variable of that name is the agent", needed=True, names="agent")],
     options=[
@@ -28,9 +31,21 @@ AGENT = Grammar(
             names="tool",
             convert=names_in,
         ),
+        Option(
+            name="kind",
+            value="KIND",
+            help="sequential, parallel or loop: a team of the agents that are named below the line",
+            names="llm|sequential|parallel|loop",
+            convert=kind,
+        ),
         Option(name="description", value="TEXT", help="what it is good at, for other agents"),
         Option(name="output-key", value="KEY", help="where in the state its answers are kept", names="state"),
-        Option(name="max-iterations", value="N", help="model calls in one turn (16)", convert=whole_number),
+        Option(
+            name="max-iterations",
+            value="N",
+            help="model calls in a turn (16), or passes of a loop",
+            convert=whole_number,
+        ),
         Option(name="raw", help="take braces in the instruction as they are"),
         Option(name="root", help="it gets the lines of %chat that name no agent"),
     ],
@@ -93,8 +108,9 @@ CHAT = Grammar(
 AGENTS = Grammar(
     "agents",
     "List the agents of this notebook.",
-    examples=["%agents", "%agents --show weather", "%agents --rm weather"],
+    examples=["%agents", "%agents --graph pipeline", "%agents --show weather", "%agents --rm weather"],
     options=[
+        Option(name="graph", value="NAME", help="draw it; `_.mermaid` is the same as text", names="agent"),
         Option(name="show", value="NAME", help="the cell that defines it", names="agent"),
         Option(name="rm", value="NAME", help="forget it; its sessions stay", names="agent"),
     ],
@@ -156,4 +172,23 @@ CONFIRM = Grammar(
     pairs=True,
 )
 
-GRAMMARS = {one.name: one for one in (AGENT, TOOL, CHAT, AGENTS, TOOLS, STATE, TRACE, CONFIRM)}
+WORKFLOW = Grammar(
+    "workflow",
+    "Define a workflow: its graph stands below the line, one edge or one chain a line. Names are those of agents, tools"
+    " and functions of this notebook.",
+    cells=True,
+    examples=[
+        "%%workflow write\nSTART -> draft -> review\nreview -[revise]-> draft\nreview -[ok]-> END",
+        "%%workflow ask_all\n# both at once; sum_up gets what both said\nSTART -> (weather, news) -> sum_up",
+        "%%workflow triage\nSTART -> sort\nsort -[bug, crash]-> engineer\nsort -[*]-> clerk",
+    ],
+    words=[Word(name="NAME", help="a Python name; the variable of that name is the workflow", needed=True)],
+    options=[
+        Option(name="description", value="TEXT", help="what it is good at, for other agents"),
+        Option(name="max-concurrency", value="N", help="the most nodes that run at a time", convert=whole_number),
+        Option(name="root", help="it gets the lines of %chat that name no agent"),
+    ],
+    twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',
+)
+
+GRAMMARS = {one.name: one for one in (AGENT, WORKFLOW, TOOL, CHAT, AGENTS, TOOLS, STATE, TRACE, CONFIRM)}

@@ -57,6 +57,7 @@ _KINDS: dict[str, Callable[[Notebook], list[str]]] = {
     "agent": lambda notebook: notebook.agent_names,
     "approval": _approvals,
     "function": _functions,
+    "node": lambda notebook: [*notebook.node_names, "START", "END"],
     "model": _models,
     "session": _sessions,
     "state": _state,

@@ -20,6 +20,7 @@ from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
+from adk_nb.notebook.view.drawing import kind_of
 from adk_nb.notebook.view.render import Bundle, event_table, table, to_be_answered, to_be_let_in
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.state_changes import change_text
@@ -36,7 +37,12 @@ def agents(notebook: Notebook) -> Shown:
     names = notebook.agent_names
     if not names:
         return said("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
-    return _table(["agent", "version", "model", "tools", "defined in"], [_agent_row(notebook, one) for one in names])
+    headers = ["agent", "version", "kind", "model", "tools", "agents", "defined in"]
+    rows = [_agent_row(notebook, one) for one in names]
+    needed = [
+        at for at, header in enumerate(headers) if header not in ("kind", "agents") or any(row[at] for row in rows)
+    ]
+    return _table([headers[at] for at in needed], [[row[at] for at in needed] for row in rows])
 
 
 def agent_cell(notebook: Notebook, name: str) -> Shown:
@@ -44,11 +50,16 @@ def agent_cell(notebook: Notebook, name: str) -> Shown:
     agent = notebook.agent(name)
     definition = notebook.definitions.get(name)
     if definition and isinstance(agent, LlmAgent) and agent.instruction == definition.instruction:
-        return said("  ".join(_agent_row(notebook, name)), definition.instruction.rstrip())
+        return said(_in_a_line(notebook, name), definition.instruction.rstrip())
+    if definition and definition.members and notebook.is_of_its_cell(name):
+        return said(_in_a_line(notebook, name), definition.instruction.strip())
     instruction = getattr(agent, "instruction", "")
-    return said(
-        "  ".join(_agent_row(notebook, name)), instruction if isinstance(instruction, str) else repr(instruction)
-    )
+    return said(_in_a_line(notebook, name), instruction if isinstance(instruction, str) else repr(instruction))
+
+
+def _in_a_line(notebook: Notebook, name: str) -> str:
+    agent, version, kind, model, tools, agents, where = _agent_row(notebook, name)
+    return "  ".join([agent, version, *filter(None, [kind]), model, tools, *filter(None, [agents]), where])
 
 
 def tools(notebook: Notebook) -> Shown:
@@ -173,7 +184,9 @@ def _agent_row(notebook: Notebook, name: str) -> list[str]:
     version = f"v{of_a_cell.version}" if of_a_cell else ""
     where = f"In[{of_a_cell.cell}]" if of_a_cell else "Python"
     named = list(of_a_cell.tools) if of_a_cell else [_tool_name(one) for one in getattr(agent, "tools", [])]
-    return [name, version, _model_of(agent), ", ".join(named), where]
+    kind = kind_of(agent)
+    under = of_a_cell.members if of_a_cell and of_a_cell.members else [one.name for one in agent.sub_agents]
+    return [name, version, kind, "" if kind else _model_of(agent), ", ".join(named), ", ".join(under), where]
 
 
 def _model_of(agent: BaseAgent) -> str:

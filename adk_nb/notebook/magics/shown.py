@@ -10,6 +10,11 @@ class Shown:
     def __init__(self, bundle: Mapping[str, str]) -> None:
         self._bundle = dict(bundle)
 
+    @property
+    def forms(self) -> dict[str, str]:
+        """A mime type -> one form."""
+        return self._bundle
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return self._bundle
 

@@ -9,10 +9,14 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb import sync
+from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.drawing import drawing_of
+from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
+from adk_nb.notebook.view.drawing_svg import live_drawing
 from adk_nb.notebook.view.render import waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
@@ -25,13 +29,14 @@ Mode = Literal["auto", "static", "off"]
 
 
 def show_run(
-    agent: str, question: str | None, notice: str | None, schema_of: SchemaOf, mode: Mode = "auto"
+    agent: BaseAgent, question: str | None, notice: str | None, schema_of: SchemaOf, mode: Mode = "auto"
 ) -> RunOnShow:
     """A run that is shown as well as the place it runs in can show it."""
+    name = agent.name
     if mode == "off" or not _in_a_kernel():
-        return RunOnShow(agent, question, notice)
+        return RunOnShow(name, question, notice)
     if mode == "static" or is_being_tested(get_ipython()):
-        return StaticRun(agent, question, notice)
+        return StaticRun(name, question, notice)
     return LiveRun(agent, question, notice, schema_of)
 
 
@@ -48,12 +53,14 @@ class LiveRun(RunOnShow):
 
     is_live = True
 
-    def __init__(self, agent: str, question: str | None, notice: str | None, schema_of: SchemaOf) -> None:
-        super().__init__(agent, question, notice)
+    def __init__(self, agent: BaseAgent, question: str | None, notice: str | None, schema_of: SchemaOf) -> None:
+        super().__init__(agent.name, question, notice)
         self._schema_of = schema_of
+        self._drawing = drawing_of(agent)
+        self._path = VisitedPath(self._drawing)
         self._rows: RunRows | None = None
         self._cards: set[str] = set()
-        self._view = LiveView(title=agent)
+        self._view = LiveView(title=agent.name)
         self._cell = contextvars.copy_context()
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
         self._output: Any = None
@@ -71,6 +78,8 @@ class LiveRun(RunOnShow):
             state, history = (session.state, session.events) if session else ({}, [])
             self._rows = RunRows(schema_of=self._schema_of, state=state, history=history, magic=self.magic)
             self._push(self._rows.opening())
+            if self._drawing.is_more_than_one:
+                self._view.push({"op": "drawing", "drawing": live_drawing(self._drawing)})
         if self.notice:
             self._view.push({"op": "notice", "text": self.notice})
         self._view.push({"op": "status", "status": "running", "text": "running"})
@@ -79,10 +88,12 @@ class LiveRun(RunOnShow):
         super().event(event)
         if self._rows:
             self._push(self._rows.feed(event))
+            self._mark(self._path.feed(event))
 
     def end(self, reply: Reply) -> None:
         if usage := reply.usage.in_words():
             self._view.push({"op": "usage", "text": usage})
+        self._mark(self._path.end(reply.status))
         self._view.push({"op": "status", "status": reply.status, "text": _in_words(reply)})
         self._view.close_run()
         if self.resumed:  # the cell has its result already: what came after a click is shown under it
@@ -110,6 +121,10 @@ class LiveRun(RunOnShow):
         self.resumed = True
         self._left = _left("What waited here was answered; what came of it stands below.")
         self._cell.copy().run(sync.start, work(), home=self._kernel_loop)
+
+    def _mark(self, marks: Marks) -> None:
+        if marks and self._drawing.is_more_than_one:
+            self._view.push({"op": "mark", "marks": marks})
 
     def _push(self, ops: Iterable[dict[str, Any]]) -> None:
         for op in ops:

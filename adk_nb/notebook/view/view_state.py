@@ -55,6 +55,8 @@ class ViewState:
         self.state: list[Json] = []
         self.rows: dict[str, Json] = {}
         self.cards: dict[str, Json] = {}
+        self.drawing: Json | None = None
+        self.marks: dict[str, str] = {}
 
     def apply(self, op: Json) -> Json:
         """Change the state by one op, and return that op as the front end is to hear it.
@@ -76,6 +78,8 @@ class ViewState:
             "state": self.state,
             "rows": [dict(row) for row in self.rows.values()],
             "cards": [dict(card) for card in self.cards.values()],
+            "drawing": self.drawing,
+            "marks": dict(self.marks),
         }
 
 
@@ -169,6 +173,16 @@ def _notice(view: ViewState, op: Json) -> Json:
     return op
 
 
+def _drawing(view: ViewState, op: Json) -> Json:
+    view.drawing = op["drawing"]
+    return op
+
+
+def _mark(view: ViewState, op: Json) -> Json:
+    view.marks |= op["marks"]
+    return op
+
+
 _OPS: dict[str, Callable[[ViewState, Json], Json]] = {
     "append": _append,
     "text": _text,
@@ -178,4 +192,6 @@ _OPS: dict[str, Callable[[ViewState, Json], Json]] = {
     "status": _status,
     "usage": _usage,
     "notice": _notice,
+    "drawing": _drawing,
+    "mark": _mark,
 }

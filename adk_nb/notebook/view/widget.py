@@ -62,7 +62,9 @@ class LiveView(anywidget.AnyWidget):
                 marker), `{"op": "text", "id", "s"}` (a streamed piece of that row's text), `{"op": "patch", "id",
                 **fields}`, `{"op": "state", "event", "changes", "state"}`, `{"op": "card", "card": {"id", ...}}` (its
                 fields laid over what is known; an answered card stays answered unless it is asked again with a note),
-                `{"op": "status", "status", "text"}`, `{"op": "usage", "text"}`, `{"op": "notice", "text"}`.
+                `{"op": "status", "status", "text"}`, `{"op": "usage", "text"}`, `{"op": "notice", "text"}`,
+                `{"op": "drawing", "drawing"}` (of `drawing_svg.live_drawing`), `{"op": "mark", "marks"}` (shape's key
+                -> `now`, `was` or `failed`, laid over what is known).
 
         Raises:
             ValueError: There is no such op.

@@ -83,6 +83,29 @@ function isolated(page) {
   return frame;
 }
 
+const SHAPES = new Set(["rect", "path", "text"]);
+const PLACED = new Set(
+  ("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-dasharray text-anchor font-size " +
+    "font-weight").split(" "),
+);
+
+function svg({ width, height, shapes }) {
+  const node = (tag, at) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(at)) made.setAttribute(name, value);
+    return made;
+  };
+  const root = node("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
+  for (const { tag, at, text, key } of shapes) {
+    if (!SHAPES.has(tag)) continue;
+    const shape = node(tag, Object.fromEntries(Object.entries(at).filter(([name]) => PLACED.has(name))));
+    shape.dataset.key = key;
+    shape.textContent = text;
+    root.append(shape);
+  }
+  return root;
+}
+
 function duration(ms) {
   if (ms === null || ms === undefined) return "";
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -165,6 +188,10 @@ class Store {
       this.usage = { text: op.text };
     } else if (op.op === "notice") {
       this.notice = op.text;
+    } else if (op.op === "drawing") {
+      this.drawing = op.drawing;
+    } else if (op.op === "mark") {
+      this.marks = { ...this.marks, ...op.marks };
     }
     for (const view of this.views) view.touch(op);
   }
@@ -364,6 +391,8 @@ class View {
     });
     this.notice = el("div", "notice");
     this.notice.setAttribute("role", "note");
+    this.picture = el("div", "picture");
+    this.picture.setAttribute("role", "img");
     this.earlier = el("div", "earlier");
     this.log = el("div", "log", this.earlier);
     this.log.setAttribute("role", "log");
@@ -381,7 +410,7 @@ class View {
     this.said.setAttribute("role", "status");
     const head = el("div", "head", this.title, this.status, this.stop);
     head.addEventListener("keydown", (event) => event.stopPropagation()); // Enter is the button's, not the notebook's
-    this.root = el("div", "view", head, this.notice, el("div", "panes", this.log, this.state), this.asks, this.foot);
+    this.root = el("div", "view", head, this.notice, this.picture, el("div", "panes", this.log, this.state), this.asks, this.foot);
     this.root.append(this.said);
     this.box = el("div", "root", this.root);
     host.append(this.box);
@@ -445,8 +474,26 @@ class View {
     this.notice.hidden = !store.notice;
     this.foot.textContent = store.usage.text;
     this.foot.hidden = !store.usage.text;
+    this.paintPicture();
     this.paintState();
     this.paintCards();
+  }
+
+  // -- the drawing: its shapes once, then only their marks
+
+  paintPicture() {
+    const { drawing, marks } = this.store;
+    this.picture.hidden = !drawing;
+    if (!drawing) return;
+    if (this.drawn !== drawing) {
+      this.drawn = drawing;
+      this.picture.setAttribute("aria-label", drawing.title);
+      put(this.picture, svg(drawing));
+    }
+    for (const node of this.picture.querySelectorAll("[data-key]")) {
+      const mark = marks[node.dataset.key] ?? "";
+      if ((node.dataset.mark ?? "") !== mark) node.dataset.mark = mark;
+    }
   }
 
   forget() {

@@ -1,0 +1,251 @@
+"""Where the nodes and lines of a drawing go: layers from top to bottom, few crossings, lines led around boxes.
+
+The method is Sugiyama's: layers by longest path, order within a layer by the mean of the neighbours, then places.
+Source: Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures", 1981.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+from unicodedata import east_asian_width
+
+from adk_nb.notebook.view.drawing import Drawing, Line, Node
+
+CHAR = 7.2
+"""Width of a letter at the size of a label, in pixels, rather too much than too little."""
+SMALL = 6.3
+ROW = 15
+"""Height of each further line in a box."""
+_PAD = 14
+_GAP = 24
+"""Between boxes side by side."""
+_SWEEPS = 8
+Point = tuple[float, float]
+
+
+@dataclass
+class Box:
+    """A node's place; of a line that passes through a layer, a place without a node."""
+
+    node: Node | None
+    layer: int
+    width: float = 2
+    height: float = 0
+    x: float = 0
+    """Of the middle."""
+    y: float = 0
+    """Of the top."""
+
+
+@dataclass
+class Route:
+    """A line's places, from its start to its end."""
+
+    line: Line
+    points: list[Point]
+    back: bool = False
+    """It leads up, around the boxes between, at the right."""
+    label_at: Point = (0, 0)
+
+
+@dataclass
+class Layout:
+    """All places, in pixels from the upper left corner."""
+
+    width: float
+    height: float
+    boxes: list[Box]
+    routes: list[Route]
+
+
+@dataclass
+class _Grid:
+    boxes: dict[str, Box]
+    layers: list[list[Box]]
+    before: dict[int, list[Box]] = field(default_factory=dict[int, list[Box]])
+    after: dict[int, list[Box]] = field(default_factory=dict[int, list[Box]])
+
+    def join(self, upper: Box, lower: Box) -> None:
+        self.after.setdefault(id(upper), []).append(lower)
+        self.before.setdefault(id(lower), []).append(upper)
+
+
+def layout_of(drawing: Drawing) -> Layout:
+    """Places for a drawing; equal for equal drawings."""
+    back = _leading_back(drawing)
+    layer = _layers(drawing, back)
+    grid = _Grid({}, [[] for _ in range(max(layer.values(), default=0) + 1)])
+    for key, node in drawing.nodes.items():
+        width, height = _size(node)
+        box = grid.boxes[key] = Box(node, layer[key], width, height)
+        grid.layers[layer[key]].append(box)
+    passing = {number: _pass(grid, one) for number, one in enumerate(drawing.lines) if number not in back}
+    _order(grid)
+    _spread(grid)
+    return _placed(drawing, grid, passing)
+
+
+def text_width(text: str, char: float = CHAR) -> float:
+    """Of one line; letters of East Asia are twice as wide."""
+    return sum(char * 1.8 if east_asian_width(one) in "WF" else char for one in text)
+
+
+def _size(node: Node) -> tuple[float, float]:
+    small = [node.note, *(f"⚙ {one}" for one in node.tools)]
+    width = max(text_width(node.label), *(text_width(one, SMALL) for one in small)) + 2 * _PAD
+    if node.kind == "end":
+        return text_width(node.label) + 2 * _PAD, 26
+    return max(64, width), 30 + ROW * (bool(node.note) + len(node.tools))
+
+
+def _leading_back(drawing: Drawing) -> set[int]:
+    """The lines that lead back to where one has come from, on a walk from the first node."""
+    ways: dict[str, list[tuple[int, str]]] = {}
+    for number, line in enumerate(drawing.lines):
+        ways.setdefault(line.start, []).append((number, line.end))
+    found, done, on_path = set[int](), set[str](), set[str]()
+    for first in drawing.nodes:
+        path = [(first, iter(ways.get(first, ())))] if first not in done else []
+        on_path.update(key for key, _ in path)
+        while path:
+            key, left = path[-1]
+            number, end = next(left, (-1, ""))
+            if number < 0:
+                path.pop()
+                on_path.discard(key)
+                done.add(key)
+            elif end in on_path:
+                found.add(number)
+            elif end not in done:
+                on_path.add(end)
+                path.append((end, iter(ways.get(end, ()))))
+    return found
+
+
+def _layers(drawing: Drawing, back: set[int]) -> dict[str, int]:
+    """Each node below all that lead to it."""
+    ways: dict[str, list[str]] = {}
+    wait = dict.fromkeys(drawing.nodes, 0)
+    for number, line in enumerate(drawing.lines):
+        if number not in back:
+            ways.setdefault(line.start, []).append(line.end)
+            wait[line.end] += 1
+    layer = dict.fromkeys(drawing.nodes, 0)
+    ready = [key for key, count in wait.items() if not count]
+    for key in ready:
+        for end in ways.get(key, ()):
+            layer[end] = max(layer[end], layer[key] + 1)
+            wait[end] -= 1
+            if not wait[end]:
+                ready.append(end)
+    return layer
+
+
+def _pass(grid: _Grid, line: Line) -> list[Box]:
+    """The places of a line, one in each layer from its start to its end."""
+    here, end = grid.boxes[line.start], grid.boxes[line.end]
+    places = [here]
+    for layer in range(here.layer + 1, end.layer):
+        box = Box(None, layer)
+        grid.layers[layer].append(box)
+        places.append(box)
+    places.append(end)
+    for upper, lower in itertools.pairwise(places):
+        grid.join(upper, lower)
+    return places
+
+
+def _order(grid: _Grid) -> None:
+    """Put each box below the mean of those it hangs on, and above the mean of those that hang on it, in turns."""
+    for sweep in range(_SWEEPS):
+        down = sweep % 2 == 0
+        for layer in grid.layers if down else reversed(grid.layers):
+            rank = {id(box): at for other in grid.layers for at, box in enumerate(other)}
+            near = grid.before if down else grid.after
+
+            def mean(box: Box, near: dict[int, list[Box]] = near, rank: dict[int, int] = rank) -> float:
+                ranks = [rank[id(one)] for one in near.get(id(box), ())]
+                return sum(ranks) / len(ranks) if ranks else rank[id(box)]
+
+            layer.sort(key=mean)
+
+
+def _spread(grid: _Grid) -> None:
+    for layer in grid.layers:
+        _apart(layer, [0.0] * len(layer))
+    for sweep in range(_SWEEPS):
+        down = sweep % 2 == 0
+        near = grid.before if down else grid.after
+        for layer in grid.layers if down else reversed(grid.layers):
+            wanted = [_mean_x(near.get(id(box), []), box.x) for box in layer]
+            _apart(layer, wanted)
+
+
+def _mean_x(near: list[Box], own: float) -> float:
+    return sum(one.x for one in near) / len(near) if near else own
+
+
+def _apart(layer: list[Box], wanted: list[float]) -> None:
+    """Put boxes as near as may be to where each is wanted, in their order, none touching another.
+
+    Those that would touch are moved as one, to the mean of where they are wanted (pool adjacent violators).
+    """
+    offsets: list[float] = []
+    at = 0.0
+    for left, box in zip([None, *layer], layer, strict=False):
+        at += (left.width + box.width) / 2 + _GAP if left else 0
+        offsets.append(at)
+    pools: list[tuple[float, int]] = []  # sum of what is wanted, how many
+    for want, offset in zip(wanted, offsets, strict=True):
+        total, count = want - offset, 1
+        while pools and pools[-1][0] / pools[-1][1] > total / count:
+            before, more = pools.pop()
+            total, count = total + before, count + more
+        pools.append((total, count))
+    starts = [total / count for total, count in pools for _ in range(count)]
+    for box, start, offset in zip(layer, starts, offsets, strict=True):
+        box.x = start + offset
+
+
+def _placed(drawing: Drawing, grid: _Grid, passing: dict[int, list[Box]]) -> Layout:
+    left = min((box.x - box.width / 2 for layer in grid.layers for box in layer), default=0) - 2
+    labelled = {box.layer for number, places in passing.items() for box in places[:1] if drawing.lines[number].label}
+    top = 2.0
+    for number, layer in enumerate(grid.layers):
+        height = max(box.height for box in layer)
+        for box in layer:
+            box.x -= left
+            box.y = top + (height - box.height) / 2 if box.node else top
+            box.height = box.height if box.node else height
+        top += height + (46 if number in labelled else 30)
+    bottom = max((box.y + box.height for layer in grid.layers for box in layer), default=0) + 2
+    routes = [
+        _route(line, passing[number]) if number in passing else _around(line, grid, number)
+        for number, line in enumerate(drawing.lines)
+    ]
+    right = max((box.x + box.width / 2 for layer in grid.layers for box in layer), default=0)
+    ends = [x for route in routes for x, _ in route.points]
+    ends += [route.label_at[0] + text_width(route.line.label, SMALL) for route in routes if route.line.label]
+    return Layout(max([right, *ends]) + 4, bottom, list(grid.boxes.values()), routes)
+
+
+def _route(line: Line, places: list[Box]) -> Route:
+    points: list[Point] = []
+    for box in places:
+        if box is not places[0]:
+            points.append((box.x, box.y))
+        if box is not places[-1]:
+            points.append((box.x, box.y + box.height))
+    (x, y), (end_x, end_y) = points[:2]
+    return Route(line, points, label_at=((x + end_x) / 2 + 7, (y + end_y) / 2 + 4))
+
+
+def _around(line: Line, grid: _Grid, number: int) -> Route:
+    """Up at the right of all that is between; of several each has a lane of its own."""
+    low, high = grid.boxes[line.start], grid.boxes[line.end]
+    between = [box for layer in grid.layers[high.layer : low.layer + 1] for box in layer]
+    lane = max(box.x + box.width / 2 for box in between) + 22 + 10 * (number % 3)
+    shift = 6 if high is low else 0
+    start = (low.x + low.width / 2, low.y + low.height / 2 + shift)
+    end = (high.x + high.width / 2, high.y + high.height / 2 - shift)
+    points = [start, (lane, start[1]), (lane, end[1]), end]
+    return Route(line, points, back=True, label_at=(lane + 6, (start[1] + end[1]) / 2 + 4))

@@ -1,0 +1,158 @@
+"""A drawing as shapes for a live page, as SVG, and in the forms that a saved notebook keeps.
+
+The shapes are of three elements and a handful of attributes; what anyone has named goes in as escaped text alone.
+"""
+
+import html
+import itertools
+import re
+from typing import Any
+
+from adk_nb.notebook.view.drawing import Drawing, Kind
+from adk_nb.notebook.view.drawing_layout import ROW, Box, Layout, Point, Route, layout_of
+from adk_nb.notebook.view.render import Bundle
+from adk_nb.notebook.view.safe_html import Html, code, element
+
+Shape = dict[str, Any]
+"""`{"tag": "rect" | "path" | "text", "at": {attribute: value}, "text": str, "key": str}`: `key` says what it is a part
+of, `n:` and a node, `t:` and a node's tool, or `e:` and the number of a line."""
+
+_CORNERS: dict[Kind, int] = {"agent": 4, "team": 4, "function": 12, "tool": 15, "join": 15, "end": 13}
+_MATH = re.compile(r"[$\\]")
+_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
+
+
+def live_drawing(drawing: Drawing) -> dict[str, Any]:
+    """What a live view draws: `title`, `width`, `height` and `shapes`, as JSON."""
+    layout = layout_of(drawing)
+    size = {"width": round(layout.width), "height": round(layout.height)}
+    return {"title": _said(drawing), **size, "shapes": _shapes(layout)}
+
+
+def svg(drawing: Drawing) -> Html:
+    """One `<svg>` in the colour of the text around it: it fits a light page and a dark one."""
+    layout = layout_of(drawing)
+    width, height = round(layout.width), round(layout.height)
+    inside = "".join(map(_markup, _shapes(layout)))
+    return Html(
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(_said(drawing))}"'
+        f' viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="max-width: 100%; height: auto"'
+        f' font-family="{_FONT}" font-size="13">{inside}</svg>'
+    )
+
+
+def drawn(drawing: Drawing, tree: str, *lines: str) -> Bundle:
+    """The picture, with the same as text under it.
+
+    Args:
+        drawing: What is drawn; of one node only the text is shown.
+        tree: The text.
+        lines: What is said above it.
+    """
+    above = [element("p", one) for one in lines]
+    words = element("pre", code(tree))
+    parts = [*above, words]
+    if drawing.is_more_than_one:
+        parts = [*above, svg(drawing), element("details", element("summary", "as text"), words)]
+    return {
+        "text/plain": "\n".join([*lines, tree]),
+        "text/html": element("section", "\n", Html("\n".join(parts)), "\n"),
+    }
+
+
+def _said(drawing: Drawing) -> str:
+    return f"{drawing.title}: {', '.join(node.label for node in drawing.nodes.values())}"
+
+
+# ---- shapes
+
+
+def _shapes(layout: Layout) -> list[Shape]:
+    shapes: list[Shape] = []
+    for number, route in enumerate(layout.routes):
+        shapes += _line_shapes(route, f"e:{number}")
+    for box in layout.boxes:
+        shapes += _box_shapes(box)
+    return shapes
+
+
+def _shape(tag: str, key: str, text: str = "", **at: Any) -> Shape:
+    named = {name.rstrip("_").replace("_", "-"): _number(value) for name, value in at.items()}
+    return {"tag": tag, "at": named, "text": text, "key": key}
+
+
+def _number(value: Any) -> str:
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def _box_shapes(box: Box) -> list[Shape]:
+    node = box.node
+    if node is None:
+        return []
+    key, left = f"n:{node.key}", box.x - box.width / 2
+    team = {"stroke_dasharray": "5 3"} if node.kind == "team" else {}
+    frame = _shape(
+        "rect", key, x=left, y=box.y, width=box.width, height=box.height, rx=_CORNERS[node.kind],
+        fill="currentColor", fill_opacity=0.14 if node.kind == "end" else 0.05, stroke="currentColor",
+        stroke_opacity=0.55, **team,
+    )  # fmt: skip
+    middle = {"text_anchor": "middle", "fill": "currentColor"}
+    y = box.y + (17 if node.kind == "end" else 20)
+    shapes = [frame, _shape("text", key, node.label, x=box.x, y=y, font_weight=600, **middle)]
+    small = [(node.note, key)] if node.note and node.kind != "end" else []
+    small += [(f"⚙ {tool}", f"t:{node.key}/{tool}") for tool in node.tools]
+    for text, part in small:
+        y += ROW
+        shapes.append(_shape("text", part, text, x=box.x, y=y, font_size=11, fill_opacity=0.8, **middle))
+    return shapes
+
+
+def _line_shapes(route: Route, key: str) -> list[Shape]:
+    line = {"stroke_dasharray": "4 3"} if route.line.may else {}
+    path = _rounded(route.points) if route.back else _curved(route.points)
+    shapes = [_shape("path", key, d=path, fill="none", stroke="currentColor", stroke_opacity=0.55, **line)]
+    shapes.append(_shape("path", key, d=_head(route), fill="currentColor", fill_opacity=0.7))
+    if route.line.label:
+        x, y = route.label_at
+        shapes.append(_shape("text", key, route.line.label, x=x, y=y, font_size=11, fill="currentColor"))
+    return shapes
+
+
+def _at(*points: Point) -> str:
+    return " ".join(f"{_number(float(x))} {_number(float(y))}" for x, y in points)
+
+
+def _curved(points: list[Point]) -> str:
+    told = [f"M{_at(points[0])}"]
+    for (x, y), (end_x, end_y) in itertools.pairwise(points):
+        middle = (y + end_y) / 2
+        told.append(
+            f"L{_at((end_x, end_y))}" if x == end_x else f"C{_at((x, middle), (end_x, middle), (end_x, end_y))}"
+        )
+    return "".join(told)
+
+
+def _rounded(points: list[Point]) -> str:
+    (x, y), (lane, _), (_, end_y), (end_x, _) = points
+    turn = min(8.0, abs(y - end_y) / 2)
+    return (
+        f"M{_at((x, y))}L{_at((lane - turn, y))}Q{_at((lane, y), (lane, y - turn))}"
+        f"L{_at((lane, end_y + turn))}Q{_at((lane, end_y), (lane - turn, end_y))}L{_at((end_x, end_y))}"
+    )
+
+
+def _head(route: Route) -> str:
+    """The point of an arrow: to the left on a way back, else down."""
+    x, y = route.points[-1]
+    if route.back:
+        return f"M{_at((x, y), (x + 8, y - 4), (x + 8, y + 4))}Z"
+    return f"M{_at((x, y), (x - 4, y - 8), (x + 4, y - 8))}Z"
+
+
+def _markup(shape: Shape) -> str:
+    given = "".join(f' {name}="{html.escape(value)}"' for name, value in shape["at"].items())
+    if shape["tag"] != "text":
+        return f"<{shape['tag']}{given}/>"
+    # MathJax looks for its delimiters within one run of text, as in safe_html.escaped.
+    words = _MATH.sub(r"<tspan>\g<0></tspan>", html.escape(shape["text"], quote=False))
+    return f"<text{given}>{words}</text>"
