@@ -9,6 +9,7 @@ from adk_nb.models.signals import EXIT_FLOW
 from adk_nb.runtime.called import outermost, speaker, waiting
 from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.tasks import unfinished
 
 
 class Course:
@@ -39,8 +40,10 @@ class Course:
                 self.said = event.text if event.is_answer() else self.said
                 late = late or bool(event.long_running_tool_ids)
                 yield event
-        if late or self._asker:
-            self.waits = _waits(self._agent, self._ctx.session.events)
+        events = self._ctx.session.events
+        self.waits = (late or bool(self._asker)) and _waits(self._agent, events)
+        if not self.waits:
+            self.waits = bool(unfinished(self._agent, events, self._ctx.branch, talking=True))
 
 
 def asker_in(agent: BaseAgent, ctx: InvocationContext) -> BaseAgent | None:
@@ -79,7 +82,7 @@ def _waits(agent: BaseAgent, events: Sequence[Event]) -> bool:
                 del late[response.id or ""]
     if not late:
         return False
-    open_now = waiting(events)
+    open_now = waiting(agent, events)
     return any(key in open_now if asks else True for key, asks in late.items())
 
 

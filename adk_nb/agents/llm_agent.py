@@ -27,6 +27,7 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, expanded
+from adk_nb.tools.finish_task_tool import FinishTaskTool
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.google_search_tool import GoogleSearchTool, google_search
 from adk_nb.tools.shape import Shape, in_words
@@ -140,8 +141,8 @@ class LlmAgent(TeamAgent):
 
     @property
     def output_shape(self) -> Shape | None:
-        """What its final answer is read with, where it has an `output_schema`."""
-        return None if self.output_schema is None else self._shape("output_schema")
+        """What its final answer is read with, where it has an `output_schema`; what comes of a task is no answer."""
+        return None if self.output_schema is None or self.mode == "task" else self._shape("output_schema")
 
     @property
     def input_shape(self) -> Shape | None:
@@ -202,7 +203,13 @@ class LlmAgent(TeamAgent):
         if self._with_toolsets:
             tools = await expanded(self.name, self._with_toolsets, ctx)
             self._canonical = (self._canonical[0], tools)
-        return [*tools, over] if (self.sub_agents or self._parent) and (over := self._handing_over()) else tools
+        return [*tools, *self._of_its_team()] if self.sub_agents or self._parent or self.mode else tools
+
+    def _of_its_team(self) -> list[BaseTool]:
+        """How it calls those under it, hands the conversation over, and hands back what came of its task."""
+        over = self._handing_over()
+        own = [FinishTaskTool(self._shape("output_schema"), self.output_key)] if self.mode == "task" else []
+        return [*self.sub_agent_tools, *([over] if over else []), *own]
 
     @property
     def instructed_by(self) -> Sequence["LlmAgent"]:

@@ -1,10 +1,13 @@
 """An agent's place among others: how it works under a parent, whom it hands over to, and whom it calls."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import PrivateAttr
 
 from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.sub_agent_tools import SingleTurnTool, TaskTool
 from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
 
 
@@ -24,6 +27,8 @@ class TeamAgent(BaseAgent):
 
     _over: tuple[list[BaseAgent], TransferToAgentTool | None] = PrivateAttr(default_factory=lambda: ([], None))
     """Whom it could hand over to last, and how."""
+    _calls: tuple[Sequence[tuple[BaseAgent, str]], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], []))
+    """Whom it could call last, and in which mode; and how."""
 
     @property
     def is_called(self) -> bool:
@@ -46,6 +51,14 @@ class TeamAgent(BaseAgent):
     def in_tree(self, name: str, /) -> BaseAgent | None:
         """The agent of its tree that goes by a name."""
         return self.root_agent.find_agent(name)
+
+    @property
+    def sub_agent_tools(self) -> list[BaseTool]:
+        """Those of the agents under it that are called."""
+        called = [(one, one.mode or "") for one in self.sub_agents if isinstance(one, TeamAgent) and one.is_called]
+        if called != self._calls[0]:
+            self._calls = (called, [(TaskTool if mode == "task" else SingleTurnTool)(one) for one, mode in called])
+        return self._calls[1]
 
     def _handing_over(self) -> TransferToAgentTool | None:
         targets = self.transfer_targets

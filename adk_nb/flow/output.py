@@ -25,7 +25,7 @@ def settle(spec: LlmSpec, event: Event) -> Exception | None:
         What is wrong with the answer; then nothing was put on it.
     """
     text = _final_words(event)
-    if not text:
+    if not text or spec.mode == "task":  # what comes of a task is handed back by a tool
         return None
     value = text
     if spec.output_shape:

@@ -6,7 +6,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.flow.context_cache import remember_cache
-from adk_nb.flow.history.contents import contents_for
+from adk_nb.flow.history.contents import contents_before, contents_for
 from adk_nb.flow.history.lent import Lent
 from adk_nb.flow.instructing import instruct
 from adk_nb.flow.planning import ask_to_plan
@@ -91,13 +91,24 @@ def _converse(ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, instru
         ctx.session, spec.name, ctx.branch, ctx.isolation_scope, this_turn=this_turn, thoughts=thoughts
     )
     if ctx.delegated:
-        request.contents.insert(0, ctx.delegated)
+        request.contents[:0] = _led_here(ctx, spec.name, thoughts=thoughts)
     if spec.planner:
         ask_to_plan(spec.planner, request, ReadonlyContext(ctx))
     if run.model_input_context:
         _put_before_message(ctx.user_content, request, run.model_input_context)
     if instruction:
         request.insert_before_question([instruction])
+
+
+def _led_here(ctx: InvocationContext, agent: str, *, thoughts: bool) -> list[types.Content]:
+    """What an agent was called with, and before it what led to the call as far as it may see that."""
+    said = [ctx.delegated] if ctx.delegated else []
+    if caller := ctx.caller:
+        seen = contents_before(
+            ctx.session, ctx.events_before, agent, ctx.branch, caller.isolation_scope, thoughts=thoughts
+        )
+        return [*_led_here(caller, agent, thoughts=thoughts), *seen, *said]
+    return said
 
 
 def _put_before_message(message: types.Content | None, request: LlmRequest, contents: list[types.Content]) -> None:

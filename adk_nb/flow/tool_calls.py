@@ -79,6 +79,10 @@ class _Answer:
     """Where in a notebook's cells the tool raised."""
     waits_inside: bool = False
     """True: the tool is called again when what waits inside it is answered, and the model is asked after that."""
+    hands_back: bool = False
+    """It is told in the user's name."""
+    finished: tuple[Any] | None = None
+    """What came of the work of the agent, which is done with this."""
 
 
 class _Missing(BaseTool):
@@ -110,7 +114,7 @@ async def answer_calls(
             one.part.function_response.id: one.decided for one in answers if one.part and one.part.function_response
         }
         first = await credentials.ask(ctx, spec.name, calls, decided, results)
-    inside = any(answer.waits_inside for answer in answers)
+    inside = any(answer.waits_inside or answer.finished for answer in answers)
     if not results.actions.requested_tool_confirmations:
         return Answers([*first, results], error, inside)
     asks = approvals.ask(spec.name, ctx.branch, calls, _wanted(results.actions, calls, answers, tools))
@@ -164,12 +168,13 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> 
     results += [answer.words for answer in answers if answer.words]
     failed_at = {one.id: one.failed_at for one in answers if one.failed_at}
     return Event(
-        author=spec.name,
+        author="user" if results and all(one.hands_back for one in answers if one.part) else spec.name,
         invocation_id=ctx.invocation_id,
         branch=ctx.branch,
         content=parts.content("user", results) if results else None,
         actions=actions,
         long_running_tool_ids=pausing or None,
+        output=next((one.finished[0] for one in answers if one.finished), None),
         custom_metadata={"failed_at": failed_at} if failed_at else None,
     )
 
@@ -210,7 +215,10 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
         response.will_continue = True
     words = in_words(response) if context.speaks and context.actions.skip_summarization else None
     pauses = goes_on and context.long_running
-    return _Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
+    answer = _Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
+    answer.hands_back = tool is not None and tool.hands_back
+    answer.finished = (context.output,) if context.finished else None
+    return answer
 
 
 def _is_nothing(result: Any) -> bool:

@@ -19,9 +19,9 @@ def check_given(agent: Any, *services: Any) -> None:
             raise ConfigurationError(f"a runner takes no class, and {one.__name__} is one; write {one.__name__}(...)")
     if not hasattr(agent, "run_async"):
         raise ConfigurationError(f"a runner runs agents, and {agent!r:.80} is none; write Runner(agent=LlmAgent(...))")
-    if getattr(agent, "is_called", False):
+    if getattr(agent, "mode", None) == "single_turn":
         raise ConfigurationError(
-            f"agent {agent.name!r} has mode={agent.mode!r}: it works for an agent above it, and a runner takes the one "
+            f"agent {agent.name!r} has mode='single_turn': it works for an agent above it, and a runner takes the one "
             f"at the top; write Runner(agent=LlmAgent(..., sub_agents=[{agent.name}])), or leave out the mode"
         )
 

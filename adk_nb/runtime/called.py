@@ -9,6 +9,7 @@ from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call
 from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.tasks import unfinished
 
 
 def speaker(events: Sequence[Event], calls: Iterable[str | None], branch: str | None = None) -> str:
@@ -52,7 +53,7 @@ def leads_to(ctx: InvocationContext) -> list[types.FunctionCall]:
     for answered in ctx.calls_answered:
         for event in reversed(events):
             if is_under(event.branch, ctx.branch) and any(one.id == answered for one in event.get_function_calls()):
-                key = next_call(event.branch, ctx.branch)
+                key = next_call(event.branch, ctx.branch) or (answered if answered == ctx.task else None)
                 if key and key not in found and (call := _own_call(events, ctx, key)):
                     found[key] = call
                 break
@@ -80,13 +81,15 @@ def is_told(ctx: InvocationContext) -> bool:
     return False
 
 
-def waiting(events: Sequence[Event], branch: str | None = None) -> dict[str, str | None]:
+def waiting(agent: Any, events: Sequence[Event], branch: str | None = None) -> dict[str, str | None]:
     """What is to be answered from outside, on `branch` and under it: the branch of each, by the id of its call.
 
-    A call that has had a first answer, and whose agent went on from that, is not among it.
+    A call that has had a first answer, and whose agent went on from that, is not among it. A task that is talked over
+    with the user is. `agent` is any of the tree.
     """
     asked = [*approvals.pending(events), *credentials.pending(events)]
-    found = {one.id: one.branch for one in asked} | _late(events)
+    tasks = unfinished(getattr(agent, "root_agent", agent), events, talking=True)
+    found = {one.id: one.branch for one in asked} | _late(events) | tasks
     return {key: where for key, where in found.items() if is_under(where, branch)}
 
 
@@ -106,7 +109,7 @@ def _late(events: Iterable[Event]) -> dict[str, str | None]:
 def waits_inside(ctx: InvocationContext) -> bool:
     """True if one of the agent's own calls has no result since something inside it waits for one."""
     events = surviving(ctx.session.events)
-    inside = {next_call(branch, ctx.branch) for branch in waiting(events, ctx.branch).values()} - {None}
+    inside = {next_call(branch, ctx.branch) for branch in waiting(ctx.agent, events, ctx.branch).values()} - {None}
     if not inside:
         return False
     for event in events:
@@ -115,6 +118,6 @@ def waits_inside(ctx: InvocationContext) -> bool:
     return any(_own_call(events, ctx, key) for key in inside if key)
 
 
-def led_from(events: Sequence[Event]) -> set[str]:
+def led_from(ctx: InvocationContext) -> set[str]:
     """The ids of all calls inside which something waits for an answer from outside."""
-    return {key for branch in waiting(events).values() for _, key in calls_to(branch)}
+    return {key for branch in waiting(ctx.agent, ctx.session.events).values() for _, key in calls_to(branch)}

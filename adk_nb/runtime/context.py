@@ -157,6 +157,10 @@ class Context(ReadonlyContext):
         """Where in a notebook's cells the tool raised, as `In[7] line 4`. None: it did not, or not in a cell."""
         self.speaks = False
         """Set it in a tool beside `actions.skip_summarization`: its result is also said in words, as the answer."""
+        self.finished = False
+        """Set it in a tool: the work of its agent is done; what came of it is `output`."""
+        self.output: Any = None
+        """What the event with the tool's result has as `output`: JSON."""
         self._state = State(invocation.session.state, self.actions.state_delta, invocation.state_schema)
 
     @property

@@ -9,7 +9,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.message import answering, check, check_fits, with_files_kept
+from adk_nb.runtime.message import answering, check, check_fits, task_for, with_files_kept
 from adk_nb.sessions.state import committed
 
 
@@ -46,14 +46,17 @@ async def first_event(
         message = take_secrets(ctx, message)
         ctx.user_content = message
         message = await _as_plugins_say(ctx, message)
-    ctx.agent = answering(root, message, ctx.session)
-    if message and ctx.agent is root:
+    ctx.task = task_for(root, message, ctx.session)
+    ctx.agent = answering(root, message, ctx.session, ctx.task)
+    if message and ctx.agent is root and not ctx.task:
         check_fits(root, message)
     if message and ctx.run_config.save_input_blobs_as_artifacts:
         message, files = await with_files_kept(ctx, message)
     ctx.user_content = message
     actions = EventActions(state_delta=state_delta, artifact_delta=files)
-    return Event(author="user", content=message, invocation_id=ctx.invocation_id, actions=actions)
+    return Event(
+        author="user", content=message, invocation_id=ctx.invocation_id, actions=actions, isolation_scope=ctx.task
+    )
 
 
 async def _as_plugins_say(ctx: InvocationContext, message: types.Content) -> types.Content:

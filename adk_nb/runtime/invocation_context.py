@@ -136,6 +136,12 @@ class InvocationContext:
     """The agent sees the events of the same scope, None the unscoped ones."""
     delegated: types.Content | None = None
     """What the agent was called with as a tool, in the session of its caller: said before all it sees of that."""
+    caller: "InvocationContext | None" = None
+    """Who called it, if it sees what led to the call: then that is told before `delegated`."""
+    events_before: int = 0
+    """How many events of the session those are, the call among them."""
+    task: str | None = None
+    """The id of the call that gave a task to an agent, if the user's words are meant for that agent."""
     answered: dict[str, Decided] = field(default_factory=dict[str, Decided])
     """Function call id -> what a human decided of it in the message that started this."""
     credential_answers: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -183,7 +189,9 @@ class InvocationContext:
 
     @property
     def calls_answered(self) -> list[str]:
-        """Ids of all calls and requests that the message that started this answers."""
+        """Ids of all calls and requests that the message that started this answers, or goes on with."""
+        if self.task:
+            return [self.task]
         return [response.id or "" for response in self.responses]
 
     @property
@@ -198,10 +206,11 @@ class InvocationContext:
         It is there for the user's last words instead.
         """
         parts = (self.user_content and self.user_content.parts) or []
-        if not any(part.function_response for part in parts):
+        if not self.task and not any(part.function_response for part in parts):
             return self
         said = (event for event in reversed(self.session.events) if event.author == "user" and event.text)
-        return replace(self, user_content=next((event.content for event in said), None))
+        words = next((event.content for event in said if event.isolation_scope == self.isolation_scope), None)
+        return replace(self, user_content=words, task=None)
 
     def note_failure(self, error: Exception) -> None:
         """Remember that `error` left this agent; of agents that called each other, the innermost is remembered."""

@@ -11,6 +11,7 @@ from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.called import outermost, speaker
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, CREDENTIAL_REQUEST, InvocationContext, Runs
 from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.tasks import unfinished
 from adk_nb.sessions.session import Session
 from adk_nb.wire import not_json
 
@@ -94,16 +95,25 @@ def _check_calls(answers: Iterable[types.FunctionResponse], events: Iterable[Eve
         )
 
 
-def answering(root: Runs, message: types.Content | None, session: Session) -> Runs:
+def task_for(root: Runs, message: types.Content | None, session: Session) -> str | None:
+    """The id of the call that gave a task, if words of the user are for the agent that works on it."""
+    if message is None or any(part.function_response for part in message.parts or ()):
+        return None
+    if not (getattr(root, "sub_agents", None) or getattr(root, "tools", None)):
+        return None
+    return next(reversed(unfinished(root, session.events)), None)
+
+
+def answering(root: Runs, message: types.Content | None, session: Session, task: str | None = None) -> Runs:
     """The agent of `root`'s tree that a message is for.
 
-    The one whose call it answers; else the last that spoke, as long as it and all above it may hand the word back to
-    their parents; else the root.
+    The one that gave the task which the message goes on with, or whose call it answers; else the last that spoke, as
+    long as it and all above it may hand the word back to their parents; else the root.
     """
     if not getattr(root, "sub_agents", None):
         return root
-    answered = {part.function_response.id for part in (message and message.parts) or () if part.function_response}
-    if answered:
+    parts = (message and message.parts) or ()
+    if answered := {task} if task else {one.function_response.id for one in parts if one.function_response}:
         return outermost(root.find_agent(speaker(session.events, answered)) or root)
     return _last_speaker(root, session.events) if _hands_back(root) else root
 

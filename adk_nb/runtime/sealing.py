@@ -96,14 +96,14 @@ def _place(ctx: InvocationContext, event: Event | None) -> _Place:
 def _own_calls(ctx: InvocationContext) -> Calls:
     """The calls this run made and leaves open, without those that wait for a person."""
     mine = unanswered_calls(event for event in ctx.session.events if event.invocation_id == ctx.invocation_id)
-    waiting = {one.call.id for one in pending(ctx.session.events)} | led_from(ctx.session.events) if mine else ()
+    waiting = {one.call.id for one in pending(ctx.session.events)} | led_from(ctx) if mine else ()
     return [call for call in mine if call.id not in waiting]
 
 
 def _let_run(ctx: InvocationContext) -> Calls:
     """The calls that this run was let to make, or to go on with, and leaves open."""
     approved = _approved_calls(ctx)
-    led = set[str]() if approved else led_from(ctx.session.events)
+    led = set[str]() if approved else led_from(ctx)
     again = ctx.shared.taken_up - led
     made = (event for event in ctx.session.events if is_under(event.branch, ctx.branch)) if again else ()
     return [*approved, *(call for call in unanswered_calls(made) if call.id in again)]

@@ -110,7 +110,7 @@ class AgentTool(BaseTool):
 
     def check(self, args: dict[str, Any]) -> str | None:
         try:
-            _message(self.agent, args)
+            self._message(args)
             return None
         except (ValidationError, ConfigurationError) as error:
             wrong = in_words(error)
@@ -127,7 +127,7 @@ class AgentTool(BaseTool):
     async def _on_its_own(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
         ctx = self._apart(caller)
         whole = ctx.shared.whole or ctx.shared
-        first = await first_event(ctx, _message(self.agent, args), {}, may_be_silent=False)
+        first = await first_event(ctx, self._message(args), {}, may_be_silent=False)
         async with aclosing(invoke(ctx, first)) as events:
             async for event in events:
                 _take_over(event, tool_context)
@@ -145,8 +145,8 @@ class AgentTool(BaseTool):
         return self._result(said, tool_context)
 
     def _result(self, said: Sequence[Event], tool_context: ToolContext) -> Any:
-        if wrong := _wrong(said):
-            return {"error": wrong}
+        if told := wrong(said):
+            return {"error": told}
         if self.skip_summarization:
             tool_context.actions.skip_summarization = tool_context.speaks = True
         found = [event.grounding_metadata for event in said if event.grounding_metadata]
@@ -157,7 +157,7 @@ class AgentTool(BaseTool):
     async def _beside(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Let the agent work in the caller's session, from the beginning or on from where it waited."""
         key, goes_on = tool_context.function_call_id or "", False
-        ctx = self._within(caller, key, _message(self.agent, args), taken_up=tool_context.taken_up)
+        ctx = self._within(caller, key, self._message(args), taken_up=tool_context.taken_up)
         try:
             async with aclosing(ctx.agent.run_async(ctx)) as events:
                 async for event in events:
@@ -170,14 +170,37 @@ class AgentTool(BaseTool):
             caller.shared.failed = None  # what becomes of it is the caller's now
             raise
         so_far = _since(key, ctx)
-        if waiting(so_far, ctx.branch) or (tool_context.taken_up and not goes_on):
+        if self._waits(ctx, so_far) or (tool_context.taken_up and not goes_on):
             tool_context.waits_inside = True
             return None
         return self._result([event for event in so_far if event.isolation_scope == key], tool_context)
 
+    def _waits(self, ctx: InvocationContext, so_far: Sequence[Event]) -> bool:
+        """True if it is to be called again, when what waits inside has its answer."""
+        return bool(waiting(ctx.agent, so_far, ctx.branch))
+
     async def _told(self, caller: InvocationContext, event: Event) -> None:
         if caller.tell:
             await caller.tell(event)
+
+    @property
+    def _takes_words(self) -> bool:
+        return _input_shape(self.agent) is None
+
+    def _message(self, args: dict[str, Any]) -> str:
+        """What the agent is told: the request, or JSON with all that its schema makes of `args`.
+
+        Raises:
+            ValidationError: `args` do not fit.
+            ConfigurationError: They hold what is no JSON.
+        """
+        shape = _input_shape(self.agent)
+        if shape is None:
+            return _Request.model_validate(args).request
+        value = shape.read_arguments(args)
+        if not shape.wrapper:
+            value = {key: None for key, one in args.items() if one is None} | value
+        return to_json(value).decode()
 
     def _within(self, caller: InvocationContext, call_id: str, message: str, *, taken_up: bool) -> InvocationContext:
         """An invocation of the agent in the caller's session; of what it was asked and does there it sees no more."""
@@ -195,6 +218,8 @@ class AgentTool(BaseTool):
             run_config=caller.run_config.model_copy(update={"model_input_context": None}),
             user_content=caller.user_content if taken_up else delegated,
             delegated=delegated,
+            caller=None,
+            task=caller.task if taken_up and caller.task != call_id else None,
             branch=branch,
             isolation_scope=call_id,
             answered={},
@@ -221,6 +246,9 @@ class AgentTool(BaseTool):
             invocation_id=new_invocation_id(),
             branch=None,
             isolation_scope=None,
+            delegated=None,
+            caller=None,
+            task=None,
             answered={},
             abort_signal=None,  # who stops the caller cancels what it does, and that is this
             shared=Shared(whole=caller.shared.whole or caller.shared),
@@ -247,22 +275,6 @@ def _input_shape(agent: Any) -> Shape | None:
     if hasattr(agent, "input_shape"):
         return agent.input_shape
     return _input_shape(agent.sub_agents[0]) if getattr(agent, "sub_agents", None) else None
-
-
-def _message(agent: Called, args: dict[str, Any]) -> str:
-    """What the agent is told: the request, or JSON with all that its schema makes of `args`.
-
-    Raises:
-        ValidationError: `args` do not fit.
-        ConfigurationError: They hold what is no JSON.
-    """
-    shape = _input_shape(agent)
-    if shape is None:
-        return _Request.model_validate(args).request
-    value = shape.read_arguments(args)
-    if not shape.wrapper:
-        value = {key: None for key, one in args.items() if one is None} | value
-    return to_json(value).decode()
 
 
 def _take_over(event: Event, tool_context: ToolContext) -> None:
@@ -303,7 +315,7 @@ def _waits(said: Sequence[Event]) -> str | None:
 _ASKS = {APPROVAL_REQUEST: "an approval", CREDENTIAL_REQUEST: "a credential", INPUT_REQUEST: "an answer"}
 
 
-def _wrong(said: Sequence[Event]) -> str | None:
+def wrong(said: Sequence[Event]) -> str | None:
     """Why `said` comes to no answer. None: it does, if only to an empty one."""
     last = _last(said)
     return (last.error_message or last.error_code) if last and not last.text else None

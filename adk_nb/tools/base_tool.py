@@ -31,6 +31,9 @@ class BaseTool(ABC):
     takes_up: bool = False
     """True: what waits inside its work can be answered: it is called again then, and goes on (`waits_inside`)."""
 
+    hands_back: bool = False
+    """True: an agent that was given a task answers by it, and its result is told in the user's name."""
+
     def __init__(
         self,
         *,

@@ -6,9 +6,9 @@ import pytest
 
 from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError
-from adk_nb.models import ScriptedLlm
+from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
-from tests.talk import Talk
+from tests.talk import Talk, told
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
@@ -30,10 +30,9 @@ def test_nobody_hands_over_to_an_agent_that_is_called(mode: str):
     assert alone.transfer_targets == []
 
 
-@pytest.mark.parametrize("mode", ["single_turn", "task"])
-def test_a_runner_takes_no_agent_that_is_called(mode: str):
-    with pytest.raises(ConfigurationError, match=f"agent 'alone' has mode='{mode}'") as refused:
-        InMemoryRunner(agent("alone", mode=mode))
+def test_a_runner_takes_no_agent_of_a_single_turn():
+    with pytest.raises(ConfigurationError, match="agent 'alone' has mode='single_turn'") as refused:
+        InMemoryRunner(agent("alone", mode="single_turn"))
 
     assert isinstance(refused.value, ValueError)
 
@@ -65,3 +64,15 @@ def test_an_agent_that_chats_is_as_one_without_a_mode(mode: str | None):
 def test_an_unknown_mode_is_refused():
     with pytest.raises(ConfigurationError, match="mode"):
         agent("alone", mode="other")
+
+
+def test_a_task_at_the_root_is_talked_over_and_ends_with_what_came_of_it():
+    root = agent("root", "which date?", call("finish_task", result="booked"), "next", mode="task", output_key="came")
+    talk = Talk(root)
+
+    assert told(talk.say("book")) == [("root", "which date? .")]
+    events = talk.say("tomorrow")
+
+    assert told(events)[-1] == ("root", "answers {'result': 'Task completed.'} => {'came': 'booked'}")
+    assert events[-1].output == {"result": "booked"}
+    assert told(talk.say("thanks")) == [("root", "next .")]

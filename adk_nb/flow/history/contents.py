@@ -56,6 +56,16 @@ def contents_for(
     return view.said.contents()
 
 
+def contents_before(
+    session: Session, count: int, agent: str, branch: str | None, scope: str | None, *, thoughts: bool = False
+) -> list[types.Content]:
+    """As `contents_for`, of the first `count` events alone."""
+    before = session.views.get("before")
+    if not isinstance(before, Session) or len(before.events) != count:
+        before = session.views["before"] = Session.model_construct(id=session.id, events=session.events[:count])
+    return contents_for(before, agent, branch, scope, thoughts=thoughts)
+
+
 class _View:
     """One agent's history, kept up to date as events are appended."""
 

@@ -1,0 +1,60 @@
+"""Tasks: agents that were called as tools, and talk with the user until they hand back what came of it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from adk_nb.events.event import Event
+from adk_nb.runtime.branches import calls_to, is_under
+from adk_nb.runtime.rewind import surviving
+
+
+def takers(agent: Any) -> set[str]:
+    """The names of the agents with `mode="task"` under `agent`, and under those that it calls in its own session."""
+    found, seen, left = set[str](), set[int](), [agent]
+    while left:
+        one = left.pop()
+        seen.add(id(one))
+        if getattr(one, "mode", None) == "task":
+            found.add(one.name)
+        left += getattr(one, "sub_agents", ())
+        for tool in getattr(one, "tools", ()):
+            if getattr(tool, "takes_up", False) and id(tool.agent) not in seen:
+                left.append(tool.agent)
+    return found
+
+
+def unfinished(
+    agent: Any, events: Iterable[Event], branch: str | None = None, *, talking: bool = False
+) -> dict[str, str]:
+    """The tasks that were begun and not handed back, on `branch` and under it; who worked last is the last.
+
+    Args:
+        agent: Those under it count, and those that it calls.
+        events: The session's.
+        branch: None: anywhere.
+        talking: Only those whose agent has said something to the user: a run may end while they are open.
+
+    Returns:
+        The branch of each, by the id of the call that gave the task.
+    """
+    names = takers(agent)
+    if not names:
+        return {}
+    found: dict[str, str] = {}
+    said = set[str]()
+    for event in surviving(events):
+        for response in event.get_function_responses() if found else ():
+            found.pop(response.id or "", None)
+        key, led = event.isolation_scope, calls_to(event.branch)
+        if key and led and led[-1][1] == key and event.author != "user" and led[-1][0] in names:
+            said.discard(key) if key not in found else None  # some services number calls anew
+            found.pop(key, None)
+            found[key] = event.branch or ""
+            if speaks(event):
+                said.add(key)
+    return {key: where for key, where in found.items() if is_under(where, branch) and (key in said or not talking)}
+
+
+def speaks(event: Event) -> bool:
+    """True if an event is words to the user, with which its agent leaves the rest to them."""
+    return bool(event.text) and not event.error_code and event.is_final_response()
