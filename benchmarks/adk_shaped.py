@@ -27,7 +27,7 @@ class AdkShaped:
         self.script, self.calls = script, deque[Any]()
         agent = get("agents", "LlmAgent")(
             name="a",
-            model=_scripted(self.types, get("models", "BaseLlm"), get("models", "LlmResponse"), script, self.calls),
+            model=scripted(self.types, get("models", "BaseLlm"), get("models", "LlmResponse"), script, self.calls),
             instruction="Be brief.",
             tools=script.tools,
             **settings,
@@ -69,7 +69,7 @@ class _Chat:
         return pieces, event.content.parts[0].text
 
 
-def _scripted(types: Any, base_llm: Any, llm_response: Any, script: Script, calls: deque[Any]) -> Any:
+def scripted(types: Any, base_llm: Any, llm_response: Any, script: Script, calls: deque[Any]) -> Any:
     """A model of the runtime's own kind that follows `script` and says contents that were made before the clock."""
     piece, words = (
         types.Content(role="model", parts=[types.Part(text=text)])

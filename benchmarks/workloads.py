@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from benchmarks import teams
 from benchmarks.adk_shaped import AdkShaped
 from benchmarks.floor import Floor
 from benchmarks.script import Peer, Script
@@ -93,13 +94,31 @@ async def memory(peer: str, n: int) -> Figures:
     return {"bytes": resident, "peak_of_resident": (_peak_bytes() - before) / n / resident}
 
 
-WORKLOADS = {
+async def team(kind: str, peer: str, n: int) -> Figures:
+    """One agent, or node, of n in a turn; and how long they took to make, and how far the memory grew meanwhile."""
+    await teams.built(peer, kind, 10).turn()
+    before = _peak_bytes()
+    one = teams.built(peer, kind, n)
+    start = time.process_time()
+    await one.turn()
+    first = time.process_time() - start
+    grown = _peak_bytes() - before
+    figures = _each(await _timed(one.turn, most=9), n) if first < 5 else {"cpu_us": first / n * 1e6}
+    return figures | {"built_ms": one.built * 1e3, "grown_kb": grown / n / 1e3}
+
+
+WORKLOADS: dict[str, Callable[[str, int], Awaitable[Figures]]] = {
     "w2": turn,
     "w3": tool_round,
     "w4": parallel_async,
     "w4s": parallel_sync,
     "w5": chunk,
     "w6": sessions,
+    "w7p": partial(team, "parallel"),
+    "w7l": partial(team, "loop"),
+    "w7s": partial(team, "sequence"),
+    "w7g": partial(team, "graph"),
+    "w7f": partial(team, "functions"),
     "w9": memory,
 }
 
