@@ -141,20 +141,13 @@ def _workflow(wanted: AgentDefinition, knows: Knows) -> Workflow:
     joins: dict[tuple[str, ...], JoinNode] = {}
     edges: list[Edge] = []
 
-    def lead_on(starts: Sequence[str | BaseNode], lead: Lead) -> None:
-        for start in starts:
-            for end in lead.ends:
-                route = list(lead.routes) if len(lead.routes) > 1 else next(iter(lead.routes), None)
-                edges.append(Edge(from_node=nodes.get(start, start), to_node=nodes.get(end, end), route=route))
-
     for lead in leads:
-        if not lead.joins:
-            lead_on(lead.starts, lead)
-            continue
-        if (join := joins.get(lead.starts)) is None:
-            join = joins[lead.starts] = JoinNode(name=f"join_{'_'.join(lead.starts)}")
-            edges += [Edge(from_node=nodes[one], to_node=join) for one in lead.starts]
-        lead_on([join], lead)
+        start = nodes.get(lead.starts[0], lead.starts[0])
+        if lead.joins and not (start := joins.get(lead.starts)):
+            start = joins[lead.starts] = JoinNode(name=f"join_{'_'.join(lead.starts)}")
+            edges += [Edge(from_node=nodes[one], to_node=start) for one in lead.starts]
+        route = list(lead.routes) if len(lead.routes) > 1 else next(iter(lead.routes), None)
+        edges += [Edge(from_node=start, to_node=nodes.get(end, end), route=route) for end in lead.ends]
     return Workflow(
         name=wanted.name, description=wanted.description, edges=edges, max_concurrency=wanted.max_concurrency
     )

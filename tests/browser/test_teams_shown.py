@@ -1,0 +1,127 @@
+"""Teams and workflows in a real page: they draw themselves, and a run lights up in the drawing."""
+
+import pytest
+from lab import Lab, Page
+
+pytestmark = pytest.mark.browser
+
+SETUP = """
+%load_ext adk_nb
+import asyncio, pathlib, time
+from adk_nb import types
+from adk_nb.models import BaseLlm, LlmResponse
+
+def wait_for(name):
+    until = time.monotonic() + 60
+    while not pathlib.Path(name).exists():
+        assert time.monotonic() < until, f"no {name}"
+        time.sleep(0.02)
+
+class Says(BaseLlm):
+    'Streams its answers, one a turn, each as soon as there is a file of that name.'
+    answers: list[str]
+    asked: int = 0
+    async def generate_content_async(self, llm_request, stream=False):
+        said = self.answers[self.asked % len(self.answers)]
+        self.asked += 1
+        part = types.Part(text=said[:1])
+        yield LlmResponse(content=types.Content(role="model", parts=[part]), partial=True)
+        while self.model != "free" and not pathlib.Path(f"{self.model}-{self.asked}").exists():
+            await asyncio.sleep(0.02)
+        yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=said)]))
+
+def says(name, *answers):
+    return Says(model=name, answers=list(answers))
+
+say_draft, say_review = says("draft", "A first draft.", "A second draft."), says("review", "revise", "ok")
+say_weather, say_news = says("weather", "Sunny in Oslo."), says("news", "Nothing new today.")
+say_editor = says("editor", "All of it in one text.")
+"""
+AGENTS = [f"%%agent {name} -m say_{name}\nBe {name}." for name in ("draft", "review", "weather", "news", "editor")]
+TEAM = [
+    "%%agent refine --kind loop --max-iterations 2\ndraft -> review",
+    "%%agent ask_all --kind parallel\nweather, news",
+    "%%agent pipeline --kind sequential\nrefine -> ask_all -> editor",
+]
+WORKFLOW = """%%workflow flow
+START -> draft -> review
+review -[revise]-> draft
+review -[ok]-> (weather, news) -> editor -> END"""
+MARKS = """return Object.fromEntries([...document.querySelectorAll('.adknb-picture rect')]
+  .map((one) => [one.dataset.key.slice(2), one.dataset.mark ?? '']).filter(([, mark]) => mark))"""
+
+
+def let(lab: Lab, *names: str) -> None:
+    for name in names:
+        (lab.folder / name).touch()
+
+
+def marked(page: Page, **marks: str) -> None:
+    page.until(lambda: page.js(MARKS) == marks, f"{marks}, but there is {page.js(MARKS)}")
+
+
+def looked_at(page: Page, css: str, name: str) -> None:
+    page.scroll_to(css)
+    page.screenshot(f"{name}-light")
+    page.theme("JupyterLab Dark")
+    page.scroll_to(css)
+    page.screenshot(f"{name}-dark")
+    page.theme("JupyterLab Light")
+    page.resize(420, 800)
+    page.scroll_to(css)
+    page.screenshot(f"{name}-narrow")
+    page.resize(1200, 900)
+
+
+@pytest.mark.browser_all
+def test_a_team_and_a_workflow_draw_themselves(lab: Lab):
+    page = lab.open(lab.write("teams.ipynb", SETUP, *AGENTS, *TEAM, WORKFLOW, "weather"))
+
+    page.run_all()
+
+    assert len(page.all(".jp-OutputArea-output svg[role=img]")) == 4
+    assert "pipeline (sequential)" in page.js("return document.body.textContent")
+    looked_at(page, "svg[aria-label^=pipeline]", "team")
+    looked_at(page, "svg[aria-label^=flow]", "workflow")
+    assert page.alerts() == []
+    assert page.complaints() == []
+
+
+@pytest.mark.browser_all
+def test_the_path_of_a_run_lights_up_while_it_runs(lab: Lab):
+    page = lab.open(lab.write("lit.ipynb", SETUP, *AGENTS, WORKFLOW, "%chat flow Write of Oslo."))
+    for index in range(7):
+        page.run_cell(index)
+
+    page.run_cell(7, wait=False)
+
+    marked(page, START="was", draft="now")
+    let(lab, "draft-1")
+    marked(page, START="was", draft="was", review="now")
+    let(lab, "review-1", "draft-2")
+    marked(page, START="was", draft="was", review="now")
+    let(lab, "review-2")
+    marked(page, START="was", draft="was", review="was", weather="now", news="now")
+    looked_at(page, ".adknb-picture", "running")
+    let(lab, "weather-1")
+    marked(page, START="was", draft="was", review="was", weather="was", news="now")
+    let(lab, "news-1")
+    page.wait(".adknb-picture [data-mark=now]")
+    let(lab, "editor-1")
+    page.until(lambda: not page.running(7), "the end")
+    assert "All of it in one text." in page.text(7)
+
+
+@pytest.mark.browser_all
+def test_agents_that_work_at_once_have_rows_that_say_so(lab: Lab):
+    page = lab.open(lab.write("rows.ipynb", SETUP, *AGENTS, *TEAM, "%chat pipeline Write of Oslo."))
+    for index in range(9):
+        page.run_cell(index)
+
+    page.run_cell(9, wait=False)
+    let(lab, "draft-1", "review-1", "draft-2", "review-2")
+    page.wait("rect[data-key='n:news'][data-mark=now]")
+
+    looked_at(page, ".adknb-picture", "running-team")
+    let(lab, "weather-1", "news-1", "editor-1")
+    page.until(lambda: not page.running(9), "the end")
