@@ -15,6 +15,8 @@ from adk_nb.models.signals import ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_US
 
 ASK_A_PERSON = "adk_request_input"
 """The call that a `hitlRequest` becomes. Source of the name: google-adk 2.13."""
+CHAT = "chat"
+"""An argument of such a call: it stands for the user's next words, and a service is sent those as a message."""
 SYSTEM_STATE = ("_user_message_count", "orchestration_cycle_count")
 """State keys of the engine, which a service is told only if it wants them."""
 _FLAGS = {"exitFlow": EXIT_FLOW, "escalate": ESCALATE, "waitForUserInput": WAIT_FOR_USER_INPUT}
@@ -26,7 +28,17 @@ def body_of(request: LlmRequest, *, system_state: bool = False) -> dict[str, Any
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for content in request.contents:
         messages += _messages(content)
-    return {"messages": messages, "tools": list(_tools(request)), "state": _state(request.session_state, system_state)}
+    return {
+        "messages": messages,
+        "tools": list(_tools(request)),
+        "state": state_for(request.session_state, system=system_state),
+    }
+
+
+def state_for(state: Mapping[str, Any] | None, *, system: bool = False) -> dict[str, Any]:
+    """What a service is told of the session's state: neither `temp:` keys nor, unless `system`, the engine's own."""
+    hidden = () if system else SYSTEM_STATE
+    return {key: value for key, value in (state or {}).items() if key not in hidden and not key.startswith("temp:")}
 
 
 def response_of(body: bytes, media_type: str) -> LlmResponse:
@@ -55,7 +67,7 @@ def response_of(body: bytes, media_type: str) -> LlmResponse:
 
 
 def _messages(content: types.Content) -> Iterator[dict[str, Any]]:
-    told = [part for part in content.parts or () if not part.thought]
+    told = [_as_said(part) for part in content.parts or () if not (part.thought or _waits_for_words(part))]
     results = [part for part in told if part.function_response]
     others = [part for part in told if not part.function_response]
     if results:
@@ -64,6 +76,19 @@ def _messages(content: types.Content) -> Iterator[dict[str, Any]]:
         role = "assistant" if content.role == "model" else "user"
         alone = others[0].text if len(others) == 1 else None
         yield {"role": role, "content": [_part(part) for part in others] if alone is None else alone}
+
+
+def _waits_for_words(part: types.Part) -> bool:
+    call = part.function_call
+    return call is not None and call.name == ASK_A_PERSON and bool((call.args or {}).get(CHAT))
+
+
+def _as_said(part: types.Part) -> types.Part:
+    """The user's words, where they came as the answer to such a call."""
+    said = part.function_response
+    if said is None or said.name != ASK_A_PERSON or not (said.response or {}).get(CHAT):
+        return part
+    return types.Part(text=str((said.response or {}).get("result", "")))
 
 
 def _part(part: types.Part) -> dict[str, Any]:
@@ -95,11 +120,6 @@ def _parameters(declared: types.FunctionDeclaration) -> dict[str, Any]:
     given: dict[str, Any] = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     empty: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
     return empty | given
-
-
-def _state(state: Mapping[str, Any] | None, system: bool) -> dict[str, Any]:
-    hidden = () if system else SYSTEM_STATE
-    return {key: value for key, value in (state or {}).items() if key not in hidden and not key.startswith("temp:")}
 
 
 # ---- what is answered

@@ -99,6 +99,7 @@ class WebAccess:
         content: bytes | None = None,
         files: Sequence[tuple[str, Any]] = (),
         secrets: Collection[str] = (),
+        follow: bool = True,
     ) -> Answer:
         """Send a request, and read what is answered, whatever its status.
 
@@ -112,6 +113,7 @@ class WebAccess:
             content: The body.
             files: Instead, the parts of a multipart body: name, and what httpx2 takes for it.
             secrets: What no other host may see, wherever it stands, beside what this process knows as a secret.
+            follow: False: an answer that sends on is the answer.
 
         Raises:
             httpx2.HTTPError: No answer came; `Refused`, if the request was not sent.
@@ -123,7 +125,7 @@ class WebAccess:
         async with asyncio.timeout(READ_SECONDS):
             for _ in range(REDIRECTS + 1):
                 answer = await self._once(method, place, sent, body)
-                if method not in _READS or answer.moved_to is None:
+                if not follow or method not in _READS or answer.moved_to is None:
                     return answer
                 further = self._place(place.join(answer.moved_to))
                 if _origin(further) != _origin(place):

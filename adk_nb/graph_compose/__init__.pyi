@@ -1,0 +1,40 @@
+from adk_nb.graph_compose.asking import ask_a_person
+from adk_nb.graph_compose.builder import GraphCompose
+from adk_nb.graph_compose.configs import (
+    create_agent_tool,
+    create_http_tool,
+    create_llm_agent,
+    create_loop_agent,
+    create_parallel_agent,
+    create_sequential_agent,
+    create_sub_agent_reference,
+    createAgentTool,
+    createHttpTool,
+    createLlmAgent,
+    createLoopAgent,
+    createParallelAgent,
+    createSequentialAgent,
+    createSubAgentReference,
+)
+from adk_nb.graph_compose.running import WorkflowHandle, WorkflowResult
+
+__all__ = [
+    "GraphCompose",
+    "WorkflowHandle",
+    "WorkflowResult",
+    "ask_a_person",
+    "createAgentTool",
+    "createHttpTool",
+    "createLlmAgent",
+    "createLoopAgent",
+    "createParallelAgent",
+    "createSequentialAgent",
+    "createSubAgentReference",
+    "create_agent_tool",
+    "create_http_tool",
+    "create_llm_agent",
+    "create_loop_agent",
+    "create_parallel_agent",
+    "create_sequential_agent",
+    "create_sub_agent_reference",
+]
