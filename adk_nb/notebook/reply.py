@@ -7,6 +7,7 @@ from typing import Any, Literal
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.input_words import ways
+from adk_nb.notebook.view.plain_text import json_text
 from adk_nb.notebook.view.render import bundle
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.branches import calls_to
@@ -125,11 +126,22 @@ def answer_in(events: Iterable[Event]) -> str:
     said: list[Event] = []
     goes_on = False
     for event in events:
-        if calls_to(event.branch):
+        if calls_to(event.branch, event.node_info.path):
             continue  # what was done for a call is no answer to the user
-        if event.author != "user" and event.is_answer():
+        if _is_outcome(event):
+            said, goes_on = [event], False
+        elif event.author != "user" and event.is_answer():
             said = [*said, event] if goes_on and said[-1].author == event.author else [event]
             goes_on = True
         elif event.content:
             goes_on = False
-    return "\n\n".join(event.text for event in said)
+    return "\n\n".join(event.text or _as_text(event.output) for event in said)
+
+
+def _is_outcome(event: Event) -> bool:
+    """True for what a graph gave that says nothing itself."""
+    return event.output is not None and len(event.node_info.output_for or ()) > 1 and not event.text
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json_text(value)

@@ -12,12 +12,25 @@ def for_call(branch: str | None, name: str, call_id: str | None) -> str:
     return f"{branch}.{name}@{key}" if branch else f"{name}@{key}"
 
 
-def calls_to(branch: str | None) -> list[tuple[str, str]]:
-    """The calls for which happens what is on `branch`, outermost first: who works for each, and its id."""
+def calls_to(branch: str | None, path: str = "") -> list[tuple[str, str]]:
+    """The calls for which happens what is on `branch`, outermost first: who works for each, and its id.
+
+    `path`: of the graph's node where it happens; the steps that lead to that are no calls.
+    """
     if not branch or "@" not in branch:
         return []
-    steps = [step.rpartition("@") for step in branch.split(".")]
+    nodes = path.split("/") if path else ()
+    steps = [step.rpartition("@") for step in branch.split(".") if step not in nodes]
     return [(name, unquote(key)) for name, _, key in steps if name]
+
+
+def lane_of(branch: str | None, path: str = "") -> str:
+    """Whose work it is of those that work at once; empty if it is not done beside others. `path` as in `calls_to`."""
+    if not branch:
+        return ""
+    nodes = path.split("/") if path else ()
+    lanes = [step.partition("@")[0] for step in branch.split(".") if "@" not in step or step in nodes]
+    return lanes[-1] if lanes else ""
 
 
 def is_under(branch: str | None, outer: str | None) -> bool:

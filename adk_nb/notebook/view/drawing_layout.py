@@ -10,7 +10,7 @@ from unicodedata import east_asian_width
 
 from adk_nb.notebook.view.drawing import Drawing, Line, Node
 
-CHAR = 7.2
+CHAR = 7.8
 """Width of a letter at the size of a label, in pixels, rather too much than too little."""
 SMALL = 6.3
 ROW = 15
@@ -45,6 +45,8 @@ class Route:
     back: bool = False
     """It leads up, around the boxes between, at the right."""
     label_at: Point = (0, 0)
+    label_left: bool = False
+    """Its label ends there, and does not begin there."""
 
 
 @dataclass
@@ -224,7 +226,7 @@ def _placed(drawing: Drawing, grid: _Grid, passing: dict[int, list[Box]]) -> Lay
     ]
     right = max((box.x + box.width / 2 for layer in grid.layers for box in layer), default=0)
     ends = [x for route in routes for x, _ in route.points]
-    ends += [route.label_at[0] + text_width(route.line.label, SMALL) for route in routes if route.line.label]
+    ends += [route.label_at[0] + text_width(route.line.label, SMALL) for route in routes if not route.label_left]
     return Layout(max([right, *ends]) + 4, bottom, list(grid.boxes.values()), routes)
 
 
@@ -236,7 +238,8 @@ def _route(line: Line, places: list[Box]) -> Route:
         if box is not places[-1]:
             points.append((box.x, box.y + box.height))
     (x, y), (end_x, end_y) = points[:2]
-    return Route(line, points, label_at=((x + end_x) / 2 + 7, (y + end_y) / 2 + 4))
+    left = end_x < x
+    return Route(line, points, label_at=((x + end_x) / 2 + (-8 if left else 8), (y + end_y) / 2 + 4), label_left=left)
 
 
 def _around(line: Line, grid: _Grid, number: int) -> Route:

@@ -114,7 +114,9 @@ def _line_shapes(route: Route, key: str) -> list[Shape]:
     shapes.append(_shape("path", key, d=_head(route), fill="currentColor", fill_opacity=0.7))
     if route.line.label:
         x, y = route.label_at
-        shapes.append(_shape("text", key, route.line.label, x=x, y=y, font_size=11, fill="currentColor"))
+        anchor = "end" if route.label_left else "start"
+        words = {"font_size": 11, "fill": "currentColor", "text_anchor": anchor}
+        shapes.append(_shape("text", key, route.line.label, x=x, y=y, **words))
     return shapes
 
 

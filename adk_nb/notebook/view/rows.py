@@ -15,7 +15,7 @@ from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
-from adk_nb.runtime.branches import calls_to
+from adk_nb.runtime.branches import calls_to, lane_of
 from adk_nb.runtime.credentials import PendingCredential
 
 SchemaOf = Callable[[str], dict[str, Any] | None]
@@ -293,6 +293,8 @@ class RunRows:
             kind = "marker" if event.error_code == event_words.STOPPED else "error"
             about = {"code": event.error_code, "message": event.error_message, "invocation": event.invocation_id}
             told.append(f"{event.id}/{kind}", _who(event), kind, text=failure, **self._detail(about))
+        if event.output is not None and not event.content:
+            told.append(f"{event.id}/output", _who(event), "text", text=f"→ {shortened(json_text(event.output))}")
         for index, deed in enumerate(event_words.doings(event)):
             told.append(f"{event.id}/deed{index}", _who(event), "marker", text=deed)
 
@@ -325,14 +327,21 @@ def rows_of(events: Iterable[Event], *, history: Iterable[Event] = ()) -> list[J
 
 def _tool_at_work(event: Event) -> str:
     """The id of the call whose tool says how far it is; empty if it is an agent that speaks."""
-    calls = calls_to(event.branch)
+    calls = calls_to(event.branch, event.node_info.path)
     return calls[-1][1] if calls and calls[-1][1] != event.isolation_scope else ""
 
 
 def _who(event: Event) -> str:
-    """The author, with a mark for each agent that was called as a tool on the way to it."""
-    depth = len(calls_to(event.branch)) - bool(_tool_at_work(event))
-    return "↳ " * depth + event.author
+    """The author, with a mark for each agent that was called as a tool on the way to it; before it, of those that work
+    at once, whose work it is. What a graph's function says is said by its node.
+    """
+    path = event.node_info.path
+    depth = len(calls_to(event.branch, path)) - bool(_tool_at_work(event))
+    own = event.node_info.name if path.partition("@")[0] == event.author and "/" in path else event.author
+    who = "↳ " * depth + own
+    if not (lane := lane_of(event.branch, path)):
+        return who
+    return f"∥ {who}" if lane == own else f"∥ {lane} › {who}"
 
 
 def _is_ask(event: Event, call: types.FunctionCall) -> bool:

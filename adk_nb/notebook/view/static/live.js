@@ -410,7 +410,7 @@ class View {
     this.said.setAttribute("role", "status");
     const head = el("div", "head", this.title, this.status, this.stop);
     head.addEventListener("keydown", (event) => event.stopPropagation()); // Enter is the button's, not the notebook's
-    this.root = el("div", "view", head, this.notice, this.picture, el("div", "panes", this.log, this.state), this.asks, this.foot);
+    this.root = el("div", "view", head, this.notice, el("div", "panes", this.picture, this.log, this.state), this.asks, this.foot);
     this.root.append(this.said);
     this.box = el("div", "root", this.root);
     host.append(this.box);
@@ -479,6 +479,14 @@ class View {
     this.paintCards();
   }
 
+  // Keep what works now in sight, without moving the page.
+  followPath() {
+    const box = this.picture.getBoundingClientRect();
+    const now = this.picture.querySelector("rect[data-mark=now]")?.getBoundingClientRect();
+    if (!now || (now.top >= box.top && now.bottom <= box.bottom)) return;
+    this.picture.scrollTop += (now.top + now.bottom - box.top - box.bottom) / 2;
+  }
+
   // -- the drawing: its shapes once, then only their marks
 
   paintPicture() {
@@ -494,6 +502,7 @@ class View {
       const mark = marks[node.dataset.key] ?? "";
       if ((node.dataset.mark ?? "") !== mark) node.dataset.mark = mark;
     }
+    this.followPath();
   }
 
   forget() {
@@ -519,6 +528,7 @@ class View {
     const node = drawn?.node ?? el("div", "row");
     node.dataset.id = id;
     node.dataset.kind = row.kind;
+    if (row.author.startsWith("∥")) node.dataset.lane = this.lane(row.author);
     node.tabIndex = id === this.selected ? 0 : -1;
     node.setAttribute("aria-busy", String(Boolean(row.streaming)));
     const what = el("div", "what");
@@ -528,6 +538,14 @@ class View {
     put(node, more, author, what, el("span", "ms", duration(row.ms)), this.detail(row));
     if (!drawn) this.log.append(node);
     this.nodes.set(id, { node, text: row.streaming ? text : null, length: row.text.length });
+  }
+
+  // Of agents that work at once, each has a colour of its own.
+  lane(author) {
+    const name = author.slice(1).split("›")[0].trim();
+    this.lanes ??= [];
+    if (!this.lanes.includes(name)) this.lanes.push(name);
+    return this.lanes.indexOf(name) % 4;
   }
 
   fill(what, row) {
