@@ -1,0 +1,249 @@
+"""What a service says beside its words: in each container, nested, and with the tools that it calls."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from adk_nb import sync
+from adk_nb.graph_compose import (
+    GraphCompose,
+    WorkflowResult,
+    create_http_tool,
+    create_llm_agent,
+    create_loop_agent,
+    create_parallel_agent,
+    create_sequential_agent,
+)
+from tests.http_service import Answer, Asked, Service
+
+
+def graph_of(service: Service, root: Any, *others: Any, max_cycles: int | None = None, **state: Any) -> GraphCompose:
+    """`others`: ids of agents whose service is at `/<id>` and that keep what they say under `<id>`; or configs."""
+    graph = GraphCompose()
+
+    def workflow(builder: Any) -> Any:
+        builder.root_agent(root.id).agent(root)
+        for one in others:
+            builder.agent(speaker(service, one) if isinstance(one, str) else one)
+        builder.http_tool(create_http_tool(id="look", http_config={"url": f"{service.url}/look"}))
+        return builder.with_max_cycles(max_cycles).build() if max_cycles else builder.build()
+
+    graph.adk("flow").with_workflow(workflow).with_state(state).with_initial_prompt("go")
+    return graph
+
+
+def speaker(service: Service, name: str, **more: Any) -> Any:
+    retry = {"retryPolicy": {"maximumAttempts": 2, "initialInterval": "1ms"}}
+    return create_llm_agent(
+        id=name,
+        http_config={"url": f"{service.url}/{name}"},
+        **{"tools": ["look"], "activity_config": retry, "output_key": name, **more},
+    )
+
+
+def ran(graph: GraphCompose) -> WorkflowResult:
+    return sync.run(graph.execute())
+
+
+def asked(service: Service) -> list[str]:
+    return [one.path[1:] for one in service.asked]
+
+
+def say(service: Service, **answers: Any) -> None:
+    for name, answer in answers.items():
+        service.say(f"/{name}", *(answer if isinstance(answer, list) else [answer]))
+
+
+LOOK = {"toolCalls": [{"function_name": "look", "function_args": {}}]}
+
+
+def test_escalate_stops_a_sequence_and_the_one_around_it(service: Service):
+    inner = create_sequential_agent(id="inner", sub_agents=["a", "b"])
+    outer = create_sequential_agent(id="outer", sub_agents=["inner", "c"])
+    say(service, a={"content": "A", "escalate": True})
+    result = ran(graph_of(service, outer, inner, "a", "b", "c"))
+    assert (asked(service), result.error_details, result.exit_flow) == (["a"], None, False)
+    assert result.session_state["a"] == "A"
+
+
+def test_exit_flow_stops_a_sequence_and_the_one_around_it_goes_on(service: Service):
+    inner = create_sequential_agent(id="inner", sub_agents=["a", "b"], output_key="inner_said")
+    outer = create_sequential_agent(id="outer", sub_agents=["inner", "c"], output_key="outer_said")
+    say(service, a={"content": "A", "exitFlow": True}, c={"content": "C"})
+    result = ran(graph_of(service, outer, inner, "a", "b", "c"))
+    assert asked(service) == ["a", "c"]
+    assert (result.session_state["inner_said"], result.session_state["outer_said"]) == ("A", "C")
+    assert result.exit_flow is False  # the task of the inner one alone is complete
+
+
+@pytest.mark.parametrize(
+    ("field", "reason", "goes_on"),
+    [("exitFlow", "exit_flow", ["a", "b", "a", "c"]), ("escalate", "escalate", ["a", "b", "a"])],
+)
+def test_a_loop_tells_why_it_ended(service: Service, field: str, reason: str, goes_on: list[str]):
+    loop = create_loop_agent(id="loop", sub_agents=["a", "b"], max_agent_loop_iterations=5)
+    line = create_sequential_agent(id="line", sub_agents=["loop", "c"])
+    say(service, a=[{"content": "A1"}, {"content": "A2", field: True}], b={"content": "B"}, c={"content": "C"})
+    result = ran(graph_of(service, line, loop, "a", "b", "c"))
+    assert asked(service) == goes_on
+    assert result.session_state["loop_exit_reason"] == reason
+    assert "current_agent_loop_iteration" not in result.session_state
+
+
+@pytest.mark.parametrize("field", ["exitFlow", "escalate"])
+def test_a_signal_ends_a_parallel_block_early(service: Service, field: str):
+    block = create_parallel_agent(id="block", sub_agents=["a", "slow"])
+    say(service, a={"content": "A", field: True}, slow=Answer(silent=True))
+    result = ran(graph_of(service, block, "a", "slow"))
+    assert result.session_state["a"] == "A" and "slow" not in result.session_state
+    assert result.error_details is None
+
+
+def test_an_escalation_out_of_a_parallel_block_stops_the_sequence_around_it(service: Service):
+    inner = create_sequential_agent(id="inner", sub_agents=["a"])
+    block = create_parallel_agent(id="block", sub_agents=["inner", "slow"])
+    line = create_sequential_agent(id="line", sub_agents=["block", "c"])
+    say(service, a={"content": "A", "escalate": True}, slow=Answer(silent=True))
+    ran(graph_of(service, line, block, inner, "a", "slow", "c"))
+    assert sorted(asked(service)) == ["a", "slow"]
+
+
+def test_tools_that_are_called_with_a_signal_run_first_and_the_words_beside_them_are_kept(service: Service):
+    line = create_sequential_agent(id="line", sub_agents=["a", "b"])
+    say(service, a={**LOOK, "content": "A", "exitFlow": True}, look={"seen": 1})
+    result = ran(graph_of(service, line, "a", "b"))
+    assert asked(service) == ["a", "look"]
+    assert (result.session_state["a"], result.exit_flow) == ("A", True)
+
+
+def test_a_loop_in_a_loop_counts_for_itself(service: Service):
+    inner = create_loop_agent(id="inner", sub_agents=["b"], max_agent_loop_iterations=2)
+    outer = create_loop_agent(id="outer", sub_agents=["a", "inner", "c"], max_agent_loop_iterations=2)
+    for name in ("a", "b", "c"):
+        service.make(f"/{name}", lambda asked: {"content": "x"})
+    result = ran(graph_of(service, outer, inner, "a", "b", "c"))
+    passes = [(one.path[1:], one.body["state"]["current_agent_loop_iteration"]) for one in service.asked]
+    once = [("a", 0), ("b", 0), ("b", 1), ("c", 0)]
+    assert passes == [*once, ("a", 1), ("b", 0), ("b", 1), ("c", 1)]
+    assert result.session_state["loop_exit_reason"] == "max_agent_loop_iterations"
+
+
+def test_in_a_loop_an_agent_is_sent_what_it_did_in_this_pass_alone(service: Service):
+    loop = create_loop_agent(id="loop", sub_agents=["a"], max_agent_loop_iterations=2)
+    say(service, a=[LOOK, {"content": "A1"}, LOOK, {"content": "A2"}], look=[{"n": 1}, {"n": 2}])
+    ran(graph_of(service, loop, "a"))
+    last = service.bodies("/a")[-1]["messages"]
+    assert [one["role"] for one in last] == ["user", "assistant", "tool"]
+    assert last[2]["content"][0]["function_response"]["response"] == {"n": 2}
+
+
+def test_of_what_several_wrote_at_once_the_last_of_the_list_counts(service: Service):
+    block = create_parallel_agent(id="block", sub_agents=["a", "b"])
+    b_was_asked_again = threading.Event()
+
+    def a_last(asked: Asked) -> Any:
+        assert b_was_asked_again.wait(5)
+        return {"content": "A"}
+
+    def b_first(asked: Asked) -> Any:
+        b_was_asked_again.set()
+        return {"content": "B"}
+
+    service.make("/a", a_last)
+    service.make("/b", b_first)
+    agents = [speaker(service, name, output_key="same") for name in ("a", "b")]
+    assert ran(graph_of(service, block, *agents)).session_state["same"] == "B"
+
+
+def test_the_condition_of_a_loop_sees_what_a_tool_left(service: Service):
+    loop = create_loop_agent(
+        id="loop",
+        sub_agents=["a"],
+        max_agent_loop_iterations=9,
+        loop_exit_condition="session_state['found'].get('score', 0) >= 0.8 and len(session_state['a']) > 0",
+    )
+    tool = create_http_tool(id="look", http_config={"url": f"{service.url}/look"}, output_key="found")
+    graph = GraphCompose()
+    graph.adk("flow").with_workflow(
+        lambda b: b.root_agent("loop").agent(loop).agent(speaker(service, "a")).http_tool(tool).build()
+    )
+    say(service, a=[LOOK, {"content": "A1"}, LOOK, {"content": "A2"}], look=[{"score": 0.5}, {"score": 0.9}])
+    result = sync.run(graph.execute("go"))
+    assert result.session_state["loop_exit_reason"] == "exit_condition"
+    assert result.session_state["found"] == {"score": 0.9}
+
+
+# ---- handing over, and agents as tools
+
+
+def test_an_agent_hands_over_to_one_that_is_written_out_in_it(service: Service):
+    child = speaker(service, "child", description="Knows prices.")
+    root = speaker(service, "root", sub_agents=[child])
+    over = {"toolCalls": [{"function_name": "transfer_to_agent", "function_args": {"agent_name": "child"}}]}
+    say(service, root=over, child=[{"content": "It costs 5."}, {"content": "Yes."}])
+    graph = graph_of(service, root)
+
+    async def talk() -> Any:
+        handle = await graph.start()
+        await handle.receive_message("Really?")
+        return await handle.session()
+
+    session = sync.run(talk())
+    assert session.state["child"] == "Yes."
+    names = [tool["function"]["name"] for tool in service.bodies("/root")[0]["tools"]]
+    assert names == ["look", "transfer_to_agent"]
+    first, second = service.bodies("/child")
+    assert first["messages"][1] == {"role": "user", "content": "go"}
+    assert "transfer_to_agent" in str(first["messages"][2:])
+    assert [one["content"] for one in second["messages"][-2:]] == ["It costs 5.", "Really?"]
+
+
+def test_an_agent_as_a_tool_keeps_its_answer_in_the_state(service: Service):
+    graph = GraphCompose()
+    graph.adk("flow").with_workflow(
+        lambda b: (
+            b.root_agent("root")
+            .agent(speaker(service, "root", tools=["ask-expert"]))
+            .agent(create_llm_agent(id="expert", http_config={"url": f"{service.url}/expert"}))
+            .agent_tool({"id": "ask-expert", "targetAgentId": "expert", "outputKey": "expertise"})
+            .build()
+        )
+    )
+    ask = {"toolCalls": [{"function_name": "ask-expert", "function_args": {"request": "Why?"}}]}
+    say(service, root=[ask, {"content": "So.", "exitFlow": True}], expert={"content": "Because."})
+    result = sync.run(graph.execute("go"))
+    assert service.bodies("/expert")[0]["messages"] == [{"role": "user", "content": "Why?"}]
+    assert result.session_state["expertise"] == "Because."
+    assert result.session_state["_user_message_count"] == 1
+
+
+# ---- the engine's limit and keys
+
+
+def test_the_limit_counts_turns_and_ends_a_workflow_without_an_error(service: Service):
+    say(service, a=[{"content": "1"}, {"content": "2"}])
+    graph = graph_of(service, speaker(service, "a"), max_cycles=2)
+
+    async def talk() -> list[WorkflowResult]:
+        handle = await graph.start()
+        first = handle.get_latest_orchestration_result()
+        assert first is not None
+        second = await handle.receive_message("more")
+        assert (await handle.state())["isStopped"] is True
+        with pytest.raises(ValueError, match="2 turns"):
+            await handle.receive_message("still more")
+        return [first, second]
+
+    first, second = sync.run(talk())
+    assert (first.wait_for_user_input, first.terminated_by_global_limit) == (True, False)
+    assert (second.wait_for_user_input, second.terminated_by_global_limit) == (False, True)
+    assert second.error_details is None and second.session_state["_user_message_count"] == 2
+
+
+def test_a_service_is_told_what_the_engine_counts_if_it_wants_that(service: Service):
+    graph = graph_of(service, create_sequential_agent(id="line", sub_agents=["a", "b"]), "a", "b")
+    say(service, a={"content": "A"}, b={"content": "B"})
+    exposed = GraphCompose.from_dict(graph.to_dict(), expose_system_state=True)
+    ran(exposed)
+    assert service.bodies("/b")[0]["state"] == {"a": "A", "_user_message_count": 1, "orchestration_cycle_count": 1}
