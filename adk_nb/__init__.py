@@ -20,6 +20,7 @@ __getattr__, __dir__ = face(
         "RunConfig": "adk_nb.runtime.run_config",
         "Runner": "adk_nb.runners",
         "StreamingMode": "adk_nb.runtime.run_config",
+        "Workflow": "adk_nb.workflow.workflow",
         "run": "adk_nb.sync",
         "tool": "adk_nb.tools.tool_decorator",
         "types": "adk_nb.types",

@@ -14,6 +14,7 @@ from adk_nb.runtime.run_config import RunConfig as RunConfig
 from adk_nb.runtime.run_config import StreamingMode as StreamingMode
 from adk_nb.sync import run as run
 from adk_nb.tools.tool_decorator import tool as tool
+from adk_nb.workflow.workflow import Workflow as Workflow
 
 __version__: str
 

@@ -18,6 +18,7 @@ _MOST_BITS = 12_000
 """Python reads no number of more than 4,300 digits."""
 
 M = TypeVar("M", bound=BaseModel)
+D = TypeVar("D")
 
 
 class WireModel(BaseModel):
@@ -57,6 +58,13 @@ def copied(one: M, /, **changed: Any) -> M:
     put(made, "__pydantic_fields_set__", one.model_fields_set | changed.keys())
     put(made, "__pydantic_extra__", None)
     put(made, "__pydantic_private__", None)
+    return made
+
+
+def but(one: D, /, **changed: Any) -> D:
+    """`dataclasses.replace(one, **changed)` at an eighth of its price: of a dataclass that does nothing when made."""
+    made = object.__new__(one.__class__)
+    made.__dict__ = one.__dict__ | changed
     return made
 
 

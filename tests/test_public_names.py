@@ -14,7 +14,8 @@ ROOT = Path(adk_nb.__file__).parent
 # module -> its names; the same object under each path. Counted in google/adk-docs, and our own beside.
 PATHS: dict[str, str] = {
     "adk_nb": (
-        "Agent App Chat Context Event InMemoryRunner LlmAgent Reply RunConfig Runner StreamingMode run tool types"
+        "Agent App Chat Context Event InMemoryRunner LlmAgent Reply RunConfig Runner StreamingMode Workflow run "
+        "tool types"
     ),
     "adk_nb.agents": (
         "Agent BaseAgent CallbackContext Context InvocationContext LiveRequest LiveRequestQueue LlmAgent "
@@ -118,9 +119,10 @@ PATHS: dict[str, str] = {
     "adk_nb.sessions.state": "State StateSchemaError",
     "adk_nb.tools": (
         "AgentTool AuthenticatedFunctionTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool "
-        "MCPToolset McpToolset StaticToolset ToolContext VertexAiSearchTool built_in_code_execution "
-        "enterprise_web_search get_user_choice google_maps_grounding google_search load_artifacts load_memory "
-        "preload_memory register_search_backend request_input tool url_context"
+        "MCPToolset McpToolset StaticToolset ToolContext TransferToAgentTool VertexAiSearchTool "
+        "built_in_code_execution enterprise_web_search exit_loop get_user_choice google_maps_grounding google_search "
+        "load_artifacts load_memory preload_memory register_search_backend request_input tool transfer_to_agent "
+        "url_context"
     ),
     "adk_nb.tools.agent_tool": "AgentTool",
     "adk_nb.tools.authenticated_function_tool": "AuthenticatedFunctionTool",
@@ -129,6 +131,7 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.crewai_tool": "CrewaiTool",
     "adk_nb.tools.enterprise_search_tool": "EnterpriseWebSearchTool enterprise_web_search_tool",
     "adk_nb.tools.example_tool": "ExampleTool",
+    "adk_nb.tools.exit_loop_tool": "exit_loop",
     "adk_nb.tools.function_tool": "FunctionTool",
     "adk_nb.tools.get_user_choice_tool": "get_user_choice get_user_choice_tool",
     "adk_nb.tools.google_maps_grounding_tool": "GoogleMapsGroundingTool google_maps_grounding",
@@ -163,9 +166,14 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.url_context_tool": "UrlContextTool url_context",
     "adk_nb.tools.vertex_ai_search_tool": "VertexAiSearchTool",
     "adk_nb.utils.instructions_utils": "inject_session_state",
+    "adk_nb.workflow": (
+        "AgentNode BaseNode DEFAULT_ROUTE END Edge FunctionNode JoinNode Node NodeTimeoutError RetryConfig START "
+        "ToolNode Workflow build_node node"
+    ),
 }
 ALIASES = {
     "Agent": "LlmAgent",
+    "Node": "BaseNode",
     "CallbackContext": "Context",
     "MCPToolset": "McpToolset",
     "SseServerParams": "SseConnectionParams",
@@ -257,7 +265,7 @@ def test_star_takes_what_the_face_has(path: Path):
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("adk_nb", "Workflow"),
+        ("adk_nb", "Graph"),
         ("adk_nb.sessions", "VertexAiSessionService"),
         ("adk_nb", "agent"),
     ],

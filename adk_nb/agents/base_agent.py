@@ -6,7 +6,6 @@ import re
 import warnings
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, ValidationError
@@ -18,7 +17,7 @@ from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.state import check_schema
-from adk_nb.wire import no_field, wrong_fields
+from adk_nb.wire import but, no_field, wrong_fields
 
 BeforeAgentCallback = AfterAgentCallback = Hooks
 """Names of ADK's for what the fields of these names take."""
@@ -178,7 +177,7 @@ class BaseAgent(BaseModel):
         schema = self.state_schema or parent.state_schema
         if parent.agent is self and parent.state_schema is schema:
             return parent
-        return replace(parent, agent=self, state_schema=schema)
+        return but(parent, agent=self, state_schema=schema)
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""

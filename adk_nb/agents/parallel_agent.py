@@ -3,7 +3,6 @@
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -16,6 +15,7 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.sealing import failure
 from adk_nb.runtime.side_by_side import Ended, SideBySide
 from adk_nb.sessions.state import apply_delta
+from adk_nb.wire import but
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class ParallelAgent(BaseAgent):
 
     def _context_of(self, agent: BaseAgent, ctx: InvocationContext) -> InvocationContext:
         step = f"{self.name}.{agent.name}"
-        own = replace(ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step)
+        own = but(ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step)
         if self.isolate_state:
             own.session = ctx.session.model_copy(update={"state": dict(ctx.session.state)})
         return own

@@ -104,18 +104,20 @@ def task_for(root: Runs, message: types.Content | None, session: Session) -> str
     return next(reversed(unfinished(root, session.events)), None)
 
 
-def answering(root: Runs, message: types.Content | None, session: Session, task: str | None = None) -> Runs:
+def answering(
+    root: Runs, message: types.Content | None, session: Session, task: str | None = None, *, sticky: bool = True
+) -> Runs:
     """The agent of `root`'s tree that a message is for.
 
-    The one that gave the task which the message goes on with, or whose call it answers; else the last that spoke, as
-    long as it and all above it may hand the word back to their parents; else the root.
+    The one that gave the task which the message goes on with, or whose call it answers; else, if `sticky`, the last
+    that spoke, as long as it and all above it may hand the word back to their parents; else the root.
     """
     if not getattr(root, "sub_agents", None):
         return root
     parts = (message and message.parts) or ()
     if answered := {task} if task else {one.function_response.id for one in parts if one.function_response}:
         return outermost(root.find_agent(speaker(session.events, answered)) or root)
-    return _last_speaker(root, session.events) if _hands_back(root) else root
+    return _last_speaker(root, session.events) if sticky and _hands_back(root) else root
 
 
 def _last_speaker(root: Runs, events: list[Event]) -> Runs:

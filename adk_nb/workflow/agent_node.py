@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from pydantic import InstanceOf
@@ -15,6 +14,7 @@ from adk_nb.events.event import Event
 from adk_nb.runtime.called import outermost, speaker
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.wire import but
 from adk_nb.workflow.base_node import BaseNode
 
 
@@ -39,12 +39,12 @@ class AgentNode(BaseNode):
         asker = self.agent.find_agent(speaker(outer.session.events, answered, outer.branch)) if answered else None
         agent = outermost(asker, under=self.agent.parent_agent) if asker else self.agent
         if not isinstance(self.agent, LlmAgent):
-            return replace(outer, agent=agent) if asker else replace(outer.after_answers(), agent=agent)
+            return but(outer, agent=agent) if asker else but(outer.after_answers(), agent=agent)
         before = outer if asker else outer.after_answers()
         if self.agent.mode == "chat":
-            return replace(before, agent=agent, node=None)
+            return but(before, agent=agent, node=None)
         alone = self.agent.include_contents == "none"
-        return replace(
+        return but(
             before,
             agent=agent,
             delegated=None if node_input is None else as_message(node_input),

@@ -104,15 +104,17 @@ class Graph:
 
     def _read(self, item: Any) -> None:
         if isinstance(item, Edge):
-            routes = cast(list[Any], item.route) if isinstance(item.route, list) else [item.route]
-            given = () if item.route is None else tuple(routes)
+            route: Any = item.route
+            given = () if route is None else tuple(cast(list[Any], route)) if isinstance(route, list) else (route,)
             self._join([self._named(item.from_node)], [self._named(item.to_node)], given)
         elif isinstance(item, tuple) and len(cast(tuple[Any, ...], item)) > 1:
             self._chain(cast(tuple[Any, ...], item))
         elif isinstance(item, str):
             self._refuse(f"edges is a list of edges; write edges=[({START!r}, first, second)]")
         else:
-            self._refuse(f"{item!r:.80} is no edge; write ({START!r}, first, second), or Edge(from_node=..., to_node=...)")
+            self._refuse(
+                f"{item!r:.80} is no edge; write ({START!r}, first, second), or Edge(from_node=..., to_node=...)"
+            )
 
     def _chain(self, chain: tuple[Any, ...]) -> None:
         before: list[Name] = []
@@ -144,14 +146,18 @@ class Graph:
         if isinstance(given, str):
             if given in (START, END):
                 return given
-            self._refuse(f"{given!r} is no node; a text can only be {START!r} or {END!r}: pass the function or the agent")
+            self._refuse(
+                f"{given!r} is no node; a text can only be {START!r} or {END!r}: pass the function or the agent"
+            )
         key = (id(given.__self__), id(given.__func__)) if inspect.ismethod(given) else id(given)
         if key not in self._made:
             node = self._build(given)
             if node.name in self.nodes:
                 self._refuse(f"two nodes are named {node.name!r}; give one another with node(..., name='...')")
             if node.name in (START, END):
-                self._refuse(f"{node.name} is where it begins or ends; give the node another name: node(..., name='...')")
+                self._refuse(
+                    f"{node.name} is where it begins or ends; give the node another name: node(..., name='...')"
+                )
             self._made[key] = node
             self._kept.append(given)
             self.nodes[node.name] = node
@@ -165,17 +171,7 @@ class Graph:
                 self._add(start, end, routes)
 
     def _add(self, start: Name, end: Name, routes: tuple[Any, ...]) -> None:
-        if start == END:
-            self._refuse(f"nothing can follow after {END}")
-        if end == START:
-            self._refuse(f"nothing can lead back to {START}; lead to the first node instead")
-        if start == START and routes:
-            self._refuse(f"an edge from {START} has no route: no node has chosen one yet")
-        if DEFAULT_ROUTE in routes and len(routes) > 1:
-            self._refuse(f"DEFAULT_ROUTE stands alone, and not in a list of routes, on the edge {start} -> {end}")
-        for route in routes:
-            if not isinstance(route, bool | int | str):
-                self._refuse(f"a route is text, a number or a bool, and not {route!r:.40}, on the edge {start} -> {end}")
+        self._check_edge(start, end, routes)
         if end == END:
             self.endings.setdefault(start, []).append(Way(start, END, routes))
             return
@@ -187,6 +183,19 @@ class Graph:
             known.append(start)
 
     # -- checking
+
+    def _check_edge(self, start: Name, end: Name, routes: tuple[Any, ...]) -> None:
+        where = f"on the edge {start} -> {end}"
+        if start == END:
+            self._refuse(f"nothing can follow after {END}")
+        if end == START:
+            self._refuse(f"nothing can lead back to {START}; lead to the first node instead")
+        if start == START and routes:
+            self._refuse(f"an edge from {START} has no route: no node has chosen one yet")
+        if DEFAULT_ROUTE in routes and len(routes) > 1:
+            self._refuse(f"DEFAULT_ROUTE stands alone, and not in a list of routes, {where}")
+        if odd := [route for route in routes if not isinstance(route, bool | int | str)]:
+            self._refuse(f"a route is text, a number or a bool, and not {odd[0]!r:.40}, {where}")
 
     def _check(self) -> None:
         if not self.ways[START]:

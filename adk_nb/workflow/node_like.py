@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from adk_nb.agents.base_agent import BaseAgent
@@ -43,15 +43,19 @@ def build_node(node_like: Any, **options: Any) -> BaseNode:
     if isinstance(node_like, BaseNode):
         return node_like.changed(options) if options else node_like
     if isinstance(node_like, BaseTool):
-        return ToolNode(**{"name": node_like.name, "description": node_like.description, "tool": node_like} | options)
+        return ToolNode(**_with(options, name=node_like.name, description=node_like.description, tool=node_like))
     if isinstance(node_like, BaseAgent):
         return _agent_node(node_like, options)
     if callable(node_like) and not isinstance(node_like, type):
         func = cast(Callable[..., Any], node_like)
-        return FunctionNode(**{"name": _name_of(func), "description": inspect.getdoc(func) or "", "func": func} | options)
+        return FunctionNode(**_with(options, name=_name_of(func), description=inspect.getdoc(func) or "", func=func))
     raise WorkflowConfigurationError(
         f"{node_like!r:.80} is no node; pass a function, an agent, a tool, a workflow, or a node"
     )
+
+
+def _with(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
+    return {**own, **options}
 
 
 def _name_of(func: Callable[..., Any]) -> str:
@@ -67,9 +71,7 @@ def _agent_node(agent: BaseAgent, options: dict[str, Any]) -> BaseNode:
         changed["mode"] = "single_turn"
     copy = agent.clone(update=changed)
     waits = isinstance(copy, LlmAgent) and copy.mode == "task"
-    node = AgentNode(
-        **{"name": copy.name, "description": copy.description, "agent": copy, "wait_for_output": waits} | options
-    )
+    node = AgentNode(**_with(options, name=copy.name, description=copy.description, agent=copy, wait_for_output=waits))
     if isinstance(copy, LlmAgent) and copy.parallel_worker:
         return ParallelWorker(name=node.name, worker=node)
     return node

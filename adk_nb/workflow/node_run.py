@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from contextlib import aclosing, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,6 +20,7 @@ from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST, INPUT_REQUEST,
 from adk_nb.runtime.sealing import failure
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
+from adk_nb.wire import but
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode, RetryConfig
 from adk_nb.workflow.fitting import fitted
@@ -82,9 +83,10 @@ class NodeRun:
     @property
     def taken(self) -> Taken:
         """The routes that it chose."""
-        if self.route is None:
+        route: Any = self.route
+        if route is None:
             return []
-        return cast(Taken, self.route) if isinstance(self.route, list) else [self.route]
+        return cast(Taken, route) if isinstance(route, list) else [route]
 
     async def events(self, ctx: InvocationContext, run_node: RunsNode) -> AsyncGenerator[Event, None]:
         """Run it until it has ended, or waits.
@@ -95,7 +97,7 @@ class NodeRun:
         agent = self.node.agent if isinstance(self.node, AgentNode) else None
         here = AtNode(path=self.path, agent=agent, input=self.input, output_for=self.output_for)
         schema = self.node.state_schema or ctx.state_schema
-        own = replace(ctx, branch=self.branch, node=here, state_schema=schema)
+        own = but(ctx, branch=self.branch, node=here, state_schema=schema)
         retry, attempt = self.node.retry_config, 0
         while True:
             attempt += 1
@@ -120,29 +122,32 @@ class NodeRun:
 
     async def _attempt(self, context: NodeContext) -> AsyncGenerator[Event, None]:
         node_input = self._fitted("input", self.node.input_schema, self.input)
-        if self.node.is_held:
-            events = await self._held(context, node_input)
-            for event in events:
+        if self.node.is_held and (place := await self._held(context, node_input)):
+            for event in place:
                 yield event
-            if events:
-                return
+            return
         work = self.node._run_impl(ctx=context, node_input=node_input)  # pyright: ignore[reportPrivateUsage]
+        async with self._in_time() if self.node.timeout else nullcontext(), aclosing(work) as values:
+            async for value in values:
+                for event in self._told(value, context):
+                    yield event
+                if isinstance(value, RequestInput) and not self.node.rerun_on_resume:
+                    break
+        if context.actions.state_delta or context.actions.artifact_delta or context.actions.route is not None:
+            yield self._event(actions=self._acted(context))
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncGenerator[None, None]:
         limit = asyncio.timeout(self.node.timeout)
         try:
-            async with limit, aclosing(work) as values:
-                async for value in values:
-                    for event in self._told(value, context):
-                        yield event
-                    if isinstance(value, RequestInput) and not self.node.rerun_on_resume:
-                        break
+            async with limit:
+                yield
         except TimeoutError as error:
             if not limit.expired():
                 raise
             raise NodeTimeoutError(
                 f"node {self.node.name!r} took longer than {self.node.timeout:g} seconds, its timeout"
             ) from error
-        if context.actions.state_delta or context.actions.artifact_delta or context.actions.route is not None:
-            yield self._event(actions=self._acted(context))
 
     async def _held(self, context: NodeContext, node_input: Any) -> list[Event]:
         """The events in the place of its work, if it may not run, or not yet."""
@@ -212,25 +217,31 @@ class NodeRun:
         if event.actions.route is not None and not event.node_info.path:
             self.route = event.actions.route
         if event.long_running_tool_ids:
-            asked = [call for call in event.get_function_calls() if call.id in event.long_running_tool_ids]
-            self.asked += [call.id or "" for call in asked]
-            if any(call.name == CREDENTIAL_REQUEST for call in asked):
-                self.held = self.held or self.let
+            self._await(event)
         if event.node_info.path and self.path not in (event.node_info.output_for or ()):
             return event
         agent = self.node if isinstance(self.node, AgentNode) else None
         value = agent.given(event) if agent else event.output
-        info: dict[str, Any] = {"path": self.path}
+        info = NodeInfo(path=self.path)
         if value is not None:
             self.has_output = self.has_output and not agent  # of an agent, what was said last counts
-            self._note(value)
-            info["output_for"] = [self.path, *self.output_for]
-            info["message_as_output"] = True if event.output is None else None
-            if self.output_for and event.isolation_scope == self.path:
-                event.isolation_scope = None  # what a graph comes to is for all who see the graph
+            info = self._as_output(event, value)
         if not event.node_info.path:
-            event.node_info = NodeInfo(**info)
+            event.node_info = info
         return event
+
+    def _as_output(self, event: Event, value: Any) -> NodeInfo:
+        self._note(value)
+        if self.output_for and event.isolation_scope == self.path:
+            event.isolation_scope = None  # what a graph comes to is for all who see the graph
+        by_words = True if event.output is None else None
+        return NodeInfo(path=self.path, output_for=[self.path, *self.output_for], message_as_output=by_words)
+
+    def _await(self, event: Event) -> None:
+        asked = [call for call in event.get_function_calls() if call.id in (event.long_running_tool_ids or ())]
+        self.asked += [call.id or "" for call in asked]
+        if any(call.name == CREDENTIAL_REQUEST for call in asked):
+            self.held = self.held or self.let
 
     def _sign(self, event: Event, context: NodeContext) -> None:
         """An event that the node's author wrote: it says who and, beside its own, does what the context was told."""
@@ -262,9 +273,7 @@ class NodeRun:
         }
         call = types.FunctionCall(id=asked.interrupt_id, name=INPUT_REQUEST, args=args)
         content = types.Content(role="model", parts=[types.Part(function_call=call)])
-        return self._event(
-            content=content, actions=self._acted(context), long_running_tool_ids={asked.interrupt_id}
-        )
+        return self._event(content=content, actions=self._acted(context), long_running_tool_ids={asked.interrupt_id})
 
     def take(self, given: Mapping[str, Any]) -> list[str]:
         """Take the answers that are for it; which of its questions they answer."""
@@ -324,6 +333,7 @@ def _only_pauses(raised: BaseException) -> bool:
 
 
 def delay(retry: RetryConfig, attempt: int) -> float:
+    """Seconds to wait after so many attempts."""
     wait = wait_exponential_jitter(
         initial=retry.initial_delay, max=retry.max_delay, exp_base=retry.backoff_factor, jitter=retry.jitter
     )

@@ -32,5 +32,7 @@ class ParallelWorker(BaseNode):
         done = await asyncio.gather(*(one(*each) for each in enumerate(items, 1)), return_exceptions=True)
         failed = [outcome for outcome in done if isinstance(outcome, BaseException)]
         if failed:
-            raise next((error for error in failed if isinstance(error, Exception)), failed[0])  # those beside it may wait
+            raise next(
+                (error for error in failed if isinstance(error, Exception)), failed[0]
+            )  # those beside it may wait
         yield done

@@ -61,8 +61,8 @@ class Walk:
         self._joins: dict[str, dict[str, Any]] = {}
         self._branches: dict[str, list[str | None]] = {}
         """Of those that lead to a join, and have ended."""
-        self._inner: dict[str, asyncio.Future[NodeRun]] = {}
-        """What nodes run themselves, by path: done when that has ended, or waits."""
+        self._inner: dict[str, tuple[NodeRun, asyncio.Future[NodeRun]]] = {}
+        """What nodes run themselves, by path: who, and what is done when that has ended, or waits."""
         self._inner_ended: dict[str, Any] = {}
         """The outputs of these, by path, as long as the node that ran them has not ended."""
         self._inner_waiting: dict[str, dict[str, Any]] = {}
@@ -106,9 +106,8 @@ class Walk:
 
     def _ended(self, key: str, end: Ended) -> None:
         run = self._runs.pop(key)
-        if ended := self._inner.pop(key, None):
-            if not ended.done():
-                ended.set_exception(end.error) if end.error else ended.set_result(run)
+        if inner := self._inner.pop(key, None):
+            self._inner_over(run, end, *inner)
             return
         if end.error:
             raise end.error
@@ -218,14 +217,17 @@ class Walk:
         self._joins = {
             name: {before: as_it_was(one) for before, one in there.items()} for name, there in stood["joins"].items()
         }
-        self._branches, self.outputs = {key: list(one) for key, one in stood["branches"].items()}, dict(stood["outputs"])
+        self._branches, self.outputs = (
+            {key: list(one) for key, one in stood["branches"].items()},
+            dict(stood["outputs"]),
+        )
         given = {response.id or "": answered(response) for response in self._ctx.responses}
         for one in stood["waiting"]:
             node = self._graph.nodes.get(one["node"])
             if node is None:
                 raise WorkflowConfigurationError(
-                    f"workflow {self._name!r} waits at its node {one['node']!r}, and its edges have none of that name now; "
-                    "put it back, or begin anew with words instead of an answer"
+                    f"workflow {self._name!r} waits at its node {one['node']!r}, and its edges have none of that name "
+                    "now; put it back, or begin anew with words instead of an answer"
                 )
             run = NodeRun.of(one, node, self._name, self._path)
             run.output_for = self._output_of(node.name)
@@ -246,7 +248,14 @@ class Walk:
     # -- nodes that nodes run
 
     async def _run_inner(
-        self, outer: NodeRun, ctx: InvocationContext, node_like: Any, node_input: Any, run_id: str | None, *, apart: bool
+        self,
+        outer: NodeRun,
+        ctx: InvocationContext,
+        node_like: Any,
+        node_input: Any,
+        run_id: str | None,
+        *,
+        apart: bool,
     ) -> Any:
         """The output of a node that `outer` runs; of one that has ended before a pause, what it gave then.
 
@@ -261,20 +270,40 @@ class Walk:
         if path in self._inner_ended:
             return self._inner_ended[path]
         run = NodeRun(
-            node=node, number=number, run_id=run_id, author=self._name, outer=outer.path, input=node_input, branch=branch
+            node=node,
+            number=number,
+            run_id=run_id,
+            author=self._name,
+            outer=outer.path,
+            input=node_input,
+            branch=branch,
         )
         if not (stood := self._inner_waiting.pop(path, None)) or self._goes_on(run, stood):
-            self._inner[path] = ended = asyncio.get_running_loop().create_future()
+            ended = asyncio.get_running_loop().create_future()
+            self._inner[path] = (outer, ended)
             self._run(run, ctx if stood else ctx.after_answers(), inner=True)
             await ended
+        else:
+            self._settle(run, outer)
         if run.waits:
-            self._inner_waiting[path] = run.as_json()
-            outer.asked += [one for one in run.asked if one not in outer.asked]
             raise Paused
-        if run.others:
-            self._forget(f"{path}/")
-        self._inner_ended[path] = run.output
         return run.output
+
+    def _inner_over(self, run: NodeRun, end: Ended, outer: NodeRun, ended: asyncio.Future[NodeRun]) -> None:
+        """What comes of it counts even if nobody waits for it any more, as in a task group in which another waits."""
+        if end.error is None:
+            self._settle(run, outer)
+        if not ended.done():
+            ended.set_exception(end.error) if end.error else ended.set_result(run)
+
+    def _settle(self, run: NodeRun, outer: NodeRun) -> None:
+        if run.waits:
+            self._inner_waiting[run.path] = run.as_json()
+            outer.asked += [one for one in run.asked if one not in outer.asked]
+            return
+        if run.others:
+            self._forget(f"{run.path}/")
+        self._inner_ended[run.path] = run.output
 
     def _node_of(self, node_like: Any) -> BaseNode:
         if not isinstance(node_like, BaseAgent):

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from pydantic import Field, PrivateAttr, ValidationError
@@ -16,6 +15,7 @@ from adk_nb.runtime import inputs
 from adk_nb.runtime.branches import is_under
 from adk_nb.runtime.invocation_context import INPUT_REQUEST, AtNode, InvocationContext
 from adk_nb.tools.shape import Shape, in_words
+from adk_nb.wire import but
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
@@ -39,7 +39,7 @@ class Workflow(BaseAgent):
     is_tool: ClassVar[bool] = True
     edges: list[Any]
     input_schema: Any = None
-    """What a message to it must be, as JSON; its first nodes get the value. None: anything, and they get the message."""
+    """What a message to it must be, as JSON; its first nodes get the value. None: anything; they get the message."""
     max_concurrency: int | None = Field(default=None, ge=1)
     """The most nodes that run at a time. None: as many as can."""
     max_steps: int = Field(default=1000, ge=1)
@@ -95,36 +95,44 @@ class Workflow(BaseAgent):
             return in_words(error)
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        at = ctx.node
-        if at and at.agent is self:
-            path, output_for, node_input = at.path, at.output_for, at.input
-        else:
-            path = f"{at.path}/{self.name}@1" if at else f"{self.name}@1"
-            output_for, node_input = [], self._read(ctx.delegated or ctx.user_content)
-        ctx = replace(ctx, node=AtNode(path=path, agent=self, input=node_input, output_for=output_for))
+        at = self._place(ctx)
+        path, output_for = at.path, at.output_for
+        ctx = but(ctx, node=at)
         if self.text_answers_input and (told := self._as_answer(ctx)):
             yield Event(author="user", content=told)
-            ctx = replace(ctx, user_content=told)
+            ctx = but(ctx, user_content=told)
         walk = Walk(self, self.name, self._graph, ctx, path, output_for, limit=self.max_concurrency)
         if not ctx.calls_answered:
-            walk.begin(node_input)
+            walk.begin(at.input)
         elif not walk.take_up():
             return
         async with aclosing(walk.events(self.max_steps)) as events:
             async for event in events:
                 yield event
-        if len(walk.outputs) < 2:
+        if len(walk.outputs) > 1:
+            self._check_outputs(ctx, list(walk.outputs))
+            if not walk.waits:
+                info = NodeInfo(path=path, output_for=[path, *output_for])
+                whole = to_jsonable_python(walk.outputs)
+                yield Event(author=self.name, branch=ctx.branch, output=whole, node_info=info)
+
+    def _check_outputs(self, ctx: InvocationContext, names: list[str]) -> None:
+        if self.allow_multiple_outputs:
             return
-        if not self.allow_multiple_outputs:
-            error = WorkflowConfigurationError(
-                f"workflow {self.name!r}: {', '.join(walk.outputs)} gave an output after which nothing follows, and "
-                "it can have one; join them with a JoinNode, or write allow_multiple_outputs=True"
-            )
-            ctx.note_failure(error)
-            raise error
-        if not walk.waits:
-            info = NodeInfo(path=path, output_for=[path, *output_for])
-            yield Event(author=self.name, branch=ctx.branch, output=to_jsonable_python(walk.outputs), node_info=info)
+        error = WorkflowConfigurationError(
+            f"workflow {self.name!r}: {', '.join(names)} gave an output after which nothing follows, and it can have "
+            "one; join them with a JoinNode, or write allow_multiple_outputs=True"
+        )
+        ctx.note_failure(error)
+        raise error
+
+    def _place(self, ctx: InvocationContext) -> AtNode:
+        """Where in other graphs it stands, if in any, and what it gets."""
+        at = ctx.node
+        if at and at.agent is self:
+            return at
+        path = f"{at.path}/{self.name}@1" if at else f"{self.name}@1"
+        return AtNode(path=path, agent=self, input=self._read(ctx.delegated or ctx.user_content), output_for=[])
 
     def _read(self, message: types.Content | None) -> Any:
         """What the first nodes get."""
@@ -148,8 +156,8 @@ class Workflow(BaseAgent):
     def _check_chat(self, node: BaseNode) -> None:
         if isinstance(node, AgentNode) and node.chats and self._graph.before[node.name] != [START]:
             raise WorkflowConfigurationError(
-                f"workflow {self.name!r}: the agent {node.name!r} has mode='chat', so it converses with the user and takes "
-                "no input: it can only stand right after START; write mode='single_turn' or mode='task'"
+                f"workflow {self.name!r}: the agent {node.name!r} has mode='chat', so it converses with the user and "
+                "takes no input: it can only stand right after START; write mode='single_turn' or mode='task'"
             )
 
 

@@ -14,8 +14,8 @@ APPROVES = "adk_request_confirmation"
 
 
 def walked(events: Iterable[Event]) -> list[str]:
-    """`path: what [on branch] [as output of]`: what is `gives VALUE`, `says WORDS`, `asks MESSAGE`, `failed CODE`, `waits`
-    for the event that tells where a graph stands, and behind it what is written and chosen.
+    """`path: what [on branch] [for graphs]`: what is `gives VALUE`, `says WORDS`, `asks MESSAGE`, `failed CODE`, or
+    `waits` for the event that tells where a graph stands, and behind it what is written and chosen.
     """
     return [_line(event) for event in events if _line(event)]
 

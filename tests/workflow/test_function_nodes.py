@@ -13,6 +13,7 @@ from adk_nb.errors import NodeTimeoutError, WorkflowDataError
 from adk_nb.events import Event
 from adk_nb.tools import ToolContext
 from adk_nb.workflow import START, FunctionNode, RetryConfig, Workflow, node
+from adk_nb.workflow.node_run import delay
 from tests.talk import Talk
 from tests.workflow.steps import step, walked
 
@@ -112,7 +113,7 @@ def test_the_context_goes_by_its_annotation_or_its_name(kind: Any) -> None:
     annotated.__annotations__["where"] = kind
     assert run(annotated) == "wf@1/annotated@1 annotated@1 1"
 
-    def named(ctx) -> str:  # type: ignore[no-untyped-def]
+    def named(ctx) -> str:
         return ctx.node_path
 
     assert run(named) == "wf@1/named@1"
@@ -248,8 +249,6 @@ def test_a_timeout_of_the_nodes_own_is_its_own() -> None:
 
 
 def test_waits_grow_up_to_the_longest_one() -> None:
-    from adk_nb.workflow.node_run import delay
-
     retry = RetryConfig(initial_delay=1, backoff_factor=2, max_delay=3, jitter=0)
     assert [delay(retry, attempt) for attempt in (1, 2, 3, 4)] == [1, 2, 3, 3]
     assert 1 <= delay(RetryConfig(), 1) <= 2
@@ -309,7 +308,7 @@ def test_a_circle_without_end_is_ended() -> None:
 def test_an_agent_gets_a_value_as_json() -> None:
     agent = step("x", "X")
     run(gives({"v": 1}), agent)
-    assert agent.model.requests[0].contents[0].parts[0].text == '{"v":1}'  # type: ignore[union-attr]
+    assert agent.model.requests[0].contents[0].parts[0].text == '{"v":1}'
 
 
 def test_several_outputs_are_one_where_that_is_wanted() -> None:

@@ -73,7 +73,9 @@ def test_only_what_needs_it_is_asked_about() -> None:
     assert last(talk.say("5")) == "charged 5" and asked(talk.say("500"))
 
 
-@pytest.mark.parametrize("said", ["yes", True, {"confirmed": "yes"}, {"confirmed": 1}, {"confirmed": True, "args": {}}, {}])
+@pytest.mark.parametrize(
+    "said", ["yes", True, {"confirmed": "yes"}, {"confirmed": 1}, {"confirmed": True, "args": {}}, {}]
+)
 def test_what_is_not_plainly_a_yes_is_refused_and_it_stays_open(said: Any) -> None:
     talk = Talk(wf((START, amount, node(charge, require_confirmation=True))))
     (key,) = asked(talk.say("5"))
@@ -249,8 +251,10 @@ def config() -> AuthConfig:
 
 def credential() -> dict[str, Any]:
     given = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key=KEY)
-    return config().model_copy(update={"exchanged_auth_credential": given}).model_dump(
-        mode="json", by_alias=True, exclude_none=True
+    return (
+        config()
+        .model_copy(update={"exchanged_auth_credential": given})
+        .model_dump(mode="json", by_alias=True, exclude_none=True)
     )
 
 

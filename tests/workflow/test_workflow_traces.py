@@ -1,5 +1,6 @@
 """What google-adk 2.13 did with these graphs, event by event; where adk_nb differs the test says so."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -143,8 +144,6 @@ def test_failing_attempts_are_told_and_the_last_one_counts() -> None:  # W5
 
 
 def test_a_node_that_takes_too_long_is_ended() -> None:  # W5
-    import asyncio
-
     async def slow() -> None:
         await asyncio.Event().wait()
 
@@ -206,7 +205,7 @@ def test_agents_see_only_what_the_one_before_said() -> None:  # W7
     assert [event.author for event in events] == ["writer", "editor"]
     assert all(event.node_info.message_as_output for event in events)
     assert [requests(writer), requests(editor)] == [[[("user", "cats")]], [[("user", "story about cats")]]]
-    assert editor.model.requests[0].config.system_instruction == "edit"  # type: ignore[union-attr]
+    assert editor.model.requests[0].config.system_instruction == "edit"
 
 
 def test_a_circle_counts_its_passes() -> None:  # W8
@@ -329,7 +328,7 @@ def test_an_agent_that_chats_stands_right_after_the_start() -> None:  # G3
 
 
 def test_an_agent_that_chats_stands_nowhere_else() -> None:  # G3b
-    with pytest.raises(WorkflowConfigurationError, match="'c'.*chat"):
+    with pytest.raises(WorkflowConfigurationError, match=r"'c'.*chat"):
         Workflow(name="wf", edges=[(START, s, step("c", "x", mode="chat"))])
 
 

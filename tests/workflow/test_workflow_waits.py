@@ -149,7 +149,9 @@ def test_an_agent_that_waits_for_work_done_elsewhere() -> None:
         """Orders."""
         return {"status": "pending"}
 
-    agent = step("buyer", call("order", what="tea"), "it is on its way", "tea came", tools=[LongRunningFunctionTool(order)])
+    agent = step(
+        "buyer", call("order", what="tea"), "it is on its way", "tea came", tools=[LongRunningFunctionTool(order)]
+    )
     talk = Talk(wf((START, s, agent, b)))
     events = talk.say("q")
     (key,) = asked(events)
@@ -242,9 +244,7 @@ def test_an_answer_goes_on_from_where_it_was_asked_after_a_rewind() -> None:
     talk.say(answer("i1", "no"))
     invocation = talk.stored().events[-1].invocation_id
 
-    asyncio.run(
-        talk.runner.rewind_async(user_id="u", session_id="s", rewind_before_invocation_id=invocation)
-    )
+    asyncio.run(talk.runner.rewind_async(user_id="u", session_id="s", rewind_before_invocation_id=invocation))
     assert walked(talk.say(answer("i1", "yes"))) == ["wf/b: gives 'b:yes' for wf"]
 
 
