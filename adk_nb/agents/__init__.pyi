@@ -2,9 +2,9 @@ from adk_nb.agents.base_agent import BaseAgent as BaseAgent
 from adk_nb.agents.llm_agent import Agent as Agent
 from adk_nb.agents.llm_agent import LlmAgent as LlmAgent
 from adk_nb.agents.loop_agent import LoopAgent as LoopAgent
+from adk_nb.agents.mcp_instruction_provider import McpInstructionProvider as McpInstructionProvider
 from adk_nb.agents.parallel_agent import ParallelAgent as ParallelAgent
 from adk_nb.agents.sequential_agent import SequentialAgent as SequentialAgent
-from adk_nb.agents.mcp_instruction_provider import McpInstructionProvider as McpInstructionProvider
 from adk_nb.runtime.context import CallbackContext as CallbackContext
 from adk_nb.runtime.context import Context as Context
 from adk_nb.runtime.invocation_context import InvocationContext as InvocationContext

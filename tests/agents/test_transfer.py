@@ -125,7 +125,7 @@ def test_a_tool_may_hand_over_too():
     events = Talk(root()).say("hello")
 
     assert words(events) == [("b", "B")]
-    assert "there is no other agent of that name" in told(events)[1][1]
+    assert "no other agent of that name can take over" in told(events)[1][1]
 
 
 def test_other_calls_of_the_same_step_are_done_first():
