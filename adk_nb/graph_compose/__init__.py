@@ -2,7 +2,6 @@
 
 from adk_nb.lazy import face
 
-_CONFIGS = "adk_nb.graph_compose.configs"
 __getattr__, __dir__ = face(
     __name__,
     {
@@ -10,19 +9,19 @@ __getattr__, __dir__ = face(
         "WorkflowHandle": "adk_nb.graph_compose.running",
         "WorkflowResult": "adk_nb.graph_compose.running",
         "ask_a_person": "adk_nb.graph_compose.asking",
-        "createAgentTool": _CONFIGS,
-        "createHttpTool": _CONFIGS,
-        "createLlmAgent": _CONFIGS,
-        "createLoopAgent": _CONFIGS,
-        "createParallelAgent": _CONFIGS,
-        "createSequentialAgent": _CONFIGS,
-        "createSubAgentReference": _CONFIGS,
-        "create_agent_tool": _CONFIGS,
-        "create_http_tool": _CONFIGS,
-        "create_llm_agent": _CONFIGS,
-        "create_loop_agent": _CONFIGS,
-        "create_parallel_agent": _CONFIGS,
-        "create_sequential_agent": _CONFIGS,
-        "create_sub_agent_reference": _CONFIGS,
+        "createAgentTool": "adk_nb.graph_compose.configs",
+        "createHttpTool": "adk_nb.graph_compose.configs",
+        "createLlmAgent": "adk_nb.graph_compose.configs",
+        "createLoopAgent": "adk_nb.graph_compose.configs",
+        "createParallelAgent": "adk_nb.graph_compose.configs",
+        "createSequentialAgent": "adk_nb.graph_compose.configs",
+        "createSubAgentReference": "adk_nb.graph_compose.configs",
+        "create_agent_tool": "adk_nb.graph_compose.configs",
+        "create_http_tool": "adk_nb.graph_compose.configs",
+        "create_llm_agent": "adk_nb.graph_compose.configs",
+        "create_loop_agent": "adk_nb.graph_compose.configs",
+        "create_parallel_agent": "adk_nb.graph_compose.configs",
+        "create_sequential_agent": "adk_nb.graph_compose.configs",
+        "create_sub_agent_reference": "adk_nb.graph_compose.configs",
     },
 )

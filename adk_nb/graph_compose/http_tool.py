@@ -14,7 +14,7 @@ from adk_nb.graph_compose.configs import ActivityConfig, HttpToolConfig
 from adk_nb.models.http_messages import state_for
 from adk_nb.models.http_template import Filling, check_template
 from adk_nb.models.retrying import ask_again, seconds_of
-from adk_nb.redaction import hidden, remember_named, remember_url
+from adk_nb.redaction import hidden, in_result, remember_named, remember_url
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.json_arguments import JsonArguments
@@ -67,7 +67,7 @@ class HttpTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         if wrong := self.check(args):
             return {"error": wrong}
-        result = await self._result(self._asked(args, tool_context))
+        result = in_result(await self._result(self._asked(args, tool_context)))
         if self._config.output_key:
             tool_context.state[self._config.output_key] = result
         return result

@@ -12,6 +12,7 @@ from adk_nb.errors import InvalidResponse
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.signals import ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_USER_INPUT
+from adk_nb.redaction import without_known
 
 ASK_A_PERSON = "adk_request_input"
 """The call that a `hitlRequest` becomes. Source of the name: google-adk 2.13."""
@@ -134,10 +135,10 @@ def _read(body: bytes, media_type: str) -> Any:
     if not text.strip():
         raise InvalidResponse("the answer is empty; send JSON, such as {'content': '...'}")
     try:
-        return json.loads(text)
+        return without_known(json.loads(text))
     except (ValueError, RecursionError) as error:
         if kind in ("text/plain", "") and text.lstrip()[0] not in "{[<":
-            return text
+            return without_known(text)
         raise InvalidResponse(f"the answer is no JSON: {_in_short(text)}") from error
 
 

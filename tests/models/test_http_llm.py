@@ -218,6 +218,13 @@ def test_a_secret_that_the_service_repeats_does_not_get_into_an_error(service: S
     assert "s3cr3t-of-mine" not in event.model_dump_json() and "s3cr3t-of-mine" not in str(talk.error)
 
 
+def test_a_secret_that_the_service_repeats_is_neither_shown_nor_kept(service: Service):
+    service.make("/chat", lambda asked: {"content": f"You are {asked.headers['x-key']}."})
+    talk = Talk(agent_of(service, headers={"X-Key": "{{$secret('t')}}"}, secrets={"t": "s3cr3t-of-mine"}))
+    assert [event.text for event in talk.say("hi")] == ["You are [secret]."]
+    assert "s3cr3t" not in talk.stored().model_dump_json()
+
+
 # ---- what goes wrong
 
 

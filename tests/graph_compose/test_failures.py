@@ -1,0 +1,195 @@
+"""Services that fail: the run ends with one error or goes on as configured, what was committed stays, and the next
+message works.
+"""
+
+import logging
+from typing import Any
+
+import pytest
+
+from adk_nb import sync
+from adk_nb.graph_compose import (
+    GraphCompose,
+    WorkflowHandle,
+    create_http_tool,
+    create_llm_agent,
+    create_loop_agent,
+    create_parallel_agent,
+    create_sequential_agent,
+)
+from adk_nb.runners import InMemoryRunner
+from tests.graph_compose.test_flow_signals import LOOK, asked, graph_of, ran, say
+from tests.http_service import Answer, Service
+
+ONCE = {"retryPolicy": {"maximumAttempts": 1}}
+
+
+def broken(service: Service) -> list[tuple[Any, str]]:
+    return [
+        (Answer(b"", 500), "HTTP_500"),
+        (Answer(b"", 429), "HTTP_429"),
+        (Answer(b"\xff garbage"), "INVALID_RESPONSE"),
+        (Answer({"content": "half a body"}, cut=9), "HTTP_CONNECTION"),
+        (Answer(silent=True), "HTTP_CONNECTION"),
+    ]
+
+
+def agent(service: Service, name: str, **more: Any) -> Any:
+    activity = {**ONCE, "startToCloseTimeout": "200ms"}
+    return create_llm_agent(
+        id=name,
+        http_config={"url": f"{service.url}/{name}"},
+        **{"activity_config": activity, "output_key": name, **more},
+    )
+
+
+@pytest.mark.parametrize("kind", range(5))
+@pytest.mark.parametrize("container", ["sequence", "loop", "parallel"])
+def test_a_failing_service_ends_the_run_with_one_error_and_the_next_message_works(
+    service: Service, container: str, kind: int
+):
+    answer, code = broken(service)[kind]
+    agents = {"id": "root", "sub_agents": ["a", "b"]}
+    if container == "sequence":
+        root, before = create_sequential_agent(agents), ["a"]
+    elif container == "loop":
+        root, before = create_loop_agent({**agents, "maxAgentLoopIterations": 1}), ["a"]
+    else:
+        root, before = create_parallel_agent(agents), []
+    say(service, b=answer)
+    service.make("/a", lambda asked: {"content": "A"})
+    graph = graph_of(service, root, agent(service, "a"), agent(service, "b"))
+
+    async def talk() -> tuple[WorkflowHandle, list[Any]]:
+        handle = await graph.start()
+        failed = handle.get_latest_orchestration_result()
+        events = await handle.get_session_events()
+        say(service, b={"content": "B"})
+        return handle, [failed, events, await handle.receive_message("again")]
+
+    _, (failed, events, again) = sync.run(talk())
+    assert failed.error_details["error_code"] == code and failed.error_details["agent"] == "b"
+    assert [event.error_code for event in events if event.error_code] == [code]
+    assert all(failed.session_state[name] == "A" for name in before)
+    assert (again.error_details, again.session_state["a"], again.session_state["b"]) == (None, "A", "B")
+
+
+def test_a_service_that_is_killed_between_two_agents_loses_nothing():
+    with Service() as first, Service() as second:
+        line = create_sequential_agent(id="line", sub_agents=["a", "b"])
+
+        def last_words(asked: Any) -> Any:
+            return {"content": "A"}
+
+        first.make("/a", last_words)
+        second.close()
+        result = ran(graph_of(first, line, agent(first, "a"), agent(second, "b")))
+    assert result.error_details and result.error_details["error_code"] == "HTTP_CONNECTION"
+    assert result.session_state["a"] == "A" and result.final_response_text == "A"
+
+
+def test_a_busy_service_is_asked_again_as_its_activity_says(service: Service, caplog: pytest.LogCaptureFixture):
+    patient = {"retryPolicy": {"maximumAttempts": 4, "initialInterval": "1ms", "backoffCoefficient": 1}}
+    later = Answer(b"", 429, {"Retry-After": "0"})
+    say(service, a=[Answer(b"", 503), later, Answer({}, cut=0), {"content": "A"}])
+    with caplog.at_level(logging.WARNING):
+        result = ran(graph_of(service, agent(service, "a", activity_config=patient)))
+    assert (result.error_details, result.final_response_text, len(service.asked)) == (None, "A", 4)
+    assert [record.getMessage().partition("asking again")[1] for record in caplog.records] == ["asking again"] * 3
+
+
+# ---- tools
+
+
+def with_tool(service: Service, **tool: Any) -> GraphCompose:
+    graph = GraphCompose(secrets={"token": "tool-secret-99"})
+    config = create_http_tool(
+        id="look", **{"activity_config": ONCE, "http_config": {"url": f"{service.url}/look"}, **tool}
+    )
+    graph.adk("tools").with_workflow(
+        lambda b: b.root_agent("a").agent(agent(service, "a", tools=["look"])).http_tool(config).build()
+    )
+    return graph
+
+
+def tool_result(service: Service, graph: GraphCompose) -> Any:
+    service.say("/a", LOOK, {"content": "Well.", "exitFlow": True})
+    result = sync.run(graph.execute("go"))
+    assert result.error_details is None
+    [said] = service.bodies("/a")[-1]["messages"][-1]["content"]
+    return said["function_response"]["response"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [
+        (Answer({"why": "no such thing"}, 404), 404, "no such thing"),
+        (Answer(b"busy", 503), 503, "busy"),
+        (Answer(b"", 302, {"Location": "/elsewhere"}), 302, "302"),
+        (Answer({"half": "body"}, cut=4), None, "RemoteProtocolError"),
+    ],
+)
+def test_a_tool_that_fails_is_told_to_the_agent(service: Service, answer: Answer, status: int | None, words: str):
+    service.say("/look", answer)
+    told = tool_result(service, with_tool(service, http_config={"url": f"{service.url}/look", "method": "GET"}))
+    assert told["status_code"] == status and words in told["error"]
+    assert "elsewhere" not in asked(service)
+
+
+def test_a_tool_that_is_too_slow_is_told_to_the_agent(service: Service):
+    service.say("/look", Answer(silent=True))
+    activity = {**ONCE, "startToCloseTimeout": 0.05}
+    assert "TimeoutError" in tool_result(service, with_tool(service, activity_config=activity))["error"]
+
+
+def test_a_busy_tool_is_called_again(service: Service):
+    service.say("/look", Answer(b"", 500), Answer(b"", 429, {"Retry-After": "0"}), {"seen": 1})
+    activity = {"retryPolicy": {"maximumAttempts": 3, "initialInterval": "1ms"}}
+    assert tool_result(service, with_tool(service, activity_config=activity)) == {"seen": 1}
+
+
+def test_a_tool_may_give_the_answer_as_it_came(service: Service):
+    service.say("/look", Answer([1], headers={"X-Page": "1"}))
+    raw = tool_result(service, with_tool(service, raw=True))
+    assert (raw["status_code"], raw["body"], raw["error"], raw["headers"]["x-page"]) == (200, [1], None, "1")
+
+
+def test_a_tool_is_filled_in_and_its_secret_is_kept_from_agents_and_state(service: Service):
+    service.make("/shops/a%2Fb", lambda asked: {"echo": asked.headers["authorization"]})
+    http = {
+        "url": f"{service.url}/shops/{{{{state.shop}}}}",
+        "headers": {"Authorization": "Bearer {{$secret('token')}}"},
+        "body": {"shop": "{{state.shop}}"},
+    }
+    graph = with_tool(service, http_config=http, output_key="found")
+    graph.workflow.state = {"shop": "a/b"}
+    told = tool_result(service, graph)
+    [sent] = [one for one in service.asked if one.path.startswith("/shops")]
+    assert sent.headers["authorization"] == "Bearer tool-secret-99"
+    assert (sent.body["shop"], sent.body["session_state"]) == ("a/b", {"shop": "a/b"})
+    assert told == service.bodies("/a")[-1]["state"]["found"] == {"echo": "[secret]"}
+    assert "tool-secret-99" not in str(service.bodies("/a"))
+
+
+def test_wrong_arguments_do_not_reach_a_tool_with_a_schema(service: Service):
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    told = tool_result(service, with_tool(service, parameters=schema))
+    assert "wrong arguments" in told["error"] and "look" not in asked(service)
+    assert service.bodies("/a")[0]["tools"][0]["function"]["parameters"] == schema
+
+
+def test_an_app_runs_in_any_runner(service: Service):
+    say(service, a=[Answer(b"", 500), {"content": "A"}])
+    runner = InMemoryRunner(app=graph_of(service, agent(service, "a")).to_app())
+
+    async def talk() -> list[str]:
+        events: list[Any] = []
+        for message in ("one", "two"):
+            try:
+                events += await runner.run_debug(message, quiet=True)
+            except Exception as error:
+                events.append(error)
+        return [str(getattr(one, "text", "") or one) for one in events]
+
+    first, second = sync.run(talk())
+    assert "HTTP 500" in first and second == "A"
