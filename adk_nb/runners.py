@@ -60,6 +60,7 @@ class Runner:
         plugins: Sequence[BasePlugin] | None = None,
         plugin_close_timeout: float = 5.0,
         auto_create_session: bool = False,
+        sticky_agents: bool = True,
     ) -> None:
         """Give `app`, or `agent` with `app_name` and `plugins`.
 
@@ -74,6 +75,8 @@ class Runner:
             plugins: Of a runner without an app.
             plugin_close_timeout: Seconds that each plugin and each toolset has when the runner is closed.
             auto_create_session: A missing session is made instead of refused.
+            sticky_agents: What the user says next goes to the agent that has taken the conversation over. False: to the
+                root, always; but answers go to who asked, and words to who works on a task.
         """
         self.app = app
         self.app_name, self.agent, plugins = _what_runs(app, app_name, agent, plugins)
@@ -84,6 +87,7 @@ class Runner:
         self.credential_service = credential_service or InMemoryCredentialService()
         self.plugin_manager = PluginManager(plugins, plugin_close_timeout)
         self.auto_create_session = auto_create_session
+        self.sticky_agents = sticky_agents
         self._run_config = RunConfig()
         """Of the runs that bring none: made once, since it reads the environment."""
         self._compaction = app.compaction() if app else None
@@ -245,8 +249,8 @@ class Runner:
                 shared=shared,
                 live_request_queue=live,
             )
-            silent = isinstance(self.agent, LlmAgent)
-            first = await first_event(ctx, new_message, state_delta, may_be_silent=silent)
+            silent, sticky = isinstance(self.agent, LlmAgent), self.sticky_agents
+            first = await first_event(ctx, new_message, state_delta, may_be_silent=silent, sticky=sticky)
             if ctx.user_content and ctx.calls_answered:
                 input_answer.check(ctx.user_content, session.events)
             async with aclosing(invoke(ctx, first)) as events:
@@ -393,6 +397,7 @@ class InMemoryRunner(Runner):
         app: App | None = None,
         plugins: Sequence[BasePlugin] | None = None,
         auto_create_session: bool = False,
+        sticky_agents: bool = True,
     ) -> None:
         """`app_name`: the app's own, or `InMemoryRunner`, if none is given."""
         super().__init__(
@@ -404,4 +409,5 @@ class InMemoryRunner(Runner):
             memory_service=InMemoryMemoryService(),
             plugins=plugins,
             auto_create_session=auto_create_session,
+            sticky_agents=sticky_agents,
         )

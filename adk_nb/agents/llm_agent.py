@@ -130,7 +130,10 @@ class LlmAgent(TeamAgent):
         self._check_static()
         self._shape("input_schema")
         self._shape("output_schema")
-        self.tools_now()
+        named = {tool.name for tool in self.tools_now()} & {tool.name for tool in self.sub_agent_tools}
+        if named:
+            twice = f"agent {self.name!r} has a tool and a sub-agent named {min(named)!r}; the sub-agent is called"
+            warnings.warn(twice, stacklevel=2)
 
     def __repr__(self) -> str:
         model = self.model if isinstance(self.model, str) else self.model.model

@@ -49,8 +49,9 @@ class TeamAgent(BaseAgent):
         return targets
 
     def in_tree(self, name: str, /) -> BaseAgent | None:
-        """The agent of its tree that goes by a name."""
-        return self.root_agent.find_agent(name)
+        """The agent of its tree that goes by a name, and can take over: it is not one that is called."""
+        agent = self.root_agent.find_agent(name)
+        return agent if agent and not _is_called(agent) else None
 
     @property
     def sub_agent_tools(self) -> list[BaseTool]:

@@ -237,7 +237,7 @@ def _misdirected(spec: LlmSpec, context: Context) -> str | None:
     if not name or (name != spec.name and spec.in_tree(name)):
         return None
     context.actions.transfer_to_agent = None
-    return f"handed over to {name!r}, and there is no other agent of that name"
+    return f"handed over to {name!r}, and no other agent of that name can take over"
 
 
 def _lost(context: Context) -> str | None:

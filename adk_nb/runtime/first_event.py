@@ -14,7 +14,7 @@ from adk_nb.sessions.state import committed
 
 
 async def first_event(
-    ctx: InvocationContext, said: Any, state_delta: dict[str, Any], *, may_be_silent: bool
+    ctx: InvocationContext, said: Any, state_delta: dict[str, Any], *, may_be_silent: bool, sticky: bool = True
 ) -> Event | None:
     """The user's event, not stored yet. `ctx`, which comes with the root agent, knows then what was said, and to whom.
 
@@ -23,6 +23,7 @@ async def first_event(
         said: Words, parts, a content; None for nothing.
         state_delta: Goes with it.
         may_be_silent: The root agent goes on without a message.
+        sticky: Who has taken the conversation over keeps it.
 
     Returns:
         None for a live conversation: what its user says comes later.
@@ -33,7 +34,7 @@ async def first_event(
     """
     root = ctx.agent
     if ctx.live_request_queue:
-        ctx.agent = answering(root, None, ctx.session)
+        ctx.agent = answering(root, None, ctx.session, sticky=sticky)
         return None
     if state_delta:
         committed(state_delta)  # what cannot be kept is refused before anything is done
@@ -47,7 +48,7 @@ async def first_event(
         ctx.user_content = message
         message = await _as_plugins_say(ctx, message)
     ctx.task = task_for(root, message, ctx.session)
-    ctx.agent = answering(root, message, ctx.session, ctx.task)
+    ctx.agent = answering(root, message, ctx.session, ctx.task, sticky=sticky)
     if message and ctx.agent is root and not ctx.task:
         check_fits(root, message)
     if message and ctx.run_config.save_input_blobs_as_artifacts:

@@ -11,7 +11,7 @@ from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.called import outermost, speaker
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, CREDENTIAL_REQUEST, InvocationContext, Runs
 from adk_nb.runtime.rewind import surviving
-from adk_nb.runtime.tasks import unfinished
+from adk_nb.runtime.tasks import talking_node, unfinished
 from adk_nb.sessions.session import Session
 from adk_nb.wire import not_json
 
@@ -99,6 +99,8 @@ def task_for(root: Runs, message: types.Content | None, session: Session) -> str
     """The id of the call that gave a task, if words of the user are for the agent that works on it."""
     if message is None or any(part.function_response for part in message.parts or ()):
         return None
+    if path := talking_node(session.events):
+        return path
     if not (getattr(root, "sub_agents", None) or getattr(root, "tools", None)):
         return None
     return next(reversed(unfinished(root, session.events)), None)

@@ -6,6 +6,7 @@ from adk_nb.tools.base_toolset import BaseToolset as BaseToolset
 from adk_nb.tools.built_in_code_execution_tool import built_in_code_execution as built_in_code_execution
 from adk_nb.tools.enterprise_search_tool import enterprise_web_search as enterprise_web_search
 from adk_nb.tools.example_tool import ExampleTool as ExampleTool
+from adk_nb.tools.exit_loop_tool import exit_loop as exit_loop
 from adk_nb.tools.function_tool import FunctionTool as FunctionTool
 from adk_nb.tools.get_user_choice_tool import get_user_choice as get_user_choice
 from adk_nb.tools.google_maps_grounding_tool import google_maps_grounding as google_maps_grounding
@@ -20,5 +21,7 @@ from adk_nb.tools.preload_memory_tool import preload_memory as preload_memory
 from adk_nb.tools.request_input_tool import request_input as request_input
 from adk_nb.tools.static_toolset import StaticToolset as StaticToolset
 from adk_nb.tools.tool_decorator import tool as tool
+from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool as TransferToAgentTool
+from adk_nb.tools.transfer_to_agent_tool import transfer_to_agent as transfer_to_agent
 from adk_nb.tools.url_context_tool import url_context as url_context
 from adk_nb.tools.vertex_ai_search_tool import VertexAiSearchTool as VertexAiSearchTool

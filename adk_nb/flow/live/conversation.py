@@ -62,7 +62,8 @@ async def run_live(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Even
         await conversation.streams.close()
 
 
-_Next = Literal["listen", "restart", "end"]
+_Next = Literal["listen", "restart", "over", "end"]
+"""What follows: `over`: nothing, since another agent takes over."""
 
 
 class _Conversation:
@@ -93,7 +94,7 @@ class _Conversation:
             return
         offered = with_a_way_to_stop(list(await spec.canonical_tools(ReadonlyContext(ctx))), self.streams)
         self._tools = {tool.name: tool for tool in offered}
-        while self._next != "end":
+        while self._next not in ("end", "over"):
             request = await self._request(model.model, offered)
             self._next = "listen"
             try:
@@ -145,7 +146,7 @@ class _Conversation:
             ear.cancel()
             mouth.cancel()
             await asyncio.gather(ear, mouth, return_exceptions=True)
-        if self._next == "restart":
+        if self._next in ("restart", "over"):
             async with aclosing(self._begin_anew(request)) as events:
                 async for event in events:
                     yield event
@@ -294,10 +295,20 @@ class _Conversation:
         answers = answering.outcome
         for event in answers.events:
             yield event
-            if event.content and event.get_function_responses():
+            if event.actions.transfer_to_agent:
+                self._hand_over()
+            elif event.content and event.get_function_responses():
                 self._sending.answer(event.content)
         self._sending.let_streams_go()
         answers.end_the_turn()  # for what it raises: a live turn ends when the model says so
+
+    def _hand_over(self) -> None:
+        """The next agent has a connection of its own, and reads what was said in the session."""
+        self._next = "over"
+        run = self._ctx.run_config
+        if run.session_resumption and run.session_resumption.handle:
+            anew = run.session_resumption.model_copy(update={"handle": None})
+            self._ctx.run_config = run.model_copy(update={"session_resumption": anew})
 
     def _hooks(self, name: str) -> list[Hook]:
         return [*self._ctx.plugins.hooks(name), *self._spec.hooks(name)]

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from adk_nb import clock, types
@@ -33,11 +34,14 @@ Item = Said | Event | LlmResponse | asyncio.Task[None]
 keep the connection has ended."""
 
 
+_CONVERSATIONS = count()
+
+
 class _Results(LiveRequest):
     """What the agent's tools came to, on its way to the model."""
 
     conversation: int
-    """Of those that the service took for new ones, the one that asked for it."""
+    """The number of the one that asked for it, of those that the service took for new ones."""
 
 
 class LiveSending:
@@ -53,8 +57,8 @@ class LiveSending:
         """What was taken from the queue, and perhaps not sent before the connection broke."""
         self._held: list[_Results] | None = None
         """What tools streamed while their call is not answered yet; the model hears of that first."""
-        self._begun = 0
-        """How often the conversation began anew."""
+        self._begun = next(_CONVERSATIONS)
+        """The number of the conversation, another one each time that it begins anew."""
 
     def hold_streams(self) -> None:
         """Calls are about to be answered."""
@@ -79,7 +83,7 @@ class LiveSending:
 
     def begin_anew(self) -> None:
         """What was said so far is history, and needs not be sent again."""
-        self._begun += 1
+        self._begun = next(_CONVERSATIONS)
         if self._unsent and self._unsent.content and not self._unsent.partial:
             self._unsent = None
 

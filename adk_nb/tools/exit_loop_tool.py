@@ -1,0 +1,9 @@
+"""`exit_loop`: a model says that the loop it works in is done."""
+
+from adk_nb.runtime.context import ToolContext
+
+
+def exit_loop(tool_context: ToolContext) -> None:
+    """Leaves the loop that you work in. Call it only when what you were told to wait for has come."""
+    tool_context.actions.escalate = True
+    tool_context.actions.skip_summarization = True
