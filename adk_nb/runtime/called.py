@@ -22,8 +22,9 @@ def speaker(events: Sequence[Event], calls: Iterable[str | None], branch: str | 
     for event in reversed(events):
         if is_under(event.branch, branch) and any(one.id in wanted for one in event.get_function_calls()):
             leads = next_call(event.branch, branch)
-            return event.author if leads is None else _maker(events, leads)
-    return ""
+            made = _maker(events, leads) if leads is not None else ""
+            return made or event.author  # a step of a graph looks like a call, and nobody made that
+    return next((key.partition("@")[0] for key in wanted if key and "/" in key), "")  # a node's, of the graph
 
 
 def outermost(agent: Any, under: Any = None) -> Any:

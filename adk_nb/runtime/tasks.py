@@ -1,11 +1,14 @@
 """Tasks: agents that were called as tools, and talk with the user until they hand back what came of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adk_nb.events.event import Event
 from adk_nb.runtime.branches import calls_to, is_under
 from adk_nb.runtime.rewind import surviving
+
+STANDS = "workflow"
+"""Key of an event's agent_state: where a graph stands that waits."""
 
 
 def takers(agent: Any) -> set[str]:
@@ -53,6 +56,21 @@ def unfinished(
             if speaks(event):
                 said.add(key)
     return {key: where for key, where in found.items() if is_under(where, branch) and (key in said or not talking)}
+
+
+def asked_by(event: Event) -> list[str]:
+    """What is waited for by a graph that says where it stands: ids of calls, and paths of nodes that wait for words."""
+    stands = event.actions.agent_state.get(STANDS) if event.actions.agent_state else None
+    return [key for run in stands["waiting"] for key in run["asked"]] if stands else []
+
+
+def talking_node(events: Sequence[Event]) -> str | None:
+    """The path of a graph's node that waits for the user's words, if what was done last is that."""
+    last = next((event for event in reversed(events) if event.author != "user"), None)
+    if last is None or not asked_by(last):
+        return None
+    last = next((event for event in reversed(surviving(events)) if event.author != "user"), last)
+    return next((key for key in asked_by(last) if key.startswith(f"{last.node_info.path}/")), None)
 
 
 def speaks(event: Event) -> bool:

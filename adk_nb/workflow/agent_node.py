@@ -38,26 +38,36 @@ class AgentNode(BaseNode):
         answered = outer.calls_answered
         asker = self.agent.find_agent(speaker(outer.session.events, answered, outer.branch)) if answered else None
         agent = outermost(asker, under=self.agent.parent_agent) if asker else self.agent
+        goes_on = asker is not None or bool(outer.task and outer.task.startswith(f"{ctx.node_path}/"))
+        before = outer if goes_on else outer.after_answers()
         if not isinstance(self.agent, LlmAgent):
-            return but(outer, agent=agent) if asker else but(outer.after_answers(), agent=agent)
-        before = outer if asker else outer.after_answers()
+            return but(before, agent=agent)
         if self.agent.mode == "chat":
             return but(before, agent=agent, node=None)
-        alone = self.agent.include_contents == "none"
+        sees_all = self.agent.include_contents == "default" and not self.has_task
+        if sees_all and (node_input is None or node_input is outer.user_content):
+            return but(before, agent=agent)
         return but(
             before,
             agent=agent,
             delegated=None if node_input is None else as_message(node_input),
-            isolation_scope=ctx.node_path if alone else outer.isolation_scope,
+            caller=outer if sees_all else None,
+            events_before=len(outer.session.events) if sees_all else 0,
+            isolation_scope=ctx.node_path,
         )
 
     def given(self, event: Event) -> Any:
         """What an event of the agent gives to the next node. None: nothing."""
-        if event.output is not None or self.chats:
+        if event.output is not None or self.chats or self.has_task:
             return event.output
         if event.partial or not event.is_final_response() or event.error_code or event.long_running_tool_ids:
             return None
         return event.text or None
+
+    @property
+    def has_task(self) -> bool:
+        """True: it talks with the user until it hands something back."""
+        return isinstance(self.agent, LlmAgent) and self.agent.mode == "task"
 
     @property
     def chats(self) -> bool:

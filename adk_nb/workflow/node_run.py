@@ -18,6 +18,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.events.request_input import RequestInput
 from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST, INPUT_REQUEST, AtNode, InvocationContext
 from adk_nb.runtime.sealing import failure
+from adk_nb.runtime.tasks import asked_by
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.wire import but
@@ -107,6 +108,8 @@ class NodeRun:
                 async with aclosing(self._attempt(context)) as events:
                     async for event in events:
                         yield event
+                if not (self.has_output or self.asked) and isinstance(self.node, AgentNode) and self.node.has_task:
+                    self.asked = [self.path]  # for the user's words
                 return
             except Exception as error:
                 if not retry or attempt >= retry.max_attempts or not retry.passes(error):
@@ -218,6 +221,7 @@ class NodeRun:
             self.route = event.actions.route
         if event.long_running_tool_ids:
             self._await(event)
+        self.asked += [key for key in asked_by(event) if key not in self.asked]
         if event.node_info.path and self.path not in (event.node_info.output_for or ()):
             return event
         agent = self.node if isinstance(self.node, AgentNode) else None
@@ -232,8 +236,8 @@ class NodeRun:
 
     def _as_output(self, event: Event, value: Any) -> NodeInfo:
         self._note(value)
-        if self.output_for and event.isolation_scope == self.path:
-            event.isolation_scope = None  # what a graph comes to is for all who see the graph
+        if event.isolation_scope == self.path:
+            event.isolation_scope = None  # what a node comes to is for all who see the graph
         by_words = True if event.output is None else None
         return NodeInfo(path=self.path, output_for=[self.path, *self.output_for], message_as_output=by_words)
 

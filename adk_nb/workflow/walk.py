@@ -16,6 +16,7 @@ from adk_nb.runtime.inputs import answered
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.side_by_side import Ended, SideBySide
+from adk_nb.runtime.tasks import STANDS
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
 from adk_nb.workflow.join_node import JoinNode
@@ -23,9 +24,6 @@ from adk_nb.workflow.node_like import build_node
 from adk_nb.workflow.node_run import NodeRun, Paused, as_it_was, kept
 
 logger = logging.getLogger(__name__)
-
-_STANDS = "workflow"
-"""Key of an event's agent_state: where a workflow stands that waits."""
 
 
 class Adopts(Protocol):
@@ -203,7 +201,7 @@ class Walk:
             "branches": self._branches,
             "outputs": to_jsonable_python(self.outputs, fallback=str),
         }
-        actions = EventActions(agent_state={_STANDS: stands})
+        actions = EventActions(agent_state={STANDS: stands})
         return Event(author=self._name, branch=self._ctx.branch, node_info=NodeInfo(path=self._path), actions=actions)
 
     def take_up(self) -> bool:
@@ -221,7 +219,7 @@ class Walk:
             {key: list(one) for key, one in stood["branches"].items()},
             dict(stood["outputs"]),
         )
-        given = {response.id or "": answered(response) for response in self._ctx.responses}
+        given = self._given()
         for one in stood["waiting"]:
             node = self._graph.nodes.get(one["node"])
             if node is None:
@@ -233,6 +231,11 @@ class Walk:
             run.output_for = self._output_of(node.name)
             self._take_up(run, given)
         return True
+
+    def _given(self) -> dict[str, Any]:
+        """What the user's message answers; to a node that waits for words, it is there as it is."""
+        given = {response.id or "": answered(response) for response in self._ctx.responses}
+        return given | {self._ctx.task: None} if self._ctx.task else given
 
     def _take_up(self, run: NodeRun, given: dict[str, Any]) -> None:
         mine = run.take(given)
@@ -321,7 +324,7 @@ class Walk:
         run.answers, run.asked = dict(stood["answers"]), list(stood["asked"])
         run.held, run.let, run.others = stood["held"], stood["let"], dict(stood["others"])
         run.input = as_it_was(stood["input"])
-        mine = run.take({response.id or "": answered(response) for response in self._ctx.responses})
+        mine = run.take(self._given())
         if mine and run.runs_again:
             run.asked = []
             return True
@@ -345,8 +348,8 @@ def _standing_that_asked(events: list[Event], name: str, path: str, ids: set[str
     """Where the workflow stood last when it asked one of `ids`."""
     for event in reversed(events):
         state = event.actions.agent_state
-        if state and event.author == name and event.node_info.path == path and _STANDS in state:
-            stood = cast(dict[str, Any], state[_STANDS])
+        if state and event.author == name and event.node_info.path == path and STANDS in state:
+            stood = cast(dict[str, Any], state[STANDS])
             if any(ids & set(one["asked"]) for one in stood["waiting"]):
                 return stood
     return None

@@ -401,3 +401,79 @@ def test_a_workflow_that_is_a_tool_takes_arguments() -> None:
     talk = Talk(wf((START, double), input_schema=Order))
     assert last(talk.say('{"item": "tea", "amount": 3}')) == 6
     assert talk.say("tea") == [] and "input_schema" in str(talk.error)
+
+
+# -- tasks
+
+
+def clerk(*script: Any) -> LlmAgent:
+    return step("clerk", *script, mode="task")
+
+
+def done(said: str) -> Any:
+    return call("finish_task", result=said)
+
+
+def told(node_input: dict[str, str]) -> str:
+    return f"told {node_input['result']}"
+
+
+def test_a_task_in_a_graph_takes_as_many_words_as_it_needs() -> None:
+    agent = clerk("which?", "what size?", done("ordered"))
+    talk = Talk(wf((START, s, agent, told)))
+    assert walked(talk.say("order"))[-2:] == ["wf/clerk: says which?", "wf: waits"]
+    assert walked(talk.say("tea")) == ["wf/clerk: says what size?", "wf: waits"]
+    assert last(talk.say("large")) == "told ordered"
+    assert requests(agent)[2] == [
+        ("user", "order"),
+        ("model", "which?"),
+        ("user", "tea"),
+        ("model", "what size?"),
+        ("user", "large"),
+    ]
+    assert walked(talk.say("again"))[0] == "wf/s: gives 'again'"
+
+
+def test_a_task_in_a_workflow_within_a_workflow() -> None:
+    inner = Workflow(name="inner", edges=[(START, clerk("which?", done("ordered")), told)])
+    talk = Talk(wf((START, s, inner, b)))
+    talk.say("order")
+    assert last(talk.say("tea")) == "b:told ordered"
+
+
+def test_a_task_in_a_workflow_that_was_handed_the_conversation() -> None:
+    graph = wf((START, clerk("which?", done("ordered")), told))
+    top = root(call("transfer_to_agent", agent_name="wf"), "welcome", sub_agents=[graph])
+    talk = Talk(top)
+    talk.say("order")
+    assert last(talk.say("tea")) == "told ordered"
+    assert talk.say("thanks")[-1].text == "welcome"
+
+
+def test_an_answer_comes_before_a_task_is_done() -> None:
+    talk = Talk(wf((START, s, (clerk("which?", done("ordered")), ask1), JoinNode(name="j"))))
+    assert asked(talk.say("order")) == ["i1"]
+    assert walked(talk.say(answer("i1", "one"))) == ["wf: waits"]
+    assert last(talk.say("tea")) == {"clerk": {"result": "ordered"}, "ask1": "one"}
+
+
+# -- at once, under others
+
+
+def test_questions_of_nodes_that_run_at_once_are_answered_under_a_row() -> None:
+    graph = wf((START, s, (ask1, ask2), JoinNode(name="j"), b))
+    talk = Talk(SequentialAgent(name="top", sub_agents=[step("first", "1", "2"), graph, step("after", "done")]))
+    assert asked(talk.say("q")) == ["i1", "i2"]
+    assert walked(talk.say(answer("i2", "two"))) == ["wf: waits"]
+    events = talk.say(answer("i1", "one"))
+    assert last(events) == "b:{'ask1': 'one', 'ask2': 'two'}" and events[-1].text == "done"
+
+
+def test_agents_that_run_at_once_wait_for_a_yes_each_and_see_their_own() -> None:
+    one, two = pays("paid one", name="one"), pays("paid two", name="two")
+    talk = Talk(wf((START, s, (one, two), JoinNode(name="j"))))
+    first, second = asked(talk.say("q"))
+    talk.say(answer(first, {"confirmed": True}, APPROVES))
+    assert last(talk.say(answer(second, {"confirmed": True}, APPROVES))) == {"one": "paid one", "two": "paid two"}
+    for agent in (one, two):
+        assert [role for role, _ in requests(agent)[1]] == ["user", "model", "user"]
