@@ -139,8 +139,8 @@ def answer_in(events: Iterable[Event]) -> str:
 
 
 def _is_outcome(event: Event) -> bool:
-    """True for what a graph gave that says nothing itself."""
-    return event.output is not None and len(event.node_info.output_for or ()) > 1 and not event.text
+    """True for what a node of the run's own graph gave without words."""
+    return event.output is not None and event.node_info.path.count("/") == 1 and not event.text
 
 
 def _as_text(value: Any) -> str:

@@ -111,7 +111,9 @@ class Notebook:
         """
         for tool, _ in made:
             self.check_function_name(tool.name)
-        return [self._define_tool(tool, digest, cell) for tool, digest in made]
+        told = [self._define_tool(tool, digest, cell) for tool, digest in made]
+        self._renew_teams()
+        return told
 
     def node_like(self, name: str, /) -> Any:
         """What a graph can have as the node `name`: an agent, a tool, a function, or a node; None: nothing."""

@@ -78,7 +78,7 @@ class LiveRun(RunOnShow):
             state, history = (session.state, session.events) if session else ({}, [])
             self._rows = RunRows(schema_of=self._schema_of, state=state, history=history, magic=self.magic)
             self._push(self._rows.opening())
-            if self._drawing.is_more_than_one:
+            if self._drawing.has_picture:
                 self._view.push({"op": "drawing", "drawing": live_drawing(self._drawing)})
         if self.notice:
             self._view.push({"op": "notice", "text": self.notice})
@@ -123,7 +123,7 @@ class LiveRun(RunOnShow):
         self._cell.copy().run(sync.start, work(), home=self._kernel_loop)
 
     def _mark(self, marks: Marks) -> None:
-        if marks and self._drawing.is_more_than_one:
+        if marks and self._drawing.has_picture:
             self._view.push({"op": "mark", "marks": marks})
 
     def _push(self, ops: Iterable[dict[str, Any]]) -> None:

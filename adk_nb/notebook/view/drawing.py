@@ -23,6 +23,7 @@ Kind = Literal["agent", "team", "function", "tool", "join", "end"]
 _LABEL = 40
 """Characters of a name."""
 _MOST_TOOLS = 6
+_MOST_NODES = 200
 _TEAMS: dict[type[BaseAgent], str] = {
     SequentialAgent: "sequential",
     ParallelAgent: "parallel",
@@ -68,8 +69,9 @@ class Drawing:
     """It is a workflow, whose nodes are told by the events' paths."""
 
     @property
-    def is_more_than_one(self) -> bool:
-        return len(self.nodes) > 1
+    def has_picture(self) -> bool:
+        """False for a single box, and for more than anyone could look at: their text tells as much."""
+        return 1 < len(self.nodes) <= _MOST_NODES
 
     @property
     def mermaid(self) -> str:

@@ -5,6 +5,7 @@ Source: Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchica
 """
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from unicodedata import east_asian_width
 
@@ -34,6 +35,8 @@ class Box:
     """Of the middle."""
     y: float = 0
     """Of the top."""
+    rank: int = 0
+    """Its place in its layer, from the left."""
 
 
 @dataclass
@@ -158,17 +161,17 @@ def _pass(grid: _Grid, line: Line) -> list[Box]:
 
 def _order(grid: _Grid) -> None:
     """Put each box below the mean of those it hangs on, and above the mean of those that hang on it, in turns."""
+    for layer in grid.layers:
+        for rank, box in enumerate(layer):
+            box.rank = rank
     for sweep in range(_SWEEPS):
         down = sweep % 2 == 0
         for layer in grid.layers if down else reversed(grid.layers):
-            rank = {id(box): at for other in grid.layers for at, box in enumerate(other)}
             near = grid.before if down else grid.after
-
-            def mean(box: Box, near: dict[int, list[Box]] = near, rank: dict[int, int] = rank) -> float:
-                ranks = [rank[id(one)] for one in near.get(id(box), ())]
-                return sum(ranks) / len(ranks) if ranks else rank[id(box)]
-
-            layer.sort(key=mean)
+            means = {id(box): _mean([one.rank for one in near.get(id(box), ())], box.rank) for box in layer}
+            layer.sort(key=lambda box, means=means: means[id(box)])
+            for rank, box in enumerate(layer):
+                box.rank = rank
 
 
 def _spread(grid: _Grid) -> None:
@@ -178,12 +181,12 @@ def _spread(grid: _Grid) -> None:
         down = sweep % 2 == 0
         near = grid.before if down else grid.after
         for layer in grid.layers if down else reversed(grid.layers):
-            wanted = [_mean_x(near.get(id(box), []), box.x) for box in layer]
+            wanted = [_mean([one.x for one in near.get(id(box), ())], box.x) for box in layer]
             _apart(layer, wanted)
 
 
-def _mean_x(near: list[Box], own: float) -> float:
-    return sum(one.x for one in near) / len(near) if near else own
+def _mean(near: Sequence[float], own: float) -> float:
+    return sum(near) / len(near) if near else own
 
 
 def _apart(layer: list[Box], wanted: list[float]) -> None:
@@ -237,9 +240,9 @@ def _route(line: Line, places: list[Box]) -> Route:
             points.append((box.x, box.y))
         if box is not places[-1]:
             points.append((box.x, box.y + box.height))
-    (x, y), (end_x, end_y) = points[:2]
+    (x, _), (end_x, end_y) = points[:2]
     left = end_x < x
-    return Route(line, points, label_at=((x + end_x) / 2 + (-8 if left else 8), (y + end_y) / 2 + 4), label_left=left)
+    return Route(line, points, label_at=(end_x + (-9 if left else 9), end_y - 12), label_left=left)
 
 
 def _around(line: Line, grid: _Grid, number: int) -> Route:

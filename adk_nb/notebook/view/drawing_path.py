@@ -78,8 +78,7 @@ class VisitedPath:
 
     def _leave(self, node: str, changed: Marks) -> None:
         del self._works[node]
-        if self._marks.get(f"n:{node}") != "failed":
-            changed[f"n:{node}"] = "was"
+        changed[f"n:{node}"] = "was"
 
     def _enter(self, node: str, changed: Marks) -> None:
         """Mark the lines by which one may have come."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from adk_nb.notebook.view.drawing import Drawing, Kind
 from adk_nb.notebook.view.drawing_layout import ROW, Box, Layout, Point, Route, layout_of
+from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.render import Bundle
 from adk_nb.notebook.view.safe_html import Html, code, element
 
@@ -45,14 +46,14 @@ def drawn(drawing: Drawing, tree: str, *lines: str) -> Bundle:
     """The picture, with the same as text under it.
 
     Args:
-        drawing: What is drawn; of one node only the text is shown.
+        drawing: What is drawn; without a picture only the text is shown.
         tree: The text.
         lines: What is said above it.
     """
     above = [element("p", one) for one in lines]
     words = element("pre", code(tree))
     parts = [*above, words]
-    if drawing.is_more_than_one:
+    if drawing.has_picture:
         parts = [*above, svg(drawing), element("details", element("summary", "as text"), words)]
     return {
         "text/plain": "\n".join([*lines, tree]),
@@ -78,7 +79,7 @@ def _shapes(layout: Layout) -> list[Shape]:
 
 def _shape(tag: str, key: str, text: str = "", **at: Any) -> Shape:
     named = {name.rstrip("_").replace("_", "-"): _number(value) for name, value in at.items()}
-    return {"tag": tag, "at": named, "text": text, "key": key}
+    return {"tag": tag, "at": named, "text": one_line(text), "key": key}
 
 
 def _number(value: Any) -> str:

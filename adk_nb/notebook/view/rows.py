@@ -341,7 +341,7 @@ def _who(event: Event) -> str:
     who = "↳ " * depth + own
     if not (lane := lane_of(event.branch, path)):
         return who
-    return f"∥ {who}" if lane == own else f"∥ {lane} › {who}"
+    return f"∥ {who}" if lane == own else f"∥ {lane} / {who}"
 
 
 def _is_ask(event: Event, call: types.FunctionCall) -> bool:

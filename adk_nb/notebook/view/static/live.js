@@ -542,7 +542,7 @@ class View {
 
   // Of agents that work at once, each has a colour of its own.
   lane(author) {
-    const name = author.slice(1).split("›")[0].trim();
+    const name = author.slice(1).split("/")[0].trim();
     this.lanes ??= [];
     if (!this.lanes.includes(name)) this.lanes.push(name);
     return this.lanes.indexOf(name) % 4;

@@ -1,0 +1,292 @@
+"""Agents, teams and workflows draw themselves, and the path of a run lights up in the drawing."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from adk_nb.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from adk_nb.events.event import Event
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.view.drawing import Drawing, Line, Node, drawing_of, tree_of
+from adk_nb.notebook.view.drawing_layout import layout_of
+from adk_nb.notebook.view.drawing_path import VisitedPath
+from adk_nb.notebook.view.drawing_svg import drawn, live_drawing, svg
+from adk_nb.runners import InMemoryRunner
+from adk_nb.runtime.run_config import RunConfig
+from adk_nb.tools import FunctionTool
+from adk_nb.workflow import JoinNode, Workflow
+from tests.hostile import PAYLOADS
+from tests.notebook.conftest import Shell
+
+SVG = "{http://www.w3.org/2000/svg}"
+TAGS = {f"{SVG}{tag}" for tag in ("svg", "rect", "path", "text", "tspan")}
+_PLACED = "role aria-label viewBox width height style x y rx d text-anchor font-family font-size font-weight"
+ATTRIBUTES = {*_PLACED.split(), "fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-dasharray"}
+
+
+def look(city: str) -> str:
+    """Looks."""
+    return f"{city}: sunny"
+
+
+def agent(name: str, *answers: object, **more: object) -> LlmAgent:
+    return LlmAgent(name=name, model=ScriptedLlm(*(answers or ("done",))), **more)
+
+
+def team() -> SequentialAgent:
+    refine = LoopAgent(
+        name="refine", max_iterations=2, sub_agents=[agent("draft", "a", "b"), agent("review", "c", "d")]
+    )
+    both = ParallelAgent(
+        name="both", sub_agents=[agent("weather", call("look", city="Oslo"), "sun", tools=[look]), agent("news")]
+    )
+    return SequentialAgent(name="pipeline", sub_agents=[refine, both, agent("editor")])
+
+
+def choose(node_input: object) -> Event:
+    return Event(output="x", route="ok")
+
+
+def flow() -> Workflow:
+    draft, join = agent("draft"), JoinNode(name="join")
+    edges = [
+        ("START", draft, choose, {"revise": draft, "ok": (agent("left"), agent("right")), "no": "END"}),
+        (("left", "right"), join),
+    ]
+    left, right = edges[0][3]["ok"]
+    return Workflow(name="flow", edges=[edges[0], ((left, right), join, agent("last"), "END")])
+
+
+def arrows(drawing: Drawing) -> list[str]:
+    return [
+        f"{one.start} -{one.label}-> {one.end}" if one.label else f"{one.start} -> {one.end}" for one in drawing.lines
+    ]
+
+
+def path_of(root: object, question: str = "Go.") -> list[dict[str, str]]:
+    """The marks that each event of one turn changes, and the end of it."""
+    path = VisitedPath(drawing_of(root))  # type: ignore[arg-type]
+    runner = InMemoryRunner(root)  # type: ignore[arg-type]
+    runner.session_service.create_session(app_name=runner.app_name, user_id="u", session_id="s")
+    turn = runner.run(user_id="u", session_id="s", new_message=question, run_config=RunConfig())
+    return [*filter(None, map(path.feed, turn)), path.end("done")]
+
+
+# ---- what is drawn
+
+
+def test_a_team_is_drawn_as_the_ways_its_kinds_lead() -> None:
+    drawing = drawing_of(team())
+
+    assert {key: (node.kind, node.note) for key, node in drawing.nodes.items()} == {
+        "pipeline": ("team", "sequential"),
+        "refine": ("team", "loop, at most 2 times"),
+        "draft": ("agent", "scripted"),
+        "review": ("agent", "scripted"),
+        "both": ("team", "parallel"),
+        "weather": ("agent", "scripted"),
+        "news": ("agent", "scripted"),
+        "editor": ("agent", "scripted"),
+    }
+    assert arrows(drawing) == [
+        "refine -> draft",
+        "draft -> review",
+        "review -again-> draft",
+        "pipeline -> refine",
+        "both -> weather",
+        "both -> news",
+        "review -> both",
+        "weather -> editor",
+        "news -> editor",
+    ]
+
+
+def test_an_agent_has_its_tools_in_its_box_and_dashed_lines_to_those_it_may_hand_over_to() -> None:
+    drawing = drawing_of(agent("guide", tools=[look], sub_agents=[agent("other")]))
+
+    assert drawing.nodes["guide"].tools == ("look",)
+    assert drawing.lines == [Line("guide", "other", may=True)]
+
+
+def test_a_workflow_is_drawn_with_its_routes_and_its_ends() -> None:
+    drawing = drawing_of(flow())
+
+    assert [*drawing.nodes] == ["START", "draft", "choose", "left", "right", "join", "last", "END"]
+    assert "choose -revise-> draft" in arrows(drawing)
+    assert "choose -no-> END" in arrows(drawing)
+    assert "last -> END" in arrows(drawing)
+    assert (drawing.nodes["choose"].kind, drawing.nodes["join"].kind) == ("function", "join")
+
+
+def test_the_tree_says_the_same_in_text() -> None:
+    assert tree_of(team(), lambda name: "v2" if name == "refine" else "") == (
+        "pipeline (sequential)\n"
+        "├─ refine (loop, at most 2 times) v2\n"
+        "│  ├─ draft (scripted)\n"
+        "│  └─ review (scripted)\n"
+        "├─ both (parallel)\n"
+        "│  ├─ weather (scripted)  tools: look\n"
+        "│  └─ news (scripted)\n"
+        "└─ editor (scripted)"
+    )
+    assert (
+        tree_of(flow()).splitlines()[3]
+        == "├─ choose (function) -[revise]-> draft, -[ok]-> left, -[ok]-> right, -[no]-> END"
+    )
+
+
+def test_mermaid_is_an_extra() -> None:
+    text = drawing_of(flow()).mermaid
+
+    assert text.startswith('flowchart TD\n    n0(("START"))')
+    assert '    n2 -->|"revise"| n1' in text
+
+
+# ---- where it goes
+
+
+def test_boxes_do_not_touch_and_lines_lead_down_but_for_those_that_lead_back() -> None:
+    for drawing in (drawing_of(team()), drawing_of(flow())):
+        layout = layout_of(drawing)
+        for one in layout.boxes:
+            assert one.x - one.width / 2 >= 0
+            assert one.x + one.width / 2 <= layout.width
+            assert one.y + one.height <= layout.height
+            for other in layout.boxes:
+                apart = abs(one.x - other.x) >= (one.width + other.width) / 2
+                assert one is other or apart or abs(one.y - other.y) >= min(one.height, other.height)
+        assert [route.line.label for route in layout.routes if route.back] in (["again"], ["revise"])
+        for route in layout.routes:
+            assert route.back or [y for _, y in route.points] == sorted(y for _, y in route.points)
+
+
+def test_a_thousand_nodes_are_laid_out_and_told_as_text() -> None:
+    nodes = {str(number): Node(str(number), f"node {number}", "agent") for number in range(1000)}
+    lines = [Line(str(number // 3), str(number)) for number in range(1, 1000)]
+    drawing = Drawing("large", nodes, lines)
+
+    assert len(layout_of(drawing).boxes) == 1000
+    assert not drawing.has_picture
+    assert "<svg" not in drawn(drawing, "the tree")["text/html"]
+
+
+def test_equal_drawings_are_equal_to_the_byte() -> None:
+    assert svg(drawing_of(team())) == svg(drawing_of(team()))
+
+
+# ---- how it is shown
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_hostile_names_stay_words(payload: str) -> None:
+    tool = FunctionTool(look)
+    tool.name = payload
+    root = agent("root", tools=[tool], sub_agents=[agent("sub")])
+    root.description = payload
+    drawing = drawing_of(root)
+    drawing.lines.append(Line("sub", "root", payload))
+
+    tree = ElementTree.fromstring(svg(drawing))
+    shown = drawn(drawing, tree_of(root))["text/html"]
+
+    assert {one.tag for one in tree.iter()} <= TAGS
+    assert {name for one in tree.iter() for name in one.attrib} <= ATTRIBUTES
+    assert not re.search(r"<(?!/?(section|svg|rect|path|text|tspan|details|summary|pre|p)\b)", shown)
+    assert all(shape["tag"] in ("rect", "path", "text") for shape in live_drawing(drawing)["shapes"])
+    assert not re.search(r"[^<>\s][$\\]|[$\\][^<\s]", "".join(re.findall(r"<text[^>]*>(.*?)</text>", svg(drawing))))
+
+
+def test_an_agent_at_the_end_of_a_cell_draws_itself(shell: Shell) -> None:
+    shell.cell("%%agent draft\nBe brief.")
+    shell.cell("%%agent pipeline --kind sequential\ndraft")
+
+    shown = shown_of(shell.ip, shell.names["pipeline"])
+    alone = shown_of(shell.ip, shell.names["draft"])
+
+    assert shown["text/plain"] == "pipeline (sequential) v1\n└─ draft v1"
+    assert "<svg" in shown["text/html"]
+    assert "<pre>pipeline (sequential) v1\n└─ draft v1</pre>" in shown["text/html"]
+    assert alone["text/plain"] == "draft v1"
+    assert "<svg" not in alone["text/html"]
+
+
+def test_without_the_magics_an_agent_is_shown_as_python_shows_it(bare: Shell) -> None:
+    bare.cell("%load_ext adk_nb")
+    bare.cell("%unload_ext adk_nb")
+
+    assert shown_of(bare.ip, agent("draft")) == {"text/plain": repr(agent("draft"))}
+
+
+def test_the_drawing_of_an_agent_is_asked_for_by_its_name(shell: Shell) -> None:
+    shell.cell("%%agent draft\nBe brief.")
+    shell.cell("%%workflow flow\nSTART -> draft -> END")
+
+    picture = shell.cell("%agents --graph flow")
+
+    assert picture.mermaid.splitlines()[0] == "flowchart TD"
+    assert picture.svg.startswith("<svg ")
+    assert "did you mean 'flow'?" in shell.fails("%agents --graph flaw")
+
+
+def shown_of(ip: InteractiveShell, value: object) -> dict[str, str]:
+    return ip.display_formatter.format(value)[0]  # type: ignore[union-attr]
+
+
+# ---- the path of a run
+
+
+def test_the_path_of_a_team_lights_up_agent_by_agent() -> None:
+    marks = path_of(team())
+
+    assert marks[0] == {
+        "n:pipeline": "was", "n:refine": "was", "n:draft": "was", "e:0": "was", "e:3": "was",
+    }  # fmt: skip
+    assert marks[1] == {"n:review": "was", "e:1": "was"}
+    assert {"e:2": "was"} in marks  # the second pass
+    lit = {key: mark for one in marks for key, mark in one.items()}
+    assert set(lit.values()) == {"was"}
+    assert {"n:editor", "t:weather/look", "e:7", "e:8"} <= lit.keys()
+
+
+def test_an_agent_works_from_its_first_word_to_its_answer_and_beside_others() -> None:
+    path = VisitedPath(drawing_of(team()))
+
+    first = path.feed(Event(author="weather", message="s", partial=True, branch="both.weather"))
+    again = path.feed(Event(author="weather", message="u", partial=True, branch="both.weather"))
+    other = path.feed(Event(author="news", message="n", partial=True, branch="both.news"))
+    after = path.feed(Event(author="editor", message="e", partial=True))
+
+    assert first["n:weather"] == "now"
+    assert again == {}
+    assert "n:weather" not in other
+    assert (after["n:weather"], after["n:news"], after["n:editor"]) == ("was", "was", "now")
+
+
+def test_only_the_route_that_was_chosen_lights_up() -> None:
+    drawing = drawing_of(flow())
+    lit = {key for one in path_of(flow()) for key in one}
+
+    gone = [one for number, one in enumerate(drawing.lines) if f"e:{number}" in lit]
+
+    assert ", ".join(f"{one.start} {one.end}" for one in gone) == (
+        "START draft, draft choose, choose left, choose right, left join, right join, join last, last END"
+    )
+
+
+def test_a_failure_is_marked_and_stays() -> None:
+    path = VisitedPath(drawing_of(team()))
+
+    path.feed(Event(author="draft", error_code="OOPS", error_message="no"))
+
+    assert path.end("error") == {}
+    assert path.feed(Event(author="draft", message="again"))["n:draft"] == "was"
+
+
+def test_who_waits_for_a_person_is_still_at_work_when_the_run_pauses() -> None:
+    path = VisitedPath(drawing_of(team()))
+    asks = Event(author="draft", content=None, long_running_tool_ids={"1"})
+
+    assert path.feed(asks)["n:draft"] == "now"
+    assert path.end("pending") == {}

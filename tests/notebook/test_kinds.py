@@ -1,0 +1,182 @@
+"""Teams: `%%agent --kind`, whose cell names agents of the notebook."""
+
+import pytest
+
+from adk_nb.agents import LoopAgent, ParallelAgent, SequentialAgent
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from tests.notebook.conftest import Shell
+from tests.notebook.test_magics import one_line
+
+
+def agents(shell: Shell, **answers: list) -> None:
+    """An agent of each name, with a model of its own, `m_NAME`."""
+    for name, said in answers.items():
+        shell.names[f"m_{name}"] = ScriptedLlm(*said)
+        shell.cell(f"%%agent {name} -m m_{name}\nBe {name}.")
+
+
+def authors(reply) -> list[str]:
+    return [event.author for event in reply.events if event.text]
+
+
+def test_a_sequence_runs_the_agents_that_its_cell_names_in_their_order(shell: Shell) -> None:
+    agents(shell, draft=["A draft."], critic=["Too short."], editor=["Done."])
+
+    told = str(shell.cell("%%agent pipeline --kind sequential\ndraft -> critic  # and then\n\neditor"))
+    reply = shell.cell("%chat pipeline Write.")
+
+    assert isinstance(shell.names["pipeline"], SequentialAgent)
+    assert told == (
+        "pipeline v1 · sequential\npipeline (sequential) v1\n├─ draft (scripted) v1\n├─ critic (scripted) v1\n"
+        "└─ editor (scripted) v1"
+    )
+    assert authors(reply) == ["user", "draft", "critic", "editor"]
+    assert reply.text == "Done."
+
+
+def test_a_loop_makes_as_many_passes_as_it_may(shell: Shell) -> None:
+    agents(shell, draft=["One.", "Two."], critic=["Again.", "Better."])
+
+    shell.cell("%%agent refine --kind loop --max-iterations 2\ndraft -> critic")
+    reply = shell.cell("%chat refine Write.")
+
+    assert isinstance(shell.names["refine"], LoopAgent)
+    assert authors(reply) == ["user", "draft", "critic", "draft", "critic"]
+
+
+@pytest.mark.parametrize("body", ["weather, news", "weather\nnews  # both"])
+def test_a_parallel_team_has_names_with_commas_or_in_lines(shell: Shell, body: str) -> None:
+    agents(shell, weather=["Sunny."], news=["None."])
+
+    shell.cell(f"%%agent both --kind parallel\n{body}")
+    reply = shell.cell("%chat both What is up?")
+
+    assert isinstance(shell.names["both"], ParallelAgent)
+    assert sorted(authors(reply)) == ["news", "user", "weather"]
+
+
+def test_teams_are_members_of_teams_and_an_agent_of_several(shell: Shell) -> None:
+    agents(shell, draft=["D1", "D2"], critic=["C1"], editor=["E1"])
+    shell.cell("%%agent first --kind sequential\ndraft -> critic")
+    shell.cell("%%agent second --kind loop --max-iterations 1\ndraft")
+    shell.cell("%%agent outer --kind sequential\nfirst -> editor")
+
+    assert authors(shell.cell("%chat second Go.")) == ["user", "draft"]
+    assert authors(shell.cell("%chat outer Go.")) == ["user", "draft", "critic", "editor"]
+
+
+def test_a_new_version_of_a_member_counts_in_every_team_at_once(shell: Shell) -> None:
+    agents(shell, draft=["A draft.", "Another."], critic=["Fine."])
+    shell.cell("%%agent inner --kind sequential\ndraft")
+    shell.cell("%%agent outer --kind sequential\ninner -> critic")
+
+    shell.cell("%%agent draft -m m_draft\nBe better.")
+
+    assert shell.names["outer"].find_agent("draft").instruction == "Be better."
+    assert "draft (scripted) v2" in str(shell.cell("%agents --graph outer"))
+    assert authors(shell.cell("%chat outer Go.")) == ["user", "draft", "critic"]
+
+
+def test_a_member_that_python_replaced_counts_at_the_next_turn(shell: Shell) -> None:
+    agents(shell, draft=["Old."])
+    shell.cell("%%agent team --kind sequential\ndraft")
+
+    shell.cell(
+        "from adk_nb.agents import LlmAgent\nfrom adk_nb.models import ScriptedLlm\n"
+        "draft = LlmAgent(name='draft', model=ScriptedLlm('New.'))"
+    )
+
+    assert shell.cell("%chat team Go.").text == "New."
+
+
+def test_members_find_their_tools_by_name_at_each_turn(shell: Shell) -> None:
+    shell.cell("%%tool\ndef look(city: str) -> str:\n    'Looks.'\n    return 'old'")
+    shell.names["m"] = ScriptedLlm(call("look", city="Oslo"), "Seen.")
+    shell.cell("%%agent watcher -m m -t look\nWatch.")
+    shell.cell("%%agent team --kind sequential\nwatcher")
+
+    shell.cell("%%tool\ndef look(city: str) -> str:\n    'Looks.'\n    return 'new'")
+    reply = shell.cell("%chat team Go.")
+
+    assert "'new'" in str([event.get_function_responses() for event in reply.events])
+
+
+def test_a_cell_that_is_run_again_is_no_new_version_and_a_changed_one_says_what_is_new(shell: Shell) -> None:
+    agents(shell, draft=["D"], critic=["C"])
+    shell.cell("%%agent team --kind sequential\ndraft")
+    shell.cell("%chat team Go.")
+
+    again = str(shell.cell("%%agent team --kind sequential\ndraft")).splitlines()[0]
+    changed = str(shell.cell("%%agent team --kind sequential\ndraft -> critic")).splitlines()[0]
+    other = str(shell.cell("%%agent team --kind parallel\ndraft, critic")).splitlines()[0]
+
+    assert again == "team v1, unchanged"
+    assert changed == "team v1 -> v2 (agents +1 -1 lines); session kept, 2 events"
+    assert other == "team v2 -> v3 (sequential -> parallel); session kept, 2 events"
+    assert "team v2 -> v3 (sequential -> parallel)" in str(shell.cell("%trace"))
+
+
+def test_the_table_of_agents_has_the_kinds_where_there_are_teams(shell: Shell) -> None:
+    agents(shell, draft=["D"])
+    without = str(shell.cell("%agents")).splitlines()[0].split()
+    shell.cell("%%agent team --kind sequential --root\ndraft")
+
+    shown = str(shell.cell("%agents")).splitlines()
+
+    assert without == ["agent", "version", "model", "tools", "defined", "in"]
+    assert shown[0].split() == ["agent", "version", "kind", "model", "tools", "agents", "defined", "in"]
+    assert shown[3].split() == ["team", "v1", "sequential", "draft", "In[4]"]
+    assert str(shell.cell("%agents --show team")).splitlines()[1] == "draft"
+    assert shell.cell("%chat Go.").agent == "team"
+
+
+def test_a_member_that_is_gone_is_named_before_anything_runs(shell: Shell) -> None:
+    agents(shell, draft=["D"], critic=["C"])
+    shell.cell("%%agent team --kind sequential\ndraft -> critic")
+    shell.cell("%agents --rm critic")
+
+    assert "no agent named 'critic'" in shell.fails("%chat team Go.")
+
+
+WRONG = [
+    ("--kind sequental", "draft", "'sequental' is no kind; write --kind sequential"),
+    ("--kind sequential", "draft critic", "line 2: 'draft critic' is no name; write draft -> critic"),
+    ("--kind sequential", "draft\n-> critik", "line 3: no agent is named 'critik'; did you mean 'critic'?"),
+    ("--kind parallel", "draft -> critic", "no arrow is between them; write draft, critic"),
+    ("--kind loop", "draft -> draft", "draft is in the team already, in line 2; leave one out"),
+    ("--kind loop", "# nobody", "names no agents; write draft -> review below"),
+    ("--kind sequential", "", "names no agents; write them below the line"),
+    ("--kind sequential -m x", "draft", "--kind sequential has no --model; give it to its agents"),
+    ("--kind parallel -t x", "draft", "--kind parallel has no --tools; give it to its agents"),
+    ("--kind parallel --max-iterations 3", "draft", "--max-iterations goes with --kind loop"),
+    ("--kind sequential", "count", "count is a tool or a function, and only %%workflow takes those"),
+    ("--kind sequential", "team", "team cannot be a member of itself"),
+    ("--kind sequential", "Write, please!", "'please!' is no name of an agent; write names alone"),
+]
+
+
+def test_what_is_wrong_with_a_team_is_said_in_a_line(shell: Shell) -> None:
+    agents(shell, draft=["D"], critic=["C"])
+    shell.names["Write"] = shell.names["draft"]
+    shell.names["count"] = agents
+
+    for line, body, said in WRONG:
+        shown = shell.fails(f"%%agent team {line}\n{body}")
+        assert said in one_line(shown, shown.partition(":")[0])
+
+    assert "team" not in shell.names
+
+
+def test_no_team_is_a_member_of_itself_by_way_of_another(shell: Shell) -> None:
+    agents(shell, draft=["D"])
+    shell.cell("%%agent inner --kind sequential\ndraft")
+    shell.cell("%%agent outer --kind sequential\ninner")
+
+    assert "inner would be a member of itself" in shell.fails("%%agent inner --kind sequential\nouter")
+
+
+def test_names_complete_in_the_body_of_a_workflow_and_kinds_on_the_line(shell: Shell) -> None:
+    agents(shell, draft=["D"])
+
+    assert "%%agent x --kind sequential" in shell.complete("%%agent x --kind s")
+    assert "%%workflow w\nSTART -> draft" in shell.complete("%%workflow w\nSTART -> dr")

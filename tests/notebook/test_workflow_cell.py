@@ -1,0 +1,178 @@
+"""`%%workflow`: a cell whose body is the graph itself."""
+
+import pytest
+
+from adk_nb.models.scripted_llm import ScriptedLlm
+from adk_nb.notebook.cells.team_cell import chosen
+from adk_nb.workflow import JoinNode, Workflow
+from tests.notebook.conftest import Shell
+from tests.notebook.test_kinds import agents, authors
+from tests.notebook.test_magics import one_line
+
+LOOP = """%%workflow flow
+START -> draft -> review
+
+review -[revise]-> draft  # once more
+review -[ok]-> END"""
+
+
+def test_edges_lead_from_node_to_node_and_routes_are_what_an_agent_answers(shell: Shell) -> None:
+    agents(shell, draft=["One.", "Two."], review=["Please revise.", "OK!"])
+
+    told = str(shell.cell(LOOP))
+    reply = shell.cell("%chat flow Write.")
+
+    assert isinstance(shell.names["flow"], Workflow)
+    assert told.splitlines() == [
+        "flow v1 · workflow",
+        "flow (workflow) v1",
+        "├─ START -> draft",
+        "├─ draft (scripted) v1 -> review",
+        "└─ review (scripted) v1 -[revise]-> draft, -[ok]-> END",
+    ]
+    assert authors(reply) == ["user", "draft", "review", "draft", "review"]
+    assert (reply.status, reply.text) == ("done", "OK!")
+
+
+def test_functions_and_tools_are_nodes_and_choose_routes(shell: Shell) -> None:
+    shell.cell(
+        "from adk_nb.events.event import Event\n"
+        "def measure(node_input: str):\n"
+        "    size = len(node_input)\n"
+        "    return Event(output={'size': size}, route=size > 3)"
+    )
+    shell.cell("%%tool\ndef note(size: int) -> str:\n    'Notes.'\n    return f'noted {size}'")
+    shell.cell("%%workflow flow\nSTART -> measure\nmeasure -[True]-> note\nmeasure -[*]-> END")
+
+    long, short = shell.cell("%chat flow 12345"), shell.cell("%chat flow 1")
+
+    assert "noted 5" in long.text
+    assert short.text == '{"size": 1}'
+    assert "note" in [event.node_info.name for event in long.events]
+    assert "note" not in [event.node_info.name for event in short.events]
+
+
+def test_what_follows_a_set_waits_for_all_of_it(shell: Shell) -> None:
+    agents(shell, weather=["Sunny."], news=["None."], editor=["Both."])
+    shell.cell("%%workflow flow\nSTART -> (weather, news) -> editor")
+
+    reply = shell.cell("%chat flow What is up?")
+
+    assert isinstance(shell.names["flow"].graph.nodes["join_weather_news"], JoinNode)
+    assert authors(reply)[-1] == "editor"
+    [request] = shell.names["m_editor"].requests
+    assert "Sunny." in str(request.contents)
+    assert "None." in str(request.contents)
+
+
+def test_several_routes_lead_one_way(shell: Shell) -> None:
+    agents(shell, sort=["crash", "praise"], engineer=["On it."], clerk=["Thanks."])
+    shell.cell("%%workflow flow\nSTART -> sort\nsort -[bug, crash]-> engineer\nsort -[*]-> clerk")
+
+    assert authors(shell.cell("%chat flow It fell over."))[-1] == "engineer"
+    assert authors(shell.cell("%chat flow I like it."))[-1] == "clerk"
+
+
+def test_a_node_that_is_defined_anew_counts_at_once(shell: Shell) -> None:
+    agents(shell, draft=["One.", "Two."], review=["ok", "ok"])
+    shell.cell(LOOP)
+    shell.cell("def review(node_input): return 'as good as it gets'")
+    shell.cell("%agents --rm review")
+    shell.cell("def review(node_input): return 'as good as it gets'")
+
+    shell.names["m_draft2"] = ScriptedLlm("Another model's.")
+    shell.cell("%%agent draft -m m_draft2\nBe draft.")
+    reply = shell.cell("%chat flow Write.")
+
+    assert reply.events[1].text == "Another model's."
+
+
+def test_a_changed_graph_is_a_new_version_and_the_log_says_so(shell: Shell) -> None:
+    agents(shell, draft=["One.", "Two."], review=["ok", "ok"])
+    shell.cell(LOOP)
+    shell.cell("%chat flow Write.")
+
+    again = str(shell.cell(LOOP)).splitlines()[0]
+    changed = str(shell.cell("%%workflow flow\nSTART -> draft -> review")).splitlines()[0]
+
+    assert again == "flow v1, unchanged"
+    assert changed == "flow v1 -> v2 (edges -3 lines); session kept, 3 events"
+    assert "flow v1 -> v2" in str(shell.cell("%trace"))
+
+
+WRONG = [
+    ("draft", "line 2: draft is no edge yet; write where it leads, as START -> draft"),
+    ("START => draft", "line 2: => is no arrow; write ->, or -[route]->"),
+    ("START --> draft", "--> is no arrow; write ->"),
+    ("START <- draft", "<- is no arrow; turn the line round, and write ->"),
+    (
+        "# a comment\n\nSTART -> drft",
+        "line 4: no agent, tool or function is named 'drft'; did you mean 'draft'?",
+    ),
+    ("START -> draft ->", "nothing follows the last arrow; write a name behind it, or END"),
+    ("-> draft", "the line begins with an arrow; write from where it leads, as START -> draft"),
+    ("START -> -> draft", "no name stands before ->; write one between the two arrows"),
+    ("START draft", "no arrow stands between START and draft; write START -> draft"),
+    ("START -> draft, review", "several nodes stand in brackets: (draft, ...)"),
+    ("START -> (draft, review", "a bracket is open; write (draft, review)"),
+    ("START -> (draft review)", "no comma stands between draft and review in the brackets"),
+    ("START -> ()", "the brackets are empty; write (a, b)"),
+    ("START -> (draft, draft)", "draft is in the brackets twice; leave one out"),
+    ("(START, draft) -> review", "START stands alone and not in brackets"),
+    ("START -> draft\ndraft -ok-> END", "line 3: -ok-> is no arrow; a route is written -[ok]->"),
+    ("START -> draft\ndraft -(ok)-> END", "-(ok)-> is no arrow; a route is written -[ok]->"),
+    ("START -> draft\ndraft [ok] -> END", "[ok] is no arrow; a route is written -[ok]->"),
+    ("START -> draft -[]-> END", "the route is empty; write its name, as -[ok]->"),
+    ("START -> draft -[*, ok]-> END", "* is any other route and stands alone: -[*]->"),
+    ("START -[ok]-> draft", "from START no route leads, as no node has chosen one; write START -> draft"),
+    ("START -> (draft, review) -[ok]-> END", "a route is chosen by one node; write draft -[...]-> END alone"),
+    ("START -> draft -> START", "nothing leads back to START; lead to the first node instead"),
+    ("START -> END -> draft", "nothing follows after END; leave out what stands behind it"),
+    ("start -> draft", "line 2: start is written in capitals: START -> draft"),
+    ("START -> draft -> end", "'end' is written in capitals: END"),
+    ("START -> draft\nSTART -> draft", "line 3: START -> draft is there already, in line 2; leave one out"),
+    ("draft -> review", "line 2: no edge begins at START; write START -> draft"),
+    (
+        "START -> draft\nreview -> END",
+        "line 3: no way leads to review; write START -> review, or leave it out",
+    ),
+    ("START -> draft -> review\nreview -> draft", "line 3: review -> draft closes a circle that never ends"),
+    ("START -> draft -> draft", "draft would lead to itself for ever; give it a way out: draft -[again]-> draft"),
+    ("START -> number", "'number' is a variable of type int, and a node is an agent, a tool or a function"),
+    ("START -> draft; draft -> review", "';' cannot stand here; a line is names with arrows"),
+    ("START -> flow", "no agent, tool or function is named 'flow'"),
+    ("# nothing", "line 1: no edge begins at START; write START -> draft"),
+]
+
+
+def test_what_is_wrong_with_a_graph_is_said_in_a_line_that_says_where(shell: Shell) -> None:
+    agents(shell, draft=["D"], review=["ok"])
+    shell.names["number"] = 3
+
+    for count, (body, said) in enumerate(WRONG, 3):
+        shown = one_line(shell.fails(f"%%workflow flow\n{body}"), "WorkflowConfigurationError")
+        assert shown.startswith(f"In[{count}] line ")
+        assert said in shown
+
+    assert "flow" not in shell.names
+
+
+def test_an_empty_cell_says_what_to_write(shell: Shell) -> None:
+    assert one_line(shell.fails("%%workflow flow"), "InputError") == (
+        "%%workflow flow has no edges; write START -> draft below the line"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "route"),
+    [
+        ("ok", "ok"),
+        ("**OK.**", "ok"),
+        ("I would revise this.", "revise"),
+        ("ok or revise? I cannot say", None),
+        ("okay", None),
+        ("3", 3),
+    ],
+)
+def test_an_agents_answer_is_a_route_or_has_one_in_it(answer: str, route: object) -> None:
+    assert chosen(answer, ["ok", "revise", 3]) == route
