@@ -61,7 +61,9 @@ class TaskTool(AgentTool):
                 one.name == FINISH and "error" not in (one.response or {}) for one in event.get_function_responses()
             ):
                 return event.output
-        return {"error": wrong(said) or f"agent {self.name!r} came to an end without calling {FINISH}()"}
+        live = tool_context.get_invocation_context().live_request_queue
+        why = "; in a live conversation it cannot talk with the user" if live else ""
+        return {"error": wrong(said) or f"agent {self.name!r} came to an end without calling {FINISH}(){why}"}
 
 
 def _as_json(message: str) -> str:
