@@ -86,7 +86,8 @@ async def _ask_and_run(
         follows = running.outcome if running else await work
         for event in follows.events:
             yield event
-        goes_on = not (follows.end_the_turn() or (answer and says_enough(answer.custom_metadata)))
+        enough = answer and answer.custom_metadata and says_enough(answer.custom_metadata)
+        goes_on = not (follows.end_the_turn() or enough)
 
 
 def _settled(spec: LlmSpec, event: Event, long_running: set[str]) -> Exception | None:

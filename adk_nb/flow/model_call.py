@@ -232,7 +232,9 @@ def _nothing() -> LlmResponse:
 
 
 def _says_nothing(event: Event) -> bool:
-    if event.error_code or says_enough(event.custom_metadata) or event.actions.skip_summarization:
+    if event.error_code or event.actions.skip_summarization:
+        return False
+    if event.custom_metadata and says_enough(event.custom_metadata):
         return False
     return not any((not part.thought and (part.text or "").strip()) or part.text is None for part in event.parts)
 

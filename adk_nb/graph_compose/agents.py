@@ -42,7 +42,7 @@ class ServiceAgent(LlmAgent):
                 yield event
                 if not event.partial:
                     own.session.events.append(event)
-                    calls = event.get_function_calls() and says_enough(event.custom_metadata)
+                    calls = event.get_function_calls() and says_enough(event.custom_metadata or {})
                     unsaved = event.text if calls and not event.long_running_tool_ids else unsaved
         if self.output_key and unsaved:  # what is said beside calls is no final answer, and no other follows
             delta: dict[str, Any] = {self.output_key: unsaved}

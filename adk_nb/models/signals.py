@@ -14,6 +14,6 @@ HITL_REQUEST = "hitl_request"
 _ENOUGH = (ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT, HITL_REQUEST)
 
 
-def says_enough(metadata: Mapping[str, Any] | None) -> bool:
+def says_enough(metadata: Mapping[str, Any]) -> bool:
     """True if the model is not asked again in this turn, even about the results of what it calls."""
-    return metadata is not None and any(metadata.get(name) is True for name in _ENOUGH)
+    return any(metadata.get(name) is True for name in _ENOUGH)
