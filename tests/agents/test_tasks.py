@@ -16,6 +16,8 @@ from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, FunctionTool
 from tests.talk import SECONDS, WHERE, Talk, look, requests, told
 
+HERE: Any = WHERE
+
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
     return LlmAgent(name=name, model=ScriptedLlm(*answers), **fields)
@@ -269,7 +271,7 @@ def test_a_run_that_is_stopped_before_it_has_talked_ends_the_task():
 
 def test_a_reader_that_leaves_after_a_question_leaves_the_task_open():
     async def scene() -> list[Event]:
-        async for event in talk.runner.run_async(**WHERE, new_message="book"):
+        async for event in talk.runner.run_async(**HERE, new_message="book"):
             if event.is_final_response():
                 break
         return await talk.asay("today")
@@ -283,7 +285,7 @@ def test_a_rewind_takes_the_task_back():
     talk = Talk(agent("root", BOOK, "hello", sub_agents=[task("when?")]))
     [*_, last] = talk.say()
 
-    sync.run(talk.runner.rewind_async(**WHERE, rewind_before_invocation_id=last.invocation_id))
+    sync.run(talk.runner.rewind_async(**HERE, rewind_before_invocation_id=last.invocation_id))
 
     assert words(talk.say("hi")) == [("root", "hello")]
 
@@ -293,7 +295,7 @@ def test_other_agents_of_the_same_names_go_on_with_it():
 
     async def say(root: LlmAgent, text: str) -> list[Event]:
         runner = Runner(app_name="app", agent=root, session_service=service, auto_create_session=True)
-        return [event async for event in runner.run_async(**WHERE, new_message=text)]
+        return [event async for event in runner.run_async(**HERE, new_message=text)]
 
     first = sync.run(say(agent("root", BOOK, sub_agents=[task("when?")]), "book"))
     tk = task(BOOKED)
@@ -401,7 +403,7 @@ def test_in_a_live_conversation_it_works_alone_or_not_at_all():
         queue.send_content(types.Content(role="user", parts=[types.Part(text="hi")]))
         said: list[Event] = []
         async with asyncio.timeout(SECONDS):
-            async for event in talk.runner.run_live(**WHERE, live_request_queue=queue):
+            async for event in talk.runner.run_live(**HERE, live_request_queue=queue):
                 said.append(event)
                 if event.turn_complete:
                     queue.close()
