@@ -143,31 +143,25 @@ class BaseAgent(BaseModel):
             if _is_answer(event) or ctx.end_invocation:
                 return
             over: BaseAgent | None = None
-            scope = ctx.isolation_scope
-            async with aclosing(_in_scope(scope, work(ctx)) if scope else work(ctx)) as events:
+            async with aclosing(_in_scope(ctx.isolation_scope, work(ctx))) as events:
                 async for event in events:
-                    if event.author == self.name:
-                        over = self._checked(ctx, event) or over
+                    over = self._checked(ctx, event) or over
                     yield event
-            async with aclosing(self._after(ctx, over)) as events:
-                async for event in events:
-                    yield event
+            if over:
+                async with aclosing(_going_on(over, ctx)) as events:
+                    async for event in events:
+                        yield event
+            if event := await self._hooked(ctx, "after_agent"):
+                yield event
         except Exception as error:
             ctx.note_failure(error)
             await tell(ctx.plugins.hooks("on_agent_error"), callback_context=CallbackContext(ctx), error=error)
             raise
 
-    async def _after(self, ctx: InvocationContext, over: "BaseAgent | None") -> AsyncGenerator[Event, None]:
-        """What the agent says that takes over, if one does, and then the hooks of this one."""
-        if over:
-            async with aclosing(_going_on(over, ctx)) as events:
-                async for event in events:
-                    yield event
-        if event := await self._hooked(ctx, "after_agent"):
-            yield event
-
     def _checked(self, ctx: InvocationContext, event: Event) -> "BaseAgent | None":
-        """Whom an event of this agent hands over to, if to anyone; after what it writes was found to fit."""
+        """Whom an event hands over to that is this agent's, if to anyone; after what it writes was found to fit."""
+        if event.author != self.name:
+            return None
         if ctx.state_schema:
             check_schema(ctx.state_schema, event.actions.state_delta)
         name = event.actions.transfer_to_agent
@@ -279,8 +273,12 @@ def _rebound(value: Any, old: BaseAgent, new: BaseAgent) -> Any:
     return value
 
 
-async def _in_scope(scope: str, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+def _in_scope(scope: str | None, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
     """What an agent does in an isolation scope is seen there, and nowhere else."""
+    return _scoped(scope, events) if scope else events
+
+
+async def _scoped(scope: str, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
     async with aclosing(events):
         async for event in events:
             if event.isolation_scope is None:

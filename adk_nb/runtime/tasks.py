@@ -13,7 +13,9 @@ STANDS = "workflow"
 
 def takers(agent: Any) -> set[str]:
     """The names of the agents with `mode="task"` under `agent`, and under those that it calls in its own session."""
-    found, seen, left = set[str](), set[int](), [agent]
+    found: set[str] = set()
+    seen: set[int] = set()
+    left = [agent]
     while left:
         one = left.pop()
         seen.add(id(one))
@@ -66,11 +68,18 @@ def asked_by(event: Event) -> list[str]:
 
 def talking_node(events: Sequence[Event]) -> str | None:
     """The path of a graph's node that waits for the user's words, if what was done last is that."""
-    last = next((event for event in reversed(events) if event.author != "user"), None)
-    if last is None or not asked_by(last):
+    last = _last(events)
+    if last is None or not last.actions.agent_state:
         return None
-    last = next((event for event in reversed(surviving(events)) if event.author != "user"), last)
+    last = _last(surviving(events)) or last
     return next((key for key in asked_by(last) if key.startswith(f"{last.node_info.path}/")), None)
+
+
+def _last(events: Sequence[Event]) -> Event | None:
+    for event in reversed(events):
+        if event.author != "user":
+            return event
+    return None
 
 
 def speaks(event: Event) -> bool:
