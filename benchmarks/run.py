@@ -32,8 +32,15 @@ SIZES = {
     "w4s": [100],
     "w5": [1000, 10000],
     "w6": [1000],
+    "w7p": [100],
+    "w7g": [100],
+    "w7l": [100],
+    "w7s": [10],
+    "w7f": [1000],
     "w9": [4000],
 }
+NO_FLOOR = ("w7p", "w7g", "w7l", "w7s", "w7f")
+"""A loop over events has no teams."""
 KEPT = ROOT / "build/bench/results.jsonl"
 
 Figures = dict[str, float]
@@ -73,6 +80,13 @@ ROWS = [
     Row("W5 peak memory growth, 10,000 pieces", "w5", 10000, "grown_mb", "MB", at_most=1),
     Row("W6 turn, 1,000 sessions at once", "w6", 1000, "cpu_us", "CPU us", times=15),
     Row("W6 memory of a running session", "w6", 1000, "kb_per_session", "kB", at_most=40),
+    Row("W7 agent, 100 at once", "w7p", 100, "cpu_us", "CPU us", times=10),
+    Row("W7 agent, 100 at once in a graph", "w7g", 100, "cpu_us", "CPU us", times=20),
+    Row("W7 pass of a loop of 100", "w7l", 100, "cpu_us", "CPU us", times=10),
+    Row("W7 agent, 10 in a row", "w7s", 10, "cpu_us", "CPU us", times=10),
+    Row("W7 node of a graph of 1,000", "w7f", 1000, "cpu_us", "CPU us", times=20),
+    Row("W7 a graph of 1,000 is built", "w7f", 1000, "built_ms", "CPU ms", at_most=1000),
+    Row("W7 memory growth, node of 1,000", "w7f", 1000, "grown_kb", "kB", at_most=20),
     Row("W9 memory of an event", "w9", 4000, "bytes", "bytes", at_most=3500),
     Row("W9 peak in the next turn / at rest", "w9", 4000, "peak_of_resident", "ratio", at_most=1.2),
 ]
@@ -118,6 +132,8 @@ def _cells(chosen: list[str]) -> Iterator[tuple[str, int, str, Figures | None]]:
         if work in chosen:
             for n in sizes:
                 for peer in PYTHONS:
+                    if peer == "floor" and work in NO_FLOOR:
+                        continue
                     yield work, n, peer, _cell(peer, work, n)
 
 
