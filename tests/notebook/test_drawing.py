@@ -16,7 +16,7 @@ from adk_nb.notebook.view.drawing_svg import drawn, live_drawing, svg
 from adk_nb.runners import InMemoryRunner
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.tools import FunctionTool
-from adk_nb.workflow import JoinNode, Workflow
+from adk_nb.workflow import JoinNode, Workflow, node
 from tests.hostile import PAYLOADS
 from tests.notebook.conftest import Shell
 
@@ -118,6 +118,14 @@ def test_a_workflow_is_drawn_with_its_routes_and_its_ends() -> None:
     assert "choose -no-> END" in arrows(drawing)
     assert "last -> END" in arrows(drawing)
     assert (drawing.nodes["choose"].kind, drawing.nodes["join"].kind) == ("function", "join")
+
+
+def test_who_is_called_and_what_runs_for_each_item_says_so() -> None:
+    guide = agent("guide", sub_agents=[agent("other", mode="single_turn")])
+    each = Workflow(name="each", edges=[("START", node(look, parallel_worker=True))])
+
+    assert arrows(drawing_of(guide)) == ["guide -calls-> other"]
+    assert drawing_of(each).nodes["look"].note == "function, for each item"
 
 
 def test_the_tree_says_the_same_in_text() -> None:
@@ -262,6 +270,12 @@ def test_an_agent_works_from_its_first_word_to_its_answer_and_beside_others() ->
     assert again == {}
     assert "n:weather" not in other
     assert (after["n:weather"], after["n:news"], after["n:editor"]) == ("was", "was", "now")
+
+
+def test_a_workflow_in_a_team_lights_up_as_one_box() -> None:
+    lit = {key for one in path_of(SequentialAgent(name="outer", sub_agents=[flow(), agent("editor")])) for key in one}
+
+    assert {"n:outer", "n:flow", "n:editor", "e:0", "e:1"} == lit
 
 
 def test_only_the_route_that_was_chosen_lights_up() -> None:

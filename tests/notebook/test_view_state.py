@@ -100,3 +100,15 @@ def test_a_snapshot_does_not_change_with_later_ops():
     state.apply({"op": "notice", "text": "later"})
 
     assert ([r["text"] for r in snapshot["rows"]], snapshot["notice"]) == ([""], "")
+
+
+def test_a_drawing_is_kept_with_its_marks_for_a_page_that_comes_later():
+    view = ViewState()
+
+    view.apply({"op": "drawing", "drawing": {"title": "t", "width": 1, "height": 1, "shapes": []}})
+    view.apply({"op": "mark", "marks": {"n:a": "now", "e:0": "was"}})
+    view.apply({"op": "mark", "marks": {"n:a": "was"}})
+
+    shown = view.snapshot(1)
+    assert shown["drawing"]["title"] == "t"
+    assert shown["marks"] == {"n:a": "was", "e:0": "was"}

@@ -149,7 +149,7 @@ def test_what_is_wrong_with_a_graph_is_said_in_a_line_that_says_where(shell: She
     agents(shell, draft=["D"], review=["ok"])
     shell.names["number"] = 3
 
-    for count, (body, said) in enumerate(WRONG, 3):
+    for count, (body, said) in enumerate(WRONG, 4):
         shown = one_line(shell.fails(f"%%workflow flow\n{body}"), "WorkflowConfigurationError")
         assert shown.startswith(f"In[{count}] line ")
         assert said in shown

@@ -16,12 +16,15 @@ from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.function_node import FunctionNode
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START, Way
 from adk_nb.workflow.join_node import JoinNode
+from adk_nb.workflow.parallel_worker import ParallelWorker
 from adk_nb.workflow.tool_node import ToolNode
 from adk_nb.workflow.workflow import Workflow
 
 Kind = Literal["agent", "team", "function", "tool", "join", "end"]
 _LABEL = 40
 """Characters of a name."""
+_CALLED = ("single_turn", "task")
+"""Modes of agents that are called as tools, and not handed over to."""
 _MOST_TOOLS = 6
 _MOST_NODES = 200
 _TEAMS: dict[type[BaseAgent], str] = {
@@ -147,6 +150,9 @@ def _node_of(name: str, node: BaseNode) -> Node:
     if isinstance(node, AgentNode):
         one = _agent_node(node.agent)
         return Node(name, label, one.kind, one.note, one.tools)
+    if isinstance(node, ParallelWorker):
+        one = _node_of(name, node.worker)
+        return Node(name, label, one.kind, f"{one.note}, for each item".removeprefix(", "), one.tools)
     kinds: dict[type[BaseNode], tuple[Kind, str]] = {
         FunctionNode: ("function", "function"),
         ToolNode: ("tool", "tool"),
@@ -182,7 +188,8 @@ def _draw(agent: BaseAgent, drawing: Drawing, around: list[str]) -> tuple[list[s
         chained = isinstance(agent, SequentialAgent | LoopAgent)
         starts = before if chained else [key]
         may = not (chained or isinstance(agent, ParallelAgent))
-        drawing.lines += [Line(start, end, may=may) for start in starts for end in enter]
+        label = "calls" if may and getattr(one, "mode", None) in _CALLED else ""
+        drawing.lines += [Line(start, end, label, may=may) for start in starts for end in enter]
         before = leave if chained else before
     if isinstance(agent, LoopAgent) and first:
         drawing.lines += [Line(start, end, "again") for start in before for end in first]

@@ -65,9 +65,9 @@ class VisitedPath:
         return changed
 
     def _node_of(self, event: Event) -> str | None:
-        if not self._drawing.is_graph:
-            return event.author if event.author in self._drawing.nodes else None
         steps = [step.partition("@")[0] for step in event.node_info.path.split("/")]
+        if not self._drawing.is_graph:
+            return next((one for one in (event.author, steps[0]) if one in self._drawing.nodes), None)
         return steps[1] if len(steps) > 1 and steps[1] in self._drawing.nodes else None
 
     def _leave_before(self, node: str, branch: str | None, changed: Marks) -> None:

@@ -393,6 +393,7 @@ class View {
     this.notice.setAttribute("role", "note");
     this.picture = el("div", "picture");
     this.picture.setAttribute("role", "img");
+    this.picture.tabIndex = 0; // it may have to be scrolled
     this.earlier = el("div", "earlier");
     this.log = el("div", "log", this.earlier);
     this.log.setAttribute("role", "log");
