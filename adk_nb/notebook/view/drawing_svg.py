@@ -19,6 +19,8 @@ Shape = dict[str, Any]
 of, `n:` and a node, `t:` and a node's tool, or `e:` and the number of a line."""
 
 _CORNERS: dict[Kind, int] = {"agent": 4, "team": 4, "function": 12, "tool": 15, "join": 15, "end": 13}
+_LEAST = 0.65
+"""Of its size: a picture that would be smaller on a narrow page is scrolled."""
 _MATH = re.compile(r"[$\\]")
 _FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
@@ -37,7 +39,7 @@ def svg(drawing: Drawing) -> Html:
     inside = "".join(map(_markup, _shapes(layout)))
     return Html(
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(_said(drawing))}"'
-        f' viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="max-width: 100%; height: auto"'
+        f' viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="max-width: 100%; min-width: {round(width * _LEAST)}px; height: auto"'
         f' font-family="{_FONT}" font-size="13">{inside}</svg>'
     )
 

@@ -96,6 +96,7 @@ function svg({ width, height, shapes }) {
     return made;
   };
   const root = node("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
+  root.style.minWidth = `${Math.round(width * 0.65)}px`; // then it is scrolled
   for (const { tag, at, text, key } of shapes) {
     if (!SHAPES.has(tag)) continue;
     const shape = node(tag, Object.fromEntries(Object.entries(at).filter(([name]) => PLACED.has(name))));
