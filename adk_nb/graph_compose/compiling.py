@@ -23,6 +23,7 @@ from adk_nb.graph_compose.configs import (
 )
 from adk_nb.graph_compose.counting import WorkflowPlugin
 from adk_nb.graph_compose.http_tool import HttpTool
+from adk_nb.graph_compose.patient_llm import PatientLlm
 from adk_nb.models.http_llm import HttpLlm
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.agent_tool import AgentTool
@@ -97,7 +98,7 @@ class _Making:
     def _model(self, config: LlmAgentConfig) -> Any:
         http, activity = config.http_config, config.activity_config or ActivityConfig()
         if http is None:
-            return config.model
+            return PatientLlm.around(config.model, activity) if config.activity_config else config.model
         return HttpLlm(
             http.url,
             method=http.method,

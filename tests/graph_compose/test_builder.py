@@ -7,7 +7,7 @@ import pytest
 
 from adk_nb import sync
 from adk_nb.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
-from adk_nb.errors import ConfigurationError
+from adk_nb.errors import ConfigurationError, ModelHTTPError
 from adk_nb.graph_compose import (
     GraphCompose,
     create_agent_tool,
@@ -129,6 +129,15 @@ def test_a_local_model_speaks_by_the_same_rules():
     assert (result.session_state["a"], result.final_response_text) == ("said by a", "said by b")
     with pytest.raises(ConfigurationError, match="local model"):
         graph.to_dict()
+
+
+def test_a_local_model_has_the_patience_of_its_activity():
+    model = ScriptedLlm(ModelHTTPError(503, "busy", "m"), "at last", ModelHTTPError(400, "no", "m"))
+    activity = {"retryPolicy": {"maximumAttempts": 2, "initialInterval": "1ms"}}
+    graph = built("a", create_llm_agent(id="a", model=model, activity_config=activity))
+    assert sync.run(graph.execute("go")).final_response_text == "at last"
+    failed = sync.run(graph.execute("go"))
+    assert failed.error_details and "HTTP 400" in failed.error_details["error_message"]
 
 
 def local(*keys: str) -> list[Any]:
