@@ -40,6 +40,7 @@ class FunctionNode(BaseNode):
     _parameters: dict[str, inspect.Parameter] = PrivateAttr(default_factory=dict[str, inspect.Parameter])
     _types: dict[str, TypeAdapter[Any]] = PrivateAttr(default_factory=dict[str, TypeAdapter[Any]])
     _context: str | None = PrivateAttr(default=None)
+    _kind: str = PrivateAttr(default="")
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
@@ -48,6 +49,7 @@ class FunctionNode(BaseNode):
         self._parameters = {
             name: one for name, one in parameters.items() if name != self._context and one.kind not in _ANY
         }
+        self._kind = _kind_of(self.func)
         hints = hints_of(self.func)
         for name in self._parameters:
             if (hint := hints.get(name, Any)) is not Any:
@@ -62,14 +64,14 @@ class FunctionNode(BaseNode):
 
     def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         call = functools.partial(self.func, **self._arguments(ctx, node_input))
-        if inspect.isasyncgenfunction(self.func):
+        if self._kind == "items":
             return call()
-        if inspect.isgeneratorfunction(self.func):
+        if self._kind == "blocking items":
             return blocking_items(call, thread=self.thread)
         return self._once(call)
 
     async def _once(self, call: Callable[[], Any]) -> AsyncGenerator[Any, None]:
-        if inspect.iscoroutinefunction(self.func):
+        if self._kind == "awaited":
             yield await call()
             return
         made = await sync.blocking(call, thread=self.thread)
@@ -103,3 +105,11 @@ class FunctionNode(BaseNode):
             return fitted(wanted, value)
         except ValidationError as error:
             raise WorkflowDataError(f"node {self.name!r}: {name} does not fit: {in_words(error)}") from error
+
+
+def _kind_of(func: Callable[..., Any]) -> str:
+    if inspect.isasyncgenfunction(func):
+        return "items"
+    if inspect.isgeneratorfunction(func):
+        return "blocking items"
+    return "awaited" if inspect.iscoroutinefunction(func) else "blocking"
