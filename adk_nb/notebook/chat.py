@@ -112,6 +112,15 @@ class Chat:
         return f"Chat(agent={self.agent.name!r}, session={self.session_id!r})"
 
     @property
+    def sticky(self) -> bool:
+        """Who has taken the conversation over keeps it. False: `agent` answers, unless a task is talked over."""
+        return self._runner.sticky_agents
+
+    @sticky.setter
+    def sticky(self, value: bool) -> None:
+        self._runner.sticky_agents = value
+
+    @property
     def agent(self) -> BaseAgent:
         """Who answers."""
         return cast(BaseAgent, self._runner.agent)

@@ -30,8 +30,10 @@ def state_of(decided: ToolConfirmation) -> str:
 
 
 def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
-    """By name, as they are now."""
-    return {tool.name: tool for tool in agent.tools_now()} if isinstance(agent, LlmAgent) else {}
+    """By name, as they are now; the agents under it that it calls are among them."""
+    if not isinstance(agent, LlmAgent):
+        return {}
+    return {tool.name: tool for tool in [*agent.tools_now(), *agent.sub_agent_tools]}
 
 
 def schema_of(agent: BaseAgent, tool: str) -> dict[str, Any] | None:

@@ -125,8 +125,15 @@ def answer_in(events: Iterable[Event]) -> str:
     """The words of the last answer in `events`, with what its agent said right before it; empty if there is none."""
     said: list[Event] = []
     goes_on = False
+    asking: dict[str, Event] = {}
+    """Scope -> the last words of an agent that was called, and has not given the call its result: those are for the
+    user, as an agent's that talks its task over."""
     for event in events:
+        for response in event.get_function_responses():
+            asking.pop(response.id or "", None)
         if calls_to(event.branch, event.node_info.path):
+            if event.is_answer() and not event.error_code:
+                asking[event.isolation_scope or ""] = event
             continue  # what was done for a call is no answer to the user
         if _is_outcome(event):
             said, goes_on = [event], False
@@ -135,7 +142,7 @@ def answer_in(events: Iterable[Event]) -> str:
             goes_on = True
         elif event.content:
             goes_on = False
-    return "\n\n".join(event.text or _as_text(event.output) for event in said)
+    return "\n\n".join(event.text or _as_text(event.output) for event in said or asking.values())
 
 
 def _is_outcome(event: Event) -> bool:

@@ -52,7 +52,7 @@ def say(notebook: Notebook, said: Said) -> Reply:
     if said.fresh:
         notebook.sessions.start_fresh(said.session)
     chat = notebook.chat(name, said.session, show=said.show)
-    notebook.last_asked = name
+    notebook.last_asked, chat.sticky = name, said.agent is None
     reply = chat.ask(text)
     return keep(notebook, settled(reply, chat.decide, said.confirm, said.policy), said.capture)
 

@@ -1,0 +1,76 @@
+"""Which agent of a team answers a line of `%chat`."""
+
+from typing import Any
+
+import pytest
+
+from adk_nb.agents import LlmAgent
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+from adk_nb.tools import FunctionTool
+from tests.notebook.conftest import Shell
+
+TO_HELPER = call("transfer_to_agent", agent_name="helper")
+
+
+def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
+    return LlmAgent(name=name, model=ScriptedLlm(*answers), **fields)
+
+
+def test_a_line_that_names_nobody_goes_to_who_has_the_word_and_one_that_names_the_root_goes_there(shell: Shell) -> None:
+    helper = agent("helper", "Helper here.", "Helper again.")
+    shell.names["boss"] = agent("boss", TO_HELPER, "Boss here.", sub_agents=[helper])
+
+    said = [shell.cell(line).text for line in ("%chat boss Help me.", "%chat Please go on.", "%chat boss And you?")]
+
+    assert said == ["Helper here.", "Helper again.", "Boss here."]
+
+
+def test_a_sub_agent_that_is_named_answers(shell: Shell) -> None:
+    shell.names["helper"] = agent("helper", "Helper here.")
+    shell.names["boss"] = agent("boss", "Boss here.", sub_agents=[shell.names["helper"]])
+
+    assert shell.cell("%chat boss Hello").text == "Boss here."
+    assert shell.cell("%chat helper Hello").text == "Helper here."
+
+
+def test_a_task_is_talked_over_line_by_line_and_its_parent_goes_on(shell: Shell) -> None:
+    booker = agent("booker", "Which date?", call("finish_task", result="booked"), mode="task")
+    shell.names["boss"] = agent("boss", call("booker", request="book"), "All done.", sub_agents=[booker])
+
+    assert shell.cell("%chat boss Book it.").text == "Which date?"
+    assert shell.cell("%chat Tomorrow.").text == "All done."
+
+
+def test_in_python_a_conversation_stays_with_who_has_it_unless_that_is_unwanted() -> None:
+    helper = agent("helper", "Helper here.", "Helper again.")
+    chat = Chat(agent("boss", TO_HELPER, "Boss here.", sub_agents=[helper]), show="off")
+
+    said = [chat.ask("Help me.").text, chat.ask("Go on.").text]
+    chat.sticky = False
+
+    assert [*said, chat.ask("And you?").text] == ["Helper here.", "Helper again.", "Boss here."]
+
+
+def test_an_agent_of_a_single_turn_is_not_talked_to(shell: Shell) -> None:
+    shell.names["alone"] = agent("alone", mode="single_turn")
+
+    assert "mode='single_turn'" in shell.fails("%chat alone hello")
+
+
+@pytest.mark.parametrize("mode", ["single_turn", "task"])
+def test_what_a_called_sub_agent_asks_is_answered_and_may_be_changed(shell: Shell, mode: Any) -> None:
+    def refund(order: str) -> str:
+        """Refunds an order."""
+        return f"refunded {order}"
+
+    ends = "Refunded." if mode == "single_turn" else call("finish_task", result="Refunded.")
+    clerk = agent("clerk", call("refund", order="A1"), ends, mode=mode)
+    clerk.tools = [FunctionTool(refund, require_confirmation=True)]
+    shell.names["boss"] = agent("boss", call("clerk", request="Refund A1"), "All done.", sub_agents=[clerk])
+
+    assert shell.cell("%chat boss Refund A1").status == "pending"
+    reply = shell.cell("%confirm --yes --edit order=B2")
+
+    assert reply.text == "All done."
+    assert "refunded B2" in str(reply.events)
