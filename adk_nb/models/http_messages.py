@@ -4,7 +4,7 @@ Source of the fields: the LLM service contract of Graph Compose's ADK agents.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
 
 from adk_nb import types
@@ -18,6 +18,8 @@ ASK_A_PERSON = "adk_request_input"
 """The call that a `hitlRequest` becomes. Source of the name: google-adk 2.13."""
 CHAT = "chat"
 """An argument of such a call: it stands for the user's next words, and a service is sent those as a message."""
+_DECISION = {"type": ["boolean", "object"], "properties": {"confirmed": {"type": "boolean"}}, "required": ["confirmed"]}
+"""The schema of an answer to a `hitlRequest`: a yes or a no, or what a service is sent of one."""
 SYSTEM_STATE = ("_user_message_count", "orchestration_cycle_count")
 """State keys of the engine, which a service is told only if it wants them."""
 _FLAGS = {"exitFlow": EXIT_FLOW, "escalate": ESCALATE, "waitForUserInput": WAIT_FOR_USER_INPUT}
@@ -27,8 +29,9 @@ def body_of(request: LlmRequest, *, system_state: bool = False) -> dict[str, Any
     """What is sent: `messages`, `tools`, `state`."""
     system: Any = cast(Any, request.config).system_instruction
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    decisions = {call.id for call in _calls_in(request) if _asks_for_decision(call)}
     for content in request.contents:
-        messages += _messages(content)
+        messages += _messages(content, decisions)
     return {
         "messages": messages,
         "tools": list(_tools(request)),
@@ -67,8 +70,17 @@ def response_of(body: bytes, media_type: str) -> LlmResponse:
 # ---- what is sent
 
 
-def _messages(content: types.Content) -> Iterator[dict[str, Any]]:
-    told = [_as_said(part) for part in content.parts or () if not (part.thought or _waits_for_words(part))]
+def _calls_in(request: LlmRequest) -> Iterator[types.FunctionCall]:
+    for content in request.contents:
+        yield from (part.function_call for part in content.parts or () if part.function_call)
+
+
+def _asks_for_decision(call: types.FunctionCall) -> bool:
+    return call.name == ASK_A_PERSON and (call.args or {}).get("response_schema") == _DECISION
+
+
+def _messages(content: types.Content, decisions: Collection[str | None]) -> Iterator[dict[str, Any]]:
+    told = [_as_said(part, decisions) for part in content.parts or () if not (part.thought or _waits_for_words(part))]
     results = [part for part in told if part.function_response]
     others = [part for part in told if not part.function_response]
     if results:
@@ -84,17 +96,25 @@ def _waits_for_words(part: types.Part) -> bool:
     return call is not None and call.name == ASK_A_PERSON and bool((call.args or {}).get(CHAT))
 
 
-def _as_said(part: types.Part) -> types.Part:
-    """The user's words, where they came as the answer to such a call."""
+def _as_said(part: types.Part, decisions: Collection[str | None]) -> types.Part:
+    """The user's words, where they came as the answer to such a call; a bare yes or no as a whole decision."""
     said = part.function_response
-    if said is None or said.name != ASK_A_PERSON or not (said.response or {}).get(CHAT):
+    if said is None or said.name != ASK_A_PERSON:
         return part
-    return types.Part(text=str((said.response or {}).get("result", "")))
+    response = said.response or {}
+    if response.get(CHAT):
+        return types.Part(text=str(response.get("result", "")))
+    if said.id not in decisions or not isinstance(response.get("result"), bool):
+        return part
+    decided = {"confirmed": response["result"], "payload": None}
+    return types.Part(function_response=said.model_copy(update={"response": decided}))
 
 
 def _part(part: types.Part) -> dict[str, Any]:
     if call := part.function_call:
-        return {"function_call": {"id": call.id, "name": call.name, "args": call.args or {}}}
+        hidden = ("response_schema",) if _asks_for_decision(call) else ()
+        args = {name: value for name, value in (call.args or {}).items() if name not in hidden}
+        return {"function_call": {"id": call.id, "name": call.name, "args": args}}
     if said := part.function_response:
         return {"function_response": {"id": said.id, "name": said.name, "response": said.response or {}}}
     if part.text is not None:
@@ -192,7 +212,7 @@ def _asked(said: Any) -> types.Part | None:
     request = cast(dict[str, Any], said) if isinstance(said, dict) else {}
     if not isinstance(prompt := request.get("prompt"), str):
         raise InvalidResponse(f"'hitlRequest' is {{'prompt': '...', 'actionDetails': ...}}, and not {_in_short(said)}")
-    args: dict[str, Any] = {"message": prompt}
+    args: dict[str, Any] = {"message": prompt, "response_schema": _DECISION}
     if (details := request.get("actionDetails")) is not None:
         args["payload"] = details
     return types.Part(function_call=types.FunctionCall(name=ASK_A_PERSON, args=args))

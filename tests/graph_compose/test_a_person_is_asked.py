@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from adk_nb import sync
+from adk_nb import Chat, sync
 from adk_nb.errors import NotFoundError, PendingError
 from adk_nb.graph_compose import (
     WorkflowHandle,
@@ -70,6 +70,19 @@ def test_a_request_names_the_action_and_the_answer_goes_back_to_the_service(serv
     }
     assert [tool["function"]["name"] for tool in service.bodies("/a")[0]["tools"]] == ["look"]
     assert (result.final_response_text, result.exit_flow, result.is_waiting_for_confirmation) == ("Paid.", True, False)
+
+
+@pytest.mark.parametrize(("typed", "confirmed"), [("yes", True), ("No", False)])
+def test_in_a_chat_a_yes_or_a_no_is_the_answer(service: Service, typed: str, confirmed: bool):
+    say(service, a=[ASK, {"content": "Paid."}], b={"content": "B"})
+    line = create_sequential_agent(id="line", sub_agents=["a", "b"])
+    chat = Chat(graph_of(service, line, "a", "b").to_app().root_agent)
+    chat.ask("go")
+    assert chat.ask(typed).text == "B"
+    _, asking, answer = service.bodies("/a")[1]["messages"]
+    assert asking["content"][1]["function_call"]["args"] == {"message": "Pay 100?", "payload": {"amount": 100}}
+    told = answer["content"][0]["function_response"]["response"]
+    assert told == {"confirmed": confirmed, "payload": None}
 
 
 def test_a_no_is_told_like_a_yes(service: Service):
