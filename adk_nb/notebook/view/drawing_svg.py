@@ -37,9 +37,10 @@ def svg(drawing: Drawing) -> Html:
     layout = layout_of(drawing)
     width, height = round(layout.width), round(layout.height)
     inside = "".join(map(_markup, _shapes(layout)))
+    fits = f"max-width: 100%; min-width: {round(width * _LEAST)}px; height: auto"
     return Html(
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(_said(drawing))}"'
-        f' viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="max-width: 100%; min-width: {round(width * _LEAST)}px; height: auto"'
+        f' viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="{fits}"'
         f' font-family="{_FONT}" font-size="13">{inside}</svg>'
     )
 
