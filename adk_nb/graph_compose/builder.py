@@ -195,7 +195,7 @@ class GraphCompose:
         return sync.run(self.execute(prompt))
 
     def to_dict(self) -> dict[str, Any]:
-        """The workflow as JSON, in REST's names; without secrets.
+        """The workflow as JSON, in REST's names; without `secrets`, but with what headers say in so many words.
 
         Raises:
             ConfigurationError: An agent has a local model, which JSON cannot hold.

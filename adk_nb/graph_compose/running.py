@@ -82,7 +82,7 @@ class WorkflowHandle:
         asked = pending((await self.session()).events)
         for one in asked:
             if _is_chat(one):
-                return await self._turn([_answer(one, {"result": text, CHAT: True})])
+                return await self._turn([_answer(one, {"result": text})])
         if asked:
             raise PendingError(
                 f"{asked[0].message!r:.200} is open; type: await handle.confirm_action({asked[0].id!r}, True)"

@@ -4,7 +4,7 @@ Source of the fields: the LLM service contract of Graph Compose's ADK agents.
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from adk_nb import types
@@ -22,6 +22,8 @@ _DECISION = {"type": ["boolean", "object"], "properties": {"confirmed": {"type":
 """The schema of an answer to a `hitlRequest`: a yes or a no, or what a service is sent of one."""
 SYSTEM_STATE = ("_user_message_count", "orchestration_cycle_count")
 """State keys of the engine, which a service is told only if it wants them."""
+_Asked = Mapping[str | None, types.FunctionCall]
+"""The calls that ask a person, by their ids."""
 _FLAGS = {"exitFlow": EXIT_FLOW, "escalate": ESCALATE, "waitForUserInput": WAIT_FOR_USER_INPUT}
 
 
@@ -29,9 +31,9 @@ def body_of(request: LlmRequest, *, system_state: bool = False) -> dict[str, Any
     """What is sent: `messages`, `tools`, `state`."""
     system: Any = cast(Any, request.config).system_instruction
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
-    decisions = {call.id for call in _calls_in(request) if _asks_for_decision(call)}
+    asked = {call.id: call for call in _calls_in(request) if call.name == ASK_A_PERSON}
     for content in request.contents:
-        messages += _messages(content, decisions)
+        messages += _messages(content, asked)
     return {
         "messages": messages,
         "tools": list(_tools(request)),
@@ -79,8 +81,8 @@ def _asks_for_decision(call: types.FunctionCall) -> bool:
     return call.name == ASK_A_PERSON and (call.args or {}).get("response_schema") == _DECISION
 
 
-def _messages(content: types.Content, decisions: Collection[str | None]) -> Iterator[dict[str, Any]]:
-    told = [_as_said(part, decisions) for part in content.parts or () if not (part.thought or _waits_for_words(part))]
+def _messages(content: types.Content, asked: _Asked) -> Iterator[dict[str, Any]]:
+    told = [_as_said(part, asked) for part in content.parts or () if not (part.thought or _waits_for_words(part))]
     results = [part for part in told if part.function_response]
     others = [part for part in told if not part.function_response]
     if results:
@@ -96,17 +98,18 @@ def _waits_for_words(part: types.Part) -> bool:
     return call is not None and call.name == ASK_A_PERSON and bool((call.args or {}).get(CHAT))
 
 
-def _as_said(part: types.Part, decisions: Collection[str | None]) -> types.Part:
+def _as_said(part: types.Part, asked: _Asked) -> types.Part:
     """The user's words, where they came as the answer to such a call; a bare yes or no as a whole decision."""
     said = part.function_response
-    if said is None or said.name != ASK_A_PERSON:
+    call = asked.get(said.id) if said else None
+    if said is None or call is None:
         return part
-    response = said.response or {}
-    if response.get(CHAT):
-        return types.Part(text=str(response.get("result", "")))
-    if said.id not in decisions or not isinstance(response.get("result"), bool):
+    answer = (said.response or {}).get("result")
+    if (call.args or {}).get(CHAT):
+        return types.Part(text=answer if isinstance(answer, str) else json.dumps(answer))
+    if not (_asks_for_decision(call) and isinstance(answer, bool)):
         return part
-    decided = {"confirmed": response["result"], "payload": None}
+    decided = {"confirmed": answer, "payload": None}
     return types.Part(function_response=said.model_copy(update={"response": decided}))
 
 

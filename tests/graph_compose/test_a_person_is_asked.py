@@ -198,6 +198,18 @@ def test_an_agent_in_a_sequence_that_waits_for_words_hears_them_and_the_next_one
     assert (result.wait_for_user_input, result.session_state["a"]) == (False, "Oslo it is.")
 
 
+def test_in_a_chat_the_next_words_are_what_an_agent_waits_for(service: Service):
+    line = create_sequential_agent(id="line", sub_agents=["a", "b"])
+    say(service, a=[WAIT, {"content": "Oslo it is."}], b={"content": "B"})
+    chat = Chat(graph_of(service, line, "a", "b").to_app().root_agent)
+    chat.ask("go")
+    assert chat.ask("Oslo").text == "B"
+    assert service.bodies("/a")[1]["messages"][1:] == [
+        {"role": "assistant", "content": "Which city?"},
+        {"role": "user", "content": "Oslo"},
+    ]
+
+
 def test_after_the_end_of_the_conversation_nothing_is_said(service: Service):
     say(service, a={"content": "A"})
 
