@@ -9,6 +9,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.tools import FunctionTool
 from tests.notebook.conftest import Shell
+from tests.talk import told
 
 TO_HELPER = call("transfer_to_agent", agent_name="helper")
 
@@ -73,4 +74,4 @@ def test_what_a_called_sub_agent_asks_is_answered_and_may_be_changed(shell: Shel
     reply = shell.cell("%confirm --yes --edit order=B2")
 
     assert reply.text == "All done."
-    assert "refunded B2" in str(reply.events)
+    assert told(reply.events)[1][1].startswith("answers {'result': 'refunded B2'")
