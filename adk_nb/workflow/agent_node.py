@@ -1,7 +1,6 @@
 """An agent as a node."""
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Any
 
 from pydantic import InstanceOf
@@ -27,11 +26,9 @@ class AgentNode(BaseNode):
 
     agent: InstanceOf[BaseAgent]
 
-    async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
+    def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         invocation = self._invocation(ctx, node_input)
-        async with aclosing(invocation.agent.run_async(invocation)) as events:
-            async for event in events:
-                yield event
+        return invocation.agent.run_async(invocation)
 
     def _invocation(self, ctx: Context, node_input: Any) -> InvocationContext:
         outer = ctx.get_invocation_context()

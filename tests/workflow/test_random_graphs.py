@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import Field
 
 from adk_nb.events import Event, RequestInput
 from adk_nb.runners import InMemoryRunner
@@ -23,9 +24,9 @@ ROUTES = ["x", "y", 1, True]
 class Step(BaseNode):
     """Says its routes; with `fails` it raises."""
 
-    routes: list[Any] = []
+    routes: list[Any] = Field(default_factory=list)
     fails: bool = False
-    ran: Any = None
+    ran: Any
 
     async def _run_impl(self, *, ctx: Any, node_input: Any) -> Any:
         self.ran[self.name] += 1
