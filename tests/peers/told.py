@@ -204,6 +204,19 @@ async def call_an_agent(
     return told | {"expert": {"told": model.told, "asked": model.asked}}
 
 
+async def call_a_sub_agent(
+    kit: SimpleNamespace, answers: list[Any], messages: list[str], *, says: list[Any], words: bool = True, **expert: Any
+) -> dict[str, Any]:
+    """`converse` with an agent that has an expert under it; and what the expert was told.
+
+    `words=False`: without the system instruction, whose words are each package's own.
+    """
+    model = kit.Scripted(model="scripted", answers=says, asked=[], told=[])
+    agent = kit.LlmAgent(name="expert", description="Knows.", instruction="Know.", model=model, **expert)
+    told = await converse(kit, answers, messages, sub_agents=[agent])
+    return told | {"expert": {"asked": model.asked} | ({"told": model.told} if words else {})}
+
+
 async def tell(kit: SimpleNamespace) -> dict[str, Any]:
     def weather(city: str) -> dict[str, str]:
         """The weather in a city."""
@@ -312,6 +325,41 @@ async def tell(kit: SimpleNamespace) -> dict[str, Any]:
             ["Where am I?"],
             says=['{"answer": "Oslo"}'],
             input_schema=Wanted,
+            output_schema=Found,
+        ),
+        "a sub-agent of a single turn": await call_a_sub_agent(
+            kit,
+            ["Hello.", [("expert", {"request": "Which city?"})], "It is Oslo.", "You are welcome."],
+            ["hi", "Where am I?", "thanks"],
+            says=[[("note", {"text": "asked"})], "Oslo."],
+            mode="single_turn",
+            output_key="found",
+            tools=[note],
+        ),
+        "a sub-agent of a single turn with schemas": await call_a_sub_agent(
+            kit,
+            [[("expert", {"question": "Which city?", "words": 3})], "It is Oslo."],
+            ["Where am I?"],
+            says=['{"answer": "Oslo"}'],
+            mode="single_turn",
+            input_schema=Wanted,
+            output_schema=Found,
+        ),
+        "a task": await call_a_sub_agent(
+            kit,
+            [[("expert", {"request": "book"})], "All done.", "You are welcome."],
+            ["Book it.", "tomorrow", "two", "thanks"],
+            says=["When?", "For how many?", [("finish_task", {"result": "booked"})]],
+            words=False,
+            mode="task",
+        ),
+        "a task with a schema": await call_a_sub_agent(
+            kit,
+            [[("expert", {"request": "find"})], "It is Oslo."],
+            ["Find it."],
+            says=[[("finish_task", {"wrong": "x"})], [("finish_task", {"answer": "Oslo"})]],
+            words=False,
+            mode="task",
             output_schema=Found,
         ),
         **{f"the request with {name}": await configured(kit, tools=[one]) for name, one in kit.built_in.items()},
