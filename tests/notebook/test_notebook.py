@@ -3,6 +3,7 @@
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
+from adk_nb.tools.mcp_tool import McpToolset, StdioServerParameters
 from adk_nb.tools.static_toolset import StaticToolset
 from tests.notebook.conftest import Shell
 
@@ -256,3 +257,13 @@ def test_a_toolset_in_a_variable_is_named_as_a_tool_is(shell: Shell) -> None:
     assert "'result': 4" in str([event.content for event in shell.cell("%chat guide Tea?").events])
     assert "StaticToolset: %tools --schema shop asks it what it has" in str(shell.cell("%tools"))
     assert '"name": "shop_price"' in str(shell.cell("%tools --schema shop"))
+
+
+def test_a_toolset_that_does_not_reach_its_server_says_so_in_a_line(shell: Shell) -> None:
+    shell.names["gone"] = McpToolset(connection_params=StdioServerParameters(command="no-such-command"))
+
+    said = shell.fails("%tools --schema gone")
+
+    assert said.startswith("InputError: %tools --schema gone: it cannot be asked what it has: ")
+    assert "no-such-command" in said
+    assert "\n" not in said.strip()

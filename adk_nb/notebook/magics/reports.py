@@ -11,7 +11,7 @@ from IPython.core.getipython import get_ipython
 from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.errors import InputError
+from adk_nb.errors import CredentialError, InputError
 from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import default_model
@@ -61,9 +61,17 @@ def tools(notebook: Notebook) -> Shown:
 
 
 def schema(notebook: Notebook, name: str) -> Shown:
-    """What the model is told of a tool, or of each that a toolset has now."""
+    """What the model is told of a tool, or of each that a toolset has now.
+
+    Raises:
+        InputError: The toolset does not reach what it gets them from.
+    """
     if toolset := notebook.toolset(name):
-        each = [tool.declaration for tool in sync.run(toolset.get_tools_with_prefix())]
+        try:
+            tools = sync.run(toolset.get_tools_with_prefix())
+        except (OSError, CredentialError) as error:
+            raise InputError(f"%tools --schema {name}: it cannot be asked what it has: {error}") from error
+        each = [tool.declaration for tool in tools]
         return as_json([one.model_dump(exclude_none=True, mode="json") for one in each if one])
     declared = notebook.tool(name).declaration
     return as_json(declared.model_dump(exclude_none=True, mode="json") if declared else None)
