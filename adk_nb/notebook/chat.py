@@ -7,7 +7,6 @@ from typing import Any, TypeVar, cast
 
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
@@ -26,14 +25,15 @@ from adk_nb.notebook.decisions import (
     check,
     check_policy,
     how_to_answer,
+    notice_of,
     one_of,
     schema_of,
     settled,
     state_of,
 )
-from adk_nb.notebook.interrupted import in_a_cell, outside_this_package, shown_in_brief
+from adk_nb.notebook.interrupted import in_a_cell, shown_in_brief, waited_for
 from adk_nb.notebook.letting_in import ASK, Given
-from adk_nb.notebook.reply import Reply, Status, answer_in
+from adk_nb.notebook.reply import Reply, Status, answer_in, outcome
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
@@ -135,7 +135,7 @@ class Chat:
                 that is not there.
         """
         check_policy(confirm)
-        reply = _waited_for(self._turn(text, self._on_show(text)))
+        reply = waited_for(self._turn(text, self._on_show(text)))
         return settled(reply, self.decide, confirm, f"chat.ask(confirm={confirm!r})")
 
     async def aask(self, text: str) -> Reply:
@@ -192,7 +192,7 @@ class Chat:
         for shown in asked_in:
             shown.answered_elsewhere(outcomes, last=shown not in self._waiting.values())
         try:
-            return _waited_for(go_on(self._on_show(None)))
+            return waited_for(go_on(self._on_show(None)))
         finally:
             self._close_answered(*asked_in)
 
@@ -225,7 +225,7 @@ class Chat:
             InputError: Nothing waits, or this does not fit what was asked.
         """
         self._refuse_while_busy()
-        return _waited_for(self._given(value, id, self._on_show(None)))
+        return waited_for(self._given(value, id, self._on_show(None)))
 
     @property
     def pending(self) -> list[Pending]:
@@ -235,7 +235,7 @@ class Chat:
     @property
     def events(self) -> list[Event]:
         """The session so far, oldest first."""
-        session = self._session()
+        session = sync.run(self._loaded())
         return session.events if session else []
 
     @property
@@ -245,7 +245,7 @@ class Chat:
 
     def read_state(self) -> dict[str, Any]:
         """The state as it stands, in a dict of the caller's own."""
-        session = self._session()
+        session = sync.run(self._loaded())
         return session.state if session else {}
 
     def write_state(self, delta: dict[str, Any]) -> None:
@@ -263,39 +263,35 @@ class Chat:
             task.get_loop().call_soon_threadsafe(task.cancel)
 
     def _on_show(self, question: str | None) -> RunOnShow:
-        notice = _notice_of(self.agent)
+        notice = notice_of(self.agent)
         shown = show_run(self.agent.name, question, notice, lambda tool: schema_of(self.agent, tool), self.show)
         shown.magic = self.magic()
         return shown
 
     async def _turn(self, text: str, shown: RunOnShow) -> Reply:
-        session = await self._loaded()
-        message = questions.message(text, session.events if session else [], self.agent, self.magic())
-        return await self._run(message, session, shown)
+        return await self._say(lambda events: questions.message(text, events, self.agent, self.magic()), shown)
 
     async def _given(self, value: Any, which: str | int | None, shown: RunOnShow) -> Reply:
-        session = await self._loaded()
-        message = questions.answer(value, session.events if session else [], which, self.session_id)
-        return await self._run(message, session, shown)
+        return await self._say(lambda events: questions.answer(value, events, which, self.session_id), shown)
 
     async def _go_on(self, decisions: Decisions, shown: RunOnShow) -> Reply:
-        session = await self._loaded()
-        events = session.events if session else []
-        check(decisions, approvals.pending(events), self.agent, self.magic(), events)
-        parts = [approvals.answer(key, decided) for key, decided in decisions.items()]
-        return await self._run(types.Content(role="user", parts=parts), session, shown)
+        def answers(events: list[Event]) -> types.Content:
+            check(decisions, approvals.pending(events), self.agent, self.magic(), events)
+            parts = [approvals.answer(key, decided) for key, decided in decisions.items()]
+            return types.Content(role="user", parts=parts)
+
+        return await self._say(answers, shown)
 
     async def _let_in(self, key: str, given: Given, shown: RunOnShow) -> Reply:
-        session = await self._loaded()
-        one = letting_in.one_of(credentials.pending(session.events) if session else [], key, self.session_id)
-        part = credentials.answer(key, letting_in.response_for(one, given))
-        return await self._run(types.Content(role="user", parts=[part]), session, shown)
+        return await self._say(lambda events: letting_in.message(key, given, events, self.session_id), shown)
 
-    async def _run(self, message: types.Content, session: Session | None, shown: RunOnShow) -> Reply:
+    async def _say(self, message_after: Callable[[list[Event]], types.Content], shown: RunOnShow) -> Reply:
+        session = await self._loaded()
+        before = session.events if session else []
+        message = message_after(before)
         self._refuse_while_busy()
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
-        before = session.events if session else []
         shown.begin(session, self._clicks_on(shown))
         try:
             await self._walk(message, shown)
@@ -334,9 +330,7 @@ class Chat:
     def _ended(self, shown: RunOnShow, before: list[Event], status: Status, error: str | None = None) -> Reply:
         """The reply of a turn that followed `before`; its view stays as long as one of its cards can be answered."""
         events = shown.events
-        failed = next((event for event in reversed(events) if event.error_code and event.author != "user"), None)
-        if status == "done" and failed and events[-1] is failed:
-            status, error = "error", f"{failed.error_code}: {failed.error_message or ''}".rstrip(": ")
+        status, error = outcome(events, status, error)
         waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
         text = answer_in(events)
         inputs = questions.shown([*before, *events], text)
@@ -391,9 +385,6 @@ class Chat:
         except InputError as wrong:
             shown.ask_again(key, str(wrong))
 
-    def _session(self) -> Session | None:
-        return sync.run(self._loaded())
-
     async def _loaded(self) -> Session | None:
         return await self._service.get_session(
             app_name=self._runner.app_name, user_id=self.user_id, session_id=self.session_id
@@ -404,15 +395,3 @@ class Chat:
             app_name=self._runner.app_name, user_id=self.user_id, session_id=self.session_id
         )
         await self._service.append_event(session, event)
-
-
-def _waited_for(turn: Coroutine[Any, Any, Reply]) -> Reply:
-    try:
-        return sync.run(turn)
-    except KeyboardInterrupt as stopped:
-        shown_in_brief(stopped, outside_this_package(stopped.__traceback__))
-        raise
-
-
-def _notice_of(agent: BaseAgent) -> str | None:
-    return agent.canonical_model.notice if isinstance(agent, LlmAgent) else None

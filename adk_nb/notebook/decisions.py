@@ -24,6 +24,11 @@ _MOST_ROUNDS = 32
 """Of approvals that are answered by themselves in one turn."""
 
 
+def notice_of(agent: BaseAgent) -> str | None:
+    """What every view says of the agent's model, if that is not what it seems."""
+    return agent.canonical_model.notice if isinstance(agent, LlmAgent) else None
+
+
 def state_of(decided: ToolConfirmation) -> str:
     """What a card that asked for it says from now on."""
     return "rejected" if not decided.confirmed else "edited" if decided.args else "approved"

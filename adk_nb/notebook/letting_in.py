@@ -4,11 +4,13 @@ import getpass
 from collections.abc import Sequence
 from typing import Any
 
+from adk_nb import types
 from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.auth_schemes import APIKey, HTTPBase
 from adk_nb.errors import InputError
+from adk_nb.events.event import Event
 from adk_nb.notebook.view.credential_words import needs, way
-from adk_nb.runtime.credentials import PendingCredential, check_answer
+from adk_nb.runtime.credentials import PendingCredential, answer, check_answer, pending
 
 Given = str | dict[str, Any] | AuthCredential | None
 ASK = "\0ask"
@@ -61,6 +63,12 @@ def response_for(one: PendingCredential, given: Given) -> dict[str, Any]:
     response = _read(one, given)
     check_answer(one, response)
     return response
+
+
+def message(key: str, given: Given, events: Sequence[Event], session: str) -> types.Content:
+    """What answers the request `key` of a session with `events`. Raises as `one_of` and `response_for`."""
+    one = one_of(pending(events), key, session)
+    return types.Content(role="user", parts=[answer(key, response_for(one, given))])
 
 
 def _read(one: PendingCredential, given: Given) -> dict[str, Any]:
