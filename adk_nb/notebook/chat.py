@@ -22,6 +22,7 @@ from adk_nb.notebook.chat_state import ChatState
 from adk_nb.notebook.decisions import (
     Confirm,
     Decisions,
+    answers_to,
     check,
     check_policy,
     how_to_answer,
@@ -150,11 +151,12 @@ class Chat:
         """`ask` in the background: a handle with `.result()`, `.cancel()` and `.done()`."""
         return sync.start(self._turn(text, self._on_show(text)))
 
-    def approve(self, id: str | int | None = None, **edits: Any) -> Reply:
+    def approve(self, id: str | int | None = None, *, payload: Any = None, **edits: Any) -> Reply:
         """Let a waiting call run, and wait for what comes of it.
 
         Args:
             id: Which one: its id, or its place in `pending`, 1 for the first. None: the only one.
+            payload: What the tool wants to know beside a yes. None: as it was suggested.
             edits: Arguments to change before it runs.
 
         Raises:
@@ -162,7 +164,8 @@ class Chat:
         """
         waiting = one_of(self.pending, id, self.session_id)
         args = {**(waiting.call.args or {}), **edits} if edits else None
-        return self.decide({waiting.id: ToolConfirmation(confirmed=True, args=args, by="chat.approve()")})
+        decided = ToolConfirmation(confirmed=True, args=args, payload=payload, by="chat.approve()")
+        return self.decide({waiting.id: decided})
 
     def reject(self, id: str | int | None = None, reason: str | None = None) -> Reply:
         """Refuse a waiting call; the agent is told, with the reason, and goes on.
@@ -276,9 +279,9 @@ class Chat:
 
     async def _go_on(self, decisions: Decisions, shown: RunOnShow) -> Reply:
         def answers(events: list[Event]) -> types.Content:
-            check(decisions, approvals.pending(events), self.agent, self.magic(), events)
-            parts = [approvals.answer(key, decided) for key, decided in decisions.items()]
-            return types.Content(role="user", parts=parts)
+            waiting = approvals.pending(events)
+            check(decisions, waiting, self.agent, self.magic(), events)
+            return types.Content(role="user", parts=answers_to(waiting, decisions))
 
         return await self._say(answers, shown)
 

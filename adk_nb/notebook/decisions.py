@@ -3,18 +3,20 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast, get_args
 
+from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.reply import Reply
-from adk_nb.runtime.approvals import Pending, expired_words
+from adk_nb.runtime.approvals import Pending, answer, expired_words
 from adk_nb.runtime.branches import calls_to
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.wire import copied
 
 Decisions = dict[str, ToolConfirmation]
 """Approval id -> what was decided."""
@@ -32,6 +34,15 @@ def notice_of(agent: BaseAgent) -> str | None:
 def state_of(decided: ToolConfirmation) -> str:
     """What a card that asked for it says from now on."""
     return "rejected" if not decided.confirmed else "edited" if decided.args else "approved"
+
+
+def answers_to(waiting: Sequence[Pending], decisions: Decisions) -> list[types.Part]:
+    """The parts of a message that carry `decisions`. A yes without a payload takes the one that was suggested."""
+    suggested = {one.id: one.payload for one in waiting}
+    return [
+        answer(key, copied(one, payload=suggested[key]) if one.confirmed and one.payload is None else one)
+        for key, one in decisions.items()
+    ]
 
 
 def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:

@@ -20,6 +20,7 @@ from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
+from adk_nb.notebook.view.event_words import asks_text
 from adk_nb.notebook.view.render import Bundle, event_table, table, to_be_answered, to_be_let_in
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.state_changes import change_text
@@ -153,7 +154,7 @@ def approvals(notebook: Notebook, session: str | None) -> Shown:
 
 def _approvals(waiting: Sequence[Pending]) -> Bundle:
     rows = [
-        [str(number), one.author, one.call.name or "", short(one.call.args or {}), one.hint]
+        [str(number), one.author, one.call.name or "", short(one.call.args or {}), asks_text(one)]
         for number, one in enumerate(waiting, 1)
     ]
     return table(["approval", "agent", "tool", "arguments", "asks"], rows, width=_width())

@@ -4,7 +4,7 @@ import keyword
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from adk_nb.errors import InputError, PendingError
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -73,7 +73,7 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
     if asked.yes and asked.no:
         raise InputError("%confirm: --yes and --no cannot both be; choose one")
     if not (asked.yes or asked.no):
-        if asked.edit or asked.reason or asked.all or asked.id:
+        if asked.edit or asked.payload or asked.reason or asked.all or asked.id:
             raise InputError("%confirm: is it a yes or a no? add --yes or --no")
         return reports.approvals(notebook, asked.session)
     edits = _edits(asked)
@@ -95,6 +95,8 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
 def _edits(asked: Any) -> dict[str, Any]:
     if asked.no and asked.edit:
         raise InputError("%confirm: --edit changes a call that is to run, so it does not go with --no; leave it out")
+    if asked.no and asked.payload:
+        raise InputError("%confirm: --payload tells a tool that is to go on, so it does not go with --no; leave it out")
     if asked.edit and "=" in (asked.id or ""):
         raise InputError(f"%confirm: each change takes an --edit of its own; write --edit {shlex.quote(asked.id)}")
     return pairs(asked.edit or [], "%confirm --edit")
@@ -106,9 +108,22 @@ def _by_agent(notebook: Notebook, chosen: list[Pending], asked: Any, edits: dict
     for one in chosen:
         if name := notebook.name_of(_heard_by(one)):
             args = {**(one.call.args or {}), **edits} if edits else None
-            decided = ToolConfirmation(confirmed=asked.yes, args=args, reason=asked.reason, by="%confirm")
+            payload = _payload(one, pairs(asked.payload or [], "%confirm --payload"))
+            decided = ToolConfirmation(
+                confirmed=asked.yes, args=args, payload=payload, reason=asked.reason, by="%confirm"
+            )
             made.setdefault(name, {})[one.id] = decided
     return made
+
+
+def _payload(one: Pending, given: dict[str, Any]) -> Any:
+    asks: Any = one.payload
+    suggested = cast(dict[str, Any], asks) if isinstance(asks, dict) else {}
+    for key in given:
+        if asks is None or (suggested and key not in suggested):
+            wants = f"to know {', '.join(suggested)}" if suggested else "nothing but a yes or a no"
+            raise InputError(f"%confirm --payload {key}=...: {one.call.name} wants {wants}")
+    return {**suggested, **given} if given else None
 
 
 def _heard_by(one: Pending) -> str:

@@ -9,6 +9,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.loop import MAX_ITERATIONS
 from adk_nb.flow.model_call import NO_CONTENT
 from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
+from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.inputs import PendingInput
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
 
@@ -121,6 +122,12 @@ def outcome_of(event: Event, call: types.FunctionCall) -> str:
     return (
         "waits for an answer" if PendingInput(call=call, author=event.author).is_question else "waits for its outcome"
     )
+
+
+def asks_text(one: Pending) -> str:
+    """What a person is asked, and what the tool wants to know beside a yes; empty if only whether it may run."""
+    wanted = "" if one.payload is None else f"payload: {json_text(one.payload)}"
+    return " · ".join(filter(None, (one.hint.strip(), wanted)))
 
 
 def decision_text(decided: ToolConfirmation, tool: str) -> str:
