@@ -48,8 +48,8 @@ class FunctionTool(BaseTool):
             take as long as it likes.
 
     Raises:
-        ConfigurationError: A parameter's type is one that no JSON can fill; a timeout of no seconds; a tool for a
-            function.
+        ConfigurationError: A parameter's type is one that no JSON can fill; a timeout of no seconds; a tool, or what
+            cannot be called, for a function.
     """
 
     def __init__(
@@ -68,10 +68,14 @@ class FunctionTool(BaseTool):
                 f"{type(self).__name__} takes a function, and {func.name!r} is a tool already; use it as it is, "
                 "or hand over its .func"
             )
+        if not callable(func):
+            raise ConfigurationError(
+                f"a tool is made of a function, and {func!r:.60} is none; pass the function itself"
+            )
         super().__init__(name=name or name_of(func), description=description or _description_of(func))
         self.func = func
         self.auth_config = auth_config
-        if timeout is not None and not timeout > 0:
+        if not (timeout is None or (isinstance(cast(Any, timeout), int | float) and timeout > 0)):
             raise ConfigurationError(
                 f"tool {self.name!r}: a timeout is a number of seconds above 0, and not {timeout!r}"
             )
