@@ -89,6 +89,7 @@ def test_what_a_tool_wants_to_know_is_said_and_filled_in(shell: Shell, line: str
         assert "savings" in said
     assert shell.cell(line).text == "Done."
     assert shell.names["got"] == [{"account": account, "limit": 9}]
+    assert f'payload: {{"account": "{account}", "limit": 9}}' in str(shell.cell("%trace"))
 
 
 @pytest.mark.parametrize(

@@ -135,4 +135,6 @@ def decision_text(decided: ToolConfirmation, tool: str) -> str:
     by = f" by {one_line(decided.by, 100)}" if decided.by else " by a function response"
     if not decided.confirmed:
         return f"rejects {tool}{by}" + (f": {cleaned(decided.reason)}" if decided.reason else "")
-    return f"approves {tool}{by}" + (f", with {arguments_text(decided.args)}" if decided.args is not None else "")
+    changed = f", with {arguments_text(decided.args)}" if decided.args is not None else ""
+    told = f", payload: {shortened(json_text(decided.payload))}" if decided.payload is not None else ""
+    return f"approves {tool}{by}{changed}{told}"
