@@ -42,7 +42,7 @@ def say(notebook: Notebook, said: Said) -> Reply:
     Raises:
         UserError: What the author has to mend. Nothing was sent if the line itself is wrong.
     """
-    name = said.agent or _who_asks(notebook, said) or notebook.agent_for_text()
+    name = _addressed(notebook, said.agent) or _who_asks(notebook, said) or notebook.agent_for_text()
     text = said.text.strip()
     if not said.raw:
         text = "".join(str(one) for one in read(text, notebook.variables, keys=False).pieces)
@@ -55,6 +55,11 @@ def say(notebook: Notebook, said: Said) -> Reply:
     notebook.last_asked = name
     reply = chat.ask(text)
     return keep(notebook, settled(reply, chat.decide, said.confirm, said.policy), said.capture)
+
+
+def _addressed(notebook: Notebook, word: str | None) -> str | None:
+    """The name by which who is called `word` can be asked: that, or the variable of an agent that calls itself so."""
+    return notebook.name_of(word) or word if word and word not in notebook.agent_names else word
 
 
 def _who_asks(notebook: Notebook, said: Said) -> str | None:
