@@ -83,6 +83,9 @@ def _read(one: PendingCredential, given: Given) -> dict[str, Any]:
         return {"apiKey": given}
     if isinstance(scheme, HTTPBase):
         name, colon, password = given.partition(":")
-        basic = scheme.scheme.lower() == "basic" and colon
-        return {"username": name, "password": password} if basic else {"token": given}
+        if scheme.scheme.lower() != "basic":
+            return {"token": given}
+        if not colon:  # what was given is not repeated: it may be the password
+            raise InputError(f"{needs(one)}, and there is no colon in what was given; write it as name:password")
+        return {"username": name, "password": password}
     return {"authResponseUri": given} if "://" in given else {"authCode": given}

@@ -74,6 +74,11 @@ class FunctionTool(BaseTool):
             )
         super().__init__(name=name or name_of(func), description=description or _description_of(func))
         self.func = func
+        if not isinstance(cast(Any, auth_config), AuthConfig | None):  # it is not repeated: it may be the key
+            raise ConfigurationError(
+                f"tool {self.name!r}: auth_config says how it is let in, and {type(auth_config).__name__} does not; "
+                "write AuthConfig(auth_scheme=APIKey(name='X-Key', in_='header')), or another scheme"
+            )
         self.auth_config = auth_config
         if not (timeout is None or (isinstance(cast(Any, timeout), int | float) and timeout > 0)):
             raise ConfigurationError(

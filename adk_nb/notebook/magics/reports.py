@@ -152,6 +152,12 @@ def approvals(notebook: Notebook, session: str | None) -> Shown:
     return Shown(to_be_answered(left, input_words.ways(magic), below=shown) if left else shown or {})
 
 
+def waits_otherwise(notebook: Notebook, session: str | None) -> bool:
+    """Whether something waits that is no approval."""
+    events = notebook.sessions.events(session)
+    return bool(credentials.pending(events) or inputs.pending(events))
+
+
 def _approvals(waiting: Sequence[Pending]) -> Bundle:
     rows = [
         [str(number), one.author, one.call.name or "", short(one.call.args or {}), asks_text(one)]

@@ -85,6 +85,8 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
     session = asked.session or notebook.sessions.current
     waiting = pending(notebook.sessions.events(asked.session))
     magic = notebook.confirm_magic(session)
+    if not waiting and reports.waits_otherwise(notebook, asked.session):
+        raise InputError(f"what waits in session {session!r} is no approval; type {magic} to see how it is answered")
     chosen = waiting if asked.all and waiting else [_one(waiting, asked.id, session, magic)]
     unheard = [one for one in chosen if notebook.name_of(_heard_by(one)) is None]
     if unheard and asked.yes:
