@@ -91,9 +91,10 @@ def check(
         events: The session's.
 
     Raises:
-        InputError: One is not open or was asked by another agent; a tool was redefined since; changed arguments do
-            not fit.
+        InputError: They are no decisions; one is not open or was asked by another agent; a tool was redefined since;
+            changed arguments do not fit.
     """
+    _check_kind(decisions)
     places = {one.id: (number, one) for number, one in enumerate(waiting, 1)}
     for key, decided in decisions.items():
         if key not in places:
@@ -109,6 +110,17 @@ def check(
                     "ask again"
                 )
             _check_yes(one, decided, tools_of(asked_by).get(one.call.name or ""), no)
+
+
+def _check_kind(decisions: Any) -> None:
+    if not (
+        isinstance(decisions, dict)
+        and all(isinstance(one, ToolConfirmation) for one in cast(dict[Any, Any], decisions).values())
+    ):
+        raise InputError(
+            "decisions are a dict of approval ids and what was decided; write "
+            "chat.decide({chat.pending[0].id: ToolConfirmation(confirmed=True)}), or chat.approve() for one"
+        )
 
 
 def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, no: str) -> None:
@@ -180,7 +192,8 @@ def one_of(waiting: Sequence[Pending], which: str | int | None, session: str) ->
     for number, one in enumerate(waiting, 1):
         if which in (None, one.id, one.call.id, number, str(number)):
             return one
-    raise InputError(f"approval {which!r} is not open; it was answered already, or there never was one")
+    reason = "; a reason is given as reason='...'" if isinstance(which, str) and " " in which.strip() else ""
+    raise InputError(f"approval {which!r} is not open; it was answered already, or there never was one{reason}")
 
 
 def how_to_answer(magic: str, which: int | None = None) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Approvals as a person answers them: what is said can be typed, and settles the call it was said of."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -219,6 +220,23 @@ def test_an_argument_that_the_tool_has_not_is_refused_before_anything_counts() -
     assert paid == [] and len(chat.pending) == 1
     assert chat.approve(amount=2, to="Bo").text == "done"
     assert paid == [2]
+
+
+def test_what_is_no_decision_and_a_reason_in_the_wrong_place_are_told_in_a_line() -> None:
+    paid: list[int] = []
+    chat = own_chat(paid, call("pay", amount=1), "as you wish")
+    [asked] = chat.ask("Pay").pending
+    decide: Any = chat.decide
+
+    for wrong in (True, {asked.id: True}):
+        with pytest.raises(InputError, match=r"write chat\.decide\(\{chat\.pending\[0\]\.id: ToolConfirmation\("):
+            decide(wrong)
+    with pytest.raises(
+        InputError, match=r"^approval 'too much' is not open; .*; a reason is given as reason='\.\.\.'$"
+    ):
+        chat.reject("too much")
+
+    assert chat.reject(reason="too much").text == "as you wish" and paid == []
 
 
 def test_a_tool_redefined_since_it_was_asked_about_is_not_approved_but_can_be_refused(shell: Shell) -> None:
