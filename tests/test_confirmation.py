@@ -63,7 +63,7 @@ def test_the_reason_of_a_rejection_is_told():
 
     events = answer(talk, {"confirmed": False, "reason": "too early", "args": {"p": "/y"}})
 
-    assert results(events) == [{"error": "a person rejected this call; it did not run; the reason given: too early"}]
+    assert results(events) == [{"error": "this call was rejected; it did not run; the reason given: too early"}]
 
 
 def test_edited_arguments_are_what_runs_and_the_model_is_told():

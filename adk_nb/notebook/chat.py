@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
@@ -69,6 +69,9 @@ class Chat:
             saved notebook keeps; `off`, only the reply.
     """
 
+    policy: ClassVar[Confirm] = "ask"
+    """What every chat does about approvals in a turn that does not say: `%config AdkNb.confirm`."""
+
     def __init__(
         self,
         agent: BaseAgent | App,
@@ -121,12 +124,13 @@ class Chat:
     def agent(self, agent: BaseAgent) -> None:
         self._runner.agent = agent
 
-    def ask(self, text: str, *, confirm: Confirm = "ask") -> Reply:
+    def ask(self, text: str, *, confirm: Confirm | None = None) -> Reply:
         """Say `text` and wait for what comes of it. Sync tools run in this thread; Ctrl-C stops the run.
 
         Args:
             text: The message.
-            confirm: What happens to calls that wait for approval in this turn; left open, they wait on.
+            confirm: What happens to calls that wait for approval in this turn; left open ("ask"), they wait on. None:
+                what `%config AdkNb.confirm` says.
 
         Returns:
             The reply. `status` says whether it is done, waits for an approval, was stopped, or ended with an error.
@@ -135,9 +139,9 @@ class Chat:
             UserError: What the author of the notebook has to mend: a missing key, an open approval, a state key
                 that is not there.
         """
-        check_policy(confirm)
-        reply = waited_for(self._turn(text, self._on_show(text)))
-        return settled(reply, self.decide, confirm, f"chat.ask(confirm={confirm!r})")
+        by = f"chat.ask(confirm={confirm!r})" if confirm else "%config AdkNb.confirm"
+        check_policy(confirm or self.policy)
+        return settled(waited_for(self._turn(text, self._on_show(text))), self.decide, confirm or self.policy, by)
 
     async def aask(self, text: str) -> Reply:
         """`ask` for a cell that awaits."""

@@ -53,7 +53,7 @@ def say(notebook: Notebook, said: Said) -> Reply:
         notebook.sessions.start_fresh(said.session)
     chat = notebook.chat(name, said.session, show=said.show)
     notebook.last_asked = name
-    reply = chat.ask(text)
+    reply = chat.ask(text, confirm="ask")
     return keep(notebook, settled(reply, chat.decide, said.confirm, said.policy), said.capture)
 
 
