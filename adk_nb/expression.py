@@ -23,6 +23,8 @@ from adk_nb.expression_values import (
 MAX_CHARACTERS = 2_000
 MAX_NODES = 400
 
+_CONSTANTS = {"true": "True", "false": "False", "none": "None", "null": "None"}
+"""As JSON or a slip has them -> as they are written."""
 _Names = Mapping[str, Any]
 _Read = Callable[[_Names], Any]
 _FAILURES = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
@@ -111,7 +113,7 @@ class Expression:
     def _name(self, node: ast.Name, depth: int) -> _Read:
         name = node.id
         if self._known is not None and name not in self._known:
-            near = closest(name, [*self._known, "True", "False", "None"])
+            near = _CONSTANTS.get(name.lower()) or closest(name, self._known)
             there = f"; did you mean {near}?" if near else f"; there is: {', '.join(sorted(self._known)) or 'none'}"
             self._refuse(f"there is no {name!r}{there}")
         self._used.add(name)

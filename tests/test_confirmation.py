@@ -63,7 +63,7 @@ def test_the_reason_of_a_rejection_is_told():
 
     events = answer(talk, {"confirmed": False, "reason": "too early", "args": {"p": "/y"}})
 
-    assert results(events) == [{"error": "a person rejected this call; it did not run; the reason given: too early"}]
+    assert results(events) == [{"error": "this call was rejected; it did not run; the reason given: too early"}]
 
 
 def test_edited_arguments_are_what_runs_and_the_model_is_told():
@@ -449,6 +449,9 @@ def test_wrong_arguments_go_back_before_an_expression_is_asked():
         ("", "write it as in Python"),
         (7, "tool 'pay': a person is asked always (True), never (False), or on a condition, and 7 is none; write a"),
         (["amount > 1"], "is none; write a function, or text like 'amount > 100'"),
+        (lambda amuont: amuont > 1, "tool 'pay': its condition needs 'amuont', which is no parameter of it; did you"),
+        (lambda limit, tool_context: True, "its condition needs 'limit', which is no parameter of it; there is: amou"),
+        (lambda *, euros: True, "its condition needs 'euros', which is no parameter of it; there is: amount, tags, to"),
     ],
 )
 def test_a_condition_that_cannot_be_is_refused_when_the_tool_is_made(condition: Any, said: str):

@@ -329,6 +329,8 @@ def test_a_million_values_are_looked_through_in_time_of_their_length():
         ),
         ("amuont > 1", "the expression 'amuont > 1' cannot be used: there is no 'amuont'; did you mean amount?"),
         ("x > 1", "the expression 'x > 1' cannot be used: there is no 'x'; there is: amount, to"),
+        ("nope > 1", "the expression 'nope > 1' cannot be used: there is no 'nope'; there is: amount, to"),
+        ("to == null", "the expression 'to == null' cannot be used: there is no 'null'; did you mean None?"),
         ("to == true", "the expression 'to == true' cannot be used: there is no 'true'; did you mean True?"),
         (
             "amount > 1 and mn(to)",

@@ -28,6 +28,7 @@ from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, expanded
 from adk_nb.tools.finish_task_tool import FinishTaskTool
+from adk_nb.tools.foreign_tool import how_to_wrap
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.google_search_tool import GoogleSearchTool, google_search
 from adk_nb.tools.shape import Shape, in_words
@@ -344,6 +345,10 @@ def _wrapped(agent: LlmAgent, tools: Sequence[Any]) -> list[BaseTool | BaseTools
         if isinstance(one, BaseToolset):
             made[id(one)] = one
             continue
+        if how := how_to_wrap(one):
+            raise ConfigurationError(
+                f"agent {agent.name!r}: {shown(one)} is a tool of another library; write {how.format('...')}"
+            )
         if not (isinstance(one, BaseTool) or callable(one)):
             raise ConfigurationError(
                 f"agent {agent.name!r}: {shown(one)} is not a tool; pass functions, or tools, or toolsets"

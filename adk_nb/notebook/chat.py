@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
@@ -23,17 +22,19 @@ from adk_nb.notebook.chat_state import ChatState
 from adk_nb.notebook.decisions import (
     Confirm,
     Decisions,
+    answers_to,
     check,
     check_policy,
     how_to_answer,
+    notice_of,
     one_of,
     schema_of,
     settled,
     state_of,
 )
-from adk_nb.notebook.interrupted import in_a_cell, outside_this_package, shown_in_brief
+from adk_nb.notebook.interrupted import in_a_cell, shown_in_brief, waited_for
 from adk_nb.notebook.letting_in import ASK, Given
-from adk_nb.notebook.reply import Reply, Status, answer_in
+from adk_nb.notebook.reply import Reply, Status, answer_in, outcome
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
@@ -67,6 +68,9 @@ class Chat:
         show: What is seen while the agent works: `auto`, a live view where a page can show it; `static`, only what a
             saved notebook keeps; `off`, only the reply.
     """
+
+    policy: ClassVar[Confirm] = "ask"
+    """What every chat does about approvals in a turn that does not say: `%config AdkNb.confirm`."""
 
     def __init__(
         self,
@@ -129,12 +133,13 @@ class Chat:
     def agent(self, agent: BaseAgent) -> None:
         self._runner.agent = agent
 
-    def ask(self, text: str, *, confirm: Confirm = "ask") -> Reply:
+    def ask(self, text: str, *, confirm: Confirm | None = None) -> Reply:
         """Say `text` and wait for what comes of it. Sync tools run in this thread; Ctrl-C stops the run.
 
         Args:
             text: The message.
-            confirm: What happens to calls that wait for approval in this turn; left open, they wait on.
+            confirm: What happens to calls that wait for approval in this turn; left open ("ask"), they wait on. None:
+                what `%config AdkNb.confirm` says.
 
         Returns:
             The reply. `status` says whether it is done, waits for an approval, was stopped, or ended with an error.
@@ -143,9 +148,9 @@ class Chat:
             UserError: What the author of the notebook has to mend: a missing key, an open approval, a state key
                 that is not there.
         """
-        check_policy(confirm)
-        reply = _waited_for(self._turn(text, self._on_show(text)))
-        return settled(reply, self.decide, confirm, f"chat.ask(confirm={confirm!r})")
+        by = f"chat.ask(confirm={confirm!r})" if confirm else "%config AdkNb.confirm"
+        check_policy(confirm or self.policy)
+        return settled(waited_for(self._turn(text, self._on_show(text))), self.decide, confirm or self.policy, by)
 
     async def aask(self, text: str) -> Reply:
         """`ask` for a cell that awaits."""
@@ -159,11 +164,12 @@ class Chat:
         """`ask` in the background: a handle with `.result()`, `.cancel()` and `.done()`."""
         return sync.start(self._turn(text, self._on_show(text)))
 
-    def approve(self, id: str | int | None = None, **edits: Any) -> Reply:
+    def approve(self, id: str | int | None = None, *, payload: Any = None, **edits: Any) -> Reply:
         """Let a waiting call run, and wait for what comes of it.
 
         Args:
             id: Which one: its id, or its place in `pending`, 1 for the first. None: the only one.
+            payload: What the tool wants to know beside a yes. None: as it was suggested.
             edits: Arguments to change before it runs.
 
         Raises:
@@ -171,7 +177,8 @@ class Chat:
         """
         waiting = one_of(self.pending, id, self.session_id)
         args = {**(waiting.call.args or {}), **edits} if edits else None
-        return self.decide({waiting.id: ToolConfirmation(confirmed=True, args=args, by="chat.approve()")})
+        decided = ToolConfirmation(confirmed=True, args=args, payload=payload, by="chat.approve()")
+        return self.decide({waiting.id: decided})
 
     def reject(self, id: str | int | None = None, reason: str | None = None) -> Reply:
         """Refuse a waiting call; the agent is told, with the reason, and goes on.
@@ -201,7 +208,7 @@ class Chat:
         for shown in asked_in:
             shown.answered_elsewhere(outcomes, last=shown not in self._waiting.values())
         try:
-            return _waited_for(go_on(self._on_show(None)))
+            return waited_for(go_on(self._on_show(None)))
         finally:
             self._close_answered(*asked_in)
 
@@ -234,7 +241,7 @@ class Chat:
             InputError: Nothing waits, or this does not fit what was asked.
         """
         self._refuse_while_busy()
-        return _waited_for(self._given(value, id, self._on_show(None)))
+        return waited_for(self._given(value, id, self._on_show(None)))
 
     @property
     def pending(self) -> list[Pending]:
@@ -244,7 +251,7 @@ class Chat:
     @property
     def events(self) -> list[Event]:
         """The session so far, oldest first."""
-        session = self._session()
+        session = sync.run(self._loaded())
         return session.events if session else []
 
     @property
@@ -254,7 +261,7 @@ class Chat:
 
     def read_state(self) -> dict[str, Any]:
         """The state as it stands, in a dict of the caller's own."""
-        session = self._session()
+        session = sync.run(self._loaded())
         return session.state if session else {}
 
     def write_state(self, delta: dict[str, Any]) -> None:
@@ -272,39 +279,35 @@ class Chat:
             task.get_loop().call_soon_threadsafe(task.cancel)
 
     def _on_show(self, question: str | None) -> RunOnShow:
-        notice = _notice_of(self.agent)
+        notice = notice_of(self.agent)
         shown = show_run(self.agent, question, notice, lambda tool: schema_of(self.agent, tool), self.show)
         shown.magic = self.magic()
         return shown
 
     async def _turn(self, text: str, shown: RunOnShow) -> Reply:
-        session = await self._loaded()
-        message = questions.message(text, session.events if session else [], self.agent, self.magic())
-        return await self._run(message, session, shown)
+        return await self._say(lambda events: questions.message(text, events, self.agent, self.magic()), shown)
 
     async def _given(self, value: Any, which: str | int | None, shown: RunOnShow) -> Reply:
-        session = await self._loaded()
-        message = questions.answer(value, session.events if session else [], which, self.session_id)
-        return await self._run(message, session, shown)
+        return await self._say(lambda events: questions.answer(value, events, which, self.session_id), shown)
 
     async def _go_on(self, decisions: Decisions, shown: RunOnShow) -> Reply:
-        session = await self._loaded()
-        events = session.events if session else []
-        check(decisions, approvals.pending(events), self.agent, self.magic(), events)
-        parts = [approvals.answer(key, decided) for key, decided in decisions.items()]
-        return await self._run(types.Content(role="user", parts=parts), session, shown)
+        def answers(events: list[Event]) -> types.Content:
+            waiting = approvals.pending(events)
+            check(decisions, waiting, self.agent, self.magic(), events)
+            return types.Content(role="user", parts=answers_to(waiting, decisions))
+
+        return await self._say(answers, shown)
 
     async def _let_in(self, key: str, given: Given, shown: RunOnShow) -> Reply:
-        session = await self._loaded()
-        one = letting_in.one_of(credentials.pending(session.events) if session else [], key, self.session_id)
-        part = credentials.answer(key, letting_in.response_for(one, given))
-        return await self._run(types.Content(role="user", parts=[part]), session, shown)
+        return await self._say(lambda events: letting_in.message(key, given, events, self.session_id), shown)
 
-    async def _run(self, message: types.Content, session: Session | None, shown: RunOnShow) -> Reply:
+    async def _say(self, message_after: Callable[[list[Event]], types.Content], shown: RunOnShow) -> Reply:
+        session = await self._loaded()
+        before = session.events if session else []
+        message = message_after(before)
         self._refuse_while_busy()
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
-        before = session.events if session else []
         shown.begin(session, self._clicks_on(shown))
         try:
             await self._walk(message, shown)
@@ -343,9 +346,7 @@ class Chat:
     def _ended(self, shown: RunOnShow, before: list[Event], status: Status, error: str | None = None) -> Reply:
         """The reply of a turn that followed `before`; its view stays as long as one of its cards can be answered."""
         events = shown.events
-        failed = next((event for event in reversed(events) if event.error_code and event.author != "user"), None)
-        if status == "done" and failed and events[-1] is failed:
-            status, error = "error", f"{failed.error_code}: {failed.error_message or ''}".rstrip(": ")
+        status, error = outcome(events, status, error)
         waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
         text = answer_in(events)
         inputs = questions.shown([*before, *events], text)
@@ -400,9 +401,6 @@ class Chat:
         except InputError as wrong:
             shown.ask_again(key, str(wrong))
 
-    def _session(self) -> Session | None:
-        return sync.run(self._loaded())
-
     async def _loaded(self) -> Session | None:
         return await self._service.get_session(
             app_name=self._runner.app_name, user_id=self.user_id, session_id=self.session_id
@@ -413,15 +411,3 @@ class Chat:
             app_name=self._runner.app_name, user_id=self.user_id, session_id=self.session_id
         )
         await self._service.append_event(session, event)
-
-
-def _waited_for(turn: Coroutine[Any, Any, Reply]) -> Reply:
-    try:
-        return sync.run(turn)
-    except KeyboardInterrupt as stopped:
-        shown_in_brief(stopped, outside_this_package(stopped.__traceback__))
-        raise
-
-
-def _notice_of(agent: BaseAgent) -> str | None:
-    return agent.canonical_model.notice if isinstance(agent, LlmAgent) else None

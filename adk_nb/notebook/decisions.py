@@ -3,18 +3,20 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast, get_args
 
+from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.reply import Reply
-from adk_nb.runtime.approvals import Pending, expired_words
+from adk_nb.runtime.approvals import Pending, answer, expired_words
 from adk_nb.runtime.branches import calls_to
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.wire import copied
 
 Decisions = dict[str, ToolConfirmation]
 """Approval id -> what was decided."""
@@ -24,9 +26,23 @@ _MOST_ROUNDS = 32
 """Of approvals that are answered by themselves in one turn."""
 
 
+def notice_of(agent: BaseAgent) -> str | None:
+    """What every view says of the agent's model, if that is not what it seems."""
+    return agent.canonical_model.notice if isinstance(agent, LlmAgent) else None
+
+
 def state_of(decided: ToolConfirmation) -> str:
     """What a card that asked for it says from now on."""
     return "rejected" if not decided.confirmed else "edited" if decided.args else "approved"
+
+
+def answers_to(waiting: Sequence[Pending], decisions: Decisions) -> list[types.Part]:
+    """The parts of a message that carry `decisions`. A yes without a payload takes the one that was suggested."""
+    suggested = {one.id: one.payload for one in waiting}
+    return [
+        answer(key, copied(one, payload=suggested[key]) if one.confirmed and one.payload is None else one)
+        for key, one in decisions.items()
+    ]
 
 
 def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
@@ -77,9 +93,10 @@ def check(
         events: The session's.
 
     Raises:
-        InputError: One is not open or was asked by another agent; a tool was redefined since; changed arguments do
-            not fit.
+        InputError: They are no decisions; one is not open or was asked by another agent; a tool was redefined since;
+            changed arguments do not fit.
     """
+    _check_kind(decisions)
     places = {one.id: (number, one) for number, one in enumerate(waiting, 1)}
     for key, decided in decisions.items():
         if key not in places:
@@ -95,6 +112,17 @@ def check(
                     "ask again"
                 )
             _check_yes(one, decided, tools_of(asked_by).get(one.call.name or ""), no)
+
+
+def _check_kind(decisions: Any) -> None:
+    if not (
+        isinstance(decisions, dict)
+        and all(isinstance(one, ToolConfirmation) for one in cast(dict[Any, Any], decisions).values())
+    ):
+        raise InputError(
+            "decisions are a dict of approval ids and what was decided; write "
+            "chat.decide({chat.pending[0].id: ToolConfirmation(confirmed=True)}), or chat.approve() for one"
+        )
 
 
 def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, no: str) -> None:
@@ -166,7 +194,8 @@ def one_of(waiting: Sequence[Pending], which: str | int | None, session: str) ->
     for number, one in enumerate(waiting, 1):
         if which in (None, one.id, one.call.id, number, str(number)):
             return one
-    raise InputError(f"approval {which!r} is not open; it was answered already, or there never was one")
+    reason = "; a reason is given as reason='...'" if isinstance(which, str) and " " in which.strip() else ""
+    raise InputError(f"approval {which!r} is not open; it was answered already, or there never was one{reason}")
 
 
 def how_to_answer(magic: str, which: int | None = None) -> tuple[str, str]:

@@ -1,10 +1,22 @@
 """A turn that Ctrl-C stopped or an error ended: where in the notebook, in as many lines as it takes."""
 
 import traceback
+from collections.abc import Coroutine
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from adk_nb import cells
+from adk_nb import cells, sync
+
+T = TypeVar("T")
+
+
+def waited_for(turn: Coroutine[Any, Any, T]) -> T:
+    """What comes of `turn`; a Ctrl-C meanwhile is told in brief."""
+    try:
+        return sync.run(turn)
+    except KeyboardInterrupt as stopped:
+        shown_in_brief(stopped, outside_this_package(stopped.__traceback__))
+        raise
 
 
 def shown_in_brief(stopped: BaseException, where: list[str]) -> None:

@@ -4,11 +4,13 @@ import getpass
 from collections.abc import Sequence
 from typing import Any
 
+from adk_nb import types
 from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.auth_schemes import APIKey, HTTPBase
 from adk_nb.errors import InputError
+from adk_nb.events.event import Event
 from adk_nb.notebook.view.credential_words import needs, way
-from adk_nb.runtime.credentials import PendingCredential, check_answer
+from adk_nb.runtime.credentials import PendingCredential, answer, check_answer, pending
 
 Given = str | dict[str, Any] | AuthCredential | None
 ASK = "\0ask"
@@ -63,6 +65,12 @@ def response_for(one: PendingCredential, given: Given) -> dict[str, Any]:
     return response
 
 
+def message(key: str, given: Given, events: Sequence[Event], session: str) -> types.Content:
+    """What answers the request `key` of a session with `events`. Raises as `one_of` and `response_for`."""
+    one = one_of(pending(events), key, session)
+    return types.Content(role="user", parts=[answer(key, response_for(one, given))])
+
+
 def _read(one: PendingCredential, given: Given) -> dict[str, Any]:
     if given is None:
         return {"error": "access_denied"}
@@ -75,6 +83,9 @@ def _read(one: PendingCredential, given: Given) -> dict[str, Any]:
         return {"apiKey": given}
     if isinstance(scheme, HTTPBase):
         name, colon, password = given.partition(":")
-        basic = scheme.scheme.lower() == "basic" and colon
-        return {"username": name, "password": password} if basic else {"token": given}
+        if scheme.scheme.lower() != "basic":
+            return {"token": given}
+        if not colon:  # what was given is not repeated: it may be the password
+            raise InputError(f"{needs(one)}, and there is no colon in what was given; write it as name:password")
+        return {"username": name, "password": password}
     return {"authResponseUri": given} if "://" in given else {"authCode": given}

@@ -1,6 +1,6 @@
 """What one turn of a conversation came to."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -119,6 +119,14 @@ def usage_of(events: Iterable[Event]) -> Usage:
         thoughts_tokens=total("thoughts_token_count"),
         total_tokens=total("total_token_count"),
     )
+
+
+def outcome(events: Sequence[Event], status: Status, error: str | None) -> tuple[Status, str | None]:
+    """How a turn with `events` ended, and why: a run that came to its end well may have ended with a failure."""
+    last = events[-1] if events else None
+    if status == "done" and last and last.error_code and last.author != "user":
+        return "error", f"{last.error_code}: {last.error_message or ''}".rstrip(": ")
+    return status, error
 
 
 def answer_in(events: Iterable[Event]) -> str:

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 RESERVED = "adk_"
 """Function names that start so are the runtime's own; a model may not use them."""
 WAITING = "this call needs a person's approval and has not run yet; it runs once it is approved"
-REJECTED = "a person rejected this call; it did not run"
+REJECTED = "this call was rejected; it did not run"
 CHANGED = "this call did not run: a callback changed its arguments after a person had approved others"
 REDEFINED = "this call did not run: its tool was redefined after a person was asked; call it again if need be"
 VALID_FOR = 7 * 86_400.0

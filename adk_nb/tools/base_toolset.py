@@ -44,6 +44,8 @@ class BaseToolset(ABC):
         self.tool_name_prefix = tool_name_prefix
         self._last: tuple[str, list[BaseTool]] | None = None
         self._missed: set[str] = set()
+        self._met: dict[str, None] = {}
+        """Names that a filter of names was asked about: a toolset may itself leave out what the filter refuses."""
 
     @abstractmethod
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
@@ -73,13 +75,14 @@ class BaseToolset(ABC):
             return True
         if callable(self.tool_filter):
             return self.tool_filter(tool, readonly_context)
+        self._met[tool.name] = None
         return tool.name in self.tool_filter
 
     def _look_for_misspelled(self, found: Sequence[BaseTool]) -> None:
         """Say once of each name in the filter that no tool has it."""
         if self.tool_filter is None or callable(self.tool_filter):
             return
-        known = [tool.name for tool in found]
+        known = list(dict.fromkeys([*self._met, *(tool.name for tool in found)]))
         for name in sorted(set(self.tool_filter) - {*known} - self._missed):
             self._missed.add(name)
             near = closest(name, known)

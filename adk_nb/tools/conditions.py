@@ -2,11 +2,11 @@
 
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from adk_nb.errors import ConfigurationError, InputError
+from adk_nb.errors import ConfigurationError, InputError, closest
 from adk_nb.expression import Expression
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.schema import context_parameter
@@ -28,7 +28,7 @@ def as_condition(asks: Decides, tool: str, known: Iterable[str] | None) -> Decid
         known: Its parameters. None: not known, or it takes any.
 
     Raises:
-        ConfigurationError: The expression is none, or names what is no parameter.
+        ConfigurationError: The expression is none; it or the function needs what is no parameter.
     """
     if isinstance(asks, str):
         if asks in _WORDS:
@@ -42,6 +42,8 @@ def as_condition(asks: Decides, tool: str, known: Iterable[str] | None) -> Decid
             f"{tool}: a person is asked always (True), never (False), or on a condition, and {asks!r:.60} is none; "
             "write a function, or text like 'amount > 100'"
         )
+    elif callable(asks) and known is not None:
+        _refuse_unknown(asks, tool, sorted(known))
     return asks
 
 
@@ -81,6 +83,21 @@ def _holds(source: str, given: Mapping[str, Any]) -> bool:
 @lru_cache(maxsize=256)
 def _expression(source: str) -> Expression:
     return Expression(source)
+
+
+def _refuse_unknown(func: Callable[..., Any], tool: str, known: Sequence[str]) -> None:
+    """Raise ConfigurationError if `func` needs what the tool does not have: asked, it could only fail."""
+    try:
+        parameters = inspect.signature(func).parameters.values()
+    except ValueError:  # one of Python's own, which does not tell
+        return
+    context = context_parameter(func)
+    for one in parameters:
+        needed = one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        if needed and one.name not in known and one.name != context:
+            near = closest(one.name, known)
+            hint = f"did you mean {near!r}?" if near else f"there is: {', '.join(known) or 'none'}"
+            raise ConfigurationError(f"{tool}: its condition needs {one.name!r}, which is no parameter of it; {hint}")
 
 
 def _named(func: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:

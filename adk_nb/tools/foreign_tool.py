@@ -15,6 +15,16 @@ from adk_nb.tools.function_tool import FunctionTool
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
+_WRAPPERS = {"langchain": "LangchainTool(tool={})", "crewai": "CrewaiTool(tool={})"}
+"""First word of the modules of a library -> how a tool of it becomes one of ours."""
+
+
+def how_to_wrap(tool: object) -> str | None:
+    """What makes a tool of another library one of ours, with `{}` for its name. None: it is none, or of none known."""
+    modules = {re.split("[._]", str(kind.__module__), maxsplit=1)[0] for kind in type(tool).__mro__}
+    return next((how for library, how in _WRAPPERS.items() if library in modules), None)
+
+
 class ForeignTool(FunctionTool):
     """A tool of which no more is known than what it has: a name, a description, a schema, and a way to call it."""
 

@@ -48,8 +48,8 @@ class FunctionTool(BaseTool):
             take as long as it likes.
 
     Raises:
-        ConfigurationError: A parameter's type is one that no JSON can fill; a timeout of no seconds; a tool for a
-            function.
+        ConfigurationError: A parameter's type is one that no JSON can fill; a timeout of no seconds; a tool, or what
+            cannot be called, for a function.
     """
 
     def __init__(
@@ -63,15 +63,12 @@ class FunctionTool(BaseTool):
         name: str | None = None,
         description: str | None = None,
     ) -> None:
-        if isinstance(func, FunctionTool):  # wrapped, it would run without what it asks for
-            raise ConfigurationError(
-                f"{type(self).__name__} takes a function, and {func.name!r} is a tool already; use it as it is, "
-                "or hand over its .func"
-            )
+        _refuse_no_function(func, type(self).__name__)
         super().__init__(name=name or name_of(func), description=description or _description_of(func))
         self.func = func
+        _refuse_no_config(auth_config, self.name)
         self.auth_config = auth_config
-        if timeout is not None and not timeout > 0:
+        if not (timeout is None or (isinstance(cast(Any, timeout), int | float) and timeout > 0)):
             raise ConfigurationError(
                 f"tool {self.name!r}: a timeout is a number of seconds above 0, and not {timeout!r}"
             )
@@ -213,6 +210,23 @@ class FunctionTool(BaseTool):
             return arguments.model_validate({key: _unpacked(one) if key in wrong else one for key, one in args.items()})
         except ValidationError:
             return _told(self.name, first)
+
+
+def _refuse_no_function(func: Any, kind: str) -> None:
+    if isinstance(func, FunctionTool):  # wrapped, it would run without what it asks for
+        raise ConfigurationError(
+            f"{kind} takes a function, and {func.name!r} is a tool already; use it as it is, or hand over its .func"
+        )
+    if not callable(func):
+        raise ConfigurationError(f"a tool is made of a function, and {func!r:.60} is none; pass the function itself")
+
+
+def _refuse_no_config(auth_config: Any, tool: str) -> None:
+    if not isinstance(auth_config, AuthConfig | None):  # it is not repeated: it may be the key
+        raise ConfigurationError(
+            f"tool {tool!r}: auth_config says how it is let in, and {type(auth_config).__name__} does not; "
+            "write AuthConfig(auth_scheme=APIKey(name='X-Key', in_='header')), or another scheme"
+        )
 
 
 def name_of(func: Callable[..., Any]) -> str:

@@ -61,7 +61,7 @@ def tool(
     """
 
     def wrap(func: Callable[..., Any]) -> FunctionTool:
-        _refuse_untyped(func)
+        _refuse_untyped(func, name)
         return made_of(
             func,
             long_running=long_running,
@@ -97,8 +97,13 @@ def no_pause(name: str) -> str:
     )
 
 
-def _refuse_untyped(func: Callable[..., Any]) -> None:
+def _refuse_untyped(func: Callable[..., Any], name: str | None) -> None:
     """Raise ConfigurationError if a parameter has no type or is `*args`: a tool made on purpose says what it takes."""
-    name = name_of(func)
+    if not callable(func):
+        raise ConfigurationError(
+            f"@tool stands above a function and takes its options by name, and {func!r:.60} is neither; "
+            "write @tool, or @tool(name='...', confirm=True)"
+        )
+    name = name or name_of(func)
     for fault in signature_of(func, name).faults.values():
         raise ConfigurationError(f"tool {name!r}: {fault}")

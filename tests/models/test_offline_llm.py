@@ -302,7 +302,7 @@ def test_a_short_follow_up_repeats_the_last_call_with_what_changed(
         ({"error": "KeyError: 'Oslo'"}, "get_weather(city=Oslo) did not work. The tool said: KeyError: 'Oslo'."),
         ({"error": {"code": 5}}, 'get_weather(city=Oslo) did not work. The tool said: {"code": 5}.'),
         (
-            {"error": "a person rejected this call; it did not run; the reason given: too wet"},
+            {"error": "this call was rejected; it did not run; the reason given: too wet"},
             "get_weather(city=Oslo) was not approved, so it did not run. The reason: too wet.",
         ),
         (

@@ -129,7 +129,7 @@ def test_every_door_does_the_same_and_says_which_it_was(
         if door != "response":
             answered["args"] = {"amount": 1}
     if not decided["confirmed"]:
-        result = {"error": "a person rejected this call; it did not run; the reason given: too much"}
+        result = {"error": "this call was rejected; it did not run; the reason given: too much"}
     assert (came["paid"], came["by"], came["open"]) == (paid, by, [])
     assert came["told"] == [
         [("user", "Pay 250")],
@@ -153,6 +153,8 @@ def test_every_door_does_the_same_and_says_which_it_was(
         (["_ = adk.ask('Pay', confirm='yes')"], "chat.ask(confirm='yes')"),
         (["%chat --no clerk Pay"], "%chat --no"),
         (["%config AdkNb.confirm = 'no'", "%chat clerk Pay"], "%config AdkNb.confirm"),
+        (["%config AdkNb.confirm = 'no'", "_ = adk.ask('Pay')"], "%config AdkNb.confirm"),
+        (["%config AdkNb.confirm = 'yes'", "_ = adk.ask('Pay', confirm='ask')"], None),
         (["_ = adk.ask('Pay', confirm='no')"], "chat.ask(confirm='no')"),
         (["%config AdkNb.confirm = 'yes'", "%chat --ask clerk Pay"], None),
         (["%chat clerk Pay"], None),

@@ -1,6 +1,7 @@
 """Approvals as a person answers them: what is said can be typed, and settles the call it was said of."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.runtime.approvals import pending
+from adk_nb.tools.tool_context import ToolContext
 from adk_nb.tools.tool_decorator import tool
 from tests.notebook.conftest import Shell
 
@@ -54,6 +56,92 @@ def test_what_a_message_says_settles_the_call_it_speaks_of(
 
     assert (done.text, done.agent) == ("2 is done", "teller")
     assert shell.names["paid"] == paid
+
+
+ORDER = '''%%tool
+def order(boat: str, tool_context) -> str:
+    """Order."""
+    said = tool_context.tool_confirmation
+    if said is None:
+        tool_context.request_confirmation(hint="From where?", payload={"account": "savings", "limit": 9})
+        return "asked"
+    got.append(said.payload)
+    return "ordered"
+'''
+
+
+def ordering(shell: Shell) -> None:
+    shell.names.setdefault("got", [])
+    shell.cell(ORDER)
+    shell.names["model"] = ScriptedLlm(call("order", boat="four"), "Done.")
+    shell.cell("%%agent clerk -m model -t order\nOrder.")
+    shell.cell("%chat clerk A four")
+
+
+@pytest.mark.parametrize(
+    ("line", "account"), [("%confirm --yes", "savings"), ("%confirm --yes --payload account=cash", "cash")]
+)
+def test_what_a_tool_wants_to_know_is_said_and_filled_in(shell: Shell, line: str, account: str) -> None:
+    ordering(shell)
+    waits = shell.names["_run"]._repr_mimebundle_()
+
+    for said in (*waits.values(), str(shell.cell("%confirm"))):
+        assert "From where?" in said
+        assert "savings" in said
+    assert shell.cell(line).text == "Done."
+    assert shell.names["got"] == [{"account": account, "limit": 9}]
+    assert f'payload: {{"account": "{account}", "limit": 9}}' in str(shell.cell("%trace"))
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        ({}, {"account": "savings", "limit": 9}),
+        ({"payload": {"account": "cash"}}, {"account": "cash"}),
+        ({"payload": "cash"}, "cash"),
+    ],
+)
+def test_a_yes_in_python_has_a_payload_or_takes_the_suggested_one(given: dict[str, object], got: object) -> None:
+    told: list[object] = []
+
+    @tool
+    def order(tool_context: ToolContext) -> str:
+        """Order."""
+        if tool_context.tool_confirmation is None:
+            tool_context.request_confirmation(payload={"account": "savings", "limit": 9})
+            return "asked"
+        told.append(tool_context.tool_confirmation.payload)
+        return "ordered"
+
+    chat = Chat(LlmAgent(name="clerk", model=ScriptedLlm(call("order"), "Done."), tools=[order]))
+    chat.ask("A boat")
+
+    assert chat.approve(**given).text == "Done."
+    assert told == [got]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("%confirm --yes --payload acount=cash", "order wants to know account, limit"),
+        ("%confirm --no --payload account=cash", "--payload tells a tool that is to go on"),
+        ("%confirm --payload account=cash", "is it a yes or a no?"),
+    ],
+)
+def test_a_payload_that_cannot_be_is_refused_and_the_call_waits_on(shell: Shell, line: str, told: str) -> None:
+    ordering(shell)
+
+    assert told in shell.fails(line)
+
+    assert shell.names["got"] == []
+    assert shell.cell("%confirm --yes").text == "Done."
+
+
+def test_a_call_that_was_held_back_wants_a_yes_alone(shell: Shell) -> None:
+    paying(shell, 1)
+    shell.cell("%chat clerk Pay 1")
+
+    assert "pay wants nothing but a yes or a no" in shell.fails("%confirm --yes --payload amount=2")
 
 
 def test_the_trace_of_an_answer_names_the_call_that_was_answered(shell: Shell) -> None:
@@ -132,6 +220,23 @@ def test_an_argument_that_the_tool_has_not_is_refused_before_anything_counts() -
     assert paid == [] and len(chat.pending) == 1
     assert chat.approve(amount=2, to="Bo").text == "done"
     assert paid == [2]
+
+
+def test_what_is_no_decision_and_a_reason_in_the_wrong_place_are_told_in_a_line() -> None:
+    paid: list[int] = []
+    chat = own_chat(paid, call("pay", amount=1), "as you wish")
+    [asked] = chat.ask("Pay").pending
+    decide: Any = chat.decide
+
+    for wrong in (True, {asked.id: True}):
+        with pytest.raises(InputError, match=r"write chat\.decide\(\{chat\.pending\[0\]\.id: ToolConfirmation\("):
+            decide(wrong)
+    with pytest.raises(
+        InputError, match=r"^approval 'too much' is not open; .*; a reason is given as reason='\.\.\.'$"
+    ):
+        chat.reject("too much")
+
+    assert chat.reject(reason="too much").text == "as you wish" and paid == []
 
 
 def test_a_tool_redefined_since_it_was_asked_about_is_not_approved_but_can_be_refused(shell: Shell) -> None:

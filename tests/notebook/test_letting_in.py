@@ -123,6 +123,16 @@ def test_text_is_read_as_what_was_asked_for(scheme: str, given: Any, seen: Any):
     assert (http.scheme, said.username, said.password, said.token) == seen
 
 
+def test_a_password_without_its_name_is_not_taken_for_a_token():
+    chat, box = chat_with(AuthConfig(auth_scheme=HTTPBase(scheme="basic")), call("mail"), "one mail")
+    chat.ask("mail?")
+
+    with pytest.raises(InputError, match="mail needs name:password, and there is no colon in what was given") as error:
+        chat.submit_credential("lovelace")
+    assert "lovelace" not in str(error.value)
+    assert chat.submit_credential("ada:lovelace").text == "one mail" and len(box.seen) == 1
+
+
 def test_a_credential_may_be_given_whole():
     chat, box = chat_with(KEY, call("mail"), "one mail")
     chat.ask("mail?")
@@ -183,6 +193,7 @@ def test_confirm_tells_what_waits_to_be_let_in_and_what_to_type(shell: Shell, se
     both = shell.cell("%confirm")._repr_mimebundle_()
     shell.cell("%confirm --no --all")
     alone = str(shell.cell("%confirm"))
+    no_approval = shell.fails("%confirm --yes")
 
     told = f"""mail needs to be let in
     open {asked.auth_uri}
@@ -190,3 +201,4 @@ def test_confirm_tells_what_waits_to_be_let_in_and_what_to_type(shell: Shell, se
     assert alone == told and both["text/plain"].endswith(f"\n\n{told}")
     assert "pay" in both["text/plain"].splitlines()[2] and "pay" in both["text/html"]
     assert [form.count("submit_credential") for form in both.values()] == [1, 1, 1]
+    assert no_approval.endswith("what waits in session 'main' is no approval; type %confirm to see how it is answered")

@@ -1,8 +1,13 @@
 """What a notebook has defined: names that survive a re-run, and sessions that are kept."""
 
+import pytest
+
 from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import ConfigurationError
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
+from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.tools.mcp_tool import McpToolset, StdioServerParameters
 from adk_nb.tools.static_toolset import StaticToolset
 from tests.notebook.conftest import Shell
 
@@ -117,6 +122,37 @@ def test_a_plain_function_is_no_tool_until_it_is_made_one(shell: Shell) -> None:
     assert shell.fails("%chat guide Hi").endswith("weather is a function here, type: %tool weather")
     shell.cell("%tool weather")
     assert shell.cell("%chat guide Hi").text == "Fine."
+
+
+def test_a_tool_of_pythons_is_found_by_its_variable_too(shell: Shell) -> None:
+    shell.names["forecast"] = FunctionTool(lambda: "rain", name="weather")
+    shell.names["model"] = model = ScriptedLlm("Fine.")
+    said = shell.cell(GUIDE.replace("weather", "forecast").format("Be brief."))
+
+    assert "not defined yet" not in str(said)
+    assert shell.cell("%chat guide Hi").text == "Fine."
+    assert list(model.requests[0].tools_dict) == ["weather"]
+
+
+def test_a_tool_of_another_library_is_told_with_how_to_wrap_it(shell: Shell) -> None:
+    foreign = type("StructuredTool", (), {"__module__": "langchain_core.tools.structured"})
+    shell.names["model"] = ScriptedLlm("Fine.")
+    shell.names["weather"] = foreign()
+    shell.cell(GUIDE.format("Be brief."))
+
+    assert shell.fails("%chat guide Hi").endswith("; write weather_tool = LangchainTool(tool=weather)")
+    with pytest.raises(ConfigurationError, match=r"is a tool of another library; write LangchainTool\(tool=...\)"):
+        LlmAgent(name="guide", tools=[foreign()])
+
+
+def test_an_agent_of_pythons_is_asked_by_its_variable_and_by_what_it_calls_itself(shell: Shell) -> None:
+    shell.names["one"] = LlmAgent(name="guide", model=ScriptedLlm("As one.", "As guide."))
+    shell.names["two"] = LlmAgent(name="other", model=ScriptedLlm())
+
+    assert shell.cell("%chat one Hi").text == "As one."
+    assert shell.cell("%chat guide Hi again").text == "As guide."
+    assert [one.text for one in shell.ip.adk_nb.sessions.events() if one.author == "user"] == ["Hi", "Hi again"]
+    assert "did you mean 'other'?" in shell.fails("%chat otehr Hi")
 
 
 def test_an_agent_assigned_in_python_takes_the_place_of_the_cells(shell: Shell) -> None:
@@ -256,3 +292,13 @@ def test_a_toolset_in_a_variable_is_named_as_a_tool_is(shell: Shell) -> None:
     assert "'result': 4" in str([event.content for event in shell.cell("%chat guide Tea?").events])
     assert "StaticToolset: %tools --schema shop asks it what it has" in str(shell.cell("%tools"))
     assert '"name": "shop_price"' in str(shell.cell("%tools --schema shop"))
+
+
+def test_a_toolset_that_does_not_reach_its_server_says_so_in_a_line(shell: Shell) -> None:
+    shell.names["gone"] = McpToolset(connection_params=StdioServerParameters(command="no-such-command"))
+
+    said = shell.fails("%tools --schema gone")
+
+    assert said.startswith("InputError: %tools --schema gone: it cannot be asked what it has: ")
+    assert "no-such-command" in said
+    assert "\n" not in said.strip()

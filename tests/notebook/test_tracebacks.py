@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from conftest import Shell
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.magics.tracebacks import without_secrets
 from adk_nb.redaction import HIDDEN, remember
+from tests.notebook.conftest import Shell
 
 ONE = "q7Zx5bR1mm2tt9Kd"
 

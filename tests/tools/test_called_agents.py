@@ -121,7 +121,7 @@ def test_a_no_is_told_to_its_model_and_it_goes_on_from_that():
     then = talk.say(answer(asked(talk.say())[0], confirmed=False, reason="too much"))
 
     assert [words for _, words in told(then)] == [
-        "answers {'error': 'a person rejected this call; it did not run; the reason given: too much'}",
+        "answers {'error': 'this call was rejected; it did not run; the reason given: too much'}",
         "It was refused. .",
         "answers {'result': 'It was refused.'}",
         "All done. .",

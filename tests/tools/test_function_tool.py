@@ -411,6 +411,24 @@ def test_a_tool_is_not_wrapped_as_if_it_were_a_function():
     assert FunctionTool(pay.func).name == "pay"
 
 
+def test_what_is_no_function_makes_no_tool():
+    for kind in (FunctionTool, LongRunningFunctionTool):
+        with pytest.raises(ConfigurationError, match="a tool is made of a function, and 3 is none"):
+            kind(3)  # pyright: ignore[reportArgumentType]  # what a newcomer may write
+    with pytest.raises(ConfigurationError, match="auth_config says how it is let in, and str does not; write AuthCon"):
+        FunctionTool(results, auth_config="the-key")  # pyright: ignore[reportArgumentType]
+    misused: Any = tool
+    with pytest.raises(ConfigurationError, match=r"and 'pay' is neither; write @tool, or @tool\(name='...', confirm="):
+        misused("pay")(print)
+
+
+def test_a_lambda_with_a_name_of_its_own_is_a_tool():
+    double: Any = lambda x=1: 2 * x  # noqa: E731  # it is the lambda that is tried
+    double.__annotations__["x"] = int
+
+    assert called(tool(name="double")(double), x=4) == {"result": 8}
+
+
 def test_check_says_what_is_wrong_without_running_anything():
     def take(x: int): ...
 

@@ -436,7 +436,7 @@ def test_a_late_tool_ends_the_run_where_errors_of_tools_do():
     assert isinstance(talk.error, TimeoutError)
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
-def test_a_timeout_of_no_seconds_is_refused(seconds: float):
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), "2"])
+def test_a_timeout_of_no_seconds_is_refused(seconds: Any):
     with pytest.raises(ValueError, match=r"tool 'stages': a timeout is a number of seconds above 0"):
         FunctionTool(stages, timeout=seconds)

@@ -103,6 +103,27 @@ def test_progress_is_told_while_the_tool_runs(service: Service):
     assert heard == [(1.0, 2.0, "at 1"), (2.0, 2.0, "at 2")]
 
 
+def test_progress_is_told_to_who_is_made_for_the_call_and_to_the_log(service: Service):
+    heard: list[Any] = []
+
+    def made(tool_name: str, *, callback_context: Any = None, **kwargs: Any) -> Any:
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            heard.append((tool_name, callback_context.user_id, progress))
+
+        return tell
+
+    toolset = web(service, progress_callback=made)
+    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("count", to=2), "done"), tools=[toolset]))
+
+    pieces = [event for event in talk.say() if event.partial]
+
+    sync.run(toolset.close())
+    assert heard == [("count", "u", 1.0), ("count", "u", 2.0)]
+    assert [(event.author, event.text) for event in pieces] == [("count", "at 1 (1 of 2)"), ("count", "at 2 (2 of 2)")]
+    assert pieces[1].custom_metadata == {"progress": 2.0, "total": 2.0}
+    assert not [event for event in talk.stored().events if event.author == "count"]
+
+
 def test_a_server_is_used_from_any_event_loop(program: McpToolset):
     async def add(number: int) -> Any:
         agent = LlmAgent(name="a", model=ScriptedLlm(call("add", a=number), "done"), tools=[program])

@@ -585,6 +585,7 @@ def encrypted() -> Iterator[str]:
         (str(live_server.certificate_folder() / "cert.pem"), True),
         (live_server.client_tls(), True),
     ],
+    ids=["not said", "yes", "no", "a file", "a context"],
 )
 def test_a_servers_certificate_is_checked_as_the_author_says(encrypted: str, verify: Any, trusted: bool, later: bool):
     document = {"openapi": "3.1.0", "servers": [{"url": encrypted}], "paths": {"/f": {"post": {"operationId": "f"}}}}

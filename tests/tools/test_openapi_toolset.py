@@ -582,6 +582,12 @@ def test_text_in_json_and_yaml_is_read():
             {"spec_dict": document({}), "auth_credential": KEY},
             "schemes are none, and it fits none of them; write auth_scheme=",
         ),
+        (
+            {"spec_dict": document({}), "auth_credential": "the-key"},
+            "and not str; for a key write AuthCredential",
+        ),
+        ({"spec_dict": document({}), "auth_credential": {"key": "the-key"}}, "by security scheme, and not str; for a"),
+        ({"spec_dict": "openapi: 3.0.3"}, "and not str; for its text write spec_str=..., spec_str_type="),
         ({"spec_str": "a: [", "spec_str_type": "yaml"}, "no YAML"),
         ({"spec_str": "[]"}, "not an object"),
         ({"spec_str": "", "spec_str_type": "toml"}, "'json' or 'yaml', and not 'toml'"),

@@ -265,3 +265,17 @@ def test_an_agent_without_toolsets_asks_for_its_tools_without_waiting():
     agent = LlmAgent(name="a", model="offline", tools=[look])
 
     assert sync.run(agent.canonical_tools()) is agent.tools_now()
+
+
+def test_a_toolset_that_filters_itself_still_says_what_a_misspelled_name_means(caplog: pytest.LogCaptureFixture):
+    class Choosy(Place):
+        async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
+            found = await super().get_tools(readonly_context)
+            return [one for one in found if self._is_tool_selected(one, readonly_context)]
+
+    talk, _ = talk_with(Choosy(look, go, tool_filter=["lok", "go"]), answers=("one",))
+    talk.say()
+
+    assert [record.message for record in caplog.records] == [
+        "Choosy has no tool 'lok', which its tool_filter names; did you mean 'look'?"
+    ]

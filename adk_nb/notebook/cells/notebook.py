@@ -23,6 +23,7 @@ from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.view.display import Mode
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
+from adk_nb.tools.foreign_tool import how_to_wrap
 from adk_nb.workflow.base_node import BaseNode
 
 RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")
@@ -156,6 +157,11 @@ class Notebook:
         return list(dict.fromkeys([*self.definitions, *held]))
 
     @property
+    def agent_words(self) -> list[str]:
+        """What a line for an agent may begin with: the names it can be asked by, then what agents call themselves."""
+        return list(dict.fromkeys([*self.agent_names, *(self.agent(one).name for one in self.agent_names)]))
+
+    @property
     def conversations(self) -> dict[str, str]:
         """Variables that hold a chat or an app -> how one speaks to it."""
         ways = {Chat: "{}.ask('...')", App: "Chat({}).ask('...')"}
@@ -208,7 +214,13 @@ class Notebook:
             if isinstance(value, BaseTool) and value.name == name:
                 return value
         hint = f"{name} is a function here, type: %tool {name}" if callable(held) else ""
+        if wrapped := how_to_wrap(held):
+            hint = f"{name} is a tool of another library here; write {name}_tool = {wrapped.format(name)}"
         raise ToolNotFoundError("tool", name, self.tool_names, hint=hint)
+
+    def has_tool(self, name: str) -> bool:
+        """Whether `tool` or `toolset` finds one of that name."""
+        return name in self.tool_names or isinstance(self.variables.get(name), BaseTool)
 
     def toolset(self, name: str) -> BaseToolset | None:
         """The toolset that the variable of that name holds, if it is one."""
@@ -328,7 +340,7 @@ class Notebook:
             self._made_of[wanted.name] = self._members(wanted)
             return made
         given: dict[str, Any] = {"max_iterations": wanted.max_iterations} if wanted.max_iterations else {}
-        known = [one for one in wanted.tools if one in self.tool_names]
+        known = [one for one in wanted.tools if self.has_tool(one)]
         return CellAgent(
             name=wanted.name,
             model=wanted.model_object or wanted.model,
@@ -366,7 +378,7 @@ class Notebook:
 
     def _notes(self, wanted: AgentDefinition, template: Template | None) -> list[str]:
         notes = list(template.notes) if template else []
-        if missing := [one for one in wanted.tools if one not in self.tool_names]:
+        if missing := [one for one in wanted.tools if not self.has_tool(one)]:
             near = [found for one in missing if (found := closest(one, self.tool_names))]
             meant = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
             notes.append(f"not defined yet: {', '.join(missing)}; define before you ask {wanted.name}{meant}")

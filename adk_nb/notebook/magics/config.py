@@ -18,8 +18,8 @@ DEFAULT_MODEL = "ADK_NB_DEFAULT_MODEL"
 
 _SETTING = re.compile(r"\s*%config\s+AdkNb\.(\w+)\s*=\s*([^\s'\"]+)\s*$")
 
-# Loaded when a model is set: %load_ext is to cost nothing.
-_late, _ = face(__name__, {"LLMRegistry": "adk_nb.models.registry"})
+# Loaded when a setting needs them: %load_ext is to cost nothing.
+_late, _ = face(__name__, {"LLMRegistry": "adk_nb.models.registry", "Chat": "adk_nb.notebook.chat"})
 
 
 class AdkNb(Configurable):
@@ -34,7 +34,7 @@ class AdkNb(Configurable):
     confirm = Enum(
         ("ask", "yes", "no"),
         "ask",
-        help="What %chat does about approvals: leave them open, approve, or reject all. Left open, nothing runs, also "
+        help="What a turn does about approvals: leave them open, approve, or reject all. Left open, nothing runs, also "
         "where nobody is there to click.",
     ).tag(config=True)
     nest_asyncio = Bool(
@@ -62,6 +62,10 @@ class AdkNb(Configurable):
         else:
             self.give_back()
 
+    @observe("confirm")
+    def _set_policy(self, change: Any) -> None:
+        _late("Chat").policy = change.new
+
     @observe("nest_asyncio")
     def _nest(self, change: Any) -> None:
         if not change.new:
@@ -73,7 +77,8 @@ class AdkNb(Configurable):
             raise
 
     def give_back(self) -> None:
-        """Leave the default model to what the environment said before."""
+        """Leave the default model to what the environment said before, and approvals open."""
+        self.confirm = "ask"
         if self._given_model is None:
             os.environ.pop(DEFAULT_MODEL, None)
         else:

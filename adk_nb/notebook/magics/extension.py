@@ -151,7 +151,7 @@ class AdkMagics(Magics):
     @_helps(CHAT)
     def chat(self, line: str, cell: str | None = None) -> Any:
         notebook = self.notebook
-        names = notebook.agent_names
+        names = notebook.agent_words
         held = notebook.conversations
         asked = CHAT.parse(line, cell, leads=lambda word: first_word_names(word, names, notebook.removed, held))
         if not asked.text.strip():

@@ -166,6 +166,7 @@ CONFIRM = Grammar(
         *_ANSWERS,
         Option(name="all", help="answer all that are open"),
         Option(name="edit", value="k=v", help="change an argument first (JSON, else text)", many=True),
+        Option(name="payload", value="k=v", help="what the tool asks for beside a yes (JSON, else text)", many=True),
         Option(name="reason", value="TEXT", help="why; the agent is told"),
     ],
     twin="chat.pending, chat.approve(id, amount=100), chat.reject(id, reason=...)",

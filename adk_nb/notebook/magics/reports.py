@@ -11,7 +11,7 @@ from IPython.core.getipython import get_ipython
 from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.errors import InputError
+from adk_nb.errors import CredentialError, InputError
 from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import default_model
@@ -21,6 +21,7 @@ from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.drawing import kind_of
+from adk_nb.notebook.view.event_words import asks_text
 from adk_nb.notebook.view.render import Bundle, event_table, table, to_be_answered, to_be_let_in
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.state_changes import change_text
@@ -72,9 +73,17 @@ def tools(notebook: Notebook) -> Shown:
 
 
 def schema(notebook: Notebook, name: str) -> Shown:
-    """What the model is told of a tool, or of each that a toolset has now."""
+    """What the model is told of a tool, or of each that a toolset has now.
+
+    Raises:
+        InputError: The toolset does not reach what it gets them from.
+    """
     if toolset := notebook.toolset(name):
-        each = [tool.declaration for tool in sync.run(toolset.get_tools_with_prefix())]
+        try:
+            tools = sync.run(toolset.get_tools_with_prefix())
+        except (OSError, CredentialError) as error:
+            raise InputError(f"%tools --schema {name}: it cannot be asked what it has: {error}") from error
+        each = [tool.declaration for tool in tools]
         return as_json([one.model_dump(exclude_none=True, mode="json") for one in each if one])
     declared = notebook.tool(name).declaration
     return as_json(declared.model_dump(exclude_none=True, mode="json") if declared else None)
@@ -154,9 +163,15 @@ def approvals(notebook: Notebook, session: str | None) -> Shown:
     return Shown(to_be_answered(left, input_words.ways(magic), below=shown) if left else shown or {})
 
 
+def waits_otherwise(notebook: Notebook, session: str | None) -> bool:
+    """Whether something waits that is no approval."""
+    events = notebook.sessions.events(session)
+    return bool(credentials.pending(events) or inputs.pending(events))
+
+
 def _approvals(waiting: Sequence[Pending]) -> Bundle:
     rows = [
-        [str(number), one.author, one.call.name or "", short(one.call.args or {}), one.hint]
+        [str(number), one.author, one.call.name or "", short(one.call.args or {}), asks_text(one)]
         for number, one in enumerate(waiting, 1)
     ]
     return table(["approval", "agent", "tool", "arguments", "asks"], rows, width=_width())

@@ -4,7 +4,7 @@ import keyword
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from adk_nb.errors import InputError, PendingError
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -42,7 +42,7 @@ def say(notebook: Notebook, said: Said) -> Reply:
     Raises:
         UserError: What the author has to mend. Nothing was sent if the line itself is wrong.
     """
-    name = said.agent or _who_asks(notebook, said) or notebook.agent_for_text()
+    name = _addressed(notebook, said.agent) or _who_asks(notebook, said) or notebook.agent_for_text()
     text = said.text.strip()
     if not said.raw:
         text = "".join(str(one) for one in read(text, notebook.variables, keys=False).pieces)
@@ -53,8 +53,13 @@ def say(notebook: Notebook, said: Said) -> Reply:
         notebook.sessions.start_fresh(said.session)
     chat = notebook.chat(name, said.session, show=said.show)
     notebook.last_asked, chat.sticky = name, said.agent is None
-    reply = chat.ask(text)
+    reply = chat.ask(text, confirm="ask")
     return keep(notebook, settled(reply, chat.decide, said.confirm, said.policy), said.capture)
+
+
+def _addressed(notebook: Notebook, word: str | None) -> str | None:
+    """The name by which who is called `word` can be asked: that, or the variable of an agent that calls itself so."""
+    return notebook.name_of(word) or word if word and word not in notebook.agent_names else word
 
 
 def _who_asks(notebook: Notebook, said: Said) -> str | None:
@@ -73,13 +78,15 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
     if asked.yes and asked.no:
         raise InputError("%confirm: --yes and --no cannot both be; choose one")
     if not (asked.yes or asked.no):
-        if asked.edit or asked.reason or asked.all or asked.id:
+        if asked.edit or asked.payload or asked.reason or asked.all or asked.id:
             raise InputError("%confirm: is it a yes or a no? add --yes or --no")
         return reports.approvals(notebook, asked.session)
     edits = _edits(asked)
     session = asked.session or notebook.sessions.current
     waiting = pending(notebook.sessions.events(asked.session))
     magic = notebook.confirm_magic(session)
+    if not waiting and reports.waits_otherwise(notebook, asked.session):
+        raise InputError(f"what waits in session {session!r} is no approval; type {magic} to see how it is answered")
     chosen = waiting if asked.all and waiting else [_one(waiting, asked.id, session, magic)]
     unheard = [one for one in chosen if notebook.name_of(_heard_by(one)) is None]
     if unheard and asked.yes:
@@ -95,6 +102,8 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
 def _edits(asked: Any) -> dict[str, Any]:
     if asked.no and asked.edit:
         raise InputError("%confirm: --edit changes a call that is to run, so it does not go with --no; leave it out")
+    if asked.no and asked.payload:
+        raise InputError("%confirm: --payload tells a tool that is to go on, so it does not go with --no; leave it out")
     if asked.edit and "=" in (asked.id or ""):
         raise InputError(f"%confirm: each change takes an --edit of its own; write --edit {shlex.quote(asked.id)}")
     return pairs(asked.edit or [], "%confirm --edit")
@@ -106,9 +115,22 @@ def _by_agent(notebook: Notebook, chosen: list[Pending], asked: Any, edits: dict
     for one in chosen:
         if name := notebook.name_of(_heard_by(one)):
             args = {**(one.call.args or {}), **edits} if edits else None
-            decided = ToolConfirmation(confirmed=asked.yes, args=args, reason=asked.reason, by="%confirm")
+            payload = _payload(one, pairs(asked.payload or [], "%confirm --payload"))
+            decided = ToolConfirmation(
+                confirmed=asked.yes, args=args, payload=payload, reason=asked.reason, by="%confirm"
+            )
             made.setdefault(name, {})[one.id] = decided
     return made
+
+
+def _payload(one: Pending, given: dict[str, Any]) -> Any:
+    asks: Any = one.payload
+    suggested = cast(dict[str, Any], asks) if isinstance(asks, dict) else {}
+    for key in given:
+        if asks is None or (suggested and key not in suggested):
+            wants = f"to know {', '.join(suggested)}" if suggested else "nothing but a yes or a no"
+            raise InputError(f"%confirm --payload {key}=...: {one.call.name} wants {wants}")
+    return {**suggested, **given} if given else None
 
 
 def _heard_by(one: Pending) -> str:

@@ -9,6 +9,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.loop import MAX_ITERATIONS
 from adk_nb.flow.model_call import NO_CONTENT
 from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
+from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.inputs import PendingInput
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
 
@@ -123,9 +124,17 @@ def outcome_of(event: Event, call: types.FunctionCall) -> str:
     )
 
 
+def asks_text(one: Pending) -> str:
+    """What a person is asked, and what the tool wants to know beside a yes; empty if only whether it may run."""
+    wanted = "" if one.payload is None else f"payload: {json_text(one.payload)}"
+    return " · ".join(filter(None, (one.hint.strip(), wanted)))
+
+
 def decision_text(decided: ToolConfirmation, tool: str) -> str:
     """What a person decided of a call, and by what way, in words; the same on every run."""
     by = f" by {one_line(decided.by, 100)}" if decided.by else " by a function response"
     if not decided.confirmed:
         return f"rejects {tool}{by}" + (f": {cleaned(decided.reason)}" if decided.reason else "")
-    return f"approves {tool}{by}" + (f", with {arguments_text(decided.args)}" if decided.args is not None else "")
+    changed = f", with {arguments_text(decided.args)}" if decided.args is not None else ""
+    told = f", payload: {shortened(json_text(decided.payload))}" if decided.payload is not None else ""
+    return f"approves {tool}{by}{changed}{told}"

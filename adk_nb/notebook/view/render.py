@@ -5,6 +5,7 @@ from typing import Protocol
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view import credential_words, grounding, input_words
+from adk_nb.notebook.view.event_words import asks_text
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
 from adk_nb.notebook.view.rows import rows_of
@@ -324,4 +325,5 @@ def _asked(one: Pending) -> str:
 
 
 def _hint(one: Pending) -> list[str]:
-    return [one_line(one.hint, _ASKED)] if one.hint.strip() else []
+    asks = asks_text(one)
+    return [one_line(asks, _ASKED)] if asks else []

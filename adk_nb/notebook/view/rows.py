@@ -242,7 +242,7 @@ class RunRows:
             "kind": "approval",
             "agent": one_line(one.author, 100),
             "tool": one_line(one.call.name or "", 100),
-            "hint": cleaned(one.hint),
+            "hint": cleaned(event_words.asks_text(one)),
             "args": one.call.args or {},
             "schema": schema,
             "how": self._how(one, alone),

@@ -94,8 +94,8 @@ class McpTool(BaseTool):
         async def call(client: Any) -> dict[str, Any]:
             return result_of(await client.call_tool(self._called, args, progress_callback=news.progress))
 
-        calling = asyncio.ensure_future(self._server.ask(tool_context, call, answers=news.asks))
         heard = self._progress(tool_context)
+        calling = asyncio.ensure_future(self._server.ask(tool_context, call, answers=news.asks))
         async with aclosing(news.until(calling)) as all_news:
             async for one in all_news:
                 if not isinstance(one, Progress):

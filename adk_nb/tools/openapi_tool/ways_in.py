@@ -1,6 +1,7 @@
 """Which credentials an operation of a web service is called with, by what its author has and what its document asks."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from adk_nb.auth.auth_credential import AuthCredential, AuthCredentialTypes
@@ -22,8 +23,9 @@ class WaysIn:
         """`key`: under which a user's credential is kept. `shown`: the author sends headers that may let it in.
 
         Raises:
-            ConfigurationError: A credential is given that no operation asks for.
+            ConfigurationError: A credential is given that no operation asks for, or what is none.
         """
+        _check_kind(credential)
         self._credential = credential
         self._key = key
         self._asks = credential is not None or not shown
@@ -64,6 +66,17 @@ class WaysIn:
             key = f"{self._key}/{name}" if self._key and self._several else self._key
             made.append(config.model_copy(update={"credential_key": key or own}))
         return tuple(made)
+
+
+def _check_kind(credential: Any) -> None:
+    """Refuse what is no credential, such as a key itself; it is not repeated, since it may be secret."""
+    held: list[Any] = list(cast(Any, credential).values()) if isinstance(credential, Mapping) else [credential]
+    for one in held:
+        if not isinstance(one, AuthCredential | None):
+            raise ConfigurationError(
+                f"auth_credential is an AuthCredential, or a dict of those by security scheme, and not "
+                f"{type(one).__name__}; for a key write AuthCredential(auth_type='apiKey', api_key=...)"
+            )
 
 
 def _fits(scheme: AuthScheme, credential: AuthCredential) -> bool:

@@ -1,7 +1,7 @@
 """The operations of a web service that an OpenAPI document describes, as tools."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from adk_nb.auth.auth_schemes import AuthScheme
 from adk_nb.auth.auth_tool import AuthConfig
@@ -65,9 +65,7 @@ class OpenAPIToolset(BaseToolset):
         require_confirmation: Decides = False,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
-        if (spec_dict is None) == (spec_str is None):
-            raise ConfigurationError("an OpenAPIToolset takes one document; write spec_dict=... or spec_str=...")
-        document = spec_dict if spec_dict is not None else read(spec_str or "", spec_str_type, EXTRA)
+        document = _document(spec_dict, spec_str, spec_str_type)
         operations = operations_of(document, preserve_property_names=preserve_property_names)
         known = {argument.name for one in operations for argument in one.arguments}
         self.require_confirmation = as_condition(require_confirmation, type(self).__name__, known)
@@ -104,6 +102,19 @@ class OpenAPIToolset(BaseToolset):
 
     async def close(self) -> None:
         self._web.forget()
+
+
+def _document(
+    spec_dict: Mapping[str, Any] | None, spec_str: str | None, spec_str_type: Literal["json", "yaml"]
+) -> Mapping[str, Any]:
+    if (spec_dict is None) == (spec_str is None):
+        raise ConfigurationError("an OpenAPIToolset takes one document; write spec_dict=... or spec_str=...")
+    if not isinstance(cast(Any, spec_dict), Mapping | None):
+        raise ConfigurationError(
+            f"spec_dict is the document as a dict, and not {type(spec_dict).__name__}; for its text write "
+            "spec_str=..., spec_str_type='json' or 'yaml'"
+        )
+    return spec_dict if spec_dict is not None else read(spec_str or "", spec_str_type, EXTRA)
 
 
 def _for_all(scheme: AuthScheme | None, credential: Credentials | None, key: str | None) -> AuthConfig | None:
