@@ -80,6 +80,11 @@ class BaseAgent(BaseModel):
         return self._parent
 
     @property
+    def members(self) -> "Sequence[BaseAgent]":
+        """The agents that work for it."""
+        return self.sub_agents
+
+    @property
     def root_agent(self) -> "BaseAgent":
         """The topmost agent of its tree."""
         parent = self._parent

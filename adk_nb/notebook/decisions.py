@@ -27,8 +27,10 @@ _MOST_ROUNDS = 32
 
 
 def notice_of(agent: BaseAgent) -> str | None:
-    """What every view says of the agent's model, if that is not what it seems."""
-    return agent.canonical_model.notice if isinstance(agent, LlmAgent) else None
+    """What every view says of the agent's model, or of one under it, if that is not what it seems."""
+    if isinstance(agent, LlmAgent):
+        return agent.canonical_model.notice
+    return next((said for one in agent.members if (said := notice_of(one))), None)
 
 
 def state_of(decided: ToolConfirmation) -> str:

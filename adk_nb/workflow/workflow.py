@@ -1,6 +1,6 @@
 """An agent that walks a graph."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
 
@@ -78,6 +78,10 @@ class Workflow(BaseAgent):
         for agent in _agents_in(node):
             agent._parent = self
             self._agents[agent.name] = agent
+
+    @property
+    def members(self) -> Sequence[BaseAgent]:
+        return [*self._agents.values(), *self.sub_agents]
 
     def find_sub_agent(self, name: str, /) -> BaseAgent | None:
         for agent in self._agents.values():

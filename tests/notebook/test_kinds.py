@@ -180,3 +180,13 @@ def test_names_complete_in_the_body_of_a_workflow_and_kinds_on_the_line(shell: S
 
     assert "%%agent x --kind sequential" in shell.complete("%%agent x --kind s")
     assert "%%workflow w\nSTART -> draft" in shell.complete("%%workflow w\nSTART -> dr")
+
+
+@pytest.mark.parametrize(
+    "cell", ["%%agent team --kind sequential\ndraft", "%%workflow team\nSTART -> draft"], ids=["team", "workflow"]
+)
+def test_a_reply_says_that_a_member_has_a_stand_in_for_a_model(shell: Shell, cell: str) -> None:
+    shell.cell("%%agent draft -m offline\nWrite.")
+    shell.cell(cell)
+
+    assert shell.cell("%chat team Hello").notice
