@@ -6,8 +6,10 @@ from contextlib import aclosing
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
 from adk_nb.models.signals import EXIT_FLOW
-from adk_nb.runtime.called import outermost, speaker, waiting
-from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
+from adk_nb.runtime import approvals, credentials, inputs
+from adk_nb.runtime.branches import is_under
+from adk_nb.runtime.called import outermost, speaker
+from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.tasks import unfinished
 
@@ -41,7 +43,7 @@ class Course:
                 late = late or bool(event.long_running_tool_ids)
                 yield event
         events = self._ctx.session.events
-        self.waits = (late or bool(self._asker)) and _waits(self._agent, events)
+        self.waits = (late or bool(self._asker)) and _waits(self._ctx.branch, events)
         if not self.waits:
             self.waits = bool(unfinished(self._agent, events, self._ctx.branch, talking=True))
 
@@ -69,21 +71,12 @@ def exits(event: Event, agent: BaseAgent) -> bool:
     return False
 
 
-def _waits(agent: BaseAgent, events: Sequence[Event]) -> bool:
-    """True if a call of `agent`, or of one under it, has no outcome, of those made since the user's last words."""
-    late: dict[str, bool] = {}
-    """Id -> whether the call asks a person."""
+def _waits(branch: str | None, events: Sequence[Event]) -> bool:
+    """True if something on `branch` or under it waits for an answer, of what was asked since the user's last words."""
     events = surviving(events)
-    for event in events[_last_words(events) :]:
-        if (ids := event.long_running_tool_ids) and agent.find_agent(event.author):
-            late |= {call.id or "": call.name in REQUESTS for call in event.get_function_calls() if call.id in ids}
-        for response in event.get_function_responses() if late else ():
-            if not response.will_continue and not late.get(response.id or "", True):
-                del late[response.id or ""]
-    if not late:
-        return False
-    open_now = waiting(agent, events)
-    return any(key in open_now if asks else True for key, asks in late.items())
+    recent = events[_last_words(events) :]
+    asked = [*approvals.pending(recent), *credentials.pending(recent), *inputs.pending(recent)]
+    return any(is_under(one.branch, branch) for one in asked)
 
 
 def _last_words(events: Sequence[Event]) -> int:

@@ -363,3 +363,13 @@ def test_an_agent_that_was_called_as_a_tool_goes_on_to_its_end():
     [asked] = open_calls(talk.say("go"))
 
     assert words(talk.say(outcome(asked, {"r": 1}))) == [("y", "y done"), ("z", "z out"), ("root", "all done")]
+
+
+def test_what_a_called_agent_waits_for_is_waited_for_before_the_next_one_works():
+    clerk = pays("clerk", call("pay", n=3), "paid")
+    caller = agent("y", call("clerk", request="pay"), "y done", tools=[AgentTool(clerk, stream_events=True)])
+    talk = Talk(SequentialAgent(name="seq", sub_agents=[caller, agent("z", "z out")]))
+
+    events = talk.say("go")
+    assert words(events) == []
+    assert words(talk.say(outcome(open_calls(events)[0], YES))) == [("clerk", "paid"), ("y", "y done"), ("z", "z out")]
