@@ -44,6 +44,7 @@ class Service:
         self._answers: dict[str, deque[Any]] = defaultdict(deque)
         self._makers: dict[str, Answers] = {}
         self._closed = threading.Event()
+        self._came = threading.Condition()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"at": self}))
         self._http.daemon_threads = False
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
@@ -63,8 +64,20 @@ class Service:
         """What was asked at a path, oldest first."""
         return [one.body for one in self.asked if one.path == path]
 
+    def once_asked(self, path: str, answer: Any) -> Answers:
+        """For `make`: `answer`, but not before somebody has asked at `path`."""
+
+        def wait(_: Asked) -> Any:
+            with self._came:
+                assert self._came.wait_for(lambda: self.bodies(path), 5), f"nobody asked at {path}"
+            return answer
+
+        return wait
+
     def answer(self, asked: Asked) -> Answer:
-        self.asked.append(asked)
+        with self._came:
+            self.asked.append(asked)
+            self._came.notify_all()
         if self._answers[asked.path]:
             said = self._answers[asked.path].popleft()
         elif asked.path in self._makers:
