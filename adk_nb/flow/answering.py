@@ -10,7 +10,7 @@ from adk_nb.flow.progress import Progress
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Tools, answer_calls
 from adk_nb.runtime.approvals import take_answers
-from adk_nb.runtime.called import is_told, leads_to, waits_inside
+from adk_nb.runtime.called import in_line, is_told, leads_to, waits_inside
 from adk_nb.runtime.credentials import is_of_toolset
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.sealing import abandoned
@@ -51,7 +51,7 @@ class Answering:
         if not (calls or gone or let_in or is_told(ctx)):
             return  # someone else answered a moment ago: nothing is left to do for this message
         ends = False
-        if calls:
+        while calls:
             answering = Progress(ctx, answer_calls(ctx, self._spec, calls, self._tools))
             async with aclosing(answering.events()) as events:
                 async for event in events:
@@ -59,6 +59,7 @@ class Answering:
             for event in answering.outcome.events:
                 yield event
             ends = answering.outcome.end_the_turn()
+            calls = [] if ends else in_line(ctx, {name for name, tool in self._tools.items() if tool.hands_back})
         self.ends_the_turn = ends or waits_inside(ctx)
 
     def _takes_up(self, name: str) -> bool:

@@ -28,6 +28,7 @@ from adk_nb.runtime.invocation_context import (
     new_invocation_id,
 )
 from adk_nb.runtime.invoke import invoke
+from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.sealing import failure
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -291,7 +292,7 @@ def _take_over(event: Event, tool_context: ToolContext) -> None:
 def _since(call_id: str, ctx: InvocationContext) -> list[Event]:
     """What has happened since the call was made, oldest first."""
     found: list[Event] = []
-    for event in reversed(ctx.session.events):
+    for event in reversed(surviving(ctx.session.events)):
         found.append(event)
         if any(call.id == call_id for call in event.get_function_calls()):
             break
