@@ -28,6 +28,7 @@ from adk_nb.runtime.invocation_context import (
     new_invocation_id,
 )
 from adk_nb.runtime.invoke import invoke
+from adk_nb.runtime.message import last_speaker
 from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.sealing import failure
@@ -208,8 +209,12 @@ class AgentTool(BaseTool):
         branch = for_call(caller.branch, self.agent.name, call_id)
         delegated = as_content(message)
         agent: Runs = self.agent
-        if taken_up:  # by the one of its agents that asked, or what decides when that works
-            asker = agent.find_agent(speaker(caller.session.events, caller.calls_answered, branch)) or agent
+        if taken_up:  # by the one of its agents that asked or has the word, or what decides when that works
+            events = caller.session.events
+            if caller.task == call_id:
+                asker = last_speaker(agent, events, branch)
+            else:
+                asker = agent.find_agent(speaker(events, caller.calls_answered, branch)) or agent
             agent = outermost(asker, under=getattr(agent, "parent_agent", None))
         return replace(
             caller,
