@@ -37,7 +37,7 @@ async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event
         return
     offered = _with_a_way_to_answer(spec, await spec.canonical_tools(ReadonlyContext(ctx)))
     tools = {tool.name: tool for tool in offered}
-    if ctx.calls_answered:
+    if ctx.calls_answered or ctx.standing:
         answering = Answering(ctx, spec, tools, taken)
         async with aclosing(answering.events()) as events:
             async for event in events:

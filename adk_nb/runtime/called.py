@@ -5,7 +5,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.runtime import approvals, credentials
+from adk_nb.runtime import approvals, credentials, inputs
 from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call
 from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.rewind import surviving
@@ -107,6 +107,19 @@ def _late(events: Iterable[Event]) -> dict[str, str | None]:
     return found
 
 
+def unanswered(ctx: InvocationContext) -> list[types.FunctionCall]:
+    """The agent's own calls of this invocation that have no result, and wait for nobody's answer."""
+    names = (ctx.agent.name, "user")  # who tells what a task came to
+    mine = [
+        event
+        for event in surviving(ctx.session.events)
+        if event.invocation_id == ctx.invocation_id and event.branch == ctx.branch and event.author in names
+    ]
+    calls = approvals.unanswered_calls(mine)
+    led = led_from(ctx) if calls else ()
+    return [call for call in calls if call.id not in led]
+
+
 def waits_inside(ctx: InvocationContext) -> bool:
     """True if one of the agent's own calls has no result since something inside it waits for one."""
     events = surviving(ctx.session.events)
@@ -117,6 +130,27 @@ def waits_inside(ctx: InvocationContext) -> bool:
         placeholders = event.actions.requested_tool_confirmations.keys() | event.actions.requested_auth_configs.keys()
         inside -= {one.id for one in event.get_function_responses()} - placeholders
     return any(_own_call(events, ctx, key) for key in inside if key)
+
+
+def pauses(agent: Any, events: Sequence[Event], branch: str | None, *, asked: bool) -> bool:
+    """True if the work of `agent` on `branch` cannot go on before something comes from outside.
+
+    That is what the user says to a task; and, if it may have `asked` something, the answer. Only what was asked since
+    the user's last words counts: with words instead of an answer all goes on.
+    """
+    if unfinished(agent, events, branch, talking=True):
+        return True
+    if not asked:
+        return False
+    events = surviving(events)
+    recent = events[_last_words(events) :]
+    open_now = [*approvals.pending(recent), *credentials.pending(recent), *inputs.pending(recent)]
+    return any(is_under(one.branch, branch) for one in open_now)
+
+
+def _last_words(events: Sequence[Event]) -> int:
+    found = (at for at in range(len(events) - 1, -1, -1) if events[at].author == "user" and events[at].text)
+    return next(found, 0)
 
 
 def led_from(ctx: InvocationContext) -> set[str]:
