@@ -17,9 +17,11 @@
           ToolNotFoundError
           ModelNotFoundError
           InvocationNotFoundError
+        SessionBusyError           another run works on the session
         StorageError               a disk or a database did not do what it was asked
         RecordingMismatchError     a replayed model was asked what was never recorded
-      AlreadyExistsError           a session with this id is there
+      AlreadyExistsError           a session, or an event, with this id is there
+      StaleSessionError            another wrote to the session since it was read
       ModelError                   the model's service failed, or answered what cannot be used
         ModelHTTPError
           ServiceRefused           one's own service over HTTP: HTTP_<status>
@@ -36,6 +38,7 @@ One rule for messages: what happened, the names and values involved, what to do 
 """
 
 from collections.abc import Iterable
+from datetime import datetime
 from difflib import get_close_matches
 
 
@@ -140,6 +143,20 @@ class InvocationNotFoundError(NotFoundError):
     """The session has no such invocation."""
 
 
+class SessionBusyError(UserError):
+    """Another run works on the session, and nothing else writes to it until that run has ended."""
+
+    def __init__(self, session_id: str, owner: str, since: float) -> None:
+        """`owner`: who runs it, in the words it gave when it began; `since`: seconds since the epoch, UTC."""
+        self.session_id = session_id
+        self.owner = owner
+        self.since = since
+        began = datetime.fromtimestamp(since).astimezone().isoformat(" ", "seconds")
+        super().__init__(
+            f"session {session_id!r} is in use by {owner} since {began}; wait for the end of that run, or cancel it"
+        )
+
+
 class StorageError(UserError):
     """A disk or a database did not do what it was asked; nothing was half written."""
 
@@ -149,7 +166,11 @@ class RecordingMismatchError(UserError):
 
 
 class AlreadyExistsError(AdkNbError):
-    """A session with this id is there already."""
+    """A session with this id is there already, or another event of the session has this id."""
+
+
+class StaleSessionError(AdkNbError):
+    """Another wrote to the session since this copy of it was read, or took over the run that held it."""
 
 
 class ModelError(AdkNbError):

@@ -49,7 +49,7 @@ class Answering:
                 yield event
         let_in = [*self._taken, *await credentials.take(ctx)]
         runs = [call for call in let_in if not is_of_toolset(call)]
-        calls = [*take_answers(ctx), *runs, *(call for call in led if call not in gone)]
+        calls = [*await take_answers(ctx), *runs, *(call for call in led if call not in gone)]
         if not ctx.calls_answered:
             calls += unanswered(ctx)
         if not (calls or gone or let_in or is_told(ctx)):

@@ -105,7 +105,7 @@ async def take(ctx: InvocationContext) -> list[types.FunctionCall]:
         asked = open_now.get(key)
         if asked and not is_within(asked.branch, ctx.branch):
             continue  # it was asked inside one of the agent's own calls
-        if asked is None or asked.author != ctx.agent.name or not _first(ctx, key):
+        if asked is None or asked.author != ctx.agent.name or not await _first(ctx, key):
             logger.warning("the answer to credential request %r was ignored: none is open", key)
             continue
         del ctx.credential_answers[key]
@@ -124,9 +124,9 @@ def _refused(why: str) -> Decided:
     return Decided(confirmation=confirmation, ran=False, tool=None)
 
 
-def _first(ctx: InvocationContext, request_id: str) -> bool:
+async def _first(ctx: InvocationContext, request_id: str) -> bool:
     service = ctx.session_service
-    return not isinstance(service, Consumes) or service.consume(ctx.session, credentials.use_of(request_id))
+    return not isinstance(service, Consumes) or await service.consume(ctx.session, credentials.use_of(request_id))
 
 
 async def _use(ctx: InvocationContext, asked: PendingCredential, said: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ Source of the shapes: google-adk's tool confirmation, https://google.github.io/a
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -40,7 +40,7 @@ _ASKED_OF = "askedOf"
 class Consumes(Protocol):
     """A session service that can promise that something happens only once, whoever asks at the same time."""
 
-    def consume(self, session: Session, key: str, /) -> bool: ...
+    def consume(self, session: Session, key: str, /) -> Awaitable[bool]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ def unanswered_calls(events: Iterable[Event]) -> list[types.FunctionCall]:
     return list(calls.values())
 
 
-def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
+async def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
     """Take the answers in the user's message, each only once, and return the calls that they decide.
 
     What was decided is put into `ctx.answered`. An answer to what is not open, or was answered before, is left out
@@ -219,7 +219,7 @@ def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
         decided = read_answer(response.response or {})
         if asked is None or asked.author != ctx.agent.name or (asked.is_expired and decided.confirmed):
             asked = None
-        if asked is None or asked.call.id in taken or not _first(ctx, asked.id):
+        if asked is None or asked.call.id in taken or not await _first(ctx, asked.id):
             logger.warning("the answer to approval %r was ignored: agent %r has none open", response.id, ctx.agent.name)
             continue
         key = asked.call.id or ""
@@ -243,9 +243,9 @@ def expired_words(asked: Pending) -> str:
     return f"{asked.call.name} was asked for more than {VALID_FOR / 86_400:g} days ago, and cannot be approved any more"
 
 
-def _first(ctx: InvocationContext, request_id: str) -> bool:
+async def _first(ctx: InvocationContext, request_id: str) -> bool:
     service = ctx.session_service
-    return not isinstance(service, Consumes) or service.consume(ctx.session, use_of(request_id))
+    return not isinstance(service, Consumes) or await service.consume(ctx.session, use_of(request_id))
 
 
 def use_of(request_id: str) -> str:

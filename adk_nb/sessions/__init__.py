@@ -10,6 +10,7 @@ __getattr__, __dir__ = face(
         "InMemorySessionService": "adk_nb.sessions.in_memory_session_service",
         "ListSessionsResponse": "adk_nb.sessions.session",
         "Session": "adk_nb.sessions.session",
+        "SqliteSessionService": "adk_nb.sessions.sqlite_session_service",
         "State": "adk_nb.sessions.state",
         "StateSchemaError": "adk_nb.errors",
     },

@@ -1,13 +1,13 @@
 """Where sessions are kept: the interface."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Generator, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from adk_nb import clock
-from adk_nb.errors import InputError
+from adk_nb.errors import InputError, SessionNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.state import apply_delta, committed
@@ -79,6 +79,10 @@ class BaseSessionService(ABC):
         Raises:
             SessionNotFoundError: The store has no such session.
             ConfigurationError: The state delta is not JSON; nothing was kept.
+            AlreadyExistsError: The session has another event of this id. Only services that keep sessions on disk.
+            StaleSessionError: Another wrote to the session since this copy was read; get it again. These services too.
+            SessionBusyError: Another run works on the session. These services too.
+            InputError: The event holds what no JSON can. These services too.
         """
         if not event.partial:
             take_in(session, event)
@@ -103,6 +107,9 @@ class Ready(Generic[T]):
         return self._answer
         yield
 
+    def __bool__(self) -> bool:
+        return bool(self._answer)
+
 
 def checked_id(app_name: str, user_id: str, session_id: str | None) -> str:
     """The id of a session to be made: stripped, and a fresh one for a blank or None.
@@ -115,6 +122,19 @@ def checked_id(app_name: str, user_id: str, session_id: str | None) -> str:
         if not isinstance(name, str) or not_json(name):
             raise InputError(f"the {what} of a session is a str, and not {name!r:.80}")
     return (session_id or "").strip() or clock.new_id()
+
+
+def not_found(user_id: str, session_id: str, mine: Iterable[str], owners: Sequence[str]) -> SessionNotFoundError:
+    """The error for an event whose session is not there.
+
+    Args:
+        user_id: Of the session.
+        session_id: Its id.
+        mine: Ids of the user's sessions.
+        owners: Users who have a session of that id.
+    """
+    hint = f"a session of that id belongs to user_id={owners[0]!r}, and this one says {user_id!r}" if owners else ""
+    return SessionNotFoundError("session", session_id, mine, hint=hint)
 
 
 def take_in(session: Session, event: Event) -> None:

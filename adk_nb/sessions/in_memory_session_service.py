@@ -15,10 +15,11 @@ from adk_nb.sessions.base_session_service import (
     GetSessionConfig,
     Ready,
     checked_id,
+    not_found,
     take_in,
 )
 from adk_nb.sessions.session import ListSessionsResponse, NoSession, Session
-from adk_nb.sessions.state import State, apply_delta, committed
+from adk_nb.sessions.state import State, apply_delta, committed, is_same
 
 _marks = itertools.count()
 
@@ -134,15 +135,14 @@ class InMemorySessionService(BaseSessionService):
     def _not_found(self, session: Session) -> SessionNotFoundError:
         mine = (session.app_name, session.user_id)
         owners = [key[1] for key in self._sessions if (key[0], key[2]) == (session.app_name, session.id)]
-        hint = f"a session of that id belongs to user_id={owners[0]!r}, and this one says {mine[1]!r}" if owners else ""
-        return SessionNotFoundError("session", session.id, [k[2] for k in self._sessions if k[:2] == mine], hint=hint)
+        return not_found(session.user_id, session.id, [key[2] for key in self._sessions if key[:2] == mine], owners)
 
     def is_current(self, session: Session) -> bool:
         with self._lock:
             kept = self._sessions.get((session.app_name, session.user_id, session.id))
             if kept is None or session.revision != _revision(kept) or len(session.events) != len(kept.events):
                 return False
-            return _same(session.state, _state_of(kept))
+            return is_same(session.state, _state_of(kept))
 
     create_session_sync = create_session
     list_sessions_sync = list_sessions
@@ -155,14 +155,14 @@ class InMemorySessionService(BaseSessionService):
         found = self.get_session(app_name=app_name, user_id=user_id, session_id=session_id, config=config)
         return found if isinstance(found, Session) else None
 
-    def consume(self, session: Session, key: str) -> bool:
+    def consume(self, session: Session, key: str) -> Ready[bool]:
         """True the first time this session is asked for `key`: what may happen only once asks here first."""
         with self._lock:
             kept = self._sessions.get((session.app_name, session.user_id, session.id))
-            if kept is None or key in kept.consumed:
-                return False
-            kept.consumed.add(key)
-            return True
+            first = kept is not None and key not in kept.consumed
+            if kept is not None:
+                kept.consumed.add(key)
+            return Ready(first)
 
 
 def _revision(kept: _Kept) -> tuple[int, int, int, int]:
@@ -194,13 +194,6 @@ def _copy_of(kept: _Kept, config: GetSessionConfig | None = None) -> Session:
     session.last_update_time = kept.last_update_time
     session.revision = _revision(kept) if config is None else None
     return session
-
-
-def _same(state: dict[str, Any], stored: dict[str, Any]) -> bool:
-    try:
-        return state == stored
-    except ValueError:  # someone put an array there, past `State`: it has no truth value
-        return False
 
 
 def _recent(events: list[Event], config: GetSessionConfig | None) -> list[Event]:

@@ -28,6 +28,8 @@ class Session(WireModel):
     """What readers made of `events` and go on with next turn, so that a turn looks only at what is new."""
     revision: Any = Field(default=None, exclude=True, repr=False)
     """The service's mark of how new this copy is."""
+    lease: Any = Field(default=None, exclude=True, repr=False)
+    """The `journal.Lease` of the run that works on this copy. What is appended to the copy is written under it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Session) and all(getattr(self, name) == getattr(other, name) for name in _SAID)

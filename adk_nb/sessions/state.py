@@ -161,6 +161,14 @@ def apply_delta(state: dict[str, Any], delta: dict[str, Any]) -> None:
             state[key] = value
 
 
+def is_same(state: dict[str, Any], stored: dict[str, Any]) -> bool:
+    """True if the two are equal."""
+    try:
+        return state == stored
+    except ValueError:  # someone put an array there, past `State`: it has no truth value
+        return False
+
+
 _DATA = {"model_dump": "model_dump(mode='json')", "tolist": "tolist()", "isoformat": "isoformat()"}
 """How pydantic's models, numpy's and pandas' numbers and arrays, and dates are asked for their data."""
 

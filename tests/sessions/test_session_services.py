@@ -2,14 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from adk_nb import types
-from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, SessionNotFoundError
+from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, SessionNotFoundError, StaleSessionError
 from adk_nb.events import Event, EventActions
 from adk_nb.runners import Runner
 from adk_nb.runtime.approvals import Consumes
@@ -19,16 +19,24 @@ from adk_nb.sessions import (
     InMemorySessionService,
     ListSessionsResponse,
     Session,
+    SqliteSessionService,
 )
 from tests.talk import guide
 
-SERVICES: dict[str, Callable[[Any], BaseSessionService]] = {"in memory": lambda folder: InMemorySessionService()}
+SERVICES: dict[str, Callable[[Any], BaseSessionService]] = {
+    "in memory": lambda folder: InMemorySessionService(),
+    "sqlite": lambda folder: SqliteSessionService(folder / "nb.db"),
+    "sqlite, full": lambda folder: SqliteSessionService(f"sqlite:///{folder}/nb.db", durability="full"),
+}
 S = {"app_name": "app", "user_id": "u", "session_id": "s"}
 
 
 @pytest.fixture(params=SERVICES)
-def service(request: pytest.FixtureRequest, tmp_path: Any) -> BaseSessionService:
-    return SERVICES[request.param](tmp_path)
+def service(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[BaseSessionService]:
+    made = SERVICES[request.param](tmp_path)
+    yield made
+    if isinstance(made, SqliteSessionService):
+        asyncio.run(made.close())
 
 
 def event(text: str = "hi", at: float = 1.0, **delta: Any) -> Event:
@@ -370,7 +378,12 @@ async def test_a_copy_is_current_until_something_else_is_stored(service: BaseSes
     assert not service.is_current(stale)
     assert service.is_current(session)
 
-    await service.append_event(stale, event())
+    if isinstance(service, InMemorySessionService):
+        await service.append_event(stale, event())
+    else:
+        with pytest.raises(StaleSessionError, match="session 's' was written to by another .* get the session again"):
+            await service.append_event(stale, event())
+        await service.append_event(await get(service), event())
     assert not service.is_current(session) and not service.is_current(stale)
 
 
@@ -416,7 +429,13 @@ async def test_many_writers_lose_nothing(service: BaseSessionService):
     async def write(name: str) -> None:
         session = await get(service)
         for number in range(20):
-            await service.append_event(session, event(f"{name}{number}", **{f"{name}{number}": 1, "app:last": name}))
+            one = event(f"{name}{number}", **{f"{name}{number}": 1, "app:last": name})
+            while True:
+                try:
+                    await service.append_event(session, one)
+                    break
+                except StaleSessionError:
+                    session = await get(service)
 
     threads = [threading.Thread(target=lambda name=name: asyncio.run(write(name))) for name in "abcd"]
     for thread in threads:
@@ -505,13 +524,13 @@ async def test_what_may_happen_once_happens_once_in_each_session(service: BaseSe
     theirs = await create(service, user_id="mallory")
     assert isinstance(service, Consumes)
 
-    assert [service.consume(mine, "approval:1") for _ in range(3)] == [True, False, False]
-    assert not service.consume(await get(service), "approval:1")  # whoever reads the session anew
-    assert service.consume(mine, "approval:2")
-    assert service.consume(other, "approval:1") and service.consume(theirs, "approval:1")
+    assert [await service.consume(mine, "approval:1") for _ in range(3)] == [True, False, False]
+    assert not await service.consume(await get(service), "approval:1")  # whoever reads the session anew
+    assert await service.consume(mine, "approval:2")
+    assert await service.consume(other, "approval:1") and await service.consume(theirs, "approval:1")
     await service.delete_session(**S)
-    assert not service.consume(mine, "approval:3")
-    assert service.consume(await create(service), "approval:1")
+    assert not await service.consume(mine, "approval:3")
+    assert await service.consume(await create(service), "approval:1")
 
 
 def test_of_many_that_ask_at_once_one_is_the_first(service: BaseSessionService):
@@ -519,11 +538,14 @@ def test_of_many_that_ask_at_once_one_is_the_first(service: BaseSessionService):
     start, firsts = threading.Barrier(8, timeout=30), list[str]()
     assert isinstance(service, Consumes)
 
-    def ask() -> None:
-        start.wait()
-        firsts.extend([key for key in keys if service.consume(session, key)])
+    async def ask() -> None:
+        firsts.extend([key for key in keys if await service.consume(session, key)])
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
+    def begin() -> None:
+        start.wait()
+        asyncio.run(ask())
+
+    threads = [threading.Thread(target=begin) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -201,7 +201,7 @@ class _Conversation:
         self._ctx.user_content = said.content or self._ctx.user_content
         if not (said.content and self._ctx.answers_requests):
             return
-        if calls := [*take_answers(self._ctx), *await credentials.take(self._ctx)]:
+        if calls := [*await take_answers(self._ctx), *await credentials.take(self._ctx)]:
             async with aclosing(self._answers(calls)) as events:
                 async for event in events:
                     yield event

@@ -1,0 +1,201 @@
+"""A database file of sessions: made, opened, brought up to date; refused when it is newer, another's, or damaged."""
+
+import sqlite3
+import zlib
+from pathlib import Path
+from typing import Any, Literal
+
+from adk_nb.errors import InputError, StorageError
+from adk_nb.sessions.sqlite_thread import BUSY_SECONDS, LOCKED_SECONDS
+
+Durability = Literal["normal", "full"]
+
+_OURS = 0x41444B4E
+"""The file's application id: `ADKN`. Source: https://www.sqlite.org/pragma.html#pragma_application_id."""
+
+_SESSION = "app_name TEXT NOT NULL, user_id TEXT NOT NULL, session_id TEXT NOT NULL"
+_OF_SESSION = (
+    "FOREIGN KEY (app_name, user_id, session_id) REFERENCES sessions (app_name, user_id, id) ON DELETE CASCADE"
+)
+_OF_NUMBER = "session INTEGER NOT NULL REFERENCES sessions (number) ON DELETE CASCADE"
+MIGRATIONS: list[list[str]] = [
+    [
+        "CREATE TABLE adk_internal_metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        "CREATE TABLE app_states (app_name TEXT PRIMARY KEY, state TEXT NOT NULL, update_time REAL NOT NULL, "
+        "changes INTEGER NOT NULL, crc INTEGER NOT NULL)",
+        "CREATE TABLE user_states (app_name TEXT NOT NULL, user_id TEXT NOT NULL, state TEXT NOT NULL, "
+        "update_time REAL NOT NULL, changes INTEGER NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (app_name, user_id))",
+        "CREATE TABLE sessions (number INTEGER PRIMARY KEY AUTOINCREMENT, app_name TEXT NOT NULL, "
+        "user_id TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, state_crc INTEGER NOT NULL, "
+        "create_time REAL NOT NULL, update_time REAL NOT NULL, seq INTEGER NOT NULL, crc INTEGER NOT NULL, "
+        "UNIQUE (app_name, user_id, id))",
+        f"CREATE TABLE events (id TEXT NOT NULL, {_SESSION}, seq INTEGER NOT NULL, invocation_id TEXT NOT NULL, "
+        "timestamp REAL NOT NULL, event_data TEXT NOT NULL, crc INTEGER NOT NULL, "
+        "PRIMARY KEY (app_name, user_id, session_id, id), UNIQUE (app_name, user_id, session_id, seq), "
+        f"{_OF_SESSION})",
+        f"CREATE TABLE consumed ({_OF_NUMBER}, key TEXT NOT NULL, PRIMARY KEY (session, key))",
+        f"CREATE TABLE leases ({_OF_NUMBER}, fence INTEGER NOT NULL, run_id TEXT, owner TEXT NOT NULL, "
+        "since REAL NOT NULL, expires REAL NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (session))",
+        f"CREATE TABLE runs ({_OF_NUMBER}, run_id TEXT NOT NULL, version TEXT NOT NULL, owner TEXT NOT NULL, "
+        "started REAL NOT NULL, outcome TEXT, crc INTEGER NOT NULL, PRIMARY KEY (session, run_id))",
+        f"CREATE TABLE intents ({_OF_NUMBER}, run_id TEXT NOT NULL, branch TEXT NOT NULL, kind TEXT NOT NULL, "
+        "call_id TEXT NOT NULL, attempt INTEGER NOT NULL, name TEXT NOT NULL, effect TEXT NOT NULL, key TEXT NOT NULL, "
+        "started REAL NOT NULL, finished REAL, outcome TEXT, crc INTEGER NOT NULL, "
+        "PRIMARY KEY (session, run_id, branch, kind, call_id, attempt))",
+    ],
+]
+"""What makes a file of version n one of version n + 1. An entry that was released never changes."""
+_SMALL = "adk_internal_metadata app_states user_states sessions consumed leases runs intents".split()
+"""Tables whose indexes are compared with their rows when a file is opened. An index of `events` that lost a row is
+noticed when the session is read, by the gap in `seq`."""
+
+
+class Damaged(sqlite3.DatabaseError):
+    """What was read is not what was written."""
+
+
+class SessionFile:
+    """Where a database lies, and how it is opened and spoken of."""
+
+    def __init__(self, path: str, durability: Durability) -> None:
+        self.path = path
+        self._durability: Durability = durability
+        self._version: int | None = None
+
+    def open(self) -> sqlite3.Connection:
+        """A connection for writing; an empty or missing file becomes one of sessions, an older one is brought up.
+
+        Raises:
+            StorageError: It is not one of ours, newer than this package, or damaged. It is left as it is.
+            sqlite3.Error: It cannot be opened just now.
+        """
+        db = sqlite3.connect(self.path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            db.execute("PRAGMA cell_size_check = ON")
+            db.execute("PRAGMA trusted_schema = OFF")
+            self._check(db)
+            if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+                raise StorageError(f"{self.path} cannot be kept in WAL mode; move it to a disk of this machine's own")
+            full = self._durability == "full"
+            db.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
+            db.execute(f"PRAGMA fullfsync = {int(full)}")
+            db.execute("PRAGMA foreign_keys = ON")
+            self._bring_up(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def reader(self) -> sqlite3.Connection:
+        """A connection that only reads, from any thread, and never waits for a lock."""
+        db = sqlite3.connect(self.path, 0, isolation_level=None, check_same_thread=False)
+        db.execute("PRAGMA query_only = ON")
+        db.execute("PRAGMA trusted_schema = OFF")
+        return db
+
+    def told(self, error: sqlite3.Error) -> StorageError:
+        """What SQLite said, in words that name the file."""
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            said = StorageError(
+                f"{self.path} was kept locked by another program for {LOCKED_SECONDS:g} s, and nothing was written; "
+                "end that program, or its transaction, and try again"
+            )
+        elif isinstance(error, Damaged) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            said = self.damaged(str(error))
+        else:
+            said = StorageError(f"{self.path} could not be read or written, and nothing was: {error}")
+        said.__cause__ = error
+        return said
+
+    def damaged(self, what: str) -> StorageError:
+        """The error that says what is wrong with the file."""
+        version = "unknown" if self._version is None else self._version
+        return StorageError(
+            f"{self.path} (schema version {version}) is damaged: {what}; "
+            "it was left as it is: put a copy in its place, or move it away to begin anew"
+        )
+
+    def _check(self, db: sqlite3.Connection) -> None:
+        (mark,) = db.execute("PRAGMA application_id").fetchone()
+        there = _schema(db)
+        if not there and not mark:
+            return
+        if mark != _OURS:
+            raise StorageError(
+                f"{self.path} is a database of another program's (tables: {', '.join(sorted(there)) or 'none'}); "
+                "give another path, and its sessions begin anew there"
+            )
+        self._version = version = _version_of(db)
+        if version is None:
+            raise self.damaged("no schema version is in it")
+        if version > len(MIGRATIONS):
+            raise StorageError(
+                f"{self.path} has schema version {version}, and this adk_nb reads up to {len(MIGRATIONS)}; "
+                "install the newer adk_nb that wrote it, or give another path"
+            )
+        if version == len(MIGRATIONS) and there != _expected():
+            raise self.damaged("its tables are not those of that version")
+        checks = ["PRAGMA quick_check(1)", *(f"PRAGMA integrity_check({name})" for name in _SMALL if name in there)]
+        for check in checks:
+            if (said := db.execute(check).fetchone()) != ("ok",):
+                raise self.damaged(str(said[0]).replace("\n", " "))
+
+    def _bring_up(self, db: sqlite3.Connection) -> None:
+        """Take the steps from the version that the file has to the one that this package reads, all or none."""
+        if self._version == len(MIGRATIONS):
+            return
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            self._check(db)  # another process may have been first
+            for step in MIGRATIONS[self._version or 0 :]:
+                for statement in step:
+                    db.execute(statement)
+            db.execute(
+                "INSERT OR REPLACE INTO adk_internal_metadata VALUES ('schema_version', ?)", [str(len(MIGRATIONS))]
+            )
+            db.execute(f"PRAGMA application_id = {_OURS}")
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+        self._version = len(MIGRATIONS)
+
+
+def path_of(db_path: Any) -> str:
+    """The path in `db_path`, which may be a URL: `sqlite:///nb.db` is beside the notebook, `sqlite:////nb.db` is not.
+
+    Raises:
+        InputError: It names no file.
+    """
+    path = str(db_path)
+    for start in ("sqlite:///", "sqlite+aiosqlite:///"):
+        path = path.removeprefix(start)
+    if path in ("", ":memory:") or "://" in path or "\0" in path:
+        raise InputError(f"no file is named by {str(db_path)!r}; give a path, or use InMemorySessionService()")
+    return str(Path(path).expanduser().absolute())
+
+
+def crc(*columns: Any) -> int:
+    """The checksum of a row, by which a byte that a disk changed is noticed. No help against who means harm."""
+    return zlib.crc32(repr(columns).encode("utf-8", "replace"))
+
+
+def _version_of(db: sqlite3.Connection) -> int | None:
+    row = db.execute("SELECT value FROM adk_internal_metadata WHERE key = 'schema_version'").fetchone()
+    return int(row[0]) if row and str(row[0]).isdecimal() else None
+
+
+def _schema(db: sqlite3.Connection) -> dict[str, str]:
+    """Name -> how it was made, of all that the file holds but what SQLite adds by itself."""
+    rows = db.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
+    return {name: str(sql) for name, sql in rows}
+
+
+def _expected() -> dict[str, str]:
+    with sqlite3.connect(":memory:") as db:
+        for statement in (statement for step in MIGRATIONS for statement in step):
+            db.execute(statement)
+        made = _schema(db)
+    db.close()
+    return made

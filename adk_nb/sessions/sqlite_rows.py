@@ -1,0 +1,257 @@
+"""The rows of a file of sessions: read with their checksums looked at, written with them made."""
+
+import json
+import math
+import sqlite3
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pydantic_core import PydanticSerializationError
+
+from adk_nb.errors import InputError, SessionNotFoundError
+from adk_nb.events.event import Event
+from adk_nb.events.unread import unread
+from adk_nb.sessions.base_session_service import not_found
+from adk_nb.sessions.sqlite_file import Damaged, crc
+from adk_nb.sessions.state import State, apply_delta
+from adk_nb.wire import copied, not_json
+
+Key = tuple[str, str, str]
+"""App, user and id of a session."""
+SHARED = {State.APP_PREFIX: "app_states", State.USER_PREFIX: "user_states"}
+
+
+@dataclass(eq=False)
+class Mark:
+    """How new a copy of a session is."""
+
+    number: int
+    """Of the session's row: another for a session that was made anew under an old id."""
+    seq: int
+    app: int
+    """How often the app's state had changed."""
+    user: int
+    is_whole: bool = True
+    """All events were read."""
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The state as it is stored."""
+
+
+class Head(NamedTuple):
+    """A row of `sessions`, but for the state."""
+
+    number: int
+    state_crc: int
+    create_time: float
+    update_time: float
+    seq: int
+    """Of the newest event; they are counted from 1 without a gap."""
+
+
+def head_of(db: sqlite3.Connection, key: Key) -> Head | None:
+    """The session's row, or None."""
+    row = db.execute(
+        "SELECT number, state_crc, create_time, update_time, seq, crc FROM sessions "
+        "WHERE app_name = ? AND user_id = ? AND id = ?",
+        key,
+    ).fetchone()
+    if row is None:
+        return None
+    head = Head(*row[:-1])
+    if crc(*key, *head) != row[-1]:
+        raise Damaged(f"the row of session {key[2]!r} is not what was written")
+    return head
+
+
+def keys_of(db: sqlite3.Connection, app_name: str, user_id: str | None) -> list[Key]:
+    """Of an app's sessions, or a user's; least recently used first."""
+    return db.execute(
+        "SELECT app_name, user_id, id FROM sessions WHERE app_name = ?1 AND (?2 IS NULL OR user_id = ?2) "
+        "ORDER BY update_time, number",
+        (app_name, user_id),
+    ).fetchall()
+
+
+def missing(db: sqlite3.Connection, key: Key) -> SessionNotFoundError:
+    """The error for a session that is not there."""
+    everyone = keys_of(db, key[0], None)
+    mine = [one[2] for one in everyone if one[1] == key[1]]
+    return not_found(key[1], key[2], mine, [one[1] for one in everyone if one[2] == key[2]])
+
+
+def put_head(db: sqlite3.Connection, key: Key, head: Head) -> None:
+    """Write what `head` says, but for the state."""
+    db.execute(
+        "UPDATE sessions SET update_time = ?, seq = ?, crc = ? WHERE number = ?",
+        (head.update_time, head.seq, crc(*key, *head), head.number),
+    )
+
+
+def add_session(db: sqlite3.Connection, key: Key, at: float, state: dict[str, Any]) -> Head:
+    """Write a new session's row."""
+    text = _json(state)
+    (last,) = db.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'sessions'").fetchone()
+    head = Head((last or 0) + 1, crc(text), at, at, 0)
+    db.execute(
+        "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (head.number, *key, text, *head[1:], crc(*key, *head)),
+    )
+    return head
+
+
+def own_state(db: sqlite3.Connection, head: Head) -> dict[str, Any]:
+    """The session's own keys."""
+    (text,) = db.execute("SELECT state FROM sessions WHERE number = ?", [head.number]).fetchone()
+    if crc(text) != head.state_crc:
+        raise Damaged(f"the state in row {head.number} of sessions is not what was written")
+    return json.loads(text)
+
+
+def put_own_state(db: sqlite3.Connection, head: Head, state: dict[str, Any]) -> Head:
+    """Write the session's own keys; `put_head` has to follow."""
+    text = _json(state)
+    db.execute("UPDATE sessions SET state = ?, state_crc = ? WHERE number = ?", (text, crc(text), head.number))
+    return head._replace(state_crc=crc(text))
+
+
+def shared_state(db: sqlite3.Connection, prefix: str, owner: Sequence[str]) -> tuple[dict[str, Any], int]:
+    """The keys of an app (`owner`: its name) or a user (`owner`: app and user), and how often they have changed."""
+    table = SHARED[prefix]
+    where = "app_name = ? AND user_id = ?" if prefix == State.USER_PREFIX else "app_name = ?"
+    row = db.execute(f"SELECT state, update_time, changes, crc FROM {table} WHERE {where}", owner).fetchone()
+    if row is None:
+        return {}, 0
+    if crc(*owner, *row[:-1]) != row[-1]:
+        raise Damaged(f"the row of {owner!r} in {table} is not what was written")
+    return json.loads(row[0]), row[2]
+
+
+def put_shared_state(
+    db: sqlite3.Connection, prefix: str, owner: Sequence[str], delta: dict[str, Any], at: float
+) -> None:
+    """Write `delta` into the keys of an app or a user."""
+    state, changes = shared_state(db, prefix, owner)
+    apply_delta(state, delta)
+    row = (_json(state), at, changes + 1)
+    marks = ", ".join("?" * (len(owner) + 4))
+    db.execute(f"INSERT OR REPLACE INTO {SHARED[prefix]} VALUES ({marks})", (*owner, *row, crc(*owner, *row)))
+
+
+def split(delta: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """`delta` by how far its keys reach: prefix -> keys without it; the session's own under the empty one."""
+    parts: dict[str, dict[str, Any]] = {"": {}, **{prefix: {} for prefix in SHARED}}
+    for key, value in delta.items():
+        prefix = next((one for one in SHARED if key.startswith(one) and key != one), "")
+        parts[prefix][key.removeprefix(prefix)] = value
+    return parts
+
+
+def whole_state(db: sqlite3.Connection, key: Key, head: Head) -> tuple[dict[str, Any], int, int]:
+    """What a session's user sees, and how often the app's and the user's keys have changed."""
+    state = own_state(db, head)
+    app, of_app = shared_state(db, State.APP_PREFIX, key[:1])
+    user, of_user = shared_state(db, State.USER_PREFIX, key[:2])
+    state |= {State.APP_PREFIX + name: value for name, value in app.items()}
+    state |= {State.USER_PREFIX + name: value for name, value in user.items()}
+    return state, of_app, of_user
+
+
+class EventRow(NamedTuple):
+    """An event as it is stored."""
+
+    id: str
+    invocation_id: str
+    timestamp: float
+    data: bytes
+    """JSON, UTF-8."""
+
+
+def row_of(event: Event, delta: dict[str, Any]) -> EventRow:
+    """`event`, with `delta` for its state delta.
+
+    Raises:
+        InputError: It holds what would not come back equal.
+    """
+    if odd := _unstorable(event):
+        raise InputError(f"an event of {event.author!r} cannot be stored: {odd}, which JSON cannot hold")
+    if event.actions.state_delta:
+        event = copied(event, actions=copied(event.actions, state_delta=delta))
+    try:
+        data = event.model_dump_json(by_alias=True, exclude_none=True).encode()
+    except PydanticSerializationError as error:
+        said = str(error).partition(": ")[2] or str(error)
+        raise InputError(f"an event of {event.author!r} cannot be stored: {said:.200}") from error
+    return EventRow(event.id, event.invocation_id, event.timestamp, data)
+
+
+def _unstorable(event: Event) -> str | None:
+    values: dict[str, Any] = {"output": event.output, "custom_metadata": event.custom_metadata}
+    values["agent_state"] = event.actions.agent_state
+    for part in event.parts:
+        if part.function_call:
+            values[f"the arguments of {part.function_call.name!r}"] = part.function_call.args
+        if part.function_response:
+            values[f"the result of {part.function_response.name!r}"] = part.function_response.response
+    odd = next((f"{name} holds {odd}" for name, value in values.items() if (odd := not_json(value))), None)
+    return odd or (None if math.isfinite(event.timestamp) else f"its timestamp is {event.timestamp}")
+
+
+def stored_data(db: sqlite3.Connection, key: Key, event_id: str) -> bytes | None:
+    """The JSON of the session's event of that id, or None."""
+    row = db.execute(
+        "SELECT CAST(event_data AS BLOB) FROM events WHERE app_name = ? AND user_id = ? AND session_id = ? AND id = ?",
+        (*key, event_id),
+    ).fetchone()
+    return row and row[0]
+
+
+def is_same_event(one: bytes, other: bytes) -> bool:
+    """True if the two say the same; when they were made does not count, so that what is done again is known."""
+    return one == other or _timeless(one) == _timeless(other)
+
+
+def _timeless(data: bytes) -> dict[str, Any]:
+    return {name: value for name, value in json.loads(data).items() if name != "timestamp"}
+
+
+def add_event(db: sqlite3.Connection, key: Key, seq: int, row: EventRow) -> None:
+    """Write an event."""
+    check = _check_of(seq, row.id, row.timestamp, row.data)
+    db.execute(
+        "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (row.id, *key, seq, row.invocation_id, row.timestamp, row.data.decode(), check),
+    )
+
+
+def events_of(db: sqlite3.Connection, key: Key, seq: int, count: int | None, after: float | None) -> list[Event]:
+    """The last `count` events of the `seq` that there are, without those before `after`; oldest first, unread."""
+    first = 0 if count is None else max(seq - count, 0)
+    where = f"an event of session {key[2]!r}"
+    found: list[Event] = []
+    at = first
+    for at, (number, event_id, timestamp, data, check) in enumerate(_event_rows(db, key, first), first + 1):
+        if number != at or check != _check_of(number, event_id, timestamp, data):
+            raise Damaged(f"event {at} of session {key[2]!r} is not what was written")
+        if after is None or timestamp >= after:
+            found.append(unread(data, where))
+    if at != seq:
+        raise Damaged(f"session {key[2]!r} has {seq} events, and event {at + 1} is not there")
+    return found
+
+
+def _event_rows(db: sqlite3.Connection, key: Key, first: int) -> Iterable[tuple[int, str, float, bytes, int]]:
+    return db.execute(
+        "SELECT seq, id, timestamp, CAST(event_data AS BLOB), crc FROM events "
+        "WHERE app_name = ? AND user_id = ? AND session_id = ? AND seq > ? ORDER BY seq",
+        (*key, first),
+    )
+
+
+def _check_of(seq: int, event_id: str, timestamp: float, data: bytes) -> int:
+    return zlib.crc32(data, zlib.crc32(f"{seq} {timestamp!r} {event_id}".encode("utf-8", "replace")))
+
+
+def _json(state: dict[str, Any]) -> str:
+    return json.dumps(state, ensure_ascii=False, separators=(",", ":"))

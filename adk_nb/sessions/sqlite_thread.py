@@ -1,0 +1,220 @@
+"""One thread that owns a SQLite connection: it works off what many ask for, and commits it together."""
+
+import asyncio
+import logging
+import sqlite3
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from adk_nb import clock
+from adk_nb.errors import AdkNbError, StorageError
+
+logger = logging.getLogger(__name__)
+
+LOCKED_SECONDS = 30.0
+"""How long is waited for a file that another program keeps locked."""
+BUSY_SECONDS = 0.1
+"""How long SQLite itself waits for a lock, before what only reads is served."""
+_PAUSE_SECONDS = 0.01
+
+T = TypeVar("T")
+Open = Callable[[], sqlite3.Connection]
+Told = Callable[[sqlite3.Error], StorageError]
+
+
+@dataclass(eq=False)
+class _Job(Generic[T]):
+    work: Callable[[sqlite3.Connection], T]
+    reads: bool
+    undo: Callable[[], None] | None
+    done: "Future[T]" = field(default_factory=lambda: Future())
+    asked_at: float = field(default_factory=clock.ticks)
+
+
+class SqliteThread:
+    """Works off jobs in the order they came in. What has come in meanwhile is one transaction.
+
+    The thread and the connection begin with the first job, and end with `close`, or when nothing refers to this.
+    """
+
+    def __init__(self, open_file: Open, told: Told) -> None:
+        """`open_file` is called in the thread, again if it fails; `told` says in words what SQLite said."""
+        self._inbox = _Inbox()
+        self._serves = _Serves(open_file, told, self._inbox)
+        self._started = False
+        self._lock = threading.Lock()
+
+    async def ask(
+        self,
+        work: Callable[[sqlite3.Connection], T],
+        *,
+        reads: bool = False,
+        undo: Callable[[], None] | None = None,
+        then: Callable[[T], None] | None = None,
+    ) -> T:
+        """What `work` gives, once it is committed. The event loop goes on meanwhile.
+
+        A caller that is cancelled before the work began leaves it undone; after that it hears of it at the end, so that
+        what it holds is what is stored.
+
+        Args:
+            work: Called in the thread, within a transaction. It looks at everything before it writes anything: when it
+                raises an error of this package, what others asked for is committed all the same.
+            reads: It writes nothing, and need not wait for a lock.
+            undo: Called in the thread if the transaction was not committed, for what `work` changed in memory.
+            then: Called on the caller's loop with what `work` gave, also if the caller was cancelled.
+
+        Raises:
+            AdkNbError: What `work` raised.
+            StorageError: The file could not be opened, read or written, or stays locked; nothing was written.
+        """
+        done = self._put(_Job(work, reads, undo)).done
+        waiting = asyncio.wrap_future(done)
+        if then is not None:
+            waiting.add_done_callback(lambda ended: _hand_on(ended, then))
+        try:
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            if not done.cancel():
+                await asyncio.wait([waiting])
+            raise
+
+    def close(self) -> "Future[None]":
+        """Work off what was asked for, and close the file; nothing more is taken. Again is no error."""
+        with self._lock:
+            if not self._started and not self._inbox.closed:
+                self._serves.ended.set_result(None)
+            self._inbox.close()
+        return self._serves.ended
+
+    def _put(self, job: _Job[T]) -> _Job[T]:
+        with self._lock:
+            if self._inbox.closed:
+                raise StorageError("this session service is closed; make another")
+            self._inbox.put(job)
+            if not self._started:
+                self._started = True
+                weakref.finalize(self, self._inbox.close)
+                threading.Thread(target=self._serves.run, name="adk_nb-sqlite", daemon=True).start()
+        return job
+
+
+def _hand_on(ended: "asyncio.Future[T]", then: Callable[[T], None]) -> None:
+    if not ended.cancelled() and ended.exception() is None:
+        then(ended.result())
+
+
+class _Inbox:
+    """What was asked for and is not done yet."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._jobs: deque[_Job[Any]] = deque()
+        self._changed = threading.Condition()
+
+    def put(self, job: _Job[Any]) -> None:
+        with self._changed:
+            self._jobs.append(job)
+            self._changed.notify()
+
+    def close(self) -> None:
+        with self._changed:
+            self.closed = True
+            self._changed.notify()
+
+    def __bool__(self) -> bool:
+        return bool(self._jobs)
+
+    def wait(self) -> bool:
+        """Wait for a job. False: it is closed, and all is done."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._jobs or self.closed)
+            return bool(self._jobs)
+
+    def take(self, wanted: Callable[[_Job[Any]], bool]) -> list[_Job[Any]]:
+        """Those that are `wanted` and that nobody has withdrawn."""
+        with self._changed:
+            found = [job for job in self._jobs if wanted(job)]
+            if found:
+                self._jobs = deque(job for job in self._jobs if not wanted(job))
+        return [job for job in found if job.done.set_running_or_notify_cancel()]
+
+
+class _Serves:
+    """The thread's side. It does not refer to the `SqliteThread`, which may so be collected."""
+
+    def __init__(self, open_file: Open, told: Told, inbox: _Inbox) -> None:
+        self._open = open_file
+        self._told = told
+        self._inbox = inbox
+        self.ended: Future[None] = Future()
+
+    def run(self) -> None:
+        db: sqlite3.Connection | None = None
+        try:
+            while self._inbox.wait():
+                try:
+                    db = db or self._open()
+                    self._round(db)
+                except sqlite3.Error as error:
+                    self._refuse(error)
+                except StorageError as error:  # the file is not ours, or damaged
+                    _fail(self._inbox.take(lambda job: True), error)
+        finally:
+            try:
+                if db is not None:
+                    db.close()
+            except sqlite3.Error as error:
+                logger.warning("%s", self._told(error))
+            self.ended.set_result(None)
+
+    def _round(self, db: sqlite3.Connection) -> None:
+        if readers := self._inbox.take(lambda job: job.reads):
+            db.execute("BEGIN")
+            self._together(db, readers)
+        if self._inbox:
+            db.execute("BEGIN IMMEDIATE")
+            self._together(db, self._inbox.take(lambda job: not job.reads))
+
+    def _together(self, db: sqlite3.Connection, jobs: list[_Job[Any]]) -> None:
+        """Do `jobs` and commit, then say so."""
+        ended: list[tuple[_Job[Any], Any, AdkNbError | None]] = []
+        try:
+            for job in jobs:
+                try:
+                    ended.append((job, job.work(db), None))
+                except AdkNbError as error:
+                    ended.append((job, None, error))
+            db.execute("COMMIT")
+        except Exception as error:
+            with suppress(sqlite3.Error):  # a full disk has ended the transaction already
+                db.execute("ROLLBACK")
+            for undo in [job.undo for job, _, refused in reversed(ended) if job.undo and refused is None]:
+                undo()
+            _fail(jobs, self._told(error) if isinstance(error, sqlite3.Error) else error)
+            return
+        for job, result, refused in ended:
+            if refused is None:
+                job.done.set_result(result)
+            else:
+                job.done.set_exception(refused)
+
+    def _refuse(self, error: sqlite3.Error) -> None:
+        """Let those fail that `error` stands in the way of: all, or, if it is a lock, who has waited long enough."""
+        since = clock.ticks() - LOCKED_SECONDS
+        waits = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        _fail(self._inbox.take(lambda job: not waits or job.asked_at < since), self._told(error))
+        if waits:
+            time.sleep(_PAUSE_SECONDS)  # some locks SQLite tells of at once
+
+
+def _fail(jobs: list[_Job[Any]], error: Exception) -> None:
+    for job in jobs:
+        job.done.set_exception(error)
