@@ -2,6 +2,7 @@
 
 import sqlite3
 import zlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,7 +46,7 @@ MIGRATIONS: list[list[str]] = [
     ],
 ]
 """What makes a file of version n one of version n + 1. An entry that was released never changes."""
-_SMALL = "adk_internal_metadata app_states user_states sessions consumed leases runs intents".split()
+_SMALL = ["adk_internal_metadata", "app_states", "user_states", "sessions", "consumed", "leases", "runs", "intents"]
 """Tables whose indexes are compared with their rows when a file is opened. An index of `events` that lost a row is
 noticed when the session is read, by the gap in `seq`."""
 
@@ -98,35 +99,40 @@ class SessionFile:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             said = StorageError(
-                f"{self.path} was kept locked by another program for {LOCKED_SECONDS:g} s, and nothing was written; "
-                "end that program, or its transaction, and try again"
+                f"{self._named()} was kept locked by another program for {LOCKED_SECONDS:g} s, and nothing was "
+                "written; end that program, or its transaction, and try again"
             )
         elif isinstance(error, Damaged) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             said = self.damaged(str(error))
         else:
-            said = StorageError(f"{self.path} could not be read or written, and nothing was: {error}")
+            said = StorageError(f"{self._named()} could not be read or written, and nothing was: {error}")
         said.__cause__ = error
         return said
 
     def damaged(self, what: str) -> StorageError:
         """The error that says what is wrong with the file."""
-        version = "unknown" if self._version is None else self._version
         return StorageError(
-            f"{self.path} (schema version {version}) is damaged: {what}; "
+            f"{self._named()} is damaged: {what}; "
             "it was left as it is: put a copy in its place, or move it away to begin anew"
         )
 
+    def _named(self) -> str:
+        return f"{self.path} (schema version {'unknown' if self._version is None else self._version})"
+
     def _check(self, db: sqlite3.Connection) -> None:
+        """Take note of the version; refuse what is not ours, too new, or damaged."""
         (mark,) = db.execute("PRAGMA application_id").fetchone()
         there = _schema(db)
         if not there and not mark:
             return
-        if mark != _OURS:
+        if mark != _OURS and there != _expected():
             raise StorageError(
-                f"{self.path} is a database of another program's (tables: {', '.join(sorted(there)) or 'none'}); "
-                "give another path, and its sessions begin anew there"
+                f"{self._named()} is a database of another program's, with the tables: {', '.join(there) or 'none'}; "
+                "give another path, and sessions begin anew there"
             )
         self._version = version = _version_of(db)
+        if mark != _OURS:
+            raise self.damaged(f"its application id is {mark}, and not {_OURS}")
         if version is None:
             raise self.damaged("no schema version is in it")
         if version > len(MIGRATIONS):
@@ -136,6 +142,9 @@ class SessionFile:
             )
         if version == len(MIGRATIONS) and there != _expected():
             raise self.damaged("its tables are not those of that version")
+        self._check_pages(db, there)
+
+    def _check_pages(self, db: sqlite3.Connection, there: Collection[str]) -> None:
         checks = ["PRAGMA quick_check(1)", *(f"PRAGMA integrity_check({name})" for name in _SMALL if name in there)]
         for check in checks:
             if (said := db.execute(check).fetchone()) != ("ok",):

@@ -235,9 +235,7 @@ def _put_attempt(db: sqlite3.Connection, number: int, one: Attempt) -> None:
 
 
 def _attempts(db: sqlite3.Connection, number: int, run_id: str) -> list[Attempt]:
-    rows = db.execute(
-        "SELECT * FROM intents WHERE session = ? AND run_id = ? ORDER BY rowid", (number, run_id)
-    )
+    rows = db.execute("SELECT * FROM intents WHERE session = ? AND run_id = ? ORDER BY rowid", (number, run_id))
     return [_attempt(*_checked(row, "intents")[1:]) for row in rows.fetchall()]
 
 

@@ -381,7 +381,7 @@ async def test_a_copy_is_current_until_something_else_is_stored(service: BaseSes
     if isinstance(service, InMemorySessionService):
         await service.append_event(stale, event())
     else:
-        with pytest.raises(StaleSessionError, match="session 's' was written to by another .* get the session again"):
+        with pytest.raises(StaleSessionError, match=r"session 's' was written to by another .* get the session again"):
             await service.append_event(stale, event())
         await service.append_event(await get(service), event())
     assert not service.is_current(session) and not service.is_current(stale)

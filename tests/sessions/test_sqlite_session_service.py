@@ -1,0 +1,472 @@
+"""Sessions in one SQLite file: what outlives a process, who waits for whom, and which files are refused."""
+
+import asyncio
+import gc
+import multiprocessing
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_nb import types
+from adk_nb.agents import LlmAgent
+from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, StaleSessionError, StorageError
+from adk_nb.events import Event, EventActions
+from adk_nb.models import ScriptedLlm
+from adk_nb.runners import Runner
+from adk_nb.sessions import GetSessionConfig, Session, SqliteSessionService, sqlite_file, sqlite_thread
+from tests.sessions.writer import append, append_in_a_process
+
+S = {"app_name": "app", "user_id": "u", "session_id": "s"}
+Use = Callable[[SqliteSessionService], Awaitable[Any]]
+
+
+def said(text: str, at: float = 1.0, **delta: Any) -> Event:
+    content = types.Content(role="user", parts=[types.Part(text=text)])
+    return Event(author="user", content=content, timestamp=at, actions=EventActions(state_delta=delta))
+
+
+def using(path: Path, use: Use, **options: Any) -> Any:
+    """What `use` gives, with a service that is made for it and closed after."""
+
+    async def run() -> Any:
+        service = SqliteSessionService(path, **options)
+        try:
+            return await use(service)
+        finally:
+            await service.close()
+
+    return asyncio.run(run())
+
+
+async def read(service: SqliteSessionService, session_id: str = "s", **config: Any) -> Session:
+    limits = GetSessionConfig(**config) if config else None
+    found = await service.get_session(app_name="app", user_id="u", session_id=session_id, config=limits)
+    assert found
+    return found
+
+
+def texts(session: Session) -> list[str]:
+    return [event.text for event in session.events]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "nb.db"
+
+
+def test_what_was_appended_is_there_in_the_next_process(path: Path):
+    call = types.Part(function_call=types.FunctionCall(id="c", name="look", args={"at": [1, 2.5, None, "é\0"]}))
+    picture = types.Part(inline_data=types.Blob(mime_type="image/png", data=b"\x00\xff\x10"))
+    rich = Event(
+        author="guide",
+        invocation_id="e-1",
+        branch="a.b",
+        content=types.Content(role="model", parts=[call, picture]),
+        long_running_tool_ids={"b", "a"},
+        output={"deep": [[{"k": 10**30}]]},
+        actions=EventActions(state_delta={"k": [1, {"x": None}], "user:n": -0.0, "app:m": "\u202e"}),
+    )
+
+    async def write(service: SqliteSessionService) -> Session:
+        session = await service.create_session(**S, state={"first": 1})
+        await service.append_event(session, rich)
+        return session
+
+    written = using(path, write)
+    again = using(path, read)
+
+    assert again == written
+    assert again.state == {"first": 1, "k": [1, {"x": None}], "user:n": -0.0, "app:m": "\u202e"}
+    assert again.events == [rich]
+
+
+def test_order_is_the_order_of_appending_whatever_the_clock_says(path: Path):
+    async def write(service: SqliteSessionService) -> None:
+        session = await service.create_session(**S)
+        for number, at in enumerate([9.0, -1.0, 9.0, 0.0, 5.0]):
+            await service.append_event(session, said(str(number), at))
+
+    using(path, write)
+
+    assert texts(using(path, read)) == ["0", "1", "2", "3", "4"]
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT seq FROM events ORDER BY rowid").fetchall() == [(1,), (2,), (3,), (4,), (5,)]
+
+
+def test_events_of_one_copy_that_are_appended_at_once_stand_in_the_order_of_the_calls(path: Path):
+    async def write(service: SqliteSessionService) -> Session:
+        session = await service.create_session(**S)
+        await asyncio.gather(*(service.append_event(session, said(str(n), **{f"k{n}": n})) for n in range(40)))
+        assert service.is_current(session)
+        return session
+
+    written = using(path, write)
+
+    assert texts(written) == [str(n) for n in range(40)]
+    assert using(path, read) == written
+
+
+def test_a_page_is_read_without_the_rest(path: Path):
+    async def write(service: SqliteSessionService) -> None:
+        session = await service.create_session(**S)
+        for number in range(30):
+            await service.append_event(session, said(str(number), at=float(number)))
+        page = await read(service, num_recent_events=3)
+        assert texts(page) == ["27", "28", "29"] and not service.is_current(page)
+        await service.append_event(page, said("30"))  # a page is as new as the whole
+        with pytest.raises(StaleSessionError):
+            await service.append_event(session, said("31"))
+
+    using(path, write)
+
+
+def test_what_is_done_again_is_taken_in_once_and_another_event_of_its_id_is_refused(path: Path):
+    async def write(service: SqliteSessionService) -> Session:
+        session = await service.create_session(**S)
+        once = said("once", at=1.0, n=1)
+        await service.append_event(session, once)
+        later = once.model_copy(update={"timestamp": 2.0})
+        assert await service.append_event(session, later) is later
+        with pytest.raises(AlreadyExistsError, match=f"session 's' has another event of the id '{once.id}'"):
+            await service.append_event(session, said("twice").model_copy(update={"id": once.id}))
+        return session
+
+    assert texts(using(path, write)) == ["once"] == texts(using(path, read))
+
+
+def test_what_json_cannot_hold_is_refused_with_its_place_and_nothing_is_kept(path: Path):
+    call = types.FunctionCall(name="look", args={"at": {"x": float("nan")}})
+    odd: list[tuple[Event, str]] = [
+        (Event(author="a", output=float("inf")), "output holds the number inf"),
+        (Event(author="a", output=(1, 2)), "output holds a tuple"),
+        (Event(author="a", custom_metadata={"k": {1: 2}}), "custom_metadata holds a dict with the key 1"),
+        (Event(author="a", message=types.Content(parts=[types.Part(function_call=call)])), "arguments of 'look' holds"),
+        (said("half \ud800"), "surrogates not allowed"),
+        (said("when", at=float("nan")), "its timestamp is nan"),
+    ]
+
+    async def write(service: SqliteSessionService) -> Session:
+        session = await service.create_session(**S)
+        for event, words in odd:
+            with pytest.raises(InputError, match=words):
+                await service.append_event(session, event)
+        return session
+
+    assert using(path, write).events == using(path, read).events == []
+
+
+def test_another_service_on_the_file_is_noticed(path: Path):
+    async def write(mine: SqliteSessionService) -> None:
+        other = SqliteSessionService(path)
+        session = await mine.create_session(**S)
+        theirs = await read(other)
+        assert mine.is_current(session) and other.is_current(theirs)
+
+        await other.append_event(theirs, said("theirs"))
+        assert not mine.is_current(session) and other.is_current(theirs)
+        with pytest.raises(StaleSessionError, match="it has 1 events, and this copy knew of 0"):
+            await mine.append_event(session, said("mine"))
+        assert session.events == []
+
+        await mine.delete_session(**S)
+        await other.create_session(**S)
+        with pytest.raises(StaleSessionError):
+            await other.append_event(theirs, said("to the session of that id that was"))
+        await other.close()
+
+    using(path, write)
+
+
+def test_a_runner_reads_a_session_only_once(path: Path):
+    class Counting(SqliteSessionService):
+        reads = 0
+
+        async def get_session(self, **asked: Any) -> Session | None:
+            self.reads += 1
+            return await super().get_session(**asked)
+
+    service = Counting(path)
+    agent = LlmAgent(name="guide", model=ScriptedLlm("one", "two", "three"), output_key="last")
+    runner = Runner(app_name="app", agent=agent, session_service=service, auto_create_session=True)
+    heard = [event.text for _ in range(3) for event in runner.run(user_id="u", session_id="s", new_message="hi")]
+
+    async def look() -> Session:
+        stored = await read(service)
+        await service.close()
+        return stored
+
+    reads = service.reads
+    stored = asyncio.run(look())
+    assert (heard, reads) == (["one", "two", "three"], 1)
+    assert texts(stored) == ["hi", "one", "hi", "two", "hi", "three"] and stored.state == {"last": "three"}
+
+
+def test_several_processes_write_to_one_file_and_nothing_is_lost(path: Path):
+    names, count = ["a", "b", "c"], 15
+    using(path, lambda service: service.create_session(**(S | {"session_id": "shared"})))
+    spawn = multiprocessing.get_context("spawn")
+    processes = [spawn.Process(target=append_in_a_process, args=(path, name, count)) for name in names[1:]]
+    for process in processes:
+        process.start()
+    using(path, lambda service: append(service, "a", count))
+    for process in processes:
+        process.join(60)
+
+    assert [process.exitcode for process in processes] == [0, 0]
+    for name in names:
+        assert texts(using(path, lambda service, name=name: read(service, name))) == [str(n) for n in range(count)]
+    shared = texts(using(path, lambda service: read(service, "shared")))
+    assert len(shared) == len(names) * count
+    for name in names:
+        assert [text for text in shared if text[0] == name] == [f"{name}{n}" for n in range(count)]
+
+
+def test_a_killed_process_loses_nothing_that_it_was_told_is_stored(path: Path):
+    child = subprocess.Popen([sys.executable, "-m", "tests.sessions.writer", path, "normal"], stdout=subprocess.PIPE)
+    assert child.stdout
+    heard = [child.stdout.readline() for _ in range(40)]
+    child.kill()  # in the middle of what it writes: five sessions at once
+    heard += child.stdout.read().splitlines(keepends=True)
+    child.wait(10)
+    child.stdout.close()
+    acknowledged = [line.decode().split() for line in heard if line.endswith(b"\n")]
+
+    for name in "abcde":
+        stored = using(path, lambda service, name=name: read(service, name))
+        last = max(int(number) for session, number in acknowledged if session == name)
+        assert texts(stored) == [str(n) for n in range(len(stored.events))]
+        assert last < len(stored.events) <= last + 2  # one more may be stored that nobody was told of
+        assert stored.state == {"n": len(stored.events) - 1}
+
+
+def test_a_locked_file_is_waited_for_and_the_loop_goes_on(path: Path):
+    async def write(service: SqliteSessionService) -> Session:
+        session = await service.create_session(**S)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            appending = asyncio.ensure_future(service.append_event(session, said("a")))
+            found = await read(service)  # who only reads need not wait
+            assert service.is_current(session) and found.events == [] and not appending.done()
+            other.execute("COMMIT")
+        await asyncio.wait_for(appending, 10)
+        return session
+
+    assert texts(using(path, write)) == ["a"]
+
+
+def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sqlite_thread, "LOCKED_SECONDS", 0.1)
+
+    async def write(service: SqliteSessionService) -> Session:
+        session = await service.create_session(**S)
+        event = said("a", **{"k": 1, "temp:t": 2})
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            with pytest.raises(StorageError, match=r"nb.db \(schema version 1\) was kept locked by another program"):
+                await service.append_event(session, event)
+            assert (session.events, session.state) == ([], {}) and service.is_current(session)
+            other.execute("ROLLBACK")
+        await service.append_event(session, event)
+        return session
+
+    assert using(path, write).state == {"k": 1, "temp:t": 2}
+    assert using(path, read).state == {"k": 1}
+
+
+def test_an_append_that_is_cancelled_before_it_began_leaves_nothing(path: Path):
+    async def write(service: SqliteSessionService) -> Session:
+        session = await service.create_session(**S)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            appending = asyncio.ensure_future(service.append_event(session, said("never")))
+            await read(service)
+            appending.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await appending
+            other.execute("ROLLBACK")
+        await service.append_event(session, said("after"))
+        return session
+
+    assert texts(using(path, write)) == ["after"] == texts(using(path, read))
+
+
+def test_a_cancelled_append_that_began_is_in_the_copy_as_in_the_store(path: Path):
+    async def write(service: SqliteSessionService) -> Session:
+        session = await service.create_session(**S)
+        for number in range(30):
+            appending = asyncio.ensure_future(service.append_event(session, said(str(number))))
+            await asyncio.wait([appending], timeout=number / 10_000)  # from too early to too late
+            appending.cancel()
+            await asyncio.wait([appending])
+        return session
+
+    assert using(path, write) == using(path, read)
+
+
+def test_a_full_disk_ends_in_one_error_and_what_was_kept_stays(path: Path, monkeypatch: pytest.MonkeyPatch):
+    opened: list[sqlite3.Connection] = []
+    open_file = sqlite_file.SessionFile.open
+
+    def noted(self: sqlite_file.SessionFile) -> sqlite3.Connection:
+        opened.append(open_file(self))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite_file.SessionFile, "open", noted)
+
+    async def write(service: SqliteSessionService) -> Session:
+        session = await service.create_session(**S)
+        await service.append_event(session, said("kept", k=1))
+        (pages,) = opened[0].execute("PRAGMA page_count").fetchone()
+        opened[0].execute(f"PRAGMA max_page_count = {pages}")  # SQLite then says what it says of a full disk
+        many = [said(f"{n} " * 5000, **{f"k{n}": n}) for n in range(3)]
+        ended = await asyncio.gather(*(service.append_event(session, event) for event in many), return_exceptions=True)
+        assert all(isinstance(error, StorageError) and "full" in str(error) for error in ended), ended
+        assert texts(session) == ["kept"] and session.state == {"k": 1} and service.is_current(session)
+        opened[0].execute("PRAGMA max_page_count = 100000")
+        await service.append_event(session, said("after"))
+        return session
+
+    assert texts(using(path, write)) == ["kept", "after"] == texts(using(path, read))
+
+
+def test_a_byte_that_changed_is_noticed_or_does_not_matter_and_the_file_is_left_as_it_is(path: Path, tmp_path: Path):
+    async def write(service: SqliteSessionService) -> None:
+        for name in "ab":
+            session = await service.create_session(app_name="app", user_id="u", session_id=name)
+            for number in range(8):
+                delta = {f"k{number}": number, "user:n": number, "app:m": [name]}
+                await service.append_event(session, said(f"hello {number}", **delta))
+
+    async def look(service: SqliteSessionService) -> list[Any]:
+        found = [await service.get_session(app_name="app", user_id="u", session_id=name) for name in "ab"]
+        listed = (await service.list_sessions(app_name="app")).sessions
+        return [*(one and one.model_dump() for one in [*found, *listed]), await service.get_user_state(**USER)]
+
+    using(path, write)
+    good, want = path.read_bytes(), using(path, look)
+    chance, refused = random.Random(4), 0
+    for number in range(40):
+        bad, damaged = tmp_path / f"{number}.db", bytearray(good)
+        damaged[chance.randrange(100 if number % 4 == 0 else len(good))] ^= 1 << chance.randrange(8)
+        bad.write_bytes(damaged)
+        try:
+            assert using(bad, look) == want
+        except StorageError as error:
+            refused += 1
+            assert f"{bad} (schema version " in str(error)
+            assert bad.read_bytes() == damaged
+    assert refused > 5
+
+
+USER = {"app_name": "app", "user_id": "u"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("UPDATE adk_internal_metadata SET value = '2'", "has schema version 2, and this adk_nb reads up to 1"),
+        ("UPDATE adk_internal_metadata SET value = 'x'", "is damaged: no schema version is in it"),
+        ("DROP TABLE runs", "is damaged: its tables are not those of that version"),
+        ("UPDATE events SET event_data = replace(event_data, 'hello', 'hullo')", "event 1 of session 's' is not what"),
+        ("DELETE FROM events WHERE seq = 2", "event 2 of session 's' is not what was written"),
+        ("DELETE FROM events WHERE seq = 3", "session 's' has 3 events, and event 3 is not there"),
+        ("UPDATE sessions SET seq = 2", "the row of session 's' is not what was written"),
+        ("UPDATE sessions SET state = '{}'", "the state in row 1 of sessions is not what was written"),
+        ("UPDATE app_states SET state = '{}'", "the row of .* in app_states is not what was written"),
+        ("PRAGMA application_id = 7", "is damaged: its application id is 7"),
+    ],
+)
+def test_a_newer_or_damaged_file_is_refused_by_its_name(path: Path, change: str, words: str):
+    async def write(service: SqliteSessionService) -> None:
+        session = await service.create_session(**S)
+        for _ in range(3):
+            await service.append_event(session, said("hello", **{"k": 1, "app:k": 1}))
+
+    using(path, write)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(change)
+    before = path.read_bytes()
+
+    for _ in range(2):
+        with pytest.raises(StorageError, match=words) as told:
+            using(path, read)
+        assert str(path) in str(told.value) and "version" in str(told.value)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_another_program_is_refused_and_left_as_it_is(path: Path, tmp_path: Path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("CREATE TABLE sessions (app_name TEXT)")
+    noise = tmp_path / "noise.db"
+    noise.write_bytes(b"no database at all " * 100)
+    before = path.read_bytes()
+
+    with pytest.raises(StorageError, match=r"unknown\) is a database of another program's, with the tables: sessions;"):
+        using(path, lambda service: service.flush())
+    with pytest.raises(StorageError, match=r"noise.db \(schema version unknown\) is damaged: file is not a database"):
+        using(noise, lambda service: service.flush())
+    with pytest.raises(StorageError, match="could not be read or written, and nothing was: unable to open"):
+        using(tmp_path / "none" / "nb.db", lambda service: service.flush())
+    assert path.read_bytes() == before
+
+
+def test_an_older_file_is_brought_up_to_date_with_all_that_is_in_it(path: Path, monkeypatch: pytest.MonkeyPatch):
+    async def write(service: SqliteSessionService) -> None:
+        await service.append_event(await service.create_session(**S), said("old"))
+
+    using(path, write)
+    step = ["ALTER TABLE sessions ADD COLUMN title TEXT"]
+    monkeypatch.setattr(sqlite_file, "MIGRATIONS", [*sqlite_file.MIGRATIONS, step])
+
+    assert texts(using(path, read)) == ["old"] == texts(using(path, read))
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT value FROM adk_internal_metadata").fetchall() == [("2",)]
+
+
+def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch):
+    using(path, lambda service: service.create_session(**S))
+    with monkeypatch.context() as patched:
+        steps = [*sqlite_file.MIGRATIONS, ["ALTER TABLE sessions ADD COLUMN title TEXT", "no sql"]]
+        patched.setattr(sqlite_file, "MIGRATIONS", steps)
+        with pytest.raises(StorageError, match='near "no": syntax error'):
+            using(path, read)
+
+    assert using(path, read).id == "s"
+
+
+@pytest.mark.parametrize("wrong", ["", ":memory:", "sqlite:///", "postgresql://host/db", "a\0b"])
+def test_what_names_no_file_is_refused(wrong: str):
+    with pytest.raises(InputError, match=r"no file is named by .*; give a path, or use InMemorySessionService"):
+        SqliteSessionService(wrong)
+
+
+def test_a_durability_that_is_none_is_refused(path: Path):
+    with pytest.raises(ConfigurationError, match="durability is 'normal' or 'full', and not 'async'"):
+        SqliteSessionService(path, durability="async")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_closed_service_says_so_and_one_that_nothing_refers_to_closes_its_file(path: Path):
+    async def close_twice() -> None:
+        service = SqliteSessionService(path)
+        await service.create_session(**S)
+        await service.close()
+        await service.close()
+        with pytest.raises(StorageError, match="this session service is closed; make another"):
+            await service.get_session(**S)
+        await SqliteSessionService(path).close()  # one that was never used
+
+    async def forget() -> None:
+        service = SqliteSessionService(path)
+        await service.append_event(await read(service), said("hello"))
+
+    asyncio.run(close_twice())
+    asyncio.run(forget())
+    gc.collect()
+    assert texts(using(path, read)) == ["hello"]
