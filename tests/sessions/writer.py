@@ -2,12 +2,14 @@
 
 import asyncio
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from adk_nb.errors import StaleSessionError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.sessions.base_session_service import GetSessionConfig
+from adk_nb.sessions.journal import this_process
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 
 
@@ -54,6 +56,26 @@ def append_until_killed(path: Path, durability: str) -> None:
     async def run() -> None:
         service = SqliteSessionService(path, durability)  # pyright: ignore[reportArgumentType]
         await asyncio.gather(*(write(service, name) for name in "abcde"))
+
+    asyncio.run(run())
+
+
+def claim_and_append(path: Path, pipe: Connection) -> None:
+    """Take a session, and write to it when told to; says what came of it."""
+
+    async def run() -> None:
+        service = SqliteSessionService(path)
+        session = await service.create_session(app_name="app", user_id="u", session_id="s")
+        await service.claim(session, "run", owner=this_process())
+        await service.append_event(session, Event(author="user", message="theirs"))
+        pipe.send("claimed")
+        pipe.recv()
+        try:
+            await service.append_event(session, Event(author="user", message="late"))
+            pipe.send("stored")
+        except StaleSessionError as error:
+            pipe.send(type(error).__name__)
+        await service.close()
 
     asyncio.run(run())
 
