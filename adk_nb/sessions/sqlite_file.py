@@ -55,6 +55,9 @@ class Damaged(sqlite3.DatabaseError):
     """What was read is not what was written."""
 
 
+_DAMAGE = (Damaged, UnicodeDecodeError)
+
+
 class SessionFile:
     """Where a database lies, and how it is opened and spoken of."""
 
@@ -94,15 +97,17 @@ class SessionFile:
         db.execute("PRAGMA trusted_schema = OFF")
         return db
 
-    def told(self, error: sqlite3.Error) -> StorageError:
-        """What SQLite said, in words that name the file."""
+    def told(self, error: Exception) -> Exception:
+        """What SQLite said, in words that name the file; any other error as it is."""
+        if not isinstance(error, sqlite3.Error | UnicodeDecodeError):
+            return error
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             said = StorageError(
                 f"{self._named()} was kept locked by another program for {LOCKED_SECONDS:g} s, and nothing was "
                 "written; end that program, or its transaction, and try again"
             )
-        elif isinstance(error, Damaged) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        elif isinstance(error, _DAMAGE) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             said = self.damaged(str(error))
         else:
             said = StorageError(f"{self._named()} could not be read or written, and nothing was: {error}")

@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 0.01
 
 T = TypeVar("T")
 Open = Callable[[], sqlite3.Connection]
-Told = Callable[[sqlite3.Error], StorageError]
+Told = Callable[[Exception], Exception]
 
 
 @dataclass(eq=False)
@@ -45,7 +45,7 @@ class SqliteThread:
     """
 
     def __init__(self, open_file: Open, told: Told) -> None:
-        """`open_file` is called in the thread, again if it fails; `told` says in words what SQLite said."""
+        """`open_file` is called in the thread, again if it fails; `told` says in words what went wrong."""
         self._inbox = _Inbox()
         self._serves = _Serves(open_file, told, self._inbox)
         self._started = False
@@ -163,10 +163,8 @@ class _Serves:
                 try:
                     db = db or self._open()
                     self._round(db)
-                except sqlite3.Error as error:
+                except Exception as error:  # told to who waits: nothing may end this thread before they have heard
                     self._refuse(error)
-                except StorageError as error:  # the file is not ours, or damaged
-                    _fail(self._inbox.take(lambda job: True), error)
         finally:
             try:
                 if db is not None:
@@ -198,7 +196,7 @@ class _Serves:
                 db.execute("ROLLBACK")
             for undo in [job.undo for job, _, refused in reversed(ended) if job.undo and refused is None]:
                 undo()
-            _fail(jobs, self._told(error) if isinstance(error, sqlite3.Error) else error)
+            _fail(jobs, self._told(error))
             return
         for job, result, refused in ended:
             if refused is None:
@@ -206,7 +204,7 @@ class _Serves:
             else:
                 job.done.set_exception(refused)
 
-    def _refuse(self, error: sqlite3.Error) -> None:
+    def _refuse(self, error: Exception) -> None:
         """Let those fail that `error` stands in the way of: all, or, if it is a lock, who has waited long enough."""
         since = clock.ticks() - LOCKED_SECONDS
         waits = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
