@@ -523,7 +523,7 @@ def test_an_approval_in_a_turn_that_was_taken_back_lets_nothing_run():
 class Elsewhere(InMemorySessionService):
     """A service whose sessions someone else answers too, in another process: this one has not seen it yet."""
 
-    def consume(self, session: Session, key: str) -> bool:
+    async def consume(self, session: Session, key: str) -> bool:
         return False
 
 
