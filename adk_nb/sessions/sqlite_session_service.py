@@ -199,7 +199,8 @@ class _Append:
     def _write(self, db: sqlite3.Connection, head: Head) -> None:
         key, mark, row = self._key, self._mark, self._row
         parts = rows.split(self._kept)
-        changes = _changes(db, key) if mark else (0, 0)
+        is_shared = bool(parts[State.APP_PREFIX] or parts[State.USER_PREFIX])
+        changes = _changes(db, key) if mark and is_shared else None
         rows.add_event(db, key, head.seq + 1, row)
         if parts[""]:
             state = rows.own_state(db, head)

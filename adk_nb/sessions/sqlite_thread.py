@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from adk_nb import clock
 from adk_nb.errors import AdkNbError, StorageError
@@ -34,8 +34,26 @@ class _Job(Generic[T]):
     work: Callable[[sqlite3.Connection], T]
     reads: bool
     undo: Callable[[], None] | None
-    done: "Future[T]" = field(default_factory=lambda: Future())
+    then: Callable[[T], None] | None
+    loop: asyncio.AbstractEventLoop
+    heard: "asyncio.Future[T]"
+    """Of the caller; touched on its loop alone."""
+    result: T | None = None
+    error: Exception | None = None
+    is_told: bool = False
     asked_at: float = field(default_factory=clock.ticks)
+
+    def tell(self) -> None:
+        """On the caller's loop: it is over."""
+        self.is_told = True
+        if self.error is None and self.then:
+            self.then(cast(T, self.result))
+        if self.heard.done():  # its caller was cancelled
+            return
+        if self.error is None:
+            self.heard.set_result(cast(T, self.result))
+        else:
+            self.heard.set_exception(self.error)
 
 
 class SqliteThread:
@@ -75,15 +93,16 @@ class SqliteThread:
             AdkNbError: What `work` raised.
             StorageError: The file could not be opened, read or written, or stays locked; nothing was written.
         """
-        done = self._put(_Job(work, reads, undo)).done
-        waiting = asyncio.wrap_future(done)
-        if then is not None:
-            waiting.add_done_callback(lambda ended: _hand_on(ended, then))
+        loop = asyncio.get_running_loop()
+        job = _Job(work, reads, undo, then, loop, loop.create_future())
+        self._put(job)
         try:
-            return await asyncio.shield(waiting)
+            return await job.heard
         except asyncio.CancelledError:
-            if not done.cancel():
-                await asyncio.wait([waiting])
+            if not (self._inbox.withdraw(job) or job.is_told):
+                job.heard = loop.create_future()
+                await asyncio.wait([job.heard])
+                job.heard.exception()  # it is not his any more
             raise
 
     def close(self) -> "Future[None]":
@@ -94,7 +113,7 @@ class SqliteThread:
             self._inbox.close()
         return self._serves.ended
 
-    def _put(self, job: _Job[T]) -> _Job[T]:
+    def _put(self, job: _Job[Any]) -> None:
         with self._lock:
             if self._inbox.closed:
                 raise StorageError("this session service is closed; make another")
@@ -103,12 +122,6 @@ class SqliteThread:
                 self._started = True
                 weakref.finalize(self, self._inbox.close)
                 threading.Thread(target=self._serves.run, name="adk_nb-sqlite", daemon=True).start()
-        return job
-
-
-def _hand_on(ended: "asyncio.Future[T]", then: Callable[[T], None]) -> None:
-    if not ended.cancelled() and ended.exception() is None:
-        then(ended.result())
 
 
 class _Inbox:
@@ -139,12 +152,20 @@ class _Inbox:
             return bool(self._jobs)
 
     def take(self, wanted: Callable[[_Job[Any]], bool]) -> list[_Job[Any]]:
-        """Those that are `wanted` and that nobody has withdrawn."""
+        """Those that are `wanted`, in the order they came in; from now on they cannot be withdrawn."""
         with self._changed:
             found = [job for job in self._jobs if wanted(job)]
             if found:
                 self._jobs = deque(job for job in self._jobs if not wanted(job))
-        return [job for job in found if job.done.set_running_or_notify_cancel()]
+        return found
+
+    def withdraw(self, job: _Job[Any]) -> bool:
+        """False: it was taken."""
+        with self._changed:
+            there = job in self._jobs
+            if there:
+                self._jobs.remove(job)
+        return there
 
 
 class _Serves:
@@ -183,26 +204,23 @@ class _Serves:
 
     def _together(self, db: sqlite3.Connection, jobs: list[_Job[Any]]) -> None:
         """Do `jobs` and commit, then say so."""
-        ended: list[tuple[_Job[Any], Any, AdkNbError | None]] = []
+        done: list[_Job[Any]] = []
         try:
             for job in jobs:
                 try:
-                    ended.append((job, job.work(db), None))
+                    job.result = job.work(db)
+                    done.append(job)
                 except AdkNbError as error:
-                    ended.append((job, None, error))
+                    job.error = error
             db.execute("COMMIT")
         except Exception as error:
             with suppress(sqlite3.Error):  # a full disk has ended the transaction already
                 db.execute("ROLLBACK")
-            for undo in [job.undo for job, _, refused in reversed(ended) if job.undo and refused is None]:
+            for undo in [job.undo for job in reversed(done) if job.undo]:
                 undo()
             _fail(jobs, self._told(error))
             return
-        for job, result, refused in ended:
-            if refused is None:
-                job.done.set_result(result)
-            else:
-                job.done.set_exception(refused)
+        _tell(jobs)
 
     def _refuse(self, error: Exception) -> None:
         """Let those fail that `error` stands in the way of: all, or, if it is a lock, who has waited long enough."""
@@ -215,4 +233,17 @@ class _Serves:
 
 def _fail(jobs: list[_Job[Any]], error: Exception) -> None:
     for job in jobs:
-        job.done.set_exception(error)
+        job.error = error
+    _tell(jobs)
+
+
+def _tell(jobs: list[_Job[Any]]) -> None:
+    """Let the callers hear, each on its loop; a loop is woken once for all of its own."""
+    for loop in {job.loop for job in jobs}:
+        with suppress(RuntimeError):  # it was closed: nobody listens any more
+            loop.call_soon_threadsafe(_tell_here, [job for job in jobs if job.loop is loop])
+
+
+def _tell_here(jobs: list[_Job[Any]]) -> None:
+    for job in jobs:
+        job.tell()
