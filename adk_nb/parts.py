@@ -16,6 +16,11 @@ def content(role: str, parts: list[types.Part]) -> types.Content:
     return copied(_content(), role=role, parts=parts)
 
 
+def text(words: str) -> types.Part:
+    """A part that only says `words`."""
+    return copied(_text(), text=words)
+
+
 def result(id: str | None, name: str, response: dict[str, Any]) -> types.Part:
     """A part with the result of the call `id`."""
     return copied(_part(), function_response=copied(_response(), id=id, name=name, response=response))
@@ -39,6 +44,11 @@ def _response() -> types.FunctionResponse:
 @cache
 def _part() -> types.Part:
     return types.Part(function_response=_response())
+
+
+@cache
+def _text() -> types.Part:
+    return types.Part(text="")
 
 
 @cache

@@ -12,6 +12,7 @@ from pydantic_core import PydanticSerializationError
 
 from adk_nb.errors import InputError, SessionNotFoundError
 from adk_nb.events.event import Event
+from adk_nb.events.event_actions import EventActions
 from adk_nb.events.unread import unread
 from adk_nb.sessions.base_session_service import not_found
 from adk_nb.sessions.sqlite_file import Damaged, crc
@@ -20,6 +21,7 @@ from adk_nb.wire import copied, not_json
 
 Key = tuple[str, str, str]
 """App, user and id of a session."""
+_DICTS = {name for name, field in EventActions.model_fields.items() if field.default_factory}
 SHARED = {State.APP_PREFIX: "app_states", State.USER_PREFIX: "user_states"}
 
 
@@ -179,11 +181,19 @@ def row_of(event: Event, delta: dict[str, Any]) -> EventRow:
     if event.actions.state_delta:
         event = copied(event, actions=copied(event.actions, state_delta=delta))
     try:
-        data = event.model_dump_json(by_alias=True, exclude_none=True).encode()
+        data = event.model_dump_json(by_alias=True, exclude_none=True, exclude=_empty(event)).encode()
     except PydanticSerializationError as error:
         said = str(error).partition(": ")[2] or str(error)
         raise InputError(f"an event of {event.author!r} cannot be stored: {said:.200}") from error
     return EventRow(event.id, event.invocation_id, event.timestamp, data)
+
+
+def _empty(event: Event) -> Any:
+    """What need not be written, since it is read back all the same."""
+    acts = event.actions.__dict__.items()
+    said = [name for name, value in acts if value is not None and not (name in _DICTS and value == {})]
+    empty: dict[str, Any] = {"actions": _DICTS.difference(said) if said else True}
+    return empty if any(event.node_info.__dict__.values()) else empty | {"node_info": True}
 
 
 def _unstorable(event: Event) -> str | None:

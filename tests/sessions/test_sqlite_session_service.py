@@ -18,6 +18,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, StaleSessionError, StorageError
 from adk_nb.events import Event, EventActions
+from adk_nb.events.event import NodeInfo
 from adk_nb.models import ScriptedLlm
 from adk_nb.runners import Runner
 from adk_nb.sessions import GetSessionConfig, Session, SqliteSessionService, sqlite_file, sqlite_thread
@@ -74,17 +75,31 @@ def test_what_was_appended_is_there_in_the_next_process(path: Path):
         actions=EventActions(state_delta={"k": [1, {"x": None}], "user:n": -0.0, "app:m": "\u202e"}),
     )
 
+    others = [
+        said("plain words", **{"k2": {}}),
+        Event(author="guide", node_path="graph/ask@1", output={}),
+        Event(author="guide", node_info=NodeInfo(message_as_output=True), message="words that are an output"),
+        Event(author="guide", actions=EventActions(agent_state={}, end_of_agent=False, route=["a", 1])),
+        Event(author="guide", message=[types.Part(text="thought", thought=True), types.Part(text="words")]),
+        Event(author="guide", message=types.Content(parts=[types.Part(text="no role")]), branch="a"),
+        Event(author="guide", message=types.Content(role="model", parts=[]), usage_metadata={"total_token_count": 3}),
+        Event(author="guide", message=[types.Part(text="signed", thought_signature=b"\xff\x00")]),
+        Event(author="guide", message=[types.Part(text="")], finish_reason="STOP", interrupted=False),
+    ]
+
     async def write(service: SqliteSessionService) -> Session:
         session = await service.create_session(**S, state={"first": 1})
-        await service.append_event(session, rich)
+        for event in [rich, *others]:
+            await service.append_event(session, event)
         return session
 
     written = using(path, write)
     again = using(path, read)
 
     assert again == written
-    assert again.state == {"first": 1, "k": [1, {"x": None}], "user:n": -0.0, "app:m": "\u202e"}
-    assert again.events == [rich]
+    assert again.state == {"first": 1, "k": [1, {"x": None}], "user:n": -0.0, "app:m": "\u202e", "k2": {}}
+    assert again.events == [rich, *others]
+    assert again.model_dump_json() == written.model_dump_json()
 
 
 def test_order_is_the_order_of_appending_whatever_the_clock_says(path: Path):
