@@ -37,10 +37,16 @@ SIZES = {
     "w7l": [100],
     "w7s": [10],
     "w7f": [1000],
+    "w8n": [1000],
+    "w8f": [500],
+    "w8m": [1000],
+    "w8l": [10000, 100000],
     "w9": [4000],
 }
 NO_FLOOR = ("w7p", "w7g", "w7l", "w7s", "w7f")
 """A loop over events has no teams."""
+NO_ADK = (("w8m", 1000), ("w8l", 100000))
+"""Where google-adk's sessions in SQLite end with `database is locked`, and where one reading takes ten seconds."""
 KEPT = ROOT / "build/bench/results.jsonl"
 
 Figures = dict[str, float]
@@ -87,6 +93,14 @@ ROWS = [
     Row("W7 node of a graph of 1,000", "w7f", 1000, "cpu_us", "CPU us", times=20),
     Row("W7 a graph of 1,000 is built", "w7f", 1000, "built_ms", "CPU ms", at_most=1000),
     Row("W7 memory growth, node of 1,000", "w7f", 1000, "grown_kb", "kB", at_most=20),
+    Row("W8 append, normal", "w8n", 1000, "wall_us", "wall us", times=10),
+    Row("W8 append, normal", "w8n", 1000, "cpu_us", "CPU us", times=5),
+    Row("W8 append, full", "w8f", 500, "wall_us", "wall us", times=2),
+    Row("W8 append, full, 50 sessions at once", "w8m", 1000, "wall_us", "wall us", at_most=1000),
+    Row("W8 a session of 10,000 is opened", "w8l", 10000, "open_ms", "wall ms", times=2),
+    Row("W8 all of 10,000 are looked at", "w8l", 10000, "whole_ms", "wall ms", times=2),
+    Row("W8 last 50 of 10,000", "w8l", 10000, "page_ms", "wall ms", at_most=10),
+    Row("W8 a session of 100,000 is opened", "w8l", 100000, "open_ms", "wall ms", at_most=1000),
     Row("W9 memory of an event", "w9", 4000, "bytes", "bytes", at_most=3500),
     Row("W9 peak in the next turn / at rest", "w9", 4000, "peak_of_resident", "ratio", at_most=1.2),
 ]
@@ -132,7 +146,7 @@ def _cells(chosen: list[str]) -> Iterator[tuple[str, int, str, Figures | None]]:
         if work in chosen:
             for n in sizes:
                 for peer in PYTHONS:
-                    if peer == "floor" and work in NO_FLOOR:
+                    if (peer == "floor" and work in NO_FLOOR) or (peer == "google-adk" and (work, n) in NO_ADK):
                         continue
                     yield work, n, peer, _cell(peer, work, n)
 
@@ -161,6 +175,8 @@ def median(results: Results, work: str, n: int, peer: str, figure: str) -> float
 
 def ratio(results: Results, figure: str, above: tuple[str, int, str], below: tuple[str, int, str]) -> float | None:
     """The median over the rounds of the ratios within a round."""
+    if not (results[above] and results[below]):
+        return None
     pairs = zip(results[above], results[below], strict=True)
     values = [a[figure] / b[figure] for a, b in pairs if a and b and b[figure]]
     return statistics.median(values) if values else None

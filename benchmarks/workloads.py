@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from benchmarks import teams
+from benchmarks import stored, teams
 from benchmarks.adk_shaped import AdkShaped
 from benchmarks.floor import Floor
 from benchmarks.script import Peer, Script
@@ -119,6 +119,10 @@ WORKLOADS: dict[str, Callable[[str, int], Awaitable[Figures]]] = {
     "w7s": partial(team, "sequence"),
     "w7g": partial(team, "graph"),
     "w7f": partial(team, "functions"),
+    "w8n": partial(stored.append, "normal"),
+    "w8f": partial(stored.append, "full"),
+    "w8m": partial(stored.together, "full"),
+    "w8l": stored.load,
     "w9": memory,
 }
 
