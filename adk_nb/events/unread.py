@@ -9,9 +9,9 @@ from adk_nb import parts
 from adk_nb.errors import StorageError
 from adk_nb.events.event import Event
 
-_RAW = " raw"
-"""No field's name: where an event that was not asked yet keeps its JSON."""
-_WHERE = " where"
+_RAW = "__pydantic_extra__"
+"""The slot that holds the JSON and its place of an event that was not looked at yet: no dict is made for it. Events
+have no extra fields."""
 _put = object.__setattr__
 _SIMPLE = {"id", "author", "invocationId", "timestamp", "branch", "content", "actions", "modelVersion", "usageMetadata"}
 """Fields that are read the same from JSON and from what JSON was read into: no bytes are in them."""
@@ -26,7 +26,7 @@ def unread(raw: bytes, where: str) -> Event:
         StorageError: When it is first read: this is no event.
     """
     one = _Unread.__new__(_Unread)
-    _put(one, "__dict__", {_RAW: raw, _WHERE: where})
+    _put(one, _RAW, (raw, where))
     return one
 
 
@@ -49,14 +49,13 @@ class _Unread(Event):
 
 
 def _read(one: Event) -> None:
-    kept = object.__getattribute__(one, "__dict__")
-    raw = kept.get(_RAW)
-    if raw is not None:  # None: another thread has just read it
-        event = _event_of(raw, kept[_WHERE])
+    kept = object.__getattribute__(one, _RAW)
+    if isinstance(kept, tuple):  # else another thread has just read it, or it is a copy
+        event = _event_of(*cast(tuple[bytes, str], kept))
         _put(one, "__pydantic_fields_set__", event.model_fields_set)
-        _put(one, "__pydantic_extra__", None)
         _put(one, "__pydantic_private__", None)
         _put(one, "__dict__", event.__dict__)
+        _put(one, _RAW, None)
     _put(one, "__class__", Event)
 
 

@@ -228,7 +228,7 @@ def _timeless(data: bytes) -> dict[str, Any]:
 
 def add_event(db: sqlite3.Connection, key: Key, seq: int, row: EventRow) -> None:
     """Write an event."""
-    check = _check_of(seq, row.id, row.timestamp, row.data)
+    check = _check_of(seq, row.timestamp, row.data)
     db.execute(
         "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (row.id, *key, seq, row.invocation_id, row.timestamp, row.data.decode(), check),
@@ -241,8 +241,8 @@ def events_of(db: sqlite3.Connection, key: Key, seq: int, count: int | None, aft
     where = f"an event of session {key[2]!r}"
     found: list[Event] = []
     at = first
-    for at, (number, event_id, timestamp, data, check) in enumerate(_event_rows(db, key, first), first + 1):
-        if number != at or check != _check_of(number, event_id, timestamp, data):
+    for at, (number, timestamp, data, check) in enumerate(_event_rows(db, key, first), first + 1):
+        if number != at or check != _check_of(number, timestamp, data):
             raise Damaged(f"event {at} of session {key[2]!r} is not what was written")
         if after is None or timestamp >= after:
             found.append(unread(data, where))
@@ -251,16 +251,16 @@ def events_of(db: sqlite3.Connection, key: Key, seq: int, count: int | None, aft
     return found
 
 
-def _event_rows(db: sqlite3.Connection, key: Key, first: int) -> Iterable[tuple[int, str, float, bytes, int]]:
+def _event_rows(db: sqlite3.Connection, key: Key, first: int) -> Iterable[tuple[int, float, bytes, int]]:
     return db.execute(
-        "SELECT seq, id, timestamp, CAST(event_data AS BLOB), crc FROM events "
+        "SELECT seq, timestamp, CAST(event_data AS BLOB), crc FROM events "
         "WHERE app_name = ? AND user_id = ? AND session_id = ? AND seq > ? ORDER BY seq",
         (*key, first),
     )
 
 
-def _check_of(seq: int, event_id: str, timestamp: float, data: bytes) -> int:
-    return zlib.crc32(data, zlib.crc32(f"{seq} {timestamp!r} {event_id}".encode("utf-8", "replace")))
+def _check_of(seq: int, timestamp: float, data: bytes) -> int:
+    return zlib.crc32(data, zlib.crc32(b"%d %a" % (seq, timestamp)))
 
 
 def _json(state: dict[str, Any]) -> str:
