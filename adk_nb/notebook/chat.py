@@ -39,6 +39,7 @@ from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.notebook.watching import watch
 from adk_nb.redaction import hidden
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, credentials
@@ -331,6 +332,7 @@ class Chat:
             raise InputError(f"session {self.session_id!r} is still answering; wait for it, or stop it: chat.stop()")
 
     async def _walk(self, message: types.Content, shown: RunOnShow) -> None:
+        watch(self._runner.plugin_manager, shown)
         config = RunConfig(streaming_mode=StreamingMode.SSE if shown.is_live else StreamingMode.NONE)
         turn = self._runner.run_async(
             user_id=self.user_id,

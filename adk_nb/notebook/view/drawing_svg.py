@@ -16,9 +16,12 @@ from adk_nb.notebook.view.safe_html import Html, code, element
 
 Shape = dict[str, Any]
 """`{"tag": "rect" | "path" | "text", "at": {attribute: value}, "text": str, "key": str}`: `key` says what it is a part
-of, `n:` and a node, `t:` and a node's tool, or `e:` and the number of a line."""
+of, `n:` and a node, `t:` and a node's tool, or `e:` and the number of a line, behind the frame it is in. Empty until
+there is something to say: `s:` and a node, how it stands; `c:` and a node, how often it has run."""
 
 _CORNERS: dict[Kind, int] = {"agent": 4, "team": 4, "function": 12, "tool": 15, "join": 15, "end": 13}
+_FILL: dict[Kind, float] = {"end": 0.14}
+_MIDDLE = {"text_anchor": "middle", "fill": "currentColor"}
 _LEAST = 0.65
 """Of its size: a picture that would be smaller on a narrow page is scrolled."""
 _MATH = re.compile(r"[$\\]")
@@ -36,7 +39,7 @@ def svg(drawing: Drawing) -> Html:
     """One `<svg>` in the colour of the text around it: it fits a light page and a dark one."""
     layout = layout_of(drawing)
     width, height = round(layout.width), round(layout.height)
-    inside = "".join(map(_markup, _shapes(layout)))
+    inside = "".join(_markup(shape) for shape in _shapes(layout) if shape["tag"] != "text" or shape["text"])
     fits = f"max-width: 100%; min-width: {round(width * _LEAST)}px; height: auto"
     return Html(
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(_said(drawing))}"'
@@ -65,16 +68,17 @@ def drawn(drawing: Drawing, tree: str, *lines: str) -> Bundle:
 
 
 def _said(drawing: Drawing) -> str:
-    return f"{drawing.title}: {', '.join(node.label for node in drawing.nodes.values())}"
+    return f"{drawing.title}: {', '.join(node.label for node, _ in drawing.walk())}"
 
 
 # ---- shapes
 
 
-def _shapes(layout: Layout) -> list[Shape]:
+def _shapes(layout: Layout, within: str = "") -> list[Shape]:
+    """`within`: the key of the frame around it, and a slash."""
     shapes: list[Shape] = []
     for number, route in enumerate(layout.routes):
-        shapes += _line_shapes(route, f"e:{number}")
+        shapes += _line_shapes(route, f"e:{within}{number}")
     for box in layout.boxes:
         shapes += _box_shapes(box)
     return shapes
@@ -94,21 +98,25 @@ def _box_shapes(box: Box) -> list[Shape]:
     if node is None:
         return []
     key, left = f"n:{node.key}", box.x - box.width / 2
-    team = {"stroke_dasharray": "5 3"} if node.kind == "team" else {}
-    frame = _shape(
-        "rect", key, x=left, y=box.y, width=box.width, height=box.height, rx=_CORNERS[node.kind],
-        fill="currentColor", fill_opacity=0.14 if node.kind == "end" else 0.05, stroke="currentColor",
-        stroke_opacity=0.55, **team,
+    dashed = {"stroke_dasharray": "5 3"} if node.kind == "team" else {}
+    filled = {"fill": "none"} if box.inside else {"fill": "currentColor", "fill_opacity": _FILL.get(node.kind, 0.05)}
+    rect = _shape(
+        "rect", key, x=left, y=box.y, width=box.width, height=box.height, rx=_CORNERS[node.kind], stroke="currentColor",
+        stroke_opacity=0.55, **filled, **dashed,
     )  # fmt: skip
-    middle = {"text_anchor": "middle", "fill": "currentColor"}
     y = box.y + (17 if node.kind == "end" else 20)
-    shapes = [frame, _shape("text", key, node.label, x=box.x, y=y, font_weight=600, **middle)]
-    small = [(node.note, key)] if node.note and node.kind != "end" else []
-    small += [(f"⚙ {tool}", f"t:{node.key}/{tool}") for tool in node.tools]
-    for text, part in small:
-        y += ROW
-        shapes.append(_shape("text", part, text, x=box.x, y=y, font_size=11, fill_opacity=0.8, **middle))
-    return shapes
+    shapes = [rect, _shape("text", key, node.label, x=box.x, y=y, font_weight=600, **_MIDDLE)]
+    if node.kind != "end":
+        stands = {"y": box.y - 3, "font_size": 11, "fill": "currentColor"}
+        shapes.append(_shape("text", f"s:{node.key}", "", x=left + box.width - 2, text_anchor="end", **stands))
+        shapes.append(_shape("text", f"c:{node.key}", "", x=left + 2, **stands))
+    words = [(node.note, key)] if node.note and node.kind != "end" else []
+    words += [(f"⚙ {tool}", f"t:{node.key}/{tool}") for tool in node.tools]
+    for number, (text, part) in enumerate(words, 1):
+        shapes.append(
+            _shape("text", part, text, x=box.x, y=y + number * ROW, font_size=11, fill_opacity=0.8, **_MIDDLE)
+        )
+    return shapes + (_shapes(box.inside, f"{node.key}/") if box.inside else [])
 
 
 def _line_shapes(route: Route, key: str) -> list[Shape]:
