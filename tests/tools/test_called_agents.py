@@ -198,7 +198,7 @@ def test_what_two_ask_at_once_is_answered_one_by_one_and_the_caller_waits_for_bo
     assert told(last)[-1] == ("guide", "Done. .")
     assert requests(root)[1][-1] == (
         "user",
-        "answers {'result': 'seen'}; answers {'result': 'two ok'}; answers {'result': 'one ok'}",
+        "answers {'result': 'one ok'}; answers {'result': 'seen'}; answers {'result': 'two ok'}",
     )
     assert looked == [1] and (len(requests(one)), len(requests(two))) == (2, 2)
 
