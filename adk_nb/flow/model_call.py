@@ -252,10 +252,7 @@ def _says_nothing(event: Event) -> bool:
         return False
     if event.custom_metadata and says_enough(event.custom_metadata):
         return False
-    for part in event.parts:
-        if part.text is None or (part.text.strip() and not part.thought):
-            return False
-    return True
+    return all(part.text is not None and (part.thought or not part.text.strip()) for part in event.parts)
 
 
 def mark_long_running(event: Event, names: set[str]) -> None:
