@@ -55,7 +55,7 @@ def copied(one: M, /, **changed: Any) -> M:
     made = one.__class__.__new__(one.__class__)
     put = object.__setattr__
     put(made, "__dict__", one.__dict__ | changed)
-    put(made, "__pydantic_fields_set__", one.model_fields_set | changed.keys())
+    put(made, "__pydantic_fields_set__", one.__pydantic_fields_set__ | changed.keys())
     put(made, "__pydantic_extra__", None)
     put(made, "__pydantic_private__", None)
     return made

@@ -93,6 +93,7 @@ class _Turn:
         self._long_running = {tool.name for tool in offered if tool.is_long_running}
         self._telling = {tool.name for tool in offered if tool.tells}
         self._watched = bool(self._long_running or self.spec.output_shape or self.spec.output_key)
+        return offered
 
     async def opening(self) -> AsyncGenerator[Event, None]:
         """What is done before the model is asked: toolsets are let in, and what the message answers is carried out."""
