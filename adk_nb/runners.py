@@ -1,6 +1,7 @@
 """The front door: a user's message in, events out."""
 
 import asyncio
+import logging
 import sys
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
@@ -14,7 +15,7 @@ from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
-from adk_nb.errors import ConfigurationError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
@@ -27,6 +28,7 @@ from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, n
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.open_sessions import OpenSessions
+from adk_nb.runtime.resuming import idle
 from adk_nb.runtime.rewind import undoing
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.run_handle import RunHandle
@@ -34,6 +36,8 @@ from adk_nb.runtime.stopping import Stop
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.tools import input_answer
+
+logger = logging.getLogger(__name__)
 
 Message = str | types.Content | list[types.Part]
 
@@ -104,6 +108,7 @@ class Runner:
         user_id: str,
         session_id: str,
         new_message: Message | None = None,
+        invocation_id: str | None = None,
         state_delta: dict[str, Any] | None = None,
         run_config: RunConfig | None = None,
         yield_user_message: bool = False,
@@ -115,6 +120,9 @@ class Runner:
             user_id: Whose session it is.
             session_id: An existing session's, unless the runner makes missing ones.
             new_message: Words, a content, or parts; function responses stand alone.
+            invocation_id: In a resumable app: of a run that was left in its middle, and goes on. Agents that had done
+                their work do not work again, and calls without a result are made once more. A message is not needed; a
+                function response to a call of that run makes it go on by itself. Nothing comes of a run that is done.
             state_delta: Written to the state together with the message.
             run_config: How the run is to be done.
             yield_user_message: Also yield the event with the message, first.
@@ -126,8 +134,10 @@ class Runner:
 
         Raises:
             SessionNotFoundError: Make the session first, with `session_service.create_session`.
+            InvocationNotFoundError: The session has no run of that `invocation_id`.
             InputError: The message cannot be answered; nothing was stored.
-            ConfigurationError: The run cannot be as `run_config` says; nothing was stored.
+            ConfigurationError: The run cannot be as `run_config` says, or is to go on in an app that is not resumable;
+                nothing was stored.
             LlmCallsLimitExceededError: `RunConfig.max_llm_calls` are used up, and agents want more.
             Exception: What a model raised, or a callback, or a tool whose errors end the run; after its event.
         """
@@ -137,6 +147,7 @@ class Runner:
             new_message,
             state_delta or {},
             run_config or self._run_config,
+            resumes=invocation_id,
             yield_user_message=yield_user_message,
             abort_signal=abort_signal,
         )
@@ -186,6 +197,7 @@ class Runner:
         user_id: str,
         session_id: str,
         new_message: Message | None = None,
+        invocation_id: str | None = None,
         state_delta: dict[str, Any] | None = None,
         run_config: RunConfig | None = None,
     ) -> RunHandle:
@@ -193,9 +205,9 @@ class Runner:
 
         What `run_async` would raise comes out of the handle's `events()`.
         """
-        invocation_id, shared = new_invocation_id(), Shared()
-        config = run_config or self._run_config
-        run = self._answer(user_id, session_id, new_message, state_delta or {}, config, invocation_id, shared)
+        resumes, invocation_id, shared = invocation_id, new_invocation_id(), Shared()
+        config, delta = run_config or self._run_config, state_delta or {}
+        run = self._answer(user_id, session_id, new_message, delta, config, invocation_id, shared, resumes=resumes)
         self._active[invocation_id] = shared.stop
         self._started = {key: one for key, one in self._started.items() if not one.done}
         self._started[invocation_id] = handle = RunHandle(invocation_id, run, shared.stop)
@@ -222,12 +234,14 @@ class Runner:
         invocation_id: str | None = None,
         shared: Shared | None = None,
         *,
+        resumes: str | None = None,
         yield_user_message: bool = False,
         abort_signal: asyncio.Event | None = None,
         live: LiveRequestQueue | None = None,
     ) -> AsyncGenerator[Event, None]:
         invocation_id, shared = invocation_id or new_invocation_id(), shared or Shared()
         self._active[invocation_id] = shared.stop
+        went_on = ""
         try:
             check_asked(run_config, abort_signal)
             session = await self._sessions.take(
@@ -245,23 +259,38 @@ class Runner:
                 context_cache_config=self.app.context_cache_config if self.app else None,
                 run_config=run_config,
                 invocation_id=invocation_id,
+                resumable=self.app is not None and self.app.is_resumable,
                 abort_signal=abort_signal,
                 shared=shared,
                 live_request_queue=live,
             )
             silent, sticky = isinstance(self.agent, LlmAgent), self.sticky_agents
-            first = await first_event(ctx, new_message, state_delta, may_be_silent=silent, sticky=sticky)
+            first = await first_event(
+                ctx, new_message, state_delta, may_be_silent=silent, sticky=sticky, invocation_id=resumes
+            )
             if ctx.user_content and ctx.calls_answered:
                 input_answer.check(ctx.user_content, session.events)
+            went_on = self._taken_up(ctx) if ctx.standing else ""
+            event = first
             async with aclosing(invoke(ctx, first)) as events:
                 async for event in events:
                     if event is not first or yield_user_message:
                         yield event
+            if event is first and ctx.standing:
+                logger.warning("invocation %r does not go on: %s", ctx.invocation_id, idle(ctx))
             if self._compaction and not shared.stop.why:
                 await self._compaction.after_run(ctx)
             self._sessions.put_back(session)  # not after an error: what it left half done is not kept
         finally:
             del self._active[invocation_id]
+            self._active.pop(went_on, None)
+
+    def _taken_up(self, ctx: InvocationContext) -> str:
+        """Let an invocation that goes on be known as one that is under way; its id."""
+        if ctx.invocation_id in self._active:
+            raise InputError(f"invocation {ctx.invocation_id!r} is under way; wait for its end, or cancel it")
+        self._active[ctx.invocation_id] = ctx.shared.stop
+        return ctx.invocation_id
 
     def run(
         self,

@@ -1,9 +1,13 @@
 """A service on this machine that answers as it is told, path by path, and keeps what it was asked."""
 
 import json
+import os
+import socket
+import struct
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -26,11 +30,15 @@ class Answer:
     body: Any = None
     """Bytes as they are; anything else as JSON."""
     status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict[str, str])
     cut: int | None = None
     """Bytes after which the connection is closed, though more were promised."""
     silent: bool = False
     """Nothing is sent until the server is closed, or the client has gone."""
+    drip: bool = False
+    """The body comes byte by byte, 5 ms each, until the client has gone."""
+    reset: bool = False
+    """After `cut` bytes the connection is torn down, as when the server is killed."""
 
 
 Answers = Callable[[Asked], Any]
@@ -44,6 +52,7 @@ class Service:
         self._answers: dict[str, deque[Any]] = defaultdict(deque)
         self._makers: dict[str, Answers] = {}
         self._closed = threading.Event()
+        self._came = threading.Condition()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"at": self}))
         self._http.daemon_threads = False
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
@@ -63,8 +72,20 @@ class Service:
         """What was asked at a path, oldest first."""
         return [one.body for one in self.asked if one.path == path]
 
+    def once_asked(self, path: str, answer: Any) -> Answers:
+        """For `make`: `answer`, but not before somebody has asked at `path`."""
+
+        def wait(_: Asked) -> Any:
+            with self._came:
+                assert self._came.wait_for(lambda: self.bodies(path), 5), f"nobody asked at {path}"
+            return answer
+
+        return wait
+
     def answer(self, asked: Asked) -> Answer:
-        self.asked.append(asked)
+        with self._came:
+            self.asked.append(asked)
+            self._came.notify_all()
         if self._answers[asked.path]:
             said = self._answers[asked.path].popleft()
         elif asked.path in self._makers:
@@ -73,8 +94,9 @@ class Service:
             said = Answer({"error": f"nothing is left to say at {asked.path}"}, 410)
         return said if isinstance(said, Answer) else Answer(said)
 
-    def wait(self) -> None:
-        self._closed.wait(5)
+    def wait(self, seconds: float = 5) -> bool:
+        """Until it is closed: True."""
+        return self._closed.wait(seconds)
 
     def close(self) -> None:
         if not self._closed.is_set():
@@ -116,6 +138,19 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        if answer.drip:
+            self._drip(body)
+            return
         self.wfile.write(body[: answer.cut])
+        if answer.reset:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            os.close(self.connection.detach())  # at once, and not after what is to be said
+
+    def _drip(self, body: bytes) -> None:
+        with suppress(OSError):  # the client has gone
+            for at in range(len(body)):
+                self.wfile.write(body[at : at + 1])
+                if self.at.wait(0.005):
+                    return
 
     def log_message(self, format: str, *args: Any) -> None: ...

@@ -80,10 +80,10 @@ PATHS: dict[str, str] = {
     "adk_nb.examples.base_example_provider": "BaseExampleProvider",
     "adk_nb.examples.example": "Example",
     "adk_nb.graph_compose": (
-        "GraphCompose WorkflowHandle WorkflowResult ask_a_person createAgentTool createHttpTool createLlmAgent "
-        "createLoopAgent createParallelAgent createSequentialAgent createSubAgentReference create_agent_tool "
-        "create_http_tool create_llm_agent create_loop_agent create_parallel_agent create_sequential_agent "
-        "create_sub_agent_reference"
+        "GraphCompose WorkflowHandle WorkflowResult ask_a_person createAgentTool createFunctionTool createHttpTool "
+        "createLlmAgent createLoopAgent createParallelAgent createSequentialAgent createSubAgentReference "
+        "create_agent_tool create_function_tool create_http_tool create_llm_agent create_loop_agent "
+        "create_parallel_agent create_sequential_agent create_sub_agent_reference"
     ),
     "adk_nb.memory": "BaseMemoryService InMemoryMemoryService MemoryEntry SearchMemoryResponse SqliteMemoryService",
     "adk_nb.memory.base_memory_service": "BaseMemoryService SearchMemoryResponse",

@@ -13,9 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, Vali
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
+from adk_nb.runtime.called import pauses
 from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.standing import ended
 from adk_nb.sessions.state import check_schema
 from adk_nb.wire import but, no_field, reads_privates_fast, wrong_fields
 
@@ -152,7 +154,7 @@ class BaseAgent(BaseModel):
             if _is_answer(event) or ctx.end_invocation:
                 return
             over: BaseAgent | None = None
-            async with aclosing(_in_scope(ctx.isolation_scope, work(ctx))) as events:
+            async with aclosing(_in_scope(ctx, _marked(ctx, work(ctx)))) as events:
                 async for event in events:
                     over = self._checked(ctx, event) or over
                     yield event
@@ -282,9 +284,24 @@ def _rebound(value: Any, old: BaseAgent, new: BaseAgent) -> Any:
     return value
 
 
-def _in_scope(scope: str | None, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+def _marked(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    """What an agent does, and in a resumable app at its end the mark that it has done it."""
+    return _with_mark(ctx, events) if ctx.resumable and not ctx.live_request_queue else events
+
+
+async def _with_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    asked = bool(ctx.standing or ctx.calls_answered)
+    async with aclosing(events):
+        async for event in events:
+            asked = asked or bool(event.long_running_tool_ids)
+            yield event
+    if not pauses(ctx.agent, ctx.session.events, ctx.branch, asked=asked):
+        yield ended(ctx, ctx.agent.name)
+
+
+def _in_scope(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
     """What an agent does in an isolation scope is seen there, and nowhere else."""
-    return _scoped(scope, events) if scope else events
+    return _scoped(ctx.isolation_scope, events) if ctx.isolation_scope else events
 
 
 async def _scoped(scope: str, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:

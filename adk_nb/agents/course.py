@@ -1,51 +1,93 @@
 """How an agent that runs others goes about it: what it notices of each, and where it goes on after an answer."""
 
-from collections.abc import AsyncGenerator, Sequence
+import logging
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
 from adk_nb.models.signals import EXIT_FLOW
-from adk_nb.runtime import approvals, credentials, inputs
-from adk_nb.runtime.branches import is_under
-from adk_nb.runtime.called import outermost, speaker
+from adk_nb.runtime.branches import is_within
+from adk_nb.runtime.called import outermost, pauses, speaker
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import surviving
-from adk_nb.runtime.tasks import unfinished
+
+logger = logging.getLogger(__name__)
 
 
 class Course:
     """One activation of an agent under another: whether it waits for someone, and whether it wants to leave a loop."""
 
-    def __init__(self, ctx: InvocationContext, agent: BaseAgent, asker: BaseAgent | None = None) -> None:
-        """`ctx`: of the agent above. `asker`: the one in `agent` whose call the user's message answers."""
+    def __init__(
+        self, ctx: InvocationContext, agent: BaseAgent, asker: BaseAgent | None = None, *, goes_on: bool = False
+    ) -> None:
+        """`agent` works under another.
+
+        Args:
+            ctx: Of the agent above.
+            agent: Who works.
+            asker: The one in `agent` whose call the user's message answers.
+            goes_on: `agent` had begun when the invocation was left. An answer to its `asker` says so, too.
+        """
         self._agent = agent
         self._asker = asker
-        self._ctx = ctx if asker else ctx.after_answers()
+        self._goes_on = goes_on or asker is not None
+        self._ctx = ctx if asker else ctx.after_answers(goes_on=goes_on)
         self.escalates = False
         """An event said so."""
+        self.leaves = False
+        """An event of the agent itself said so, and not one of those under it."""
         self.exits = False
         """An event said that the task of the agent is complete (`exit_flow`)."""
         self.said = ""
         """The words of its last answer."""
         self.waits = False
         """A call has yet to be answered, from outside the run."""
+        for event in self._before() if self._goes_on else ():
+            self._notice(event)
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """What it says, as it comes."""
-        late = False
-        agent = outermost(self._asker, self._agent.parent_agent) if self._asker else self._agent
-        async with aclosing(agent.run_async(self._ctx)) as events:
-            async for event in events:
-                self.escalates = self.escalates or _escalates(event, self._agent)
-                self.exits = self.exits or exits(event, self._agent)
-                self.said = event.text if event.is_answer() else self.said
-                late = late or bool(event.long_running_tool_ids)
-                yield event
-        events = self._ctx.session.events
-        self.waits = (late or bool(self._asker)) and _waits(self._ctx.branch, events)
-        if not self.waits:
-            self.waits = bool(unfinished(self._agent, events, self._ctx.branch, talking=True))
+        ctx, asked = self._ctx, self._goes_on
+        if agent := self._who():
+            async with aclosing(agent.run_async(ctx)) as events:
+                async for event in events:
+                    self._notice(event)
+                    asked = asked or bool(event.long_running_tool_ids)
+                    yield event
+        self.waits = pauses(self._agent, ctx.session.events, ctx.branch, asked=asked)
+
+    def _notice(self, event: Event) -> None:
+        self.escalates = self.escalates or _escalates(event, self._agent)
+        self.leaves = self.leaves or bool(event.actions.escalate and event.author == self._agent.name)
+        self.exits = self.exits or exits(event, self._agent)
+        self.said = event.text if event.is_answer() else self.said
+
+    def _who(self) -> BaseAgent | None:
+        """The one to run. None: it is done, or waits for something that the user's message does not answer."""
+        if self._asker:
+            return outermost(self._asker, self._agent.parent_agent)
+        ctx = self._ctx
+        if not ctx.standing:
+            return self._agent
+        left: BaseAgent | None = ctx.standing.left_of(self._agent, ctx.branch)
+        if left and not left.runs_others and pauses(left, ctx.session.events, ctx.branch, asked=True):
+            return None
+        return left
+
+    def _before(self) -> Iterator[Event]:
+        """What it had said already."""
+        ctx, said = self._ctx, list[Event]()
+        if ctx.standing:
+            return ctx.standing.said_in(self._agent, ctx.branch)
+        for event in reversed(surviving(ctx.session.events)):
+            if not is_within(event.branch, ctx.branch) or (event.author == "user" and event.get_function_responses()):
+                continue
+            if not self._agent.find_agent(event.author):
+                break
+            said.append(event)
+        return reversed(said)
 
 
 def asker_in(agent: BaseAgent, ctx: InvocationContext) -> BaseAgent | None:
@@ -59,6 +101,19 @@ def child_with(agent: BaseAgent, one: BaseAgent) -> BaseAgent:
     return next(child for child in agent.sub_agents if child is one or child.find_sub_agent(one.name) is one)
 
 
+def stood(agent: BaseAgent, ctx: InvocationContext) -> tuple[BaseAgent | None, dict[str, Any]]:
+    """Which of its agents `agent` had come to when the invocation was left, and what else it noted then.
+
+    None: it had not begun, or there is no such agent any more.
+    """
+    noted = (ctx.standing.state_of(agent, ctx.branch) if ctx.standing else None) or {}
+    name = noted.get("current_sub_agent")
+    at = next((one for one in agent.sub_agents if one.name == name), None)
+    if name and not at:
+        logger.warning("agent %r has no agent %r any more, where it stood; it begins anew", agent.name, name)
+    return (at, noted) if at else (None, {})
+
+
 def exits(event: Event, agent: BaseAgent) -> bool:
     """True if `agent`, or one that it handed over to, says that its task is complete; not one that it decides of."""
     if not event.custom_metadata or event.custom_metadata.get(EXIT_FLOW) is not True:
@@ -69,19 +124,6 @@ def exits(event: Event, agent: BaseAgent) -> bool:
             return True
         one = one.parent_agent
     return False
-
-
-def _waits(branch: str | None, events: Sequence[Event]) -> bool:
-    """True if something on `branch` or under it waits for an answer, of what was asked since the user's last words."""
-    events = surviving(events)
-    recent = events[_last_words(events) :]
-    asked = [*approvals.pending(recent), *credentials.pending(recent), *inputs.pending(recent)]
-    return any(is_under(one.branch, branch) for one in asked)
-
-
-def _last_words(events: Sequence[Event]) -> int:
-    found = (at for at in range(len(events) - 1, -1, -1) if events[at].author == "user" and events[at].text)
-    return next(found, 0)
 
 
 def _escalates(event: Event, agent: BaseAgent) -> bool:

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 from pydantic import Field, PrivateAttr
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.course import Course, asker_in, child_with
+from adk_nb.agents.course import Course, asker_in, child_with, stood
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.expression import Expression
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.standing import stands
 
 logger = logging.getLogger(__name__)
 
@@ -66,33 +67,38 @@ class LoopAgent(BaseAgent):
         self._condition = Expression(condition, ("session_state",)) if isinstance(condition, str) else None
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        asker = asker_in(self, ctx)
-        way = _Way(_passes_before(ctx, self.name) if asker else 0)
+        asker, (goes_on, noted) = asker_in(self, ctx), stood(self, ctx)
+        goes_on = child_with(self, asker) if asker else goes_on
+        way = _Way(noted.get("times_looped") or (_passes_before(ctx, self.name) if asker else 0))
         while self.sub_agents and not way.left:
             if way.passes == self.max_iterations:
                 way.left = MAX_ITERATIONS
                 break
-            for event in () if asker else self._beginning(ctx, way.passes):
+            for event in () if goes_on else self._beginning(ctx, way.passes):
                 yield event
-            async with aclosing(self._pass(ctx, way, asker)) as events:
+            async with aclosing(self._pass(ctx, way, asker, goes_on)) as events:
                 async for event in events:
                     yield self._noted(event, way.passes)
             if way.pauses:
                 return
             if not way.left and await self._is_met(ctx):
                 way.left = EXIT_CONDITION
-            way.passes, asker = way.passes + 1, None
+            way.passes, asker, goes_on = way.passes + 1, None, None
         for event in self._ending(ctx, way.left, way.said):
             yield event
 
-    async def _pass(self, ctx: InvocationContext, way: "_Way", asker: BaseAgent | None) -> AsyncGenerator[Event, None]:
-        start = self.sub_agents.index(child_with(self, asker)) if asker else 0
+    async def _pass(
+        self, ctx: InvocationContext, way: "_Way", asker: BaseAgent | None, goes_on: BaseAgent | None
+    ) -> AsyncGenerator[Event, None]:
+        start = self.sub_agents.index(goes_on) if goes_on else 0
         for agent in self.sub_agents[start:]:
-            course = Course(ctx, agent, asker)
+            if ctx.resumable and not goes_on:
+                yield stands(ctx, self.name, current_sub_agent=agent.name, times_looped=way.passes)
+            course = Course(ctx, agent, asker, goes_on=goes_on is not None)
             async with aclosing(course.events()) as events:
                 async for event in events:
                     yield event
-            way.said, asker = course.said or way.said, None
+            way.said, asker, goes_on = course.said or way.said, None, None
             way.pauses, way.left = course.waits or ctx.end_invocation, self._left_after(course)
             if way.pauses or way.left:
                 return

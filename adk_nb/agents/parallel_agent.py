@@ -1,7 +1,7 @@
 """An agent that lets others work at the same time."""
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +13,8 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.sealing import failure
-from adk_nb.runtime.side_by_side import Ended, SideBySide
+from adk_nb.runtime.side_by_side import SideBySide
+from adk_nb.runtime.standing import ended, stands
 from adk_nb.sessions.state import apply_delta
 from adk_nb.wire import but
 
@@ -39,28 +40,46 @@ class ParallelAgent(BaseAgent):
     has written. False: they share the state, each write seen by all once it is history."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        running: SideBySide[str] = SideBySide(self.max_concurrency)
         contexts = {agent.name: self._context_of(agent, ctx) for agent in self.sub_agents}
         wrote: dict[str, dict[str, Any]] = {name: {} for name in contexts}
         askers = {agent.name: asker_in(agent, contexts[agent.name]) for agent in self.sub_agents}
-        answered = [agent for agent in self.sub_agents if askers[agent.name]]
-        courses: dict[str, Course] = {}
-        for agent in answered or self.sub_agents:
-            courses[agent.name] = Course(contexts[agent.name], agent, askers[agent.name])
-            running.start(agent.name, courses[agent.name].events())
+        goes_on = ctx.standing is not None and ctx.standing.state_of(self, ctx.branch) is not None
+        if ctx.resumable and not (goes_on or any(askers.values())):
+            yield stands(ctx, self.name)
+        courses = self._courses(contexts, askers, goes_on=goes_on)
+        async with aclosing(self._together(contexts, courses, wrote)) as events:
+            async for event in events:
+                yield event
+        if self.isolate_state and (winners := self._settled_state(ctx, wrote)):
+            yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta=winners))
+
+    async def _together(
+        self, contexts: dict[str, InvocationContext], courses: dict[str, Course], wrote: dict[str, dict[str, Any]]
+    ) -> AsyncGenerator[Event, None]:
+        running: SideBySide[str] = SideBySide(self.max_concurrency)
+        for name, course in courses.items():
+            running.start(name, course.events())
         async with aclosing(running.taken()) as taken:
             async for name, news in taken:
                 if isinstance(news, Event):
                     yield news
                     self._note(contexts[name], news, wrote[name])
-                    if news.actions.escalate and news.author == name:
+                    if courses[name].leaves:
                         break
-                elif told := self._ended(contexts[name], news):
-                    yield told
+                elif news.error:
+                    for event in self._failed(contexts[name], name, news.error):
+                        yield event
                 elif self._ends_after(courses[name]):
                     break
-        if self.isolate_state and (winners := self._settled_state(ctx, wrote)):
-            yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta=winners))
+
+    def _courses(
+        self, contexts: dict[str, InvocationContext], askers: dict[str, BaseAgent | None], *, goes_on: bool
+    ) -> dict[str, Course]:
+        """Those to run, by name: all; or after an answer whom it is for, and with them who had not come to the end."""
+        whom = [one for one in self.sub_agents if goes_on or askers[one.name]] or self.sub_agents
+        courses = {one.name: Course(contexts[one.name], one, askers[one.name], goes_on=goes_on) for one in whom}
+        left = goes_on and any(course.leaves or self._ends_after(course) for course in courses.values())
+        return {name: course for name, course in courses.items() if askers[name] or not left}
 
     def _ends_after(self, course: Course) -> bool:
         """Whether the others are stopped when one has come to its end."""
@@ -78,13 +97,13 @@ class ParallelAgent(BaseAgent):
             apply_delta(own.session.state, delta)
             wrote |= delta
 
-    def _ended(self, own: InvocationContext, end: Ended) -> Event | None:
-        """What is told of an agent that has ended, if it failed and the others go on."""
-        if end.error is None:
-            return None
+    def _failed(self, own: InvocationContext, name: str, error: Exception) -> Iterator[Event]:
+        """What is told of an agent that failed, if the others go on."""
         if self.on_error == "cancel":
-            raise end.error
-        return failure(own, end.error)
+            raise error
+        yield failure(own, error)
+        if own.resumable:
+            yield ended(own, name)
 
     def _settled_state(self, ctx: InvocationContext, wrote: dict[str, dict[str, Any]]) -> dict[str, Any]:
         """What is other than it came to be by the order in which the agents wrote."""

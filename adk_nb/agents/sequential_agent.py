@@ -5,9 +5,10 @@ from contextlib import aclosing
 from typing import ClassVar
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.course import Course, asker_in, child_with
+from adk_nb.agents.course import Course, asker_in, child_with, stood
 from adk_nb.events.event import Event
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.standing import stands
 
 
 class SequentialAgent(BaseAgent):
@@ -22,16 +23,18 @@ class SequentialAgent(BaseAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         asker = asker_in(self, ctx)
-        start = self.sub_agents.index(child_with(self, asker)) if asker else 0
-        said = ""
+        goes_on = child_with(self, asker) if asker else stood(self, ctx)[0]
+        start, said = self.sub_agents.index(goes_on) if goes_on else 0, ""
         for agent in self.sub_agents[start:]:
-            course = Course(ctx, agent, asker)
+            if ctx.resumable and not goes_on:
+                yield stands(ctx, self.name, current_sub_agent=agent.name)
+            course = Course(ctx, agent, asker, goes_on=goes_on is not None)
             async with aclosing(course.events()) as events:
                 async for event in events:
                     yield event
             if course.waits or ctx.end_invocation:
                 return
-            said, asker = course.said or said, None
+            said, asker, goes_on = course.said or said, None, None
             if self._ends_after(course):
                 break
         for event in self._ending(ctx, said):

@@ -49,9 +49,15 @@ class TeamAgent(BaseAgent):
         return targets
 
     def in_tree(self, name: str, /) -> BaseAgent | None:
-        """The agent of its tree that goes by a name, and can take over: it is not one that is called."""
-        agent = self.root_agent.find_agent(name)
-        return agent if agent and not _is_called(agent) else None
+        """The agent of its tree that goes by a name, and can take over.
+
+        What is handed over inside an agent that is called stays inside, and nobody else hands over to such an agent.
+        """
+        top: BaseAgent = self
+        while not _is_called(top) and top.parent_agent:
+            top = top.parent_agent
+        agent = top.find_agent(name)
+        return agent if agent and (agent is top or not _is_called(agent)) else None
 
     @property
     def sub_agent_tools(self) -> list[BaseTool]:

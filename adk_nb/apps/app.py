@@ -10,6 +10,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.base_events_summarizer import BaseEventsSummarizer
 from adk_nb.apps.events_compaction_config import EventsCompactionConfig
 from adk_nb.apps.llm_event_summarizer import LlmEventSummarizer
+from adk_nb.apps.resumability_config import ResumabilityConfig
 from adk_nb.errors import ConfigurationError
 from adk_nb.flow.history.compaction import Compaction
 from adk_nb.models.context_cache_config import ContextCacheConfig
@@ -39,6 +40,9 @@ class App(BaseModel):
     context_cache_config: ContextCacheConfig | None = None
     """How long models may keep the beginning of a conversation. None: they are not asked to."""
 
+    resumability_config: ResumabilityConfig | None = None
+    """Whether a run that was left can be gone on with. None: only what it asked can be answered."""
+
     def __init__(self, **given: Any) -> None:
         try:
             super().__init__(**given)
@@ -51,6 +55,11 @@ class App(BaseModel):
                 f"app {self.name!r}: the root agent's model is asked for summaries, and agent {self.root_agent.name!r} "
                 f"has none; pass EventsCompactionConfig(summarizer=LlmEventSummarizer(llm=...))"
             )
+
+    @property
+    def is_resumable(self) -> bool:
+        """True: runs can be gone on with, by their invocation id."""
+        return self.resumability_config is not None and self.resumability_config.is_resumable
 
     def compaction(self) -> Compaction | None:
         """What keeps this app's conversations short. None: nothing does."""

@@ -1,4 +1,6 @@
-"""What a message answers is carried out before the model is asked: approved calls, and those that wait inside."""
+"""What a message answers is carried out before the model is asked: approved calls, and those that wait inside. So are
+the calls of a run that goes on by its id, if they have no result.
+"""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -10,7 +12,7 @@ from adk_nb.flow.progress import Progress
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Tools, answer_calls
 from adk_nb.runtime.approvals import take_answers
-from adk_nb.runtime.called import is_told, leads_to, waits_inside
+from adk_nb.runtime.called import in_line, is_told, leads_to, unanswered, waits_inside
 from adk_nb.runtime.credentials import is_of_toolset
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.sealing import abandoned
@@ -48,10 +50,13 @@ class Answering:
         let_in = [*self._taken, *await credentials.take(ctx)]
         runs = [call for call in let_in if not is_of_toolset(call)]
         calls = [*take_answers(ctx), *runs, *(call for call in led if call not in gone)]
+        if not ctx.calls_answered:
+            calls += unanswered(ctx)
         if not (calls or gone or let_in or is_told(ctx)):
+            self.ends_the_turn = bool(ctx.calls_answered)
             return  # someone else answered a moment ago: nothing is left to do for this message
         ends = False
-        if calls:
+        while calls:
             answering = Progress(ctx, answer_calls(ctx, self._spec, calls, self._tools))
             async with aclosing(answering.events()) as events:
                 async for event in events:
@@ -59,6 +64,7 @@ class Answering:
             for event in answering.outcome.events:
                 yield event
             ends = answering.outcome.end_the_turn()
+            calls = [] if ends else in_line(ctx, {name for name, tool in self._tools.items() if tool.hands_back})
         self.ends_the_turn = ends or waits_inside(ctx)
 
     def _takes_up(self, name: str) -> bool:

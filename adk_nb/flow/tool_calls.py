@@ -145,7 +145,7 @@ async def _side_by_side(
     ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
 ) -> tuple[list[_Answer], BaseException | None]:
     """The answers of all calls; or, when one ends the run, of those that were done by then, and its error."""
-    tasks = [asyncio.ensure_future(_answer(ctx, spec, call, tools)) for call in calls]
+    tasks = _begun(ctx, spec, calls, tools)
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION) if tasks else None
     finally:
@@ -155,6 +155,30 @@ async def _side_by_side(
         one for one, task in zip(ended, tasks, strict=True) if isinstance(one, BaseException) and task not in cut_off
     ]
     return [one for one in ended if isinstance(one, _Answer)], failed[0] if failed else None
+
+
+def _begun(
+    ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
+) -> list[asyncio.Task[_Answer]]:
+    """One for each call, all at work at once; but a user talks over one task at a time."""
+    tasks: list[asyncio.Task[_Answer]] = []
+    given: asyncio.Task[_Answer] | None = None
+    for call in calls:
+        tool = tools.get(call.name or "")
+        gives = tool is not None and tool.hands_back
+        work = _in_turn(given, ctx, spec, call, tools) if given and gives else _answer(ctx, spec, call, tools)
+        tasks.append(asyncio.ensure_future(work))
+        given = tasks[-1] if gives else given
+    return tasks
+
+
+async def _in_turn(
+    before: asyncio.Task[_Answer], ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCall, tools: Tools
+) -> _Answer:
+    await asyncio.wait({before})
+    if before.cancelled() or before.exception() or before.result().waits_inside:
+        return _Answer(None, no_actions(), waits_inside=True)
+    return await _answer(ctx, spec, call, tools)
 
 
 def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> Event | None:

@@ -2,6 +2,7 @@ from adk_nb.graph_compose.asking import ask_a_person
 from adk_nb.graph_compose.builder import GraphCompose
 from adk_nb.graph_compose.configs import (
     create_agent_tool,
+    create_function_tool,
     create_http_tool,
     create_llm_agent,
     create_loop_agent,
@@ -9,6 +10,7 @@ from adk_nb.graph_compose.configs import (
     create_sequential_agent,
     create_sub_agent_reference,
     createAgentTool,
+    createFunctionTool,
     createHttpTool,
     createLlmAgent,
     createLoopAgent,
@@ -24,6 +26,7 @@ __all__ = [
     "WorkflowResult",
     "ask_a_person",
     "createAgentTool",
+    "createFunctionTool",
     "createHttpTool",
     "createLlmAgent",
     "createLoopAgent",
@@ -31,6 +34,7 @@ __all__ = [
     "createSequentialAgent",
     "createSubAgentReference",
     "create_agent_tool",
+    "create_function_tool",
     "create_http_tool",
     "create_llm_agent",
     "create_loop_agent",

@@ -5,6 +5,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from pydantic import PrivateAttr
+
 from adk_nb import clock, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.course import Course
@@ -15,10 +17,12 @@ from adk_nb.agents.parallel_agent import ParallelAgent
 from adk_nb.agents.sequential_agent import SequentialAgent
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
+from adk_nb.graph_compose.handing_over import HandOver
 from adk_nb.graph_compose.own_history import ITERATION, loop_around, own_session
 from adk_nb.models.http_messages import ASK_A_PERSON, CHAT
 from adk_nb.models.signals import WAIT_FOR_USER_INPUT, says_enough
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
 
 EXIT_REASON = "loop_exit_reason"
 """State key of why the last loop ended."""
@@ -26,11 +30,24 @@ EXIT_FLOW = "exit_flow"
 _REASONS = {MAX_PASSES: "max_agent_loop_iterations", EXIT_CONDITION: "exit_condition"}
 
 
+def id_of(agent: BaseAgent) -> str:
+    """As the workflow calls it."""
+    return getattr(agent, "id", "") or agent.name
+
+
 class ServiceAgent(LlmAgent):
     """An agent with a conversation of its own, of which others see what it leaves in the state."""
 
     id: str = ""
     """As the workflow calls it; `name` is the same as an identifier."""
+    _by_id: HandOver | None = PrivateAttr(default=None)
+
+    def _handing_over(self) -> TransferToAgentTool | None:
+        targets = {id_of(one): one for one in self.transfer_targets}
+        if all(key == one.name for key, one in targets.items()):
+            return super()._handing_over()
+        self._by_id = self._by_id or HandOver(targets, self.parent_agent)
+        return self._by_id
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         own = replace(ctx, session=own_session(ctx.session, self))
@@ -59,6 +76,7 @@ class ServiceAgent(LlmAgent):
 class GraphSequence(SequentialAgent):
     """Ends after an agent that says that its task is complete, or that escalates."""
 
+    id: str = ""
     stop_on_escalate: bool = True
     output_key: str | None = None
     """Where in the state the last words of its agents are kept."""
@@ -74,6 +92,7 @@ class GraphSequence(SequentialAgent):
 class GraphParallel(ParallelAgent):
     """Its agents start from the same state. It ends when one says that its task is complete, or escalates."""
 
+    id: str = ""
     isolate_state: bool = True
 
     def _ends_after(self, course: Course) -> bool:
@@ -83,6 +102,7 @@ class GraphParallel(ParallelAgent):
 class GraphLoop(LoopAgent):
     """Tells in the state which pass it makes, and why it ended."""
 
+    id: str = ""
     propagate_escalate: bool = True
     runs_others: ClassVar[bool] = True
 

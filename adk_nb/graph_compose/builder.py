@@ -6,14 +6,16 @@ from typing import Any, Self, cast
 from adk_nb import sync
 from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError
-from adk_nb.graph_compose.checking import check
+from adk_nb.graph_compose.checking import check, inside
 from adk_nb.graph_compose.compiling import app_of
 from adk_nb.graph_compose.configs import (
     AgentConfig,
     AgentToolConfig,
+    FunctionToolConfig,
     HttpToolConfig,
     ToolConfig,
     WorkflowConfig,
+    create_function_tool,
     made,
     made_of_type,
 )
@@ -57,6 +59,12 @@ class WorkflowBuilder:
         )
         return self
 
+    def function_tool(self, tool: FunctionToolConfig | Callable[..., Any]) -> Self:
+        """One more tool that is a Python function, which runs here."""
+        config = tool if isinstance(tool, FunctionToolConfig) else create_function_tool(tool)
+        self._workflow.global_tools.append(config)
+        return self
+
     def with_max_cycles(self, most: int) -> Self:
         """The most turns that it has: messages of the user, and answers of a person."""
         if most < 1:
@@ -73,7 +81,8 @@ class WorkflowBuilder:
         check(self._workflow)
         return self._workflow
 
-    rootAgent, httpTool, agentTool, withMaxCycles = root_agent, http_tool, agent_tool, with_max_cycles
+    rootAgent, httpTool, agentTool, functionTool = root_agent, http_tool, agent_tool, function_tool
+    withMaxCycles = with_max_cycles
 
 
 class AdkWorkflow:
@@ -198,7 +207,7 @@ class GraphCompose:
         """The workflow as JSON, in REST's names; without `secrets`, but with what headers say in so many words.
 
         Raises:
-            ConfigurationError: An agent has a local model, which JSON cannot hold.
+            ConfigurationError: It has a local model or a Python function, which JSON cannot hold.
         """
         return to_dict(self.workflow)
 
@@ -217,17 +226,20 @@ class GraphCompose:
 
 
 def to_dict(workflow: WorkflowConfig) -> dict[str, Any]:
-    """A workflow as JSON, in REST's names.
+    """A workflow as JSON, in REST's names: what was written, and nothing that was left out.
 
     Raises:
-        ConfigurationError: An agent has a local model, which JSON cannot hold.
+        ConfigurationError: It has a local model or a Python function, which JSON cannot hold.
     """
-    for agent in workflow.agents:
+    for agent in (one for outer in workflow.agents for one in (outer, *inside(outer))):
         if getattr(agent, "model", None) is not None:
             raise ConfigurationError(
                 f"agent {agent.id!r} has a local model, which JSON cannot hold; give it httpConfig"
             )
-    return workflow.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=False)
+    for tool in workflow.global_tools:
+        if isinstance(tool, FunctionToolConfig):
+            raise ConfigurationError(f"tool {tool.id!r} is a Python function, which JSON cannot hold; use an http_tool")
+    return workflow.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
 
 
 def from_dict(given: Mapping[str, Any]) -> WorkflowConfig:

@@ -9,11 +9,13 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.graph_compose.agents import GraphLoop, GraphParallel, GraphSequence, ServiceAgent
 from adk_nb.graph_compose.asking import ask_a_person
+from adk_nb.graph_compose.called import CalledAgent, CalledFunction
 from adk_nb.graph_compose.checking import check, inside
 from adk_nb.graph_compose.configs import (
     ActivityConfig,
     AgentConfig,
     AgentToolConfig,
+    FunctionToolConfig,
     HttpToolConfig,
     LlmAgentConfig,
     LoopAgentConfig,
@@ -25,8 +27,6 @@ from adk_nb.graph_compose.counting import WorkflowPlugin
 from adk_nb.graph_compose.http_tool import HttpTool
 from adk_nb.graph_compose.patient_llm import PatientLlm
 from adk_nb.models.http_llm import HttpLlm
-from adk_nb.runtime.context import ToolContext
-from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.web_access import WebAccess
 
@@ -68,7 +68,11 @@ class _Making:
         config, name = self._agents[key], self.names[key]
         if isinstance(config, LlmAgentConfig):
             return self._llm_agent(config)
-        under: dict[str, Any] = {"name": name, "sub_agents": [self.agent(one) for one in _referenced(config)]}
+        under: dict[str, Any] = {
+            "name": name,
+            "id": key,
+            "sub_agents": [self.agent(one) for one in _referenced(config)],
+        }
         if isinstance(config, LoopAgentConfig):
             return GraphLoop(
                 **under,
@@ -114,7 +118,9 @@ class _Making:
     def _tool(self, key: str) -> BaseTool:
         config = self._tools[key]
         if isinstance(config, AgentToolConfig):
-            return _CalledAgent(self.agent(config.target_agent_id), config).renamed(config.id)
+            return CalledAgent(self.agent(config.target_agent_id), config).renamed(config.id)
+        if isinstance(config, FunctionToolConfig):
+            return CalledFunction(config)
         assert isinstance(config, HttpToolConfig)
         return HttpTool(config, self._web, self._secrets, self._workflow.name, self._ids)
 
@@ -123,20 +129,6 @@ class _Making:
         while name in taken:
             name, number = f"{name.rstrip('_0123456789')}_{number}", number + 1
         return name
-
-
-class _CalledAgent(AgentTool):
-    """Another agent of the workflow, whose answer is kept in the state."""
-
-    def __init__(self, agent: BaseAgent, config: AgentToolConfig) -> None:
-        super().__init__(agent, config.skip_summarization)
-        self._key = config.output_key
-
-    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        answer = await super().run_async(args=args, tool_context=tool_context)
-        if self._key:
-            tool_context.state[self._key] = answer
-        return answer
 
 
 def _referenced(config: AgentConfig) -> list[str]:

@@ -4,14 +4,16 @@ Source of the fields: the documentation of Graph Compose's agent types.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, SerializeAsAny, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, SerializeAsAny, ValidationError
 from pydantic.alias_generators import to_camel
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
+from adk_nb.redaction import hidden
+from adk_nb.tools.function_tool import name_of
 from adk_nb.wire import WireModel, wrong_fields
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
@@ -26,7 +28,11 @@ def _seconds(given: Any) -> Any:
     return float(found[1]) * _UNITS[found[2]]
 
 
-Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
+def _written(seconds: float) -> str:
+    return f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0), PlainSerializer(_written, when_used="json")]
 
 
 class _Config(WireModel):
@@ -98,6 +104,9 @@ class AgentConfig(_Config):
     id: str = Field(min_length=1)
     type: str = ""
 
+    def model_post_init(self, context: Any, /) -> None:
+        self.model_fields_set.add("type")  # it is written, whoever filled it in
+
 
 class LlmAgentConfig(AgentConfig):
     """An agent that a service speaks for; or a local model."""
@@ -149,6 +158,9 @@ class ToolConfig(_Config):
     output_key: str | None = None
     """Where in the state its answer is kept."""
 
+    def model_post_init(self, context: Any, /) -> None:
+        self.model_fields_set.add("type")
+
 
 class HttpToolConfig(ToolConfig):
     """A tool that is a service."""
@@ -172,6 +184,17 @@ class AgentToolConfig(ToolConfig):
     skip_summarization: bool = False
 
 
+class FunctionToolConfig(ToolConfig):
+    """A tool that is a Python function."""
+
+    type: str = Field(default="FunctionTool", pattern="^FunctionTool$")
+    func: Callable[..., Any] = Field(exclude=True)
+    description: str = ""
+    """Empty: the function's docstring."""
+    activity_config: ActivityConfig | None = None
+    """Its time and its attempts. None: one attempt, which may take as long as it likes."""
+
+
 class WorkflowConfig(_Config):
     """A whole workflow, as REST has it."""
 
@@ -182,6 +205,9 @@ class WorkflowConfig(_Config):
     initial_user_input: str | None = None
     max_orchestration_cycles: int | None = Field(default=None, ge=1)
     state: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+    def model_post_init(self, context: Any, /) -> None:
+        self.model_fields_set.update(("agents", "global_tools"))  # they are added to
 
 
 _KINDS: dict[str, type[_Config]] = {
@@ -209,7 +235,7 @@ def made(kind: type[Any], given: Mapping[str, Any] | None, fields: Mapping[str, 
         return kind.model_validate(together)
     except ValidationError as error:
         known = [to_camel(name) for name in kind.model_fields]
-        raise ConfigurationError(f"{who}: {wrong_fields(error, known)}") from error
+        raise ConfigurationError(f"{who}: {hidden(wrong_fields(error, known))}") from None
 
 
 def made_of_type(given: Any, kinds: tuple[str, ...]) -> Any:
@@ -263,6 +289,17 @@ def create_agent_tool(given: Mapping[str, Any] | None = None, /, **fields: Any) 
     return made(AgentToolConfig, given, fields)
 
 
+def create_function_tool(func: Callable[..., Any], /, **fields: Any) -> FunctionToolConfig:
+    """A tool that is a Python function, which runs here. Fields: those of FunctionToolConfig; its name is the `id`."""
+    given: dict[str, Any] = {"func": func}
+    if not callable(func):
+        raise ConfigurationError(f"a tool is made of a function, and {func!r:.60} is none; pass the function itself")
+    if "id" not in fields:
+        given["id"] = name_of(func)
+    return made(FunctionToolConfig, given, fields)
+
+
 createLlmAgent, createHttpTool, createAgentTool = create_llm_agent, create_http_tool, create_agent_tool
 createSequentialAgent, createParallelAgent = create_sequential_agent, create_parallel_agent
 createLoopAgent, createSubAgentReference = create_loop_agent, create_sub_agent_reference
+createFunctionTool = create_function_tool

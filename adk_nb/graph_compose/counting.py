@@ -42,11 +42,18 @@ class WorkflowPlugin(BasePlugin):
             said = sum(1 for one in surviving(session.events) if one.author == "user")
             counted[MESSAGES] = said
         if event.author in self._agents and _is_answered(event):
-            counted[CYCLES] = session.state.get(CYCLES, 0) + 1
+            counted[CYCLES] = self._cycles(session) + 1
         if not counted:
             return None
         actions = event.actions.model_copy(update={"state_delta": event.actions.state_delta | counted})
         return event.model_copy(update={"actions": actions})
+
+    def _cycles(self, session: Session) -> int:
+        """As counted last, and not as anything else has written it."""
+        for event in reversed(surviving(session.events)):
+            if event.author in self._agents and _is_answered(event) and CYCLES in event.actions.state_delta:
+                return event.actions.state_delta[CYCLES]
+        return 0
 
 
 def _is_a_part(ctx: InvocationContext) -> bool:

@@ -27,7 +27,7 @@ def own_session(session: Session, agent: BaseAgent) -> Session:
             if at < since:
                 continue
             calls.update(call.id for call in event.get_function_calls())
-        elif not (_is_said(event, calls) if event.author == "user" else _hands_over(event, agent.name)):
+        elif not (_is_said(event, calls) if event.author == "user" else _hands_over(event, agent)):
             continue
         seen.append(event)
     return session.model_copy(update={"events": seen, "views": {}})
@@ -59,9 +59,10 @@ def _is_said(event: Event, calls: set[str | None]) -> bool:
     return not answers or any(one.id in calls for one in answers)
 
 
-def _hands_over(event: Event, name: str) -> bool:
-    if event.actions.transfer_to_agent == name:
+def _hands_over(event: Event, agent: BaseAgent) -> bool:
+    if event.actions.transfer_to_agent == agent.name:
         return True
+    names = (agent.name, getattr(agent, "id", agent.name))
     return any(
-        call.name == _TRANSFER and (call.args or {}).get("agent_name") == name for call in event.get_function_calls()
+        call.name == _TRANSFER and (call.args or {}).get("agent_name") in names for call in event.get_function_calls()
     )

@@ -1,18 +1,17 @@
-"""A local model with the patience that a workflow's activity has: a time for each attempt, and some more attempts."""
+"""A local model with the patience that a workflow's activity has."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
-from typing import Any
 
-from adk_nb.errors import ModelHTTPError, ModelTimeoutError, ServiceUnreachable
+from adk_nb.errors import ModelTimeoutError
 from adk_nb.graph_compose.configs import ActivityConfig
+from adk_nb.graph_compose.patience import patiently
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.models.retrying import ask_again
 
 
 class PatientLlm(BaseLlm):
@@ -38,17 +37,8 @@ class PatientLlm(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        within = self.activity.total_timeout
         try:
-            async with asyncio.timeout(within):
-                answers = await ask_again(
-                    partial(self._once, llm_request),
-                    self.activity.retry_policy.options(),
-                    model=self.model,
-                    within=within,
-                    passes=_passes,
-                    asked_to_wait=_nothing_asked,
-                )
+            answers = await patiently(partial(self._once, llm_request), self.activity, self.model, "model")
         except TimeoutError as error:
             raise ModelTimeoutError(
                 f"model {self.model!r} did not answer in time; raise startToCloseTimeout or scheduleToCloseTimeout"
@@ -60,13 +50,3 @@ class PatientLlm(BaseLlm):
         async with asyncio.timeout(self.activity.start_to_close_timeout):
             async with aclosing(self.of.generate_content_async(request)) as responses:
                 return [response async for response in responses]
-
-
-def _passes(error: BaseException) -> bool:
-    if isinstance(error, ModelHTTPError):
-        return error.status in (408, 425, 429) or error.status >= 500
-    return isinstance(error, TimeoutError | ModelTimeoutError | ServiceUnreachable | ConnectionError)
-
-
-def _nothing_asked(error: BaseException) -> Any:
-    return None

@@ -11,6 +11,7 @@ from adk_nb.agents.course import exits
 from adk_nb.apps.app import App
 from adk_nb.errors import InputError, NotFoundError, PendingError
 from adk_nb.events.event import Event
+from adk_nb.graph_compose.agents import id_of
 from adk_nb.graph_compose.counting import CYCLES, turns_of
 from adk_nb.models.http_messages import ASK_A_PERSON, CHAT
 from adk_nb.models.signals import WAIT_FOR_USER_INPUT
@@ -30,7 +31,7 @@ class WorkflowResult:
     """The last words of the agents in this turn; empty if there were none."""
     session_state: dict[str, Any] = field(repr=False)
     error_details: dict[str, Any] | None = None
-    """`error_code`, `error_message` and `agent`. None: nothing failed."""
+    """`error_code`, `error_message` and the id of the `agent`. None: nothing failed."""
     internal_exit_flow: bool = False
     """The root agent, or an agent right under it, says that its task is complete."""
     internal_wait_for_user_input: bool = False
@@ -197,7 +198,7 @@ class WorkflowHandle:
             workflow_id=self.workflow_id,
             final_response_text=next((event.text for event in reversed(events) if event.is_answer()), ""),
             session_state=dict(session.state),
-            error_details=failed and _details(failed),
+            error_details=failed and self._details(failed),
             internal_exit_flow=exited,
             internal_wait_for_user_input=goes_on and not limited and not confirm,
             is_waiting_for_confirmation=confirm and not limited,
@@ -205,12 +206,13 @@ class WorkflowHandle:
             terminated_by_global_limit=limited,
         )
 
+    def _details(self, event: Event) -> dict[str, Any]:
+        agent = self._root.find_agent(event.author)
+        who = id_of(agent) if agent else event.author
+        return {"error_code": event.error_code, "error_message": event.error_message, "agent": who}
+
     def _speakers(self) -> list[BaseAgent]:
         return list(self._root.sub_agents) if self._root.runs_others else [self._root]
-
-
-def _details(event: Event) -> dict[str, Any]:
-    return {"error_code": event.error_code, "error_message": event.error_message, "agent": event.author}
 
 
 def _is_chat(asked: PendingInput) -> bool:

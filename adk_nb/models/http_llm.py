@@ -9,7 +9,6 @@ from functools import cache, partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ssl import SSLContext
 from typing import Any, Literal, SupportsIndex
-from urllib.parse import urlsplit
 
 import httpx2
 from pydantic import Field, PrivateAttr, ValidationError
@@ -30,6 +29,16 @@ MAX_BYTES = 8 * 1024 * 1024
 """Of an answer, unpacked."""
 ATTEMPTS = 3
 _HEADER = re.compile(r"[\t\x20-\x7e]*")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HOST = re.compile(rb"[0-9A-Za-z.:_-]+")
+_PACKINGS = ("", "identity", "gzip", "x-gzip", "deflate")
+"""Of others, or of several, a small piece could be unpacked to more than there is memory."""
+_HINTS = {
+    401: "look at its headers, and at the secret in them",
+    404: "look at its url",
+    405: "look at its method",
+    429: "ask it less often, or let it be asked again more often, and later",
+}
 _PASSING = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.TimeoutException, TimeoutError)
 
 
@@ -39,6 +48,9 @@ class HttpLlm(BaseLlm):
     Each request is JSON with `messages`, `tools` and `state`, the session's. The answer is JSON with any of `content`,
     `toolCalls`, `exitFlow`, `escalate`, `hitlRequest` and `waitForUserInput`; plain text is content. After one of the
     last four the service is not asked again in this turn. What it answers is not streamed.
+
+    It is asked directly: proxies, certificates and passwords of the environment (`HTTPS_PROXY`, `SSL_CERT_FILE`,
+    `.netrc`) are not used, so that a conversation goes nowhere that `url` does not say.
 
     In `url`, `headers` and `body`, `{{$secret('name')}}` stands for one of `secrets` or of the environment, and
     `{{state.key}}` for what the session's state holds; both are looked up when a request is sent.
@@ -73,21 +85,30 @@ class HttpLlm(BaseLlm):
         try:
             super().__init__(**({"url": url} if url is not None else {}), **given)
         except ValidationError as error:
-            told = wrong_fields(error, type(self).model_fields)
-            raise ConfigurationError(f"HttpLlm: {told}; write HttpLlm('https://.../chat', method='POST')") from error
+            told = hidden(wrong_fields(error, type(self).model_fields))
+            raise ConfigurationError(f"HttpLlm: {told}; write HttpLlm('https://.../chat', method='POST')") from None
+        self._check()
+        self.model = self.model or _place(self.url).rpartition("://")[2]
 
-    def model_post_init(self, context: Any, /) -> None:
-        super().model_post_init(context)
-        what = f"HttpLlm {without_known(self.url)[:200]!r}"
-        if not re.match(r"https?://[^/]", self.url) and not self.url.startswith("{{"):
-            raise ConfigurationError(f"{what}: its url starts with http:// or https:// and a host")
-        check_template([self.url, self.headers, self.body], what)
+    @property
+    def _called(self) -> str:
+        """In errors: where it is, and its name if it has one."""
+        place = _place(self.url)
+        return place if place.endswith(self.model) else f"{self.model} at {place}"
+
+    def _check(self) -> None:
         remember(*self.secrets.values())
         remember_named(self.headers)
         remember_url(self.url)
-        if not self.model:
-            place = urlsplit(self.url.partition("?")[0])
-            self.model = f"{place.netloc.rpartition('@')[2]}{place.path}" or "http"
+        what = f"HttpLlm {hidden(self.url)[:200]!r}"
+        if not re.match(r"https?://[^/]|\{\{\s*\$", self.url):
+            raise ConfigurationError(f"{what}: its url starts with http:// or https:// and a host")
+        check_template([self.url, self.headers, self.body], what)
+        if "{{" not in self.url:
+            _checked(self.url, what)
+        for name in self.headers:
+            if not _HEADER_NAME.fullmatch(name):
+                raise ConfigurationError(f"{what}: header {name!r:.80} has a character that no header's name can have")
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         if self.secrets or self.headers:
@@ -115,7 +136,10 @@ class HttpLlm(BaseLlm):
                         asked_to_wait=_asked_to_wait,
                     )
         except TimeoutError as error:
-            raise self._unreachable(f"it did not answer within {self.total_timeout:g} s") from error
+            raise self._unreachable(
+                f"it did not answer within {self.total_timeout:g} s, all attempts together; raise its total_timeout, "
+                "in a workflow scheduleToCloseTimeout"
+            ) from error
         response = self._read(body, media_type)
         if any(one.name == ASK_A_PERSON for one in response.get_function_calls()):
             self._check_can_ask(llm_request)
@@ -128,26 +152,38 @@ class HttpLlm(BaseLlm):
         remember_named(headers)
         for name, value in headers.items():
             if not _HEADER.fullmatch(value):
-                raise ConfigurationError(f"model {self.model!r}: header {name!r} has a character that none can have")
+                raise ConfigurationError(
+                    f"model {self._called!r}: the value of header {name!r} has a character that none can have, such as "
+                    "a line break"
+                )
         body = filling.json(self.body) | body_of(request, system_state=self.expose_system_state)
         sent = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         asked: dict[str, Any] = {"method": self.method, "url": filling.url(self.url)}
         remember_url(asked["url"])
+        place = _checked(asked["url"], f"model {self._called!r}")
         if self.method == "GET":
-            return asked | {"headers": {"Accept": "application/json"} | headers, "params": {"payload": sent.decode()}}
+            asked["url"] = self._with_payload(place, sent.decode())
+            return asked | {"headers": {"Accept": "application/json"} | headers}
         usual = {"Accept": "application/json", "Content-Type": "application/json"}
         return asked | {"headers": usual | headers, "content": sent}
+
+    def _with_payload(self, place: httpx2.URL, payload: str) -> str:
+        try:
+            return str(place.copy_merge_params({"payload": payload}))
+        except httpx2.InvalidURL:
+            raise ConfigurationError(
+                f"model {self._called!r}: {len(payload):,} characters are too many for the query of an address; "
+                "write method='POST'"
+            ) from None
 
     async def _ask(self, asked: dict[str, Any]) -> tuple[bytes, str]:
         """One attempt: the body of a success, and its media type."""
         client = await self._clients.get(None, _client)
-        if params := asked.get("params"):
-            asked = {**asked, "url": httpx2.URL(asked["url"]).copy_merge_params(params), "params": None}
         async with asyncio.timeout(self.timeout), client.stream(**asked) as response:
             body = await _read(response)
             if not response.is_success:
-                text = hidden(body[:8_000].decode("utf-8", "replace"))
-                refused = ServiceRefused(response.status_code, text, self.model)
+                text = hidden(body[:8_000].decode("utf-8", "replace")) or response.reason_phrase
+                refused = ServiceRefused(response.status_code, text, self._called, hint=_hint(response))
                 refused.retry_after = seconds_of(response.headers.get("retry-after", ""))
                 raise refused
             if len(body) > MAX_BYTES:
@@ -178,24 +214,26 @@ class HttpLlm(BaseLlm):
         try:
             yield
         except (httpx2.TimeoutException, TimeoutError) as error:
-            raise self._unreachable(f"it did not answer within {self.timeout:g} s, HttpLlm(timeout=...)") from error
+            raise self._unreachable(
+                f"it did not answer within {self.timeout:g} s; raise its timeout, in a workflow startToCloseTimeout"
+            ) from error
         except httpx2.DecodingError as error:
             raise self._invalid(f"the answer cannot be unpacked: {hidden(str(error))}") from None
         except httpx2.HTTPError as error:
             why = hidden(str(error)) or "the connection broke"
             raise self._unreachable(f"{type(error).__name__}: {why}; look whether it runs, and at its url") from None
-        except httpx2.InvalidURL as error:
-            raise ConfigurationError(f"model {self.model!r}: its url is none: {hidden(str(error))}") from None
 
     def _unreachable(self, why: str) -> ServiceUnreachable:
-        return ServiceUnreachable(f"the service of model {self.model!r} gave no answer: {why}")
+        return ServiceUnreachable(f"the service of model {self._called!r} gave no answer: {why}")
 
     def _invalid(self, why: str) -> InvalidResponse:
-        return InvalidResponse(f"the service of model {self.model!r} answered what cannot be used: {why}")
+        return InvalidResponse(f"the service of model {self._called!r} answered what cannot be used: {why}")
 
 
 async def _read(response: httpx2.Response) -> bytes:
     """The body, or its first `MAX_BYTES` and one more."""
+    if response.headers.get("content-encoding", "").strip().lower() not in _PACKINGS:
+        raise httpx2.DecodingError("it is packed in another way than gzip or deflate")
     pieces, room = list[bytes](), MAX_BYTES + 1
     async for piece in response.aiter_bytes():
         pieces.append(piece[:room])
@@ -203,6 +241,36 @@ async def _read(response: httpx2.Response) -> bytes:
         if room <= 0:
             break
     return b"".join(pieces)
+
+
+def _hint(response: httpx2.Response) -> str:
+    """What to do about a refusal."""
+    status = response.status_code
+    if response.is_redirect:
+        further = hidden(response.headers.get("location", ""))[:300]
+        return f"it sends on to {further!r}, and redirects are not followed; write that as its url"
+    if status >= 500:
+        return "look at what the service itself logged"
+    return _HINTS.get(status, "") or (_HINTS[401] if status == 403 else "look at what it says it wants")
+
+
+def _place(url: str) -> str:
+    """An address without what may be a secret: user, password, query."""
+    scheme, mark, rest = url.partition("?")[0].partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _checked(url: str, what: str) -> httpx2.URL:
+    """Raises ConfigurationError if `url` names nothing that could be asked."""
+    try:
+        place = httpx2.URL(url)
+        if place.scheme in ("http", "https") and _HOST.fullmatch(place.raw_host) and (place.port or 80) < 65_536:
+            return place
+        why = "it has no scheme, host and port that could be asked"
+    except httpx2.InvalidURL as error:
+        why = hidden(str(error))
+    raise ConfigurationError(f"{what}: its url cannot be used: {why}; write http://127.0.0.1:8000/chat, or the like")
 
 
 def _asked_to_wait(error: BaseException) -> float | None:

@@ -4,6 +4,8 @@ Source of the fields: the LLM service contract of Graph Compose's ADK agents.
 """
 
 import json
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -24,6 +26,8 @@ SYSTEM_STATE = ("_user_message_count", "orchestration_cycle_count")
 """State keys of the engine, which a service is told only if it wants them."""
 _Asked = Mapping[str | None, types.FunctionCall]
 """The calls that ask a person, by their ids."""
+_SEND = "send {'content': '...'}"
+_FIELDS = ("content", "toolCalls", "exitFlow", "escalate", "hitlRequest", "waitForUserInput", "statusCode")
 _FLAGS = {"exitFlow": EXIT_FLOW, "escalate": ESCALATE, "waitForUserInput": WAIT_FOR_USER_INPUT}
 
 
@@ -57,8 +61,10 @@ def response_of(body: bytes, media_type: str) -> LlmResponse:
     if isinstance(said, str):
         said = {"content": said}
     if not isinstance(said, dict):
-        raise InvalidResponse(f"an answer is a JSON object, and not {_in_short(said)}; send {{'content': '...'}}")
+        raise InvalidResponse(f"an answer is a JSON object, and not {_in_short(said)}; {_SEND}")
     answer = cast(dict[str, Any], said)
+    if answer and not answer.keys() & set(_FIELDS):
+        raise InvalidResponse(f"it has none of the fields {', '.join(_FIELDS)}: {_in_short(answer)}; {_SEND}")
     about: dict[str, Any] = {name: True for field, name in _FLAGS.items() if _flag(answer, field)}
     parts = [*_texts(answer.get("content")), *_calls(answer)]
     if asked := _asked(answer.get("hitlRequest")):
@@ -152,17 +158,39 @@ def _parameters(declared: types.FunctionDeclaration) -> dict[str, Any]:
 def _read(body: bytes, media_type: str) -> Any:
     kind = media_type.partition(";")[0].strip().lower()
     try:
-        text = body.decode()
+        text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidResponse("the answer is no text in UTF-8; send JSON, or plain text") from error
     if not text.strip():
-        raise InvalidResponse("the answer is empty; send JSON, such as {'content': '...'}")
+        raise InvalidResponse(f"the answer is empty; {_SEND}")
     try:
-        return without_known(json.loads(text))
+        return without_known(_JSON.decode(text.strip()))
     except (ValueError, RecursionError) as error:
         if kind in ("text/plain", "") and text.lstrip()[0] not in "{[<":
             return without_known(text)
-        raise InvalidResponse(f"the answer is no JSON: {_in_short(text)}") from error
+        why = str(error) if isinstance(error, ValueError) else "it is nested too deep"
+        raise InvalidResponse(
+            f"the answer is {kind or 'text'}, and no JSON: {why}: {_in_short(text)}; {_SEND}"
+        ) from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. One that says something twice says nothing: services and logs would read it in different ways."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{twice!r:.80} stands twice in one object")
+    return made
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number:.40} is no number of JSON")
+    return value
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_finite)
 
 
 def _flag(answer: dict[str, Any], field: str) -> bool:
@@ -197,7 +225,7 @@ def _call(said: Any) -> types.FunctionCall:
     args: Any = call.get("function_args")
     if isinstance(args, str):
         try:
-            args = json.loads(args) if args.strip() else {}
+            args = _JSON.decode(args.strip()) if args.strip() else {}
         except (ValueError, RecursionError) as error:
             raise InvalidResponse(f"'function_args' of {name!r:.80} is no JSON: {_in_short(args)}") from error
     if not isinstance(name, str) or not name or not isinstance(args, dict | None):

@@ -15,7 +15,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.offline.arguments import Filled, fill
 from adk_nb.models.offline.matching import Plan, changes, negates, only_fit, plans
 from adk_nb.models.offline.phrasing import asked_tool, introduction, question_for, results_told
-from adk_nb.models.offline.tools import OfferedTool, offered_tools
+from adk_nb.models.offline.tools import TRANSFER, OfferedTool, offered_tools
 from adk_nb.models.offline.words import MAX_CHARS
 
 NAME = "offline"
@@ -26,6 +26,8 @@ _ABOUT_ITSELF = re.compile(
 )
 _MORE = re.compile(r"\W*(and|or|now|then|also|same|again|(what|how) about)\b", re.IGNORECASE)
 _QUESTIONS_BACK = 5
+_NARRATED = "<<<BEGIN_QUOTED_AGENT_CONTENT>>>"
+"""In what tells of another agent."""
 
 Call = tuple[str, dict[str, Any]]
 
@@ -36,7 +38,9 @@ class OfflineLlm(BaseLlm):
     It picks the tool whose name, description and parameters share most words with the last message, and reads the
     arguments from it by type: names, numbers, units, quotes, dates, enum values, yes and no. It asks for a required one
     that is not there, and puts results into plain sentences. Several values, or several clauses, make several calls. A
-    result never makes it call anything, so what a tool returns cannot give it orders.
+    result never makes it call anything, so what a tool returns cannot give it orders, and neither can another agent.
+    Agents that can take over are chosen like tools, by their names and descriptions; who was handed the conversation in
+    this turn keeps it.
 
     It is not a language model. It knows nothing, reads no instruction, writes no prose. It knows English word endings
     and no synonyms: "how warm" finds a tool only if its words say warm. It does not plan: a result is never the next
@@ -85,22 +89,31 @@ class _Turn:
 
     def __init__(self, request: LlmRequest) -> None:
         self.offered = offered_tools(request)
-        contents = request.contents
+        contents = [one for one in request.contents if _NARRATED not in _text(one)]
         asked = next((n for n in reversed(range(len(contents))) if _says(contents[n], "user")), -1)
         self.message = _text(contents[asked])[:MAX_CHARS] if asked >= 0 else ""
         self.before = contents[: max(asked, 0)]
         self.results = _results(contents[asked + 1 :])
         """Of the calls made for this message: name, arguments, response."""
+        if any(f"called tool `{TRANSFER}`" in _text(one) for one in _after(request.contents, contents, asked)):
+            self.offered = [one for one in self.offered if not one.takes_over]
 
     def answer(self) -> str | list[Call]:
         """The calls to make now, or the words to say."""
         wanted, question = self._wanted()
+        wanted = self._handing_over(wanted)
         made = [_key((name, args)) for name, args, _ in self.results]
         calls = [one for n, one in enumerate(wanted) if _key(one) not in made and one not in wanted[:n]]
         if self.results:
             # A tool that was asked once has had its say: its arguments may have been changed before it ran.
             calls = [one for one in calls if one[0] not in {name for name, _, _ in self.results}]
         return calls or (results_told(self.results) if self.results else question)
+
+    def _handing_over(self, wanted: Sequence[Call]) -> list[Call]:
+        """Who was chosen to take over is called by the tool for that, and once."""
+        agents = {one.name for one in self.offered if one.takes_over}
+        over = [(TRANSFER, {"agent_name": name}) for name, _ in wanted if name in agents]
+        return [*(one for one in wanted if one[0] not in agents), *over[:1]]
 
     def _wanted(self) -> tuple[list[Call], str]:
         """What the message asks for, and what to say when that is no call."""
@@ -167,6 +180,12 @@ class _Turn:
             kept = {name: [value] for name, value in latest[name].items()} | filled.values
             return Plan(tool, Filled(kept, [one for one in filled.missing if one.name not in kept], 0), 0)
         return None
+
+
+def _after(every: Sequence[types.Content], told: Sequence[types.Content], asked: int) -> Sequence[types.Content]:
+    """All contents behind the message that is `told[asked]`."""
+    here = next((n for n, one in enumerate(every) if asked >= 0 and one is told[asked]), -1)
+    return every[here + 1 :]
 
 
 def _says(content: types.Content, role: str) -> bool:

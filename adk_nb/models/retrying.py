@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TypeVar, cast
 
@@ -88,8 +89,9 @@ def seconds_of(retry_after: str) -> float | None:
     except ValueError:
         pass
     try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - clock.now())
-    except ValueError:
+        date = parsedate_to_datetime(retry_after)
+        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - clock.now())
+    except (ValueError, OverflowError):
         return None
 
 

@@ -34,10 +34,10 @@ def message(text: Any, events: Sequence[Event], agent: BaseAgent, magic: str) ->
     return _of(types.Part(text=text))
 
 
-def who_asks(events: Sequence[Event]) -> str | None:
-    """The agent that hears first of the answer to the oldest open question. None: nothing is asked."""
+def who_asks(events: Sequence[Event]) -> tuple[str, str] | None:
+    """The oldest open question, by its id, and the agent that hears first of the answer. None: nothing is asked."""
     asked = next((one for one in inputs.pending(events) if one.is_question), None)
-    return speaker(events, [asked.id]) if asked else None
+    return (asked.id, speaker(events, [asked.id])) if asked else None
 
 
 def answer(value: Any, events: Sequence[Event], which: str | int | None, session: str) -> types.Content:

@@ -130,7 +130,7 @@ def outcome(events: Sequence[Event], status: Status, error: str | None) -> tuple
 
 
 def answer_in(events: Iterable[Event]) -> str:
-    """The words of the last answer in `events`, with what its agent said right before it; empty if there is none."""
+    """The words of the last answer in `events`, with what its agent's callback added; empty if there is none."""
     said: list[Event] = []
     goes_on = False
     asking: dict[str, Event] = {}
@@ -146,11 +146,17 @@ def answer_in(events: Iterable[Event]) -> str:
         if _is_outcome(event):
             said, goes_on = [event], False
         elif event.author != "user" and event.is_answer():
-            said = [*said, event] if goes_on and said[-1].author == event.author else [event]
+            beside = goes_on and said[-1].author == event.author and not _is_of_a_model(event)
+            said = [*said, event] if beside else [event]
             goes_on = True
         elif event.content:
             goes_on = False
     return "\n\n".join(event.text or _as_text(event.output) for event in said or asking.values())
+
+
+def _is_of_a_model(event: Event) -> bool:
+    """True for what a model has answered, and not a callback: an answer of its own, as in each pass of a loop."""
+    return bool(event.finish_reason or event.turn_complete or event.model_version)
 
 
 def _is_outcome(event: Event) -> bool:

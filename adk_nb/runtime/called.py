@@ -1,15 +1,15 @@
 """Agents called as tools in the session of their caller: what waits inside them, and the way of an answer there."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.runtime import approvals, credentials
+from adk_nb.runtime import approvals, credentials, inputs
 from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call
 from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.rewind import surviving
-from adk_nb.runtime.tasks import unfinished
+from adk_nb.runtime.tasks import takers, unfinished
 
 
 def speaker(events: Sequence[Event], calls: Iterable[str | None], branch: str | None = None) -> str:
@@ -107,6 +107,19 @@ def _late(events: Iterable[Event]) -> dict[str, str | None]:
     return found
 
 
+def unanswered(ctx: InvocationContext) -> list[types.FunctionCall]:
+    """The agent's own calls of this invocation that have no result, and wait for nobody's answer."""
+    names = (ctx.agent.name, "user")  # who tells what a task came to
+    mine = [
+        event
+        for event in surviving(ctx.session.events)
+        if event.invocation_id == ctx.invocation_id and event.branch == ctx.branch and event.author in names
+    ]
+    calls = approvals.unanswered_calls(mine)
+    led = led_from(ctx) if calls else ()
+    return [call for call in calls if call.id not in led]
+
+
 def waits_inside(ctx: InvocationContext) -> bool:
     """True if one of the agent's own calls has no result since something inside it waits for one."""
     events = surviving(ctx.session.events)
@@ -119,6 +132,49 @@ def waits_inside(ctx: InvocationContext) -> bool:
     return any(_own_call(events, ctx, key) for key in inside if key)
 
 
+def pauses(agent: Any, events: Sequence[Event], branch: str | None, *, asked: bool) -> bool:
+    """True if the work of `agent` on `branch` cannot go on before something comes from outside.
+
+    That is what the user says to a task; and, if it may have `asked` something, the answer. Only what was asked since
+    the user's last words counts: with words instead of an answer all goes on.
+    """
+    if unfinished(agent, events, branch, talking=True):
+        return True
+    if not asked:
+        return False
+    events = surviving(events)
+    recent = events[_last_words(events) :]
+    open_now = [*approvals.pending(recent), *credentials.pending(recent), *inputs.pending(recent)]
+    return any(is_under(one.branch, branch) for one in open_now)
+
+
+def _last_words(events: Sequence[Event]) -> int:
+    found = (at for at in range(len(events) - 1, -1, -1) if events[at].author == "user" and events[at].text)
+    return next(found, 0)
+
+
 def led_from(ctx: InvocationContext) -> set[str]:
-    """The ids of all calls inside which something waits for an answer from outside."""
-    return {key for branch in waiting(ctx.agent, ctx.session.events).values() for _, key in calls_to(branch)}
+    """The ids of all calls inside which something waits for an answer from outside, and of those that come after."""
+    led = {key for branch in waiting(ctx.agent, ctx.session.events).values() for _, key in calls_to(branch)}
+    tasks = takers(getattr(ctx.agent, "root_agent", ctx.agent)) if led else ()
+    steps = [event.get_function_calls() for event in ctx.session.events] if tasks else ()
+    held = [
+        call.id or "" for calls in steps if any(one.id in led for one in calls) for call in calls if call.name in tasks
+    ]
+    return led.union(held)
+
+
+def in_line(ctx: InvocationContext, tasks: Collection[str]) -> list[types.FunctionCall]:
+    """What the agent called in its last step and is not begun, since another of these tools was at work first.
+
+    Args:
+        ctx: Nothing is in line while something inside one of the agent's calls waits.
+        tasks: The names of these tools.
+    """
+    events = surviving(ctx.session.events) if tasks else []
+    for event in reversed(events):
+        if event.author == ctx.agent.name and is_within(event.branch, ctx.branch) and event.get_function_calls():
+            answered = {one.id for event in events for one in event.get_function_responses()}
+            left = [call for call in event.get_function_calls() if call.name in tasks and call.id not in answered]
+            return [] if left and waits_inside(ctx) else left
+    return []

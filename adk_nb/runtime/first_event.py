@@ -10,11 +10,18 @@ from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.message import answering, check, check_fits, task_for, with_files_kept
+from adk_nb.runtime.resuming import go_on
 from adk_nb.sessions.state import committed
 
 
 async def first_event(
-    ctx: InvocationContext, said: Any, state_delta: dict[str, Any], *, may_be_silent: bool, sticky: bool = True
+    ctx: InvocationContext,
+    said: Any,
+    state_delta: dict[str, Any],
+    *,
+    may_be_silent: bool,
+    sticky: bool = True,
+    invocation_id: str | None = None,
 ) -> Event | None:
     """The user's event, not stored yet. `ctx`, which comes with the root agent, knows then what was said, and to whom.
 
@@ -24,11 +31,13 @@ async def first_event(
         state_delta: Goes with it.
         may_be_silent: The root agent goes on without a message.
         sticky: Who has taken the conversation over keeps it.
+        invocation_id: Of an invocation that is gone on with. None: of one that the message answers, if of any.
 
     Returns:
-        None for a live conversation: what its user says comes later.
+        None for a live conversation: what its user says comes later. And where nothing is said that is to be kept.
 
     Raises:
+        InvocationNotFoundError: There is no such invocation.
         InputError: The message cannot be answered.
         ConfigurationError: It has files that are to be kept, and nothing keeps them; or `state_delta` cannot be kept.
     """
@@ -39,7 +48,7 @@ async def first_event(
     if state_delta:
         committed(state_delta)  # what cannot be kept is refused before anything is done
     message = as_content(said) if said is not None else None
-    if not (may_be_silent or (message and message.parts)):
+    if not (may_be_silent or invocation_id or (message and message.parts)):
         raise InputError(f"agent {root.name!r} needs a message; only an agent with a model goes on without")
     files: dict[str, int] = {}
     if message:
@@ -49,15 +58,18 @@ async def first_event(
         message = await _as_plugins_say(ctx, message)
     ctx.task = task_for(root, message, ctx.session)
     ctx.agent = answering(root, message, ctx.session, ctx.task, sticky=sticky)
+    go_on(ctx, root, invocation_id, sticky=sticky)
     if message and ctx.agent is root and not ctx.task:
         check_fits(root, message)
     if message and ctx.run_config.save_input_blobs_as_artifacts:
         message, files = await with_files_kept(ctx, message)
-    ctx.user_content = message
+    ctx.user_content = message or ctx.user_content
     actions = EventActions(state_delta=state_delta, artifact_delta=files)
-    return Event(
+    event = Event(
         author="user", content=message, invocation_id=ctx.invocation_id, actions=actions, isolation_scope=ctx.task
     )
+    silent = invocation_id is not None and (ctx.end_invocation or not (message or state_delta))
+    return None if silent else event
 
 
 async def _as_plugins_say(ctx: InvocationContext, message: types.Content) -> types.Content:

@@ -1,7 +1,7 @@
 """What one invocation carries from the user's message to the last event."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -63,6 +63,16 @@ class Compacts(Protocol):
     async def after_run(self, ctx: "InvocationContext", /) -> None: ...
 
 
+class Stands(Protocol):
+    """What an invocation that goes on needs to know of its agents: where each stood when it was left."""
+
+    def state_of(self, agent: Any, branch: str | None, /) -> dict[str, Any] | None: ...
+
+    def left_of(self, agent: Any, branch: str | None, /) -> Any: ...
+
+    def said_in(self, agent: Any, branch: str | None, /) -> Iterator[Event]: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decided:
     """What a person decided of a call, and of what they decided it."""
@@ -90,6 +100,8 @@ class Shared:
     stop: Stop = field(default_factory=Stop)
     failed: "tuple[Exception, InvocationContext] | None" = None
     """The last error that left an agent, and where it came from."""
+    told: Exception | None = None
+    """The last error of which an event has told."""
     taken_up: set[str] = field(default_factory=set[str])
     """Ids of calls that are made once more, since the user's message answers something inside them."""
     whole: "Shared | None" = None
@@ -108,6 +120,8 @@ class AtNode:
     input: Any
     output_for: list[str]
     """Paths of the graphs whose output its output is, too."""
+    isolation_scope: str | None = None
+    """That of all that it runs. None: each agent has one of its own."""
 
 
 @dataclass(kw_only=True)
@@ -127,6 +141,10 @@ class InvocationContext:
     user_content: types.Content | None = None
     """The message that started this."""
     invocation_id: str = field(default_factory=new_invocation_id)
+    resumable: bool = False
+    """Agents mark in the session where they stand, so that the invocation can be gone on with."""
+    standing: Stands | None = None
+    """Where this agent, and those under it, stood, if they go on with what they had begun. None: they begin."""
     branch: str | None = None
     node: "AtNode | None" = None
     """In a graph: the run of a node that this works for."""
@@ -201,17 +219,18 @@ class InvocationContext:
         parts = (self.user_content and self.user_content.parts) or []
         return [part.function_response for part in parts if part.function_response]
 
-    def after_answers(self) -> "InvocationContext":
+    def after_answers(self, *, goes_on: bool = False) -> "InvocationContext":
         """The same, for an agent that comes after the one whose call or request was answered: the answer is not its.
 
-        It is there for the user's last words instead.
+        It is there for the user's last words instead. It begins, unless it `goes_on` with what it had begun.
         """
+        standing = self.standing if goes_on else None
         parts = (self.user_content and self.user_content.parts) or []
         if not self.task and not any(part.function_response for part in parts):
-            return self
+            return self if standing is self.standing else replace(self, standing=standing)
         said = (event for event in reversed(self.session.events) if event.author == "user" and event.text)
         words = next((event.content for event in said if event.isolation_scope == self.isolation_scope), None)
-        return replace(self, user_content=words, task=None)
+        return replace(self, user_content=words, task=None, standing=standing)
 
     def note_failure(self, error: Exception) -> None:
         """Remember that `error` left this agent; of agents that called each other, the innermost is remembered."""

@@ -7,7 +7,7 @@ from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
 from adk_nb.runtime import credentials, inputs
 from adk_nb.runtime.approvals import pending, refuse_expired
-from adk_nb.runtime.branches import calls_to
+from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.called import outermost, speaker
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, CREDENTIAL_REQUEST, InvocationContext, Runs
 from adk_nb.runtime.rewind import surviving
@@ -119,26 +119,27 @@ def answering(
     parts = (message and message.parts) or ()
     if answered := {task} if task else {one.function_response.id for one in parts if one.function_response}:
         return outermost(root.find_agent(speaker(session.events, answered)) or root)
-    return _last_speaker(root, session.events) if sticky and _hands_back(root) else root
+    return last_speaker(root, session.events) if sticky and _hands_back(root) else root
 
 
-def _last_speaker(root: Runs, events: list[Event]) -> Runs:
+def last_speaker(root: Runs, events: list[Event], branch: str | None = None) -> Runs:
+    """The last that spoke on `branch`, of `root` and those under it from whom the word can come back to it."""
     for event in reversed(events):
         if event.actions.rewind_before_invocation_id:
-            return _last_speaker(root, surviving(events))
-        if event.branch and calls_to(event.branch):
+            return last_speaker(root, surviving(events), branch)
+        if (branch or event.branch) and not is_within(event.branch, branch):
             continue  # an agent that was called as a tool, or what a tool said
         if event.author == root.name:
             return root
         agent = root.find_agent(event.author) if event.author != "user" else None
-        if agent and _hands_back(agent):
+        if agent and _hands_back(agent, root if branch else None):
             return agent
     return root
 
 
-def _hands_back(agent: object) -> bool:
-    """True if from `agent` the word can come back to the root; only agents with a model hand it anywhere."""
-    while agent is not None:
+def _hands_back(agent: object, top: object = None) -> bool:
+    """True if from `agent` the word can come back to `top`, or to the root; only agents with a model hand it on."""
+    while agent is not top and agent is not None:
         if getattr(agent, "disallow_transfer_to_parent", True):
             return False
         agent = getattr(agent, "parent_agent", None)

@@ -16,7 +16,7 @@ class RunHandle:
     def __init__(self, invocation_id: str, run: AsyncGenerator[Event, None], stop: Stop) -> None:
         """Begins `run`: on the caller's event loop, or without one on the package's own."""
         self.invocation_id = invocation_id
-        """Of the message and of all that answers it."""
+        """Of the message and of all that answers it; of a run that goes on with another, that one's, once it does."""
         self._stop = stop
         self._events: list[Event] = []
         self._error: Exception | None = None
@@ -64,6 +64,7 @@ class RunHandle:
         try:
             async with aclosing(run):
                 async for event in run:
+                    self.invocation_id = event.invocation_id
                     self._events.append(event)
                     self._tell()
         except Exception as error:

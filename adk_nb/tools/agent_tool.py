@@ -28,6 +28,8 @@ from adk_nb.runtime.invocation_context import (
     new_invocation_id,
 )
 from adk_nb.runtime.invoke import invoke
+from adk_nb.runtime.message import last_speaker
+from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.sealing import failure
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -207,8 +209,12 @@ class AgentTool(BaseTool):
         branch = for_call(caller.branch, self.agent.name, call_id)
         delegated = as_content(message)
         agent: Runs = self.agent
-        if taken_up:  # by the one of its agents that asked, or what decides when that works
-            asker = agent.find_agent(speaker(caller.session.events, caller.calls_answered, branch)) or agent
+        if taken_up:  # by the one of its agents that asked or has the word, or what decides when that works
+            events = caller.session.events
+            if caller.task == call_id:
+                asker = last_speaker(agent, events, branch)
+            else:
+                asker = agent.find_agent(speaker(events, caller.calls_answered, branch)) or agent
             agent = outermost(asker, under=getattr(agent, "parent_agent", None))
         return replace(
             caller,
@@ -291,7 +297,7 @@ def _take_over(event: Event, tool_context: ToolContext) -> None:
 def _since(call_id: str, ctx: InvocationContext) -> list[Event]:
     """What has happened since the call was made, oldest first."""
     found: list[Event] = []
-    for event in reversed(ctx.session.events):
+    for event in reversed(surviving(ctx.session.events)):
         found.append(event)
         if any(call.id == call_id for call in event.get_function_calls()):
             break

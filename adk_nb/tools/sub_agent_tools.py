@@ -53,17 +53,19 @@ class TaskTool(AgentTool):
         if any(key != own for key in waiting(ctx.agent, so_far, ctx.branch)):
             return True
         said = [event for event in so_far if event.isolation_scope == own and event.author != "user"]
-        return bool(said) and speaks(said[-1])
+        return bool(said) and speaks(said[-1]) and not any(map(_finish, said))
 
     def _result(self, said: Sequence[Event], tool_context: ToolContext) -> Any:
         for event in reversed(said):
-            if any(
-                one.name == FINISH and "error" not in (one.response or {}) for one in event.get_function_responses()
-            ):
+            if _finish(event):
                 return event.output
         live = tool_context.get_invocation_context().live_request_queue
         why = "; in a live conversation it cannot talk with the user" if live else ""
         return {"error": wrong(said) or f"agent {self.name!r} came to an end without calling {FINISH}(){why}"}
+
+
+def _finish(event: Event) -> bool:
+    return any(one.name == FINISH and "error" not in (one.response or {}) for one in event.get_function_responses())
 
 
 def _as_json(message: str) -> str:

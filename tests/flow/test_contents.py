@@ -243,7 +243,7 @@ def test_late_answers_to_one_event_come_together():
         [
             ("user", "go"),
             ("model", "calls f({'of': '1'}); calls f({'of': '2'})"),
-            ("user", "answers {'ok': '2'}; answers {'ok': '1'}"),
+            ("user", "answers {'ok': '1'}; answers {'ok': '2'}"),
         ]
     )
 

@@ -1,21 +1,30 @@
-"""The examples of Graph Compose's page on agent types: what services are sent, and what the state comes to, field by
-field as the page prints it. The addresses are those of a service on this machine.
+"""Graph Compose's page on agent types: each request, answer and state that it prints, field by field, from its own
+builder chains in both spellings; then its tables and sentences, row by row.
 """
 
+from types import ModuleType
 from typing import Any
 
+import pytest
+
 from adk_nb import sync
+from adk_nb.errors import ConfigurationError
 from adk_nb.graph_compose import (
     GraphCompose,
     WorkflowResult,
-    createHttpTool,
-    createLlmAgent,
-    createLoopAgent,
-    createParallelAgent,
-    createSequentialAgent,
-    createSubAgentReference,
+    create_http_tool,
+    create_llm_agent,
+    create_loop_agent,
+    create_parallel_agent,
+    create_sequential_agent,
 )
-from tests.http_service import Asked, Service
+from tests.graph_compose import documented_camel, documented_snake
+from tests.graph_compose.test_flow_signals import asked, graph_of, ran, say, speaker
+from tests.http_service import Answer, Service
+
+SPELLINGS = [pytest.param(documented_camel, id="camelCase"), pytest.param(documented_snake, id="snake_case")]
+CHAINS = ["support_workflow", "claims_processor", "travel_planner", "content_pipeline", "claims_with_settings"]
+both_spellings = pytest.mark.parametrize("page", SPELLINGS)
 
 
 def by_instructions(service: Service, answers: dict[str, list[Any]]) -> None:
@@ -25,17 +34,6 @@ def by_instructions(service: Service, answers: dict[str, list[Any]]) -> None:
 
 def asked_as(service: Service, instructions: str) -> list[Any]:
     return [body for body in service.bodies("/chat") if body["messages"][0]["content"] == instructions]
-
-
-def declared(name: str) -> dict[str, Any]:
-    return {
-        "type": "function",
-        "function": {
-            "name": name,
-            "description": name,
-            "parameters": {"type": "object", "properties": {}, "required": []},
-        },
-    }
 
 
 def calls(name: str, **args: Any) -> dict[str, Any]:
@@ -48,49 +46,95 @@ def executed(graph: GraphCompose) -> WorkflowResult:
     return result
 
 
-def test_an_agent_with_tools(service: Service):
-    graph = GraphCompose({"token": "your-token"})
-    (
-        graph.adk("support_workflow")
-        .withWorkflow(
-            lambda builder: (
-                builder.rootAgent("support_agent")
-                .agent(
-                    createLlmAgent(
-                        {
-                            "id": "support_agent",
-                            "httpConfig": {"url": f"{service.url}/chat", "method": "POST"},
-                            "instructions": (
-                                "You are a customer support agent. Use tools to look up account information."
-                            ),
-                            "tools": ["search_kb", "lookup_account"],
-                            "outputKey": "support_response",
-                            "activityConfig": {"startToCloseTimeout": "60s", "retryPolicy": {"maximumAttempts": 3}},
-                        }
-                    )
-                )
-                .httpTool(
-                    createHttpTool(
-                        {"id": "search_kb", "httpConfig": {"url": f"{service.url}/kb/search", "method": "POST"}}
-                    )
-                )
-                .httpTool(
-                    createHttpTool(
-                        {"id": "lookup_account", "httpConfig": {"url": f"{service.url}/accounts", "method": "GET"}}
-                    )
-                )
-                .build()
-            )
-        )
-        .withInitialPrompt("I need help with my recent order.")
-        .end()
+# ---- how agent execution works
+
+
+@pytest.fixture
+def contract(service: Service) -> GraphCompose:
+    """The agent of the page's first request."""
+    agent = create_llm_agent(
+        id="agent",
+        http_config={"url": f"{service.url}/chat"},
+        instructions="Your agent instructions...",
+        tools=["tool_id"],
+        output_key="said",
     )
+    tool = create_http_tool(id="tool_id", http_config={"url": f"{service.url}/tool"})
+    graph = GraphCompose()
+    graph.adk("contract").with_workflow(lambda b: b.root_agent("agent").agent(agent).http_tool(tool).build())
+    return graph
+
+
+def test_what_a_service_receives(service: Service, contract: GraphCompose):
+    service.say("/chat", {"content": "Hello", "exitFlow": True})
+    sync.run(contract.execute("The user's message or initial prompt"))
+    assert service.bodies("/chat") == [
+        {
+            "messages": [
+                {"role": "system", "content": "Your agent instructions..."},
+                {"role": "user", "content": "The user's message or initial prompt"},
+            ],
+            "tools": [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": "tool_id",
+                        "description": "tool_id",
+                        "parameters": {"type": "object", "properties": {}, "required": []},
+                    },
+                }
+            ],
+            "state": {},
+        }
+    ]
+
+
+def test_what_a_service_returns(service: Service, contract: GraphCompose):
+    service.say(
+        "/chat",
+        {
+            "content": "Text response to the user (or null for silent tool-only turns)",
+            "toolCalls": [{"function_name": "tool_id", "function_args": {}}],
+            "exitFlow": True,
+        },
+    )
+    service.say("/tool", {"done": True})
+    result = sync.run(contract.execute("go"))
+    assert asked(service) == ["chat", "tool"]
+    assert result.exit_flow is True
+    assert result.session_state["said"] == "Text response to the user (or null for silent tool-only turns)"
+
+
+def test_a_tool_call_may_omit_content_and_a_completion_the_tool_calls(service: Service, contract: GraphCompose):
+    service.say("/chat", calls("tool_id"), {"content": "Done.", "exitFlow": True})
+    service.say("/tool", "plain")
+    result = sync.run(contract.execute("go"))
+    [answer] = service.bodies("/chat")[1]["messages"][3]["content"]
+    assert answer["function_response"]["response"] == {"result": "plain"}
+    assert (result.final_response_text, result.exit_flow) == ("Done.", True)
+
+
+def test_null_and_false_are_the_same_as_left_out(service: Service, contract: GraphCompose):
+    nothing = {"exitFlow": False, "escalate": False, "hitlRequest": None}
+    service.say("/chat", {"content": None, **calls("tool_id"), **nothing}, {"content": "B", "toolCalls": None})
+    service.say("/tool", {})
+    result = sync.run(contract.execute("go"))
+    assert (asked(service), result.final_response_text) == (["chat", "tool", "chat"], "B")
+    [only] = service.bodies("/chat")[1]["messages"][2]["content"]
+    assert only.keys() == {"function_call"}  # content null: the turn is silent
+
+
+# ---- LlmAgent
+
+
+@both_spellings
+def test_an_agent_with_tools(service: Service, page: ModuleType):
     service.say("/chat", calls("search_kb", q="order"), calls("lookup_account", id=7, all=True))
     service.say("/chat", {"content": "It is on its way.", "exitFlow": True})
     service.say("/kb/search", {"output": "Orders take 3 days.", "status": "ok"})
     service.say("/accounts", ["one", "two"])
 
-    result = executed(graph)
+    result = executed(page.support_workflow(service.url, service.url))
 
     assert service.bodies("/chat")[0] == {
         "messages": [
@@ -100,12 +144,30 @@ def test_an_agent_with_tools(service: Service):
             },
             {"role": "user", "content": "I need help with my recent order."},
         ],
-        "tools": [declared("search_kb"), declared("lookup_account")],
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "search_kb",
+                    "description": "search_kb",
+                    "parameters": {"type": "object", "properties": {}, "required": []},
+                },
+            },
+            {
+                "type": "function",
+                "function": {
+                    "name": "lookup_account",
+                    "description": "lookup_account",
+                    "parameters": {"type": "object", "properties": {}, "required": []},
+                },
+            },
+        ],
         "state": {},
     }
     second, third = service.bodies("/chat")[1:]
-    [call] = second["messages"][2]["content"]
-    key = call["function_call"]["id"]
+    key = second["messages"][2]["content"][0]["function_call"]["id"]
+    found = {"output": "Orders take 3 days.", "status": "ok"}
+    assert second["messages"][:2] == service.bodies("/chat")[0]["messages"]
     assert second["messages"][2:] == [
         {
             "role": "assistant",
@@ -113,15 +175,7 @@ def test_an_agent_with_tools(service: Service):
         },
         {
             "role": "tool",
-            "content": [
-                {
-                    "function_response": {
-                        "id": key,
-                        "name": "search_kb",
-                        "response": {"output": "Orders take 3 days.", "status": "ok"},
-                    }
-                }
-            ],
+            "content": [{"function_response": {"id": key, "name": "search_kb", "response": found}}],
         },
     ]
     assert third["messages"][5]["content"][0]["function_response"]["response"] == {"result": ["one", "two"]}
@@ -140,6 +194,8 @@ def test_an_agent_with_tools(service: Service):
     assert (result.exit_flow, result.wait_for_user_input) == (True, False)
 
 
+# ---- SequentialAgent
+
 ANALYSIS = "Claim CLM-2024-001: Water damage to kitchen ceiling. Submitted photos show..."
 FRAUD = "No fraud indicators detected. Claim details are consistent with..."
 ANALYST = "Analyze the submitted claim documents and extract key details."
@@ -147,72 +203,8 @@ DETECTOR = "Review the document analysis in session state for fraud indicators."
 DECIDER = "Make a claim decision based on the document and fraud analysis."
 
 
-def claims(service: Service) -> GraphCompose:
-    chat = {"url": f"{service.url}/chat", "method": "POST"}
-    return (
-        GraphCompose({"token": "your-token"})
-        .adk("claims_processor")
-        .withWorkflow(
-            lambda builder: (
-                builder.rootAgent("claims_pipeline")
-                .agent(
-                    createSequentialAgent(
-                        {
-                            "id": "claims_pipeline",
-                            "subAgents": [
-                                createSubAgentReference("document_analyzer"),
-                                createSubAgentReference("fraud_detector"),
-                                createSubAgentReference("decision_agent"),
-                            ],
-                            "outputKey": "pipeline_result",
-                        }
-                    )
-                )
-                .agent(
-                    createLlmAgent(
-                        {
-                            "id": "document_analyzer",
-                            "httpConfig": chat,
-                            "instructions": ANALYST,
-                            "tools": ["read_document"],
-                            "outputKey": "document_analysis",
-                        }
-                    )
-                )
-                .agent(
-                    createLlmAgent(
-                        {
-                            "id": "fraud_detector",
-                            "httpConfig": chat,
-                            "instructions": DETECTOR,
-                            "outputKey": "fraud_analysis",
-                        }
-                    )
-                )
-                .agent(
-                    createLlmAgent(
-                        {
-                            "id": "decision_agent",
-                            "httpConfig": chat,
-                            "instructions": DECIDER,
-                            "outputKey": "claim_decision",
-                        }
-                    )
-                )
-                .httpTool(
-                    createHttpTool(
-                        {"id": "read_document", "httpConfig": {"url": f"{service.url}/documents", "method": "GET"}}
-                    )
-                )
-                .build()
-            )
-        )
-        .withInitialPrompt("Process insurance claim CLM-2024-001.")
-        .end()
-    )
-
-
-def test_agents_one_after_the_other(service: Service):
+@both_spellings
+def test_agents_one_after_the_other(service: Service, page: ModuleType):
     by_instructions(
         service,
         {
@@ -223,7 +215,7 @@ def test_agents_one_after_the_other(service: Service):
     )
     service.say("/documents", {"photos": 4})
 
-    result = executed(claims(service))
+    result = executed(page.claims_processor(service.url, service.url))
 
     assert asked_as(service, DECIDER) == [
         {
@@ -233,98 +225,72 @@ def test_agents_one_after_the_other(service: Service):
             ],
             "tools": [],
             "state": {
-                "document_analysis": ANALYSIS,
-                "fraud_analysis": FRAUD,
+                "document_analysis": "Claim CLM-2024-001: Water damage to kitchen ceiling. Submitted photos show...",
+                "fraud_analysis": "No fraud indicators detected. Claim details are consistent with...",
             },
         }
     ]
+    assert asked_as(service, ANALYST)[0]["state"] == {}
     assert asked_as(service, DETECTOR)[0]["state"] == {"document_analysis": ANALYSIS}
     assert result.session_state["claim_decision"] == result.session_state["pipeline_result"] == "Approved."
 
 
-def test_the_state_after_two_agents_with_what_the_engine_counts(service: Service):
-    by_instructions(
-        service,
-        {
-            ANALYST: [calls("read_document"), {"content": ANALYSIS}],
-            DETECTOR: [{"content": FRAUD, "exitFlow": True}],
-            DECIDER: [],
-        },
-    )
-    service.say("/documents", {"photos": 4})
+def test_exit_flow_of_a_sub_agent_skips_the_remaining_agents(service: Service):
+    by_instructions(service, {ANALYST: [{"content": ANALYSIS}], DETECTOR: [{"content": FRAUD, "exitFlow": True}]})
+    result = executed(documented_camel.claims_processor(service.url, service.url))
+    assert asked_as(service, DECIDER) == []
+    assert (result.exit_flow, result.session_state["pipeline_result"]) == (True, FRAUD)
+    assert "claim_decision" not in result.session_state
 
-    result = executed(claims(service))
 
-    assert result.session_state == {
-        "document_analysis": ANALYSIS,
-        "fraud_analysis": FRAUD,
-        "_user_message_count": 1,
-        "orchestration_cycle_count": 3,
-        "pipeline_result": FRAUD,
-    }
-    assert asked_as(service, DECIDER) == []  # exitFlow skips what comes after
-    assert (result.internal_exit_flow, result.orchestration_cycle_count) == (True, 3)
-
+# ---- ParallelAgent
 
 FLIGHTS = "Search for flights matching the travel request."
 HOTELS = "Search for hotels at the destination."
 ACTIVITIES = "Find activities and attractions at the destination."
+FOUND = {
+    FLIGHTS: ("search_flights", "Found 3 direct flights to Tokyo NRT..."),
+    HOTELS: ("search_hotels", "Top-rated hotels in Shinjuku district..."),
+    ACTIVITIES: ("search_activities", "Recommended: teamLab Borderless, Tsukiji Market tour..."),
+}
 
 
-def test_agents_at_the_same_time(service: Service):
-    graph = GraphCompose({"token": "your-token"})
-    chat = {"url": f"{service.url}/chat", "method": "POST"}
-    researchers = [
-        ("flight_agent", FLIGHTS, "search_flights", "flight_data", "flights"),
-        ("hotel_agent", HOTELS, "search_hotels", "hotel_data", "hotels"),
-        ("activity_agent", ACTIVITIES, "search_activities", "activity_data", "activities"),
-    ]
-
-    def workflow(builder: Any) -> Any:
-        builder.rootAgent("parallel_research").agent(
-            createParallelAgent(
-                {"id": "parallel_research", "subAgents": [createSubAgentReference(one[0]) for one in researchers]}
-            )
-        )
-        for name, instructions, tool, key, path in researchers:
-            builder.agent(
-                createLlmAgent(
-                    {
-                        "id": name,
-                        "httpConfig": chat,
-                        "instructions": instructions,
-                        "tools": [tool],
-                        "outputKey": key,
-                    }
-                )
-            ).httpTool(createHttpTool({"id": tool, "httpConfig": {"url": f"{service.url}/{path}", "method": "GET"}}))
-        return builder.build()
-
-    graph.adk("travel_planner").withWorkflow(workflow).withInitialPrompt("Plan a trip to Tokyo for next week.").end()
-    found = {
-        FLIGHTS: "Found 3 direct flights to Tokyo NRT...",
-        HOTELS: "Top-rated hotels in Shinjuku district...",
-        ACTIVITIES: "Recommended: teamLab Borderless, Tsukiji Market tour...",
-    }
-    by_instructions(service, {one[1]: [calls(one[2]), {"content": found[one[1]]}] for one in researchers})
+@both_spellings
+def test_agents_at_the_same_time(service: Service, page: ModuleType):
+    by_instructions(service, {who: [calls(tool), {"content": said}] for who, (tool, said) in FOUND.items()})
     for path in ("flights", "hotels", "activities"):
         service.say(f"/{path}", {"found": path})
 
-    result = executed(graph)
+    result = executed(page.travel_planner(service.url, service.url))
 
-    for _, instructions, tool, _, path in researchers:
-        first, second = asked_as(service, instructions)
-        assert first == {
-            "messages": [
-                {"role": "system", "content": instructions},
-                {"role": "user", "content": "Plan a trip to Tokyo for next week."},
-            ],
-            "tools": [declared(tool)],
-            "state": {},
-        }
-        assert [one["role"] for one in second["messages"]] == ["system", "user", "assistant", "tool"]
-        assert second["messages"][3]["content"][0]["function_response"]["response"] == {"found": path}
-        assert second["state"] == {}
+    first, second = asked_as(service, FLIGHTS)
+    assert first == {
+        "messages": [
+            {"role": "system", "content": "Search for flights matching the travel request."},
+            {"role": "user", "content": "Plan a trip to Tokyo for next week."},
+        ],
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "search_flights",
+                    "description": "search_flights",
+                    "parameters": {"type": "object", "properties": {}, "required": []},
+                },
+            }
+        ],
+        "state": {},
+    }
+    assert [one["role"] for one in second["messages"]] == ["system", "user", "assistant", "tool"]
+    assert second["messages"][3]["content"][0]["function_response"]["response"] == {"found": "flights"}
+    for who, (tool, _) in FOUND.items():
+        begin, end = asked_as(service, who)
+        assert begin["messages"] == [
+            {"role": "system", "content": who},
+            {"role": "user", "content": "Plan a trip to Tokyo for next week."},
+        ]
+        assert [one["function"]["name"] for one in begin["tools"]] == [tool]
+        assert begin["state"] == end["state"] == {}
     counters = ("_user_message_count", "orchestration_cycle_count")
     assert {key: value for key, value in result.session_state.items() if key not in counters} == {
         "flight_data": "Found 3 direct flights to Tokyo NRT...",
@@ -333,6 +299,25 @@ def test_agents_at_the_same_time(service: Service):
     }
     assert [result.session_state[key] for key in counters] == [1, 6]
 
+
+def test_parallel_agents_run_at_the_same_time(service: Service):
+    block = create_parallel_agent(id="block", sub_agents=["a", "b"])
+    service.make("/a", service.once_asked("/b", {"content": "A"}))
+    service.make("/b", service.once_asked("/a", {"content": "B"}))
+    assert ran(graph_of(service, block, "a", "b")).error_details is None
+
+
+def test_a_synthesizer_after_a_parallel_block_reads_all_its_outputs(service: Service):
+    block = create_parallel_agent(id="block", sub_agents=["a", "b"])
+    line = create_sequential_agent(id="line", sub_agents=["block", "synthesizer"])
+    say(service, a={"content": "A"}, b={"content": "B"}, synthesizer={"content": "Both."})
+    result = ran(graph_of(service, line, block, "a", "b", "synthesizer"))
+    [sent] = service.bodies("/synthesizer")
+    assert (sent["state"], sent["messages"]) == ({"a": "A", "b": "B"}, [{"role": "user", "content": "go"}])
+    assert result.final_response_text == "Both."
+
+
+# ---- LoopAgent
 
 WRITER = "Write or revise content based on reviewer feedback in session state."
 REVIEWER = (
@@ -343,52 +328,8 @@ DRAFT = "AI orchestration platforms coordinate multiple..."
 FEEDBACK = "Needs revision: the section on error handling lacks detail."
 
 
-def content_pipeline(service: Service) -> GraphCompose:
-    chat = {"url": f"{service.url}/chat", "method": "POST"}
-    return (
-        GraphCompose({"token": "your-token"})
-        .adk("content_pipeline")
-        .withWorkflow(
-            lambda builder: (
-                builder.rootAgent("quality_loop")
-                .agent(
-                    createLoopAgent(
-                        {
-                            "id": "quality_loop",
-                            "subAgents": [
-                                createSubAgentReference("writer_agent"),
-                                createSubAgentReference("reviewer_agent"),
-                            ],
-                            "maxAgentLoopIterations": 5,
-                            "loopExitCondition": "session_state.get('quality_status') == 'approved'",
-                            "outputKey": "final_content",
-                        }
-                    )
-                )
-                .agent(
-                    createLlmAgent(
-                        {"id": "writer_agent", "httpConfig": chat, "instructions": WRITER, "outputKey": "draft_content"}
-                    )
-                )
-                .agent(
-                    createLlmAgent(
-                        {
-                            "id": "reviewer_agent",
-                            "httpConfig": chat,
-                            "instructions": REVIEWER,
-                            "outputKey": "quality_status",
-                        }
-                    )
-                )
-                .build()
-            )
-        )
-        .withInitialPrompt("Write a blog post about AI orchestration.")
-        .end()
-    )
-
-
-def test_agents_again_and_again(service: Service):
+@both_spellings
+def test_agents_again_and_again(service: Service, page: ModuleType):
     by_instructions(
         service,
         {
@@ -397,7 +338,7 @@ def test_agents_again_and_again(service: Service):
         },
     )
 
-    result = executed(content_pipeline(service))
+    result = executed(page.content_pipeline(service.url, service.url))
 
     assert asked_as(service, WRITER)[2] == {
         "messages": [
@@ -423,81 +364,199 @@ def test_agents_again_and_again(service: Service):
     }
 
 
-def test_a_loop_ends_at_its_most_passes(service: Service):
-    service.make("/chat", lambda asked: {"content": "again"})
-    result = executed(content_pipeline(service))
-    assert len(service.asked) == 10
-    assert result.session_state["loop_exit_reason"] == "max_agent_loop_iterations"
-
-
-def test_a_state_to_begin_with_and_a_limit(service: Service):
-    graph = (
-        GraphCompose()
-        .adk("claims_processor")
-        .withWorkflow(
-            lambda builder: (
-                builder.rootAgent("orchestrator")
-                .agent(
-                    createLlmAgent(id="orchestrator", httpConfig={"url": f"{service.url}/chat"}, instructions="Do it.")
-                )
-                .withMaxCycles(30)
-                .build()
-            )
-        )
-        .withState({"policy_id": "POL-123456", "customer_id": "CUST-789"})
-        .withInitialPrompt("Process insurance claim for policy POL-123456")
-        .end()
+@pytest.mark.parametrize(
+    ("answers", "reason", "after_it"),
+    [
+        ([{"content": "no"}, {"content": "approved"}], "exit_condition", True),
+        ([{"content": "no"}] * 3, "max_agent_loop_iterations", True),
+        ([{"content": "no"}, {"content": "stop", "escalate": True}], "escalate", False),
+    ],
+)
+def test_how_a_loop_ends_and_whether_its_parent_goes_on(
+    service: Service, answers: list[Any], reason: str, after_it: bool
+):
+    loop = create_loop_agent(
+        id="loop",
+        sub_agents=["a"],
+        max_agent_loop_iterations=3,
+        loop_exit_condition="session_state.get('a') == 'approved'",
     )
+    line = create_sequential_agent(id="line", sub_agents=["loop", "after"])
+    say(service, a=answers, after={"content": "After."})
+    result = ran(graph_of(service, line, loop, "a", "after"))
+    assert [one["state"]["current_agent_loop_iteration"] for one in service.bodies("/a")] == [*range(len(answers))]
+    assert result.session_state["loop_exit_reason"] == reason
+    assert "current_agent_loop_iteration" not in result.session_state
+    assert [one["state"].get("loop_exit_reason") for one in service.bodies("/after")] == [reason] * after_it
+
+
+# ---- session state and outputKey
+
+
+@both_spellings
+def test_the_state_after_two_agents_with_what_the_engine_counts(service: Service, page: ModuleType):
+    by_instructions(
+        service,
+        {
+            ANALYST: [calls("read_document"), {"content": "Claim CLM-2024-001: Water damage to kitchen..."}],
+            DETECTOR: [{"content": "No fraud indicators detected.", "exitFlow": True}],
+        },
+    )
+    service.say("/documents", {"photos": 4})
+    graph = page.claims_processor(service.url, service.url)
+    graph.workflow.agents[0].output_key = None  # the page's snapshot is of two agents, and not of the pipeline
+
+    result = executed(graph)
+
+    assert result.session_state == {
+        "document_analysis": "Claim CLM-2024-001: Water damage to kitchen...",
+        "fraud_analysis": "No fraud indicators detected.",
+        "_user_message_count": 1,
+        "orchestration_cycle_count": 3,
+    }
+    assert result.orchestration_cycle_count == 3
+
+
+def test_only_the_final_text_is_stored_and_only_after_the_agent_has_completed(service: Service):
+    looking = {"content": "Let me look.", "toolCalls": [{"function_name": "look", "function_args": {}}]}
+    say(service, a=[looking, {"content": "Found."}], look={"seen": 1})
+    result = ran(graph_of(service, speaker(service, "a")))
+    assert service.bodies("/look")[0]["session_state"] == service.bodies("/a")[1]["state"] == {}
+    assert result.session_state["a"] == "Found."
+
+
+def test_without_an_output_key_an_answer_is_part_of_its_agents_own_conversation_alone(service: Service):
+    line = create_sequential_agent(id="line", sub_agents=["a", "b"])
+    say(service, a=[{"content": "A1"}, {"content": "A2"}], b=[{"content": "B1"}, {"content": "B2"}])
+    graph = graph_of(service, line, speaker(service, "a", output_key=None), "b")
+
+    async def talk() -> None:
+        handle = await graph.start()
+        await handle.receive_message("more")
+
+    sync.run(talk())
+    user, more = {"role": "user", "content": "go"}, {"role": "user", "content": "more"}
+    assert service.bodies("/a")[1]["messages"] == [user, {"role": "assistant", "content": "A1"}, more]
+    assert service.bodies("/b")[0] | {"tools": []} == {"messages": [user], "tools": [], "state": {}}
+    assert service.bodies("/b")[1]["messages"] == [user, {"role": "assistant", "content": "B1"}, more]
+
+
+def test_the_engine_keeps_its_own_keys_whoever_writes_to_them(service: Service):
+    graph = graph_of(
+        service,
+        speaker(service, "a", output_key="orchestration_cycle_count"),
+        _user_message_count=99,
+        orchestration_cycle_count=99,
+    )
+    say(service, a=[{"toolCalls": [{"function_name": "look", "function_args": {}}]}, {"content": "A"}], look={})
+    result = ran(graph)
+    assert result.error_details is None
+    assert (result.session_state["_user_message_count"], result.orchestration_cycle_count) == (1, 2)
+
+
+# ---- workflow-level settings
+
+
+@both_spellings
+def test_a_state_to_begin_with_and_a_limit(service: Service, page: ModuleType):
+    graph = page.claims_with_settings(service.url, service.url)
     service.say("/chat", {"content": "Done.", "exitFlow": True})
 
     result = executed(graph)
 
-    assert service.bodies("/chat") == [
-        {
-            "messages": [
-                {"role": "system", "content": "Do it."},
-                {"role": "user", "content": "Process insurance claim for policy POL-123456"},
-            ],
-            "tools": [],
-            "state": {
-                "policy_id": "POL-123456",
-                "customer_id": "CUST-789",
-            },
-        }
-    ]
+    [sent] = service.bodies("/chat")
+    assert sent["state"] == {
+        "policy_id": "POL-123456",
+        "customer_id": "CUST-789",
+    }
+    assert sent["messages"][1] == {"role": "user", "content": "Process insurance claim for policy POL-123456"}
     assert not result.terminated_by_global_limit
+    written = graph.to_dict()
+    assert {key: written[key] for key in ("rootAgentId", "maxOrchestrationCycles", "state", "initialUserInput")} == {
+        "rootAgentId": "orchestrator",
+        "maxOrchestrationCycles": 30,
+        "state": {"policy_id": "POL-123456", "customer_id": "CUST-789"},
+        "initialUserInput": "Process insurance claim for policy POL-123456",
+    }
 
 
-def test_a_tool_call_answer_may_omit_content_and_signals_may_stand_alone(service: Service):
-    seen: list[Asked] = []
+# ---- the chains as JSON
 
-    def answer(asked: Asked) -> Any:
-        seen.append(asked)
-        if len(seen) == 1:
-            return {"content": None, "toolCalls": [{"function_name": "tool_id", "function_args": {}}]}
-        return {"content": "Text response to the user", "exitFlow": True}
+LLM, API = "https://llm.example.com", "https://api.example.com"
 
-    service.make("/chat", answer)
-    service.say("/tool", "plain")
-    graph = (
-        GraphCompose()
-        .adk("contract")
-        .with_workflow(
-            lambda b: (
-                b.root_agent("a")
-                .agent(
-                    createLlmAgent(
-                        id="a", http_config={"url": f"{service.url}/chat"}, tools=["tool_id"], instructions="I"
-                    )
-                )
-                .http_tool(createHttpTool(id="tool_id", http_config={"url": f"{service.url}/tool"}))
-                .build()
-            )
-        )
-        .with_initial_prompt("The user's message or initial prompt")
-        .end()
-    )
-    result = executed(graph)
-    assert seen[0].body["tools"] == [declared("tool_id")]
-    assert seen[1].body["messages"][3]["content"][0]["function_response"]["response"] == {"result": "plain"}
-    assert result.final_response_text == "Text response to the user"
+
+@both_spellings
+def test_a_chain_as_json(page: ModuleType):
+    assert page.support_workflow(LLM, API).to_dict() == {
+        "name": "support_workflow",
+        "agents": [
+            {
+                "type": "LlmAgent",
+                "id": "support_agent",
+                "httpConfig": {"url": "https://llm.example.com/chat", "method": "POST"},
+                "instructions": "You are a customer support agent. Use tools to look up account information.",
+                "tools": ["search_kb", "lookup_account"],
+                "outputKey": "support_response",
+                "activityConfig": {"startToCloseTimeout": "60s", "retryPolicy": {"maximumAttempts": 3}},
+            }
+        ],
+        "globalTools": [
+            {
+                "type": "HttpTool",
+                "id": "search_kb",
+                "httpConfig": {"url": "https://api.example.com/kb/search", "method": "POST"},
+            },
+            {
+                "type": "HttpTool",
+                "id": "lookup_account",
+                "httpConfig": {"url": "https://api.example.com/accounts", "method": "GET"},
+            },
+        ],
+        "rootAgentId": "support_agent",
+        "initialUserInput": "I need help with my recent order.",
+        "state": {},
+    }
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_both_spellings_are_the_same_workflow_and_json_gives_it_back(chain: str):
+    camel, snake = (getattr(page, chain)(LLM, API).to_dict() for page in (documented_camel, documented_snake))
+    assert camel == snake
+    again = GraphCompose.from_dict(camel)
+    assert again.to_dict() == camel
+    assert again.to_app().root_agent.name == camel["rootAgentId"]
+
+
+@pytest.mark.parametrize(
+    ("record", "missing"),
+    [
+        ({"type": "LlmAgent", "httpConfig": {"url": LLM}}, "id"),
+        ({"type": "LlmAgent", "id": "a"}, "httpConfig"),
+        ({"type": "LlmAgent", "id": "a", "httpConfig": {"method": "POST"}}, "url"),
+        ({"type": "SequentialAgent", "id": "a"}, "subAgents"),
+        ({"type": "SequentialAgent", "subAgents": [{"agentId": "b"}]}, "id"),
+        ({"type": "ParallelAgent", "id": "a"}, "subAgents"),
+        ({"type": "ParallelAgent", "id": "a", "subAgents": [{"agentId": "b"}], "outputKey": "o"}, "outputKey"),
+        ({"type": "LoopAgent", "id": "a", "subAgents": [{"agentId": "b"}]}, "maxAgentLoopIterations"),
+        (
+            {"type": "LoopAgent", "id": "a", "subAgents": [{"agentId": "b"}], "maxAgentLoopIterations": 0},
+            "maxAgentLoopIterations",
+        ),
+        ({"type": "LoopAgent", "id": "a", "maxAgentLoopIterations": 1}, "subAgents"),
+    ],
+)
+def test_what_the_tables_require_is_required(record: dict[str, Any], missing: str):
+    with pytest.raises(ConfigurationError, match=missing):
+        GraphCompose.from_dict({"agents": [record], "rootAgentId": "a"})
+
+
+def test_the_root_agent_is_required():
+    agent = {"type": "LlmAgent", "id": "a", "httpConfig": {"url": LLM}}
+    with pytest.raises(ConfigurationError, match="rootAgentId"):
+        GraphCompose.from_dict({"agents": [agent]})
+
+
+def test_a_token_is_not_sent_anywhere(service: Service):
+    service.say("/chat", Answer({"content": "Done.", "exitFlow": True}))
+    executed(documented_camel.claims_with_settings(service.url, service.url))
+    assert "your-token" not in str(service.asked)

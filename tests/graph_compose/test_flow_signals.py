@@ -1,6 +1,5 @@
 """What a service says beside its words: in each container, nested, and with the tools that it calls."""
 
-import threading
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from adk_nb.graph_compose import (
     create_parallel_agent,
     create_sequential_agent,
 )
-from tests.http_service import Answer, Asked, Service
+from tests.http_service import Answer, Service
 
 
 def graph_of(service: Service, root: Any, *others: Any, max_cycles: int | None = None, **state: Any) -> GraphCompose:
@@ -94,8 +93,10 @@ def test_a_loop_tells_why_it_ended(service: Service, field: str, reason: str, go
 @pytest.mark.parametrize("field", ["exitFlow", "escalate"])
 def test_a_signal_ends_a_parallel_block_early(service: Service, field: str):
     block = create_parallel_agent(id="block", sub_agents=["a", "slow"])
-    say(service, a={"content": "A", field: True}, slow=Answer(silent=True))
+    say(service, slow=Answer(silent=True))
+    service.make("/a", service.once_asked("/slow", {"content": "A", field: True}))
     result = ran(graph_of(service, block, "a", "slow"))
+    assert sorted(asked(service)) == ["a", "slow"]
     assert result.session_state["a"] == "A" and "slow" not in result.session_state
     assert result.error_details is None
 
@@ -104,7 +105,8 @@ def test_an_escalation_out_of_a_parallel_block_stops_the_sequence_around_it(serv
     inner = create_sequential_agent(id="inner", sub_agents=["a"])
     block = create_parallel_agent(id="block", sub_agents=["inner", "slow"])
     line = create_sequential_agent(id="line", sub_agents=["block", "c"])
-    say(service, a={"content": "A", "escalate": True}, slow=Answer(silent=True))
+    say(service, slow=Answer(silent=True))
+    service.make("/a", service.once_asked("/slow", {"content": "A", "escalate": True}))
     ran(graph_of(service, line, block, inner, "a", "slow", "c"))
     assert sorted(asked(service)) == ["a", "slow"]
 
@@ -140,18 +142,8 @@ def test_in_a_loop_an_agent_is_sent_what_it_did_in_this_pass_alone(service: Serv
 
 def test_of_what_several_wrote_at_once_the_last_of_the_list_counts(service: Service):
     block = create_parallel_agent(id="block", sub_agents=["a", "b"])
-    b_was_asked_again = threading.Event()
-
-    def a_last(asked: Asked) -> Any:
-        assert b_was_asked_again.wait(5)
-        return {"content": "A"}
-
-    def b_first(asked: Asked) -> Any:
-        b_was_asked_again.set()
-        return {"content": "B"}
-
-    service.make("/a", a_last)
-    service.make("/b", b_first)
+    service.make("/a", service.once_asked("/b", {"content": "A"}))
+    say(service, b={"content": "B"})
     agents = [speaker(service, name, output_key="same") for name in ("a", "b")]
     assert ran(graph_of(service, block, *agents)).session_state["same"] == "B"
 

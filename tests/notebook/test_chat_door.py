@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from adk_nb import Agent, Chat, sync, tool
+from adk_nb.agents import LoopAgent
 from adk_nb.apps import App
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import ScriptedLlm, call
@@ -115,3 +116,10 @@ def test_an_error_of_a_callback_says_where_in_the_cell_it_comes_from(shell: Shel
     )
 
     assert shell.cell("%chat careful hi").error == "KeyError: 'budget' (In[2] line 3)"
+
+
+def test_of_the_passes_of_a_loop_the_last_one_is_the_answer():
+    title = Agent(name="title", model=ScriptedLlm("A long title", "A title"))
+    loop = LoopAgent(name="shorten", sub_agents=[title], max_iterations=2)
+
+    assert Chat(loop).ask("shorten it").text == "A title"

@@ -1,11 +1,13 @@
 """Questions, outcomes and what called agents ask, as a person in a notebook meets them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, PendingError
+from adk_nb.events import RequestInput
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
@@ -264,3 +266,18 @@ def test_the_pieces_of_a_called_agents_answer_are_its_own_row():
 
     begun = [op["row"]["author"] for op in ops if op["op"] == "append" and op["row"].get("streaming")]
     assert "↳ expert" in begun
+
+
+def test_a_question_of_a_graph_is_told_without_its_id(shell: Shell):
+    def budget(node_input: str) -> Iterator[RequestInput]:
+        yield RequestInput(message=f"{node_input}: how much?", response_schema=int)
+
+    shell.names["budget"] = budget
+    shell.cell("%%workflow repair\nSTART -> budget")
+
+    shell.cell("%chat repair lamps")
+    shown = bundle(answered := shell.cell("%chat 250"), history=answered.history)
+
+    told = 'adk_request_input(message="lamps: how much?", response_schema={"type": "integer"}) → 250'
+    assert told in shown["text/html"]
+    assert told in str(shell.cell("%trace"))

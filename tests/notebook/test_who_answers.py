@@ -75,3 +75,20 @@ def test_what_a_called_sub_agent_asks_is_answered_and_may_be_changed(shell: Shel
 
     assert reply.text == "All done."
     assert told(reply.events)[1][1].startswith("answers {'result': 'refunded B2'")
+
+
+@pytest.mark.parametrize(
+    "team", ["%%agent team --kind sequential\nasks -> after", "%%workflow team\nSTART -> asks -> after"]
+)
+def test_a_team_goes_on_when_what_a_member_asks_is_answered_by_a_line(shell: Shell, team: str) -> None:
+    shell.cell("%%tool --confirm\ndef pay(euros: int) -> str:\n    'Pays.'\n    return f'{euros} paid'")
+    shell.names["says"], shell.names["ends"] = ScriptedLlm(call("pay", euros=5), "Paid."), ScriptedLlm("All is done.")
+    shell.cell("%%agent asks -m says -t pay\nPay.")
+    shell.cell("%%agent after -m ends\nSum up.")
+    shell.cell(team)
+
+    shell.cell("%chat team go")
+    reply = shell.cell("%confirm --yes")
+
+    assert (reply.agent, reply.text) == ("team", "All is done.")
+    assert [event.author for event in reply.events if event.is_final_response()][-2:] == ["asks", "after"]

@@ -106,7 +106,8 @@ class Pairing:
         at = asked + 1
         following = self._contents[at].parts or [] if at < len(self._contents) else []
         if any(one.function_response for one in following):
-            self._contents[at] = _of_user([*following, part])
+            before = _place_among(following, key, self._contents[asked])
+            self._contents[at] = _of_user([*following[:before], part, *following[before:]])
         else:
             self._insert(at, _of_user([part]))
         self._answers[key] = at
@@ -117,6 +118,13 @@ class Pairing:
             for key, place in places.items():
                 if place >= at:
                     places[key] = place + 1
+
+
+def _place_among(answers: list[types.Part], key: str, asked: types.Content) -> int:
+    """Where the answer to `key` stands: in the order of the calls, since some services tell them apart by that."""
+    calls = [call.id or _nameless(call) for part in asked.parts or () if (call := part.function_call)]
+    later = calls[calls.index(key) + 1 :]
+    return next((at for at, one in enumerate(answers) if any(_answers(one, other) for other in later)), len(answers))
 
 
 def says_something(part: types.Part) -> bool:

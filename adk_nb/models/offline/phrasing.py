@@ -63,6 +63,8 @@ def introduction(offered: Sequence[OfferedTool], *, understood: bool = False) ->
 
 
 def _tool_told(tool: OfferedTool) -> str:
+    if tool.takes_over:
+        return f"the agent `{tool.name}`" + (f": {_short(tool.purpose, 200)}" if tool.purpose else "")
     taken = ", ".join(one.name if one.required else f"{one.name}?" for one in tool.parameters)
     return f"`{tool.name}({taken})`" + (f": {_short(tool.purpose, 200)}" if tool.purpose else "")
 

@@ -1,6 +1,7 @@
-"""What the tools of a request are called and take, read from their JSON schemas."""
+"""What the tools of a request are called and take, read from their JSON schemas; and whom it can be handed over to."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -12,6 +13,7 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.offline.words import words_of
 
 _MAX_DEPTH = 8
+TRANSFER = "transfer_to_agent"
 _BOOLEANS = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False}
 
 
@@ -84,6 +86,8 @@ class OfferedTool:
     name: str
     description: str = ""
     parameters: tuple[Parameter, ...] = ()
+    takes_over: bool = False
+    """It is no tool but an agent to hand over to."""
     words: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -97,14 +101,28 @@ class OfferedTool:
 
 
 def offered_tools(request: LlmRequest) -> list[OfferedTool]:
-    """The tools that `request` offers and its `tool_config` allows, in their order."""
+    """The tools that `request` offers and its `tool_config` allows, in their order; then the agents that can take over.
+
+    What those are good at is told in the system instruction, a line each: `- name: description`.
+    """
     config = to_jsonable_python(request.config, by_alias=False, exclude_none=True, fallback=lambda _: {})
     calling: dict[str, Any] = config.get("tool_config", {}).get("function_calling_config", {})
     if calling.get("mode") == types.FunctionCallingConfigMode.NONE.value:
         return []
     allowed = calling.get("allowed_function_names")
     declared = [one for tool in config.get("tools", []) for one in tool.get("function_declarations", [])]
-    return [_tool(one) for one in declared if one.get("name") and (not allowed or one["name"] in allowed)]
+    found = [_tool(one) for one in declared if one.get("name") and (not allowed or one["name"] in allowed)]
+    over = next((one for one in found if one.name == TRANSFER and one.parameters), None)
+    if not over:
+        return found
+    told = str(config.get("system_instruction", ""))
+    agents = [_agent(str(name), told) for one in over.parameters for name in one.enum]
+    return [*(one for one in found if one is not over), *agents]
+
+
+def _agent(name: str, told: str) -> OfferedTool:
+    line = re.search(rf"^- {re.escape(name)}: (.*)$", told, re.MULTILINE)
+    return OfferedTool(name=name, description=line[1] if line else "", takes_over=True)
 
 
 def _tool(declared: dict[str, Any]) -> OfferedTool:

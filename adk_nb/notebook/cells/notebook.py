@@ -20,6 +20,7 @@ from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition
 from adk_nb.notebook.cells.session_store import APP, USER, SessionStore
 from adk_nb.notebook.cells.templates import Template, read
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
@@ -52,6 +53,8 @@ class Notebook:
         self._made_of: dict[str, list[Any]] = {}
         """Team or workflow -> what it was made of, by the order of its members."""
         self._chats: dict[tuple[str, str], Chat] = {}
+        self._spoken_to: dict[str, str] = {}
+        """What waits, by its id -> who was spoken to when it was asked."""
 
     def define_agent(self, wanted: AgentDefinition, *, root: bool = False) -> list[str]:
         """Define an agent, or a new version of it. Sessions are kept.
@@ -274,7 +277,7 @@ class Notebook:
                 credential_service=self.sessions.credentials,
             )
             self._chats[key].magic = lambda: self.confirm_magic(key[1])
-            self._chats[key].on_reply = lambda reply: self.variables.update(_run=reply)
+            self._chats[key].on_reply = lambda reply: self._noted(name, reply)
         chat = self._chats[key]
         if chat.agent is not agent:
             chat.agent = agent
@@ -294,6 +297,21 @@ class Notebook:
         """By what name an agent that calls itself `agent` can be asked, its own first; None: it is gone."""
         names = [one for one in self.agent_names if self.agent(one).name == agent]
         return agent if agent in names else next(iter(names), None)
+
+    def who_hears(self, id: str, agent: str) -> str | None:
+        """By what name one is asked who hears of the answer to what waits under `id`, and which `agent` asked for.
+
+        Who was spoken to then, as a team goes on only as a whole; else the agent itself; None: both are gone.
+        """
+        team = self._spoken_to.get(id)
+        if team in self.agent_names and self.agent(team).find_agent(agent):
+            return team
+        return self.name_of(agent)
+
+    def _noted(self, name: str, reply: Reply) -> None:
+        self.variables["_run"] = reply
+        for one in (*reply.pending, *reply.inputs):
+            self._spoken_to.setdefault(one.id, name)
 
     def confirm_magic(self, session: str) -> str:
         """The `%confirm` that answers what is open in a session, as it has to be typed now."""

@@ -65,7 +65,7 @@ def _addressed(notebook: Notebook, word: str | None) -> str | None:
 def _who_asks(notebook: Notebook, said: Said) -> str | None:
     """The agent that a line without a name answers, if one has asked something."""
     asks = None if said.fresh else questions.who_asks(notebook.sessions.events(said.session))
-    return notebook.name_of(asks) if asks else None
+    return notebook.who_hears(*asks) if asks else None
 
 
 def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
@@ -88,7 +88,7 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
     if not waiting and reports.waits_otherwise(notebook, asked.session):
         raise InputError(f"what waits in session {session!r} is no approval; type {magic} to see how it is answered")
     chosen = waiting if asked.all and waiting else [_one(waiting, asked.id, session, magic)]
-    unheard = [one for one in chosen if notebook.name_of(_heard_by(one)) is None]
+    unheard = [one for one in chosen if notebook.who_hears(one.id, _heard_by(one)) is None]
     if unheard and asked.yes:
         raise InputError(_gone(unheard[0], how_to_answer(magic, _place(waiting, unheard[0]))[1]))
     reply = _refused_unheard(notebook, unheard, asked.reason, session) if unheard else None
@@ -113,7 +113,7 @@ def _by_agent(notebook: Notebook, chosen: list[Pending], asked: Any, edits: dict
     """What was decided, by the name under which its agent can be asked."""
     made: dict[str, Decisions] = {}
     for one in chosen:
-        if name := notebook.name_of(_heard_by(one)):
+        if name := notebook.who_hears(one.id, _heard_by(one)):
             args = {**(one.call.args or {}), **edits} if edits else None
             payload = _payload(one, pairs(asked.payload or [], "%confirm --payload"))
             decided = ToolConfirmation(

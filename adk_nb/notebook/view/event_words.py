@@ -11,6 +11,7 @@ from adk_nb.flow.model_call import NO_CONTENT
 from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.inputs import PendingInput
+from adk_nb.runtime.invocation_context import INPUT_REQUEST
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
 
 WAITS = "waits for approval"
@@ -113,6 +114,14 @@ def result_text(told: types.FunctionResponse) -> tuple[str, bool]:
         return media, True
     text = shortened(json_text(response["result"] if response.keys() == {"result"} else response))
     return f"{media} {text}".strip(), True
+
+
+def arguments_of(call: types.FunctionCall) -> dict[str, Any]:
+    """The arguments that a reader is told: of what a graph asks, those that it has, and not the id of the question."""
+    args = call.args or {}
+    if call.name != INPUT_REQUEST:
+        return args
+    return {name: value for name, value in args.items() if value is not None and name != "interruptId"}
 
 
 def outcome_of(event: Event, call: types.FunctionCall) -> str:

@@ -155,7 +155,8 @@ class RunRows:
         for index, call in enumerate(event.get_function_calls()):
             if _is_ask(event, call):
                 continue
-            tool, args, row = one_line(call.name or "", 100), call.args or {}, f"{event.id}/call{index}"
+            tool, row = one_line(call.name or "", 100), f"{event.id}/call{index}"
+            args = event_words.arguments_of(call)
             self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
             fields: Json = {"tool": tool, "args": arguments_text(args), "text": event_words.outcome_of(event, call)}
             told.append(row, _who(event), "call", **fields, **self._detail({"args": args}))
@@ -275,7 +276,8 @@ class RunRows:
         """Take in an event that is shown elsewhere."""
         for call in event.get_function_calls():
             if call.id and not _is_ask(event, call):
-                self._calls[call.id] = _Call(one_line(call.name or "", 100), call.args or {}, event.timestamp, None)
+                args = event_words.arguments_of(call)
+                self._calls[call.id] = _Call(one_line(call.name or "", 100), args, event.timestamp, None)
         self._cards_of(event)
         for response in event.get_function_responses():
             card = self._cards.get(self._asked_for.get(response.id or "", response.id or ""))

@@ -1,0 +1,85 @@
+"""An invocation that is gone on with: by what answers something it asked, or by its id."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from adk_nb.errors import ConfigurationError, InvocationNotFoundError
+from adk_nb.events.event import Event
+from adk_nb.runtime.called import outermost, pauses, waiting
+from adk_nb.runtime.invocation_context import InvocationContext, Runs
+from adk_nb.runtime.message import answering
+from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.standing import Standing
+from adk_nb.runtime.tasks import asked_by
+
+logger = logging.getLogger(__name__)
+
+
+def go_on(ctx: InvocationContext, root: Runs, invocation_id: str | None, *, sticky: bool) -> None:
+    """Let `ctx`, which knows the user's message, be of the invocation that goes on, if one does.
+
+    In one that is done no agent runs: its `end_invocation` is set.
+
+    Args:
+        ctx: Of the run that begins; the agent in it is the one that the message alone would go to.
+        root: Of the tree.
+        invocation_id: What goes on. None: what the message answers, if anything.
+        sticky: As the runner has it.
+
+    Raises:
+        ConfigurationError: The app is not resumable, and an invocation is named.
+        InvocationNotFoundError: The session has no such invocation.
+    """
+    if not ctx.resumable:
+        if invocation_id:
+            raise ConfigurationError(
+                f"invocation {invocation_id!r} cannot be gone on with: this app keeps no marks of where its agents "
+                "stand; write App(resumability_config=ResumabilityConfig(is_resumable=True), ...)"
+            )
+        return
+    events = surviving(ctx.session.events)
+    if asked_in := _answered(ctx, events):
+        if invocation_id not in (None, asked_in):
+            logger.warning("the message answers invocation %r, which goes on; not %r", asked_in, invocation_id)
+        standing = Standing(root, events, asked_in)
+        ctx.invocation_id, ctx.standing = asked_in, standing
+        ctx.end_invocation = standing.is_ended(ctx.agent, None)
+    elif invocation_id:
+        _by_id(ctx, root, invocation_id, events, sticky)
+
+
+def idle(ctx: InvocationContext) -> str:
+    """Why an invocation that was to go on had nothing to do."""
+    mine = [event for event in surviving(ctx.session.events) if event.invocation_id == ctx.invocation_id]
+    asked = ", ".join(map(repr, waiting(ctx.agent, mine)))
+    return f"it waits for an answer to {asked}" if asked else "it is finished"
+
+
+def _waits(agent: Any, events: Sequence[Event]) -> bool:
+    return not getattr(agent, "runs_others", False) and pauses(agent, events, None, asked=True)
+
+
+def _answered(ctx: InvocationContext, events: Sequence[Event]) -> str | None:
+    keys = set(ctx.calls_answered)
+    for event in reversed(events) if keys else ():
+        if keys.intersection(asked_by(event)) or any(call.id in keys for call in event.get_function_calls()):
+            return event.invocation_id
+    return None
+
+
+def _by_id(ctx: InvocationContext, root: Runs, invocation_id: str, events: Sequence[Event], sticky: bool) -> None:
+    at = next((at for at, event in enumerate(events) if event.invocation_id == invocation_id), None)
+    if at is None:
+        known = list(dict.fromkeys(event.invocation_id for event in events))
+        raise InvocationNotFoundError("invocation", invocation_id, known)
+    standing = Standing(root, events, invocation_id)
+    before = ctx.session.model_copy(update={"events": list(events[:at])})
+    began = answering(root, events[at].content if events[at].author == "user" else None, before, sticky=sticky)
+    left = standing.left_of(began, None)
+    ctx.invocation_id, ctx.standing = invocation_id, standing
+    ctx.end_invocation = left is None or (not ctx.user_content and _waits(left, events))
+    ctx.agent = outermost(left or began)
+    if ctx.user_content is None:
+        mine = (event for event in reversed(events) if event.invocation_id == invocation_id and event.author == "user")
+        ctx.user_content = next((event.content for event in mine if event.text), None)

@@ -1,0 +1,99 @@
+"""Where the agents of an invocation stood when it was left, as its events tell."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from adk_nb.events.event import Event
+from adk_nb.events.event_actions import EventActions
+from adk_nb.runtime.branches import is_under
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.rewind import surviving
+
+_Place = tuple[str, str | None]
+"""Name and branch of an agent at work."""
+
+
+def stands(ctx: InvocationContext, name: str, **state: Any) -> Event:
+    """The mark of an agent that runs others: which it comes to, and what else it is to know if it goes on there."""
+    return _mark(ctx, name, EventActions(agent_state=state))
+
+
+def ended(ctx: InvocationContext, name: str) -> Event:
+    """The mark of an agent that has done its work: it is not run again."""
+    return _mark(ctx, name, EventActions(end_of_agent=True))
+
+
+def _mark(ctx: InvocationContext, name: str, actions: EventActions) -> Event:
+    return Event(author=name, branch=ctx.branch, isolation_scope=ctx.isolation_scope, actions=actions)
+
+
+class Standing:
+    """Read from the marks that agents leave in a resumable app: `agent_state` where one begins a step, `end_of_agent`
+    where one has done its work. Source of both: google-adk 2.13.
+    """
+
+    def __init__(self, root: Any, events: Iterable[Event], invocation_id: str) -> None:
+        """`root`: of the tree whose agents are asked about. `events`: the session's."""
+        self._root = root
+        self._states: dict[_Place, dict[str, Any]] = {}
+        self._ended: set[_Place] = set()
+        self._said: dict[_Place, list[Event]] = {}
+        """What each has said in the step that it is in, or was in last."""
+        for event in surviving(events):
+            if event.invocation_id == invocation_id and event.author != "user":
+                self._note(event)
+
+    def is_ended(self, agent: Any, branch: str | None) -> bool:
+        """True if the agent has marked its end."""
+        return (agent.name, branch) in self._ended
+
+    def state_of(self, agent: Any, branch: str | None) -> dict[str, Any] | None:
+        """What an agent that runs others noted of how far it is. None: nothing; it has not begun."""
+        return self._states.get((agent.name, branch))
+
+    def left_of(self, agent: Any, branch: str | None) -> Any:
+        """Who is to go on with what `agent` was at: itself, or one it had handed over to. None: it is done."""
+        one, seen = agent, set[str]()
+        while one is not None and one.name not in seen and self._is_done(one, branch):
+            seen.add(one.name)
+            said = self._said.get((one.name, branch))
+            over = said[-1].actions.transfer_to_agent if said else None
+            one = self._root.find_agent(over) if over else None
+        return one
+
+    def said_in(self, agent: Any, branch: str | None) -> Iterator[Event]:
+        """The events of `agent`, and of those under it, in the step that it is in, or was in last."""
+        for (name, where), said in self._said.items():
+            if is_under(where, branch) and agent.find_agent(name):
+                yield from said
+
+    def _is_done(self, agent: Any, branch: str | None) -> bool:
+        if self.is_ended(agent, branch):
+            return True
+        last = (self._said.get((agent.name, branch)) or [None])[-1]
+        if last is None or not hasattr(agent, "mode"):  # only of one with a model its last words are the end
+            return False
+        answered = last.is_final_response() and not (last.error_code or last.long_running_tool_ids)
+        return answered or bool(last.actions.transfer_to_agent)
+
+    def _note(self, event: Event) -> None:
+        place = (event.author, event.branch)
+        actions = event.actions
+        if actions.end_of_agent:
+            self._ended.add(place)
+            return
+        self._ended.discard(place)
+        if actions.agent_state is None:
+            self._said.setdefault(place, []).append(event)
+        elif event.content is None:
+            self._states[place] = actions.agent_state
+            self._forget(event.author, actions.agent_state.get("current_sub_agent"), event.branch)
+
+    def _forget(self, name: str, child: str | None, branch: str | None) -> None:
+        """The agents under one begin: all, or its `child`."""
+        above = self._root.find_agent(name)
+        anew = [one for one in getattr(above, "sub_agents", ()) if child in (None, one.name)]
+        for kept in (self._states, self._ended, self._said):
+            for place in [one for one in kept if is_under(one[1], branch)]:
+                if any(one.find_agent(place[0]) for one in anew):
+                    kept.discard(place) if isinstance(kept, set) else kept.pop(place)
