@@ -16,6 +16,11 @@ def content(role: str, parts: list[types.Part]) -> types.Content:
     return copied(_content(), role=role, parts=parts)
 
 
+def words(text: str) -> types.Part:
+    """A part that says `text`."""
+    return copied(_words(), text=text)
+
+
 def result(id: str | None, name: str, response: dict[str, Any]) -> types.Part:
     """A part with the result of the call `id`."""
     return copied(_part(), function_response=copied(_response(), id=id, name=name, response=response))
@@ -29,6 +34,11 @@ def tool(declarations: list[types.FunctionDeclaration]) -> types.Tool:
 @cache
 def _content() -> types.Content:
     return types.Content(role="user", parts=[])
+
+
+@cache
+def _words() -> types.Part:
+    return types.Part(text="")
 
 
 @cache

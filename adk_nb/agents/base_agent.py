@@ -19,13 +19,14 @@ from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.standing import ended
 from adk_nb.sessions.state import check_schema
-from adk_nb.wire import but, no_field, wrong_fields
+from adk_nb.wire import but, no_field, reads_privates_fast, wrong_fields
 
 BeforeAgentCallback = AfterAgentCallback = Hooks
 """Names of ADK's for what the fields of these names take."""
 _Work = Callable[[InvocationContext], AsyncGenerator[Event, None]]
 
 
+@reads_privates_fast
 class BaseAgent(BaseModel):
     """An agent. Subclass it and override `_run_async_impl` to write one in code."""
 
@@ -89,8 +90,10 @@ class BaseAgent(BaseModel):
     @property
     def root_agent(self) -> "BaseAgent":
         """The topmost agent of its tree."""
-        parent = self._parent
-        return parent.root_agent if parent else self
+        agent = self
+        while parent := agent._parent:
+            agent = parent
+        return agent
 
     def find_agent(self, name: str, /) -> "BaseAgent | None":
         """This agent or the one under it of that name; of several the first, going down before going on."""
@@ -127,7 +130,8 @@ class BaseAgent(BaseModel):
 
     def hooks(self, name: str, /) -> Sequence[Hook]:
         """The callbacks of the field `<name>_callback`, in order."""
-        return as_list(getattr(self, f"{name}_callback"))
+        given = getattr(self, f"{name}_callback")
+        return as_list(given) if given else ()
 
     def run_async(self, parent_context: InvocationContext, /) -> AsyncGenerator[Event, None]:
         """Do the work of one activation, between the before and after hooks.

@@ -148,9 +148,14 @@ class Event(LlmResponse):
             return False
         if self.actions.skip_summarization or self.long_running_tool_ids:
             return True
-        if self.partial or self.get_function_calls():
+        if self.partial:
             return False
-        return bool(self.error_code) or not (self.get_function_responses() or self.has_trailing_code_execution_result())
+        answers, parts = False, self.parts
+        for part in parts:
+            if part.function_call:
+                return False
+            answers = answers or part.function_response is not None
+        return bool(self.error_code) or not (answers or (parts and parts[-1].code_execution_result is not None))
 
     def has_trailing_code_execution_result(self) -> bool:
         """True if the content ends with what a program gave: the model has yet to say what that means."""

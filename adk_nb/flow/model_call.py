@@ -1,6 +1,6 @@
 """One model call with its hooks: a request in, events out. The only place that calls models."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from functools import cache
 
@@ -19,7 +19,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.signals import ESCALATE, says_enough
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.hooks import first_answer
+from adk_nb.runtime.hooks import Hook, first_answer
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
 from adk_nb.wire import copied
 
@@ -106,10 +106,28 @@ async def ask_apart(model: BaseLlm, request: LlmRequest) -> LlmResponse | None:
     return answer
 
 
-async def _responses(
+def _responses(
     ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context
 ) -> AsyncGenerator[LlmResponse, None]:
-    before = [*ctx.plugins.hooks("before_model"), *spec.hooks("before_model")]
+    """What the model answers, and what hooks make of it. Without hooks the model's own stream: each layer costs."""
+    plugins = ctx.plugins
+    before = [*plugins.hooks("before_model"), *spec.hooks("before_model")]
+    after = [*plugins.hooks("after_model"), *spec.hooks("after_model")]
+    failed = [*plugins.hooks("on_model_error"), *spec.hooks("on_model_error")]
+    if before or after or failed:
+        return _hooked(ctx, spec, request, context, before, after, failed)
+    return spec.canonical_model.generate_content_async(request, ctx.run_config.streams)
+
+
+async def _hooked(
+    ctx: InvocationContext,
+    spec: LlmSpec,
+    request: LlmRequest,
+    context: Context,
+    before: Sequence[Hook],
+    after: Sequence[Hook],
+    failed: Sequence[Hook],
+) -> AsyncGenerator[LlmResponse, None]:
     if before:
         answer = await first_answer(before, callback_context=context, llm_request=request)
         if answer is not None:
@@ -117,8 +135,7 @@ async def _responses(
             return
         if isinstance(request.contents, Lent):
             request.contents = request.contents.taken_back()
-    after = [*ctx.plugins.hooks("after_model"), *spec.hooks("after_model")]
-    async with aclosing(_asked(ctx, spec, request, context)) as responses:
+    async with aclosing(_asked(ctx, spec, request, context, failed)) as responses:
         async for response in responses:
             if after:
                 other = await first_answer(after, callback_context=context, llm_response=response)
@@ -128,16 +145,15 @@ async def _responses(
 
 
 async def _asked(
-    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context
+    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context, failed: Sequence[Hook]
 ) -> AsyncGenerator[LlmResponse, None]:
-    model = spec.canonical_model
     try:
+        model = spec.canonical_model
         async with aclosing(model.generate_content_async(request, ctx.run_config.streams)) as responses:
             async for response in responses:
                 yield response
     except Exception as error:
-        hooks = [*ctx.plugins.hooks("on_model_error"), *spec.hooks("on_model_error")]
-        answer = await first_answer(hooks, callback_context=context, llm_request=request, error=error)
+        answer = await first_answer(failed, callback_context=context, llm_request=request, error=error)
         if answer is None:
             raise
         yield checked(answer, "on_model_error_callback")
@@ -236,7 +252,7 @@ def _says_nothing(event: Event) -> bool:
         return False
     if event.custom_metadata and says_enough(event.custom_metadata):
         return False
-    return not any((not part.thought and (part.text or "").strip()) or part.text is None for part in event.parts)
+    return all(part.text is not None and (part.thought or not part.text.strip()) for part in event.parts)
 
 
 def mark_long_running(event: Event, names: set[str]) -> None:

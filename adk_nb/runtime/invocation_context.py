@@ -210,7 +210,8 @@ class InvocationContext:
         """Ids of all calls and requests that the message that started this answers, or goes on with."""
         if self.task:
             return [self.task]
-        return [response.id or "" for response in self.responses]
+        parts = (self.user_content and self.user_content.parts) or ()
+        return [part.function_response.id or "" for part in parts if part.function_response]
 
     @property
     def responses(self) -> list[types.FunctionResponse]:
