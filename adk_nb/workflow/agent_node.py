@@ -50,7 +50,7 @@ class AgentNode(BaseNode):
             delegated=None if node_input is None else as_message(node_input),
             caller=outer if sees_all else None,
             events_before=len(outer.session.events) if sees_all else 0,
-            isolation_scope=ctx.node_path,
+            isolation_scope=(None if self.has_task else outer.node and outer.node.isolation_scope) or ctx.node_path,
         )
 
     def given(self, event: Event) -> Any:

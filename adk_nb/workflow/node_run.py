@@ -1,6 +1,7 @@
 """One run of one node: its attempts, what it yields as events, and what came of it."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -8,7 +9,6 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
-from tenacity import RetryCallState, wait_exponential_jitter
 
 from adk_nb import types
 from adk_nb.auth.secrets import without
@@ -17,16 +17,19 @@ from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.request_input import RequestInput
 from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST, INPUT_REQUEST, AtNode, InvocationContext
-from adk_nb.runtime.sealing import failure
+from adk_nb.runtime.sealing import news_of
 from adk_nb.runtime.tasks import asked_by
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.wire import but
 from adk_nb.workflow.agent_node import AgentNode
-from adk_nb.workflow.base_node import BaseNode, RetryConfig
+from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.fitting import fitted
 from adk_nb.workflow.gates import Refused, approval_id, held, what_is_asked
+from adk_nb.workflow.kept import as_it_was, kept
 from adk_nb.workflow.node_context import NodeContext, RunsNode
+
+logger = logging.getLogger(__name__)
 
 Taken = list[bool | int | str]
 
@@ -46,11 +49,17 @@ class NodeRun:
     author: str
     """The workflow."""
     outer: str
-    """Path of the workflow's own run."""
+    """Path of the workflow's own run, or of the node's that runs it."""
+    caller: "NodeRun | None" = None
+    """The run whose node runs it. None: the workflow does."""
+    as_output: bool = False
+    """Its output is the caller's."""
+    isolation_scope: str | None = None
+    """Of its events. None: each agent has one of its own."""
     input: Any
     branch: str | None
     output_for: list[str] = field(default_factory=list[str])
-    """Paths of the workflows whose output this run's is, too."""
+    """Paths of the workflows, and the callers, whose output this run's is, too."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
     """Interrupt id -> what was answered."""
     asked: list[str] = field(default_factory=list[str])
@@ -64,12 +73,16 @@ class NodeRun:
     route: Any = None
     others: dict[str, int] = field(default_factory=dict[str, int])
     """How often it has run each node itself, by name."""
+    given_by: str | None = None
+    """Path of the run that it has left its output to."""
     key: str = field(init=False)
     path: str = field(init=False)
 
     def __post_init__(self) -> None:
         self.key = f"{self.node.name}@{self.run_id or self.number}"
         self.path = f"{self.outer}/{self.key}"
+        if self.as_output and self.caller:
+            self.output_for = [self.caller.path, *self.caller.output_for]
 
     @property
     def waits(self) -> bool:
@@ -95,33 +108,55 @@ class NodeRun:
         Raises:
             Exception: What its last attempt raised.
         """
-        agent = self.node.agent if isinstance(self.node, AgentNode) else None
-        here = AtNode(path=self.path, agent=agent, input=self.input, output_for=self.output_for)
-        schema = self.node.state_schema or ctx.state_schema
-        own = but(ctx, branch=self.branch, node=here, state_schema=schema)
-        retry, attempt = self.node.retry_config, 0
+        own, attempt = self._context(ctx), 0
         while True:
             attempt += 1
-            self.others = {}
+            self.others, self.given_by = {}, None
+            self.output, self.has_output = None, False
             context = NodeContext(own, path=self.path, attempt=attempt, answers=self.answers, run_node=run_node)
             try:
                 async with aclosing(self._attempt(context)) as events:
                     async for event in events:
                         yield event
-                if not (self.has_output or self.asked) and isinstance(self.node, AgentNode) and self.node.has_task:
-                    self.asked = [self.path]  # for the user's words
+                self._ask_for_words()
                 return
             except Exception as error:
-                if not retry or attempt >= retry.max_attempts or not retry.passes(error):
-                    own.note_failure(error)
+                failed, wait = self._failed(own, error, attempt)
+                if failed:
+                    yield failed
+                if wait is None:
                     raise
-                failed = failure(own, error)
             except BaseException as raised:
                 if not _only_pauses(raised):
                     raise
                 return
-            yield failed
-            await asyncio.sleep(delay(retry, attempt))
+            await asyncio.sleep(wait)
+
+    def _failed(self, own: InvocationContext, error: Exception, attempt: int) -> tuple[Event | None, float | None]:
+        """What is told of it now, and the seconds until the next attempt. None, None: it ends the run."""
+        retry = self.node.retry_config
+        wait = retry.after(error, attempt) if retry else None
+        if wait is None:
+            own.note_failure(error)
+        return news_of(own, error) if self.caller or wait is not None else None, wait
+
+    def _ask_for_words(self) -> None:
+        if not (self.has_output or self.asked) and isinstance(self.node, AgentNode) and self.node.has_task:
+            self.asked = [self.path]
+
+    def _context(self, ctx: InvocationContext) -> InvocationContext:
+        here = AtNode(
+            path=self.path,
+            agent=self.node.agent if isinstance(self.node, AgentNode) else None,
+            input=self.input,
+            output_for=self.output_for,
+            isolation_scope=self.isolation_scope,
+        )
+        schema = self.node.state_schema or ctx.state_schema
+        own = but(ctx, branch=self.branch, node=here, state_schema=schema)
+        if self.isolation_scope:
+            own.isolation_scope = self.isolation_scope
+        return own
 
     async def _attempt(self, context: NodeContext) -> AsyncGenerator[Event, None]:
         node_input = self._fitted("input", self.node.input_schema, self.input)
@@ -176,6 +211,9 @@ class NodeRun:
             return [self._own(value, context)]
         if isinstance(value, types.Content):
             return [self._event(content=value, actions=self._acted(context))]
+        if self.given_by:
+            self._drop(value)
+            return []
         if context.auth_credential:
             value = without(to_jsonable_python(value, fallback=str), context.auth_credential.secrets())
         self._note(value)
@@ -189,6 +227,23 @@ class NodeRun:
                 f"node {self.node.name!r}: its output cannot be kept as JSON ({in_words(error)}); give plain values, "
                 "or a pydantic model"
             ) from error
+
+    def take_output(self, value: Any) -> None:
+        """Have the output of a node that it has left that to.
+
+        Raises:
+            WorkflowDataError: It has one of its own, or this does not fit.
+        """
+        self._note(value)
+
+    def _drop(self, value: Any) -> None:
+        if not self.has_output or value != self.output:
+            logger.warning("node %r gave an output beside that of %s, which counts", self.node.name, self.given_by)
+
+    @property
+    def _told_on(self) -> str | None:
+        """The branch on which its output is told."""
+        return self.caller._told_on if self.as_output and self.caller else self.branch
 
     def _note(self, value: Any) -> None:
         if self.has_output:
@@ -215,8 +270,7 @@ class NodeRun:
         """An event of the node's, or of an agent in it, which says where it comes from."""
         if not event.author:
             self._sign(event, context)
-        if self.branch and not event.branch:
-            event.branch = self.branch
+        event.branch = event.branch or self.branch
         if event.actions.route is not None and not event.node_info.path:
             self.route = event.actions.route
         if event.long_running_tool_ids:
@@ -238,6 +292,8 @@ class NodeRun:
         self._note(value)
         if event.isolation_scope == self.path:
             event.isolation_scope = None  # what a node comes to is for all who see the graph
+        if self.as_output and not event.get_function_responses():
+            event.branch = self._told_on
         by_words = True if event.output is None else None
         return NodeInfo(path=self.path, output_for=[self.path, *self.output_for], message_as_output=by_words)
 
@@ -262,7 +318,8 @@ class NodeRun:
 
     def _event(self, *, output_for: bool = False, **fields: Any) -> Event:
         info = NodeInfo(path=self.path, output_for=[self.path, *self.output_for] if output_for else None)
-        return Event(author=self.author, branch=self.branch, node_info=info, **fields)
+        branch = self._told_on if output_for else self.branch
+        return Event(author=self.author, branch=branch, isolation_scope=self.isolation_scope, node_info=info, **fields)
 
     def _asking(self, asked: RequestInput, context: NodeContext) -> Event:
         self.asked.append(asked.interrupt_id)
@@ -318,29 +375,7 @@ class NodeRun:
         )
 
 
-def kept(value: Any) -> dict[str, Any]:
-    """What nodes hand on, as JSON that `as_it_was` reads."""
-    if isinstance(value, types.Content):
-        return {"content": value.model_dump(mode="json", exclude_none=True)}
-    return {"json": to_jsonable_python(value, fallback=str)}
-
-
-def as_it_was(stood: Mapping[str, Any]) -> Any:
-    """The value that was kept so; a message as one, anything else as its JSON."""
-    return types.Content.model_validate(stood["content"]) if "content" in stood else stood["json"]
-
-
 def _only_pauses(raised: BaseException) -> bool:
     if isinstance(raised, BaseExceptionGroup):
         return raised.split(Paused)[1] is None  # pyright: ignore[reportUnknownMemberType]
     return isinstance(raised, Paused)
-
-
-def delay(retry: RetryConfig, attempt: int) -> float:
-    """Seconds to wait after so many attempts."""
-    wait = wait_exponential_jitter(
-        initial=retry.initial_delay, max=retry.max_delay, exp_base=retry.backoff_factor, jitter=retry.jitter
-    )
-    state = RetryCallState(retry_object=cast(Any, None), fn=None, args=(), kwargs={})
-    state.attempt_number = attempt
-    return wait(state)

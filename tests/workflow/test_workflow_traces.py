@@ -394,7 +394,7 @@ def test_what_a_node_ran_before_the_question_is_not_run_again() -> None:  # G7
     assert ran == [1]
 
 
-def test_the_items_beside_one_that_failed_come_to_their_end() -> None:  # G8; DEVIATES: the error comes last
+def test_the_items_beside_one_that_failed_come_to_their_end() -> None:  # G8
     def gen() -> list[int]:
         return [1, 0, 2]
 
@@ -404,8 +404,8 @@ def test_the_items_beside_one_that_failed_come_to_their_end() -> None:  # G8; DE
     run = talk((START, gen, node(inv, parallel_worker=True)))
     assert walked(run.say("q"))[1:] == [
         "wf/inv/inv: gives 1.0 on inv",
-        "wf/inv/inv@3: gives 0.5 on inv@3",
         "wf/inv/inv@2: failed ZeroDivisionError on inv@2",
+        "wf/inv/inv@3: gives 0.5 on inv@3",
     ]
     assert isinstance(run.error, ZeroDivisionError)
 
