@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
@@ -38,6 +38,19 @@ class Usage:
         return f"{calls} · {self.input_tokens:,} tokens in{cached} / {self.output_tokens:,} out"
 
 
+class Goes(Protocol):
+    """What is needed of a chat to go on from a reply."""
+
+    @property
+    def approve(self) -> "Callable[..., Reply]": ...
+    @property
+    def reject(self) -> "Callable[..., Reply]": ...
+    @property
+    def answer(self) -> "Callable[..., Reply]": ...
+    @property
+    def submit_credential(self) -> "Callable[..., Reply]": ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reply:
     """The answer of an agent, with all that led to it. Shows itself at the end of a cell."""
@@ -60,14 +73,12 @@ class Reply:
     """What tools wait to be let in with; answer with `chat.submit_credential()`."""
     credential_with: str = "chat.submit_credential()"
     """What to type to let a tool in."""
-    submit: "Callable[..., Reply] | None" = field(default=None, repr=False, compare=False)
-    """The `submit_credential` of the chat that this is a turn of."""
     inputs: list[PendingInput] = field(default_factory=list[PendingInput])
     """What waits for an answer or an outcome: the user's next words answer a question, `chat.answer()` any of them."""
     input_with: tuple[str, str] = ways("")
     """What to type to answer a question, and to send an outcome."""
-    give: "Callable[..., Reply] | None" = field(default=None, repr=False, compare=False)
-    """The `answer` of the chat that this is a turn of."""
+    chat: "Goes | None" = field(default=None, repr=False, compare=False)
+    """The chat that this is a turn of. None: of none that goes on."""
     error: str | None = None
     notice: str | None = None
     """What every view says of a model that is not what it seems."""
@@ -85,17 +96,26 @@ class Reply:
         """The turn's tokens."""
         return usage_of(self.events)
 
+    def approve(self, id: str | int | None = None, **given: Any) -> "Reply":
+        """Let a waiting call run, as `Chat.approve`."""
+        return self._goes_on().approve(id, **given)
+
+    def reject(self, id: str | int | None = None, reason: str | None = None) -> "Reply":
+        """Refuse a waiting call, as `Chat.reject`."""
+        return self._goes_on().reject(id, reason)
+
     def answer(self, value: Any, **which: Any) -> "Reply":
         """Answer what was asked, or send an outcome, as `Chat.answer`."""
-        if self.give is None:
-            raise InputError("this reply is of no chat that goes on; ask again")
-        return self.give(value, **which)
+        return self._goes_on().answer(value, **which)
 
     def submit_credential(self, *given: Any, **which: Any) -> "Reply":
         """Let a tool in that waits for it, as `Chat.submit_credential`."""
-        if self.submit is None:
+        return self._goes_on().submit_credential(*given, **which)
+
+    def _goes_on(self) -> "Goes":
+        if self.chat is None:
             raise InputError("this reply is of no chat that goes on; ask again")
-        return self.submit(*given, **which)
+        return self.chat
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return bundle(self, history=self.history)
