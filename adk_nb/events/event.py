@@ -1,5 +1,6 @@
 """One thing that happened in a session."""
 
+from functools import cache
 from typing import Any, cast
 
 from pydantic import (
@@ -16,7 +17,7 @@ from adk_nb import clock, types
 from adk_nb.errors import InputError
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.wire import WireModel
+from adk_nb.wire import WireModel, copied
 
 _ACTS = {"state": "state_delta", "route": "route"}
 
@@ -169,6 +170,16 @@ class Event(LlmResponse):
 for _name, _field in Event.model_fields.items():
     if _field.default is None:
         setattr(Event, _name, None)
+
+
+def made(*, actions: EventActions, id: str = "", **fields: Any) -> Event:
+    """`Event(**fields)` at a fifth of its price, of values that are what the fields say and are not None."""
+    return copied(_blank(), id=id or clock.new_id(), timestamp=clock.now(), actions=actions, **fields)
+
+
+@cache
+def _blank() -> Event:
+    return Event(actions=no_actions())
 
 
 def _said(event: Event) -> dict[str, Any]:

@@ -2,11 +2,10 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from functools import cache
 
 from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError
-from adk_nb.events.event import Event
+from adk_nb.events.event import Event, made
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.flow.code_execution import cut_at_code, prepare
 from adk_nb.flow.history.lent import Lent
@@ -186,21 +185,8 @@ def event_of(
         said["content"] = _identified(response.content, anew=ctx.delegated is not None)
     if ctx.branch:
         said["branch"] = ctx.branch
-    # A copy: what a response says was checked when it was made, and a stream has many pieces.
-    return copied(
-        _event(),
-        id=event_id,
-        author=spec.name,
-        invocation_id=ctx.invocation_id,
-        actions=actions,
-        timestamp=clock.now(),
-        **said,
-    )
-
-
-@cache
-def _event() -> Event:
-    return Event()
+    # What a response says was checked when it was made, and a stream has many pieces.
+    return made(id=event_id, author=spec.name, invocation_id=ctx.invocation_id, actions=actions, **said)
 
 
 def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, context: Context) -> Event:
