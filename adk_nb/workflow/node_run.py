@@ -189,17 +189,20 @@ class NodeRun:
 
     async def _held(self, context: NodeContext, node_input: Any) -> list[Event]:
         """The events in the place of its work, if it may not run, or not yet."""
-        now = what_is_asked(self.node, context, node_input)
-        place = await held(self.node, context, node_input, now, self.held or self.let)
-        self.held = None
+        is_new, asked = self.held not in (None, self.let), self.held or self.let
+        place = await held(self.node, context, node_input, asked, is_new=is_new)
+        self.held, self.let = None, None if isinstance(place, RequestInput) else asked
         if place is None:
-            self.let = now
             return []
         if isinstance(place, Refused):
             self.output, self.has_output = dict(place), True
             return [self._event(output=self.output, output_for=True)]
-        self.held = now
         return [event for one in (place if isinstance(place, list) else [place]) for event in self._told(one, context)]
+
+    def _hold(self, context: NodeContext) -> None:
+        """It waits for a person, whose answer is for what it would do now; or was let do, if it asks for more."""
+        node_input = self._fitted("input", self.node.input_schema, self.input)
+        self.held = self.held or self.let or what_is_asked(self.node, context, node_input)
 
     def _told(self, value: Any, context: NodeContext) -> list[Event]:
         """The events that a yielded value becomes."""
@@ -274,7 +277,7 @@ class NodeRun:
         if event.actions.route is not None and not event.node_info.path:
             self.route = event.actions.route
         if event.long_running_tool_ids:
-            self._await(event)
+            self._await(event, context)
         self.asked += [key for key in asked_by(event) if key not in self.asked]
         if event.node_info.path and self.path not in (event.node_info.output_for or ()):
             return event
@@ -297,11 +300,11 @@ class NodeRun:
         by_words = True if event.output is None else None
         return NodeInfo(path=self.path, output_for=[self.path, *self.output_for], message_as_output=by_words)
 
-    def _await(self, event: Event) -> None:
+    def _await(self, event: Event, context: NodeContext) -> None:
         asked = [call for call in event.get_function_calls() if call.id in (event.long_running_tool_ids or ())]
         self.asked += [call.id or "" for call in asked]
         if any(call.name == CREDENTIAL_REQUEST for call in asked):
-            self.held = self.held or self.let
+            self._hold(context)
 
     def _sign(self, event: Event, context: NodeContext) -> None:
         """An event that the node's author wrote: it says who and, beside its own, does what the context was told."""
@@ -324,7 +327,7 @@ class NodeRun:
     def _asking(self, asked: RequestInput, context: NodeContext) -> Event:
         self.asked.append(asked.interrupt_id)
         if asked.interrupt_id == approval_id(self.path):
-            self.held = self.held or self.let
+            self._hold(context)
         schema = asked.response_schema
         args = {
             "interruptId": asked.interrupt_id,
