@@ -47,7 +47,7 @@ class _Check:
         self._unique("agents", [one.id for agent in workflow.agents for one in (agent, *inside(agent))])
         self._unique("tools", [tool.id for tool in workflow.global_tools])
         if not workflow.root_agent_id:
-            self._refuse("it has no root agent; write .root_agent('...'), in JSON rootAgentId, the id of one of its agents")
+            self._refuse("it has no root agent; write .root_agent('...'), in JSON rootAgentId: one of its agents")
         self._known(workflow.root_agent_id, "its root agent")
         for tool in workflow.global_tools:
             if isinstance(tool, AgentToolConfig):

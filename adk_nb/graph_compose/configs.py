@@ -7,7 +7,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, SerializeAsAny, ValidationError
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializeAsAny,
+    ValidationError,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from adk_nb import types
@@ -39,7 +47,21 @@ class _Config(WireModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class HttpConfig(_Config):
+class _Part(_Config):
+    """A record in another one."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: Any) -> Any:
+        known = [to_camel(name) for name in cls.model_fields]
+        names = cast(Mapping[str, Any], given) if isinstance(given, Mapping) else ()
+        for name in names:
+            if name not in known and name not in cls.model_fields:
+                raise ValueError(f"there is no field {name!r} in it; there is: {', '.join(known)}")
+        return cast(Any, given)
+
+
+class HttpConfig(_Part):
     """Where a request goes. `{{$secret('name')}}` and `{{state.key}}` in it are filled when it is sent."""
 
     url: str
@@ -49,7 +71,7 @@ class HttpConfig(_Config):
     """JSON that is sent beside what the contract sends."""
 
 
-class RetryPolicy(_Config):
+class RetryPolicy(_Part):
     """How often a call is made again that failed for the moment."""
 
     maximum_attempts: int = Field(default=3, ge=0)
@@ -69,7 +91,7 @@ class RetryPolicy(_Config):
         )
 
 
-class ActivityConfig(_Config):
+class ActivityConfig(_Part):
     """How long a call may take, and how often it is made again."""
 
     start_to_close_timeout: Seconds = 60.0
@@ -85,7 +107,7 @@ class ActivityConfig(_Config):
         return self.schedule_to_close_timeout or max(300.0, self.start_to_close_timeout * attempts)
 
 
-class SubAgentReference(_Config):
+class SubAgentReference(_Part):
     """An agent of the workflow, by its id."""
 
     agent_id: str

@@ -11,7 +11,7 @@ from ssl import SSLContext
 from typing import Any, Literal, SupportsIndex
 
 import httpx2
-from pydantic import Field, PrivateAttr, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
@@ -59,6 +59,8 @@ class HttpLlm(BaseLlm):
         ConfigurationError: A field is unknown, missing or wrong.
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     model: str = ""
     """What errors call it. Empty: the host and path of `url`."""
     url: str
@@ -79,7 +81,6 @@ class HttpLlm(BaseLlm):
     as long as `Retry-After` asks for. A service that has done its work twice must be able to bear that."""
     expose_system_state: bool = False
     """The service is also told the engine's own state keys."""
-    _clients: PerLoop[httpx2.AsyncClient] = PrivateAttr(default_factory=PerLoop[httpx2.AsyncClient])
 
     def __init__(self, url: str | None = None, /, **given: Any) -> None:
         try:
@@ -178,7 +179,7 @@ class HttpLlm(BaseLlm):
 
     async def _ask(self, asked: dict[str, Any]) -> tuple[bytes, str]:
         """One attempt: the body of a success, and its media type."""
-        client = await self._clients.get(None, _client)
+        client = await _clients.get(None, _client)
         async with asyncio.timeout(self.timeout), client.stream(**asked) as response:
             body = await _read(response)
             if not response.is_success:
@@ -277,9 +278,17 @@ def _asked_to_wait(error: BaseException) -> float | None:
     return error.retry_after if isinstance(error, ServiceRefused) else None
 
 
+_clients: PerLoop[httpx2.AsyncClient] = PerLoop()
+"""One for all models: they have the same settings, and agents of one service share its connections."""
+
+
 def _client() -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
-        transport=httpx2.AsyncHTTPTransport(verify=_certificates(), trust_env=False),
+        transport=httpx2.AsyncHTTPTransport(
+            verify=_certificates(),
+            trust_env=False,
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+        ),
         timeout=None,  # each attempt has a limit of its own
         follow_redirects=False,
         trust_env=False,

@@ -122,14 +122,23 @@ def unanswered(ctx: InvocationContext) -> list[types.FunctionCall]:
 
 def waits_inside(ctx: InvocationContext) -> bool:
     """True if one of the agent's own calls has no result since something inside it waits for one."""
+    return bool(held(ctx))
+
+
+def held(ctx: InvocationContext) -> set[str]:
+    """The ids of the agent's own calls that have no result since something inside them waits for one."""
     events = surviving(ctx.session.events)
-    inside = {next_call(branch, ctx.branch) for branch in waiting(ctx.agent, events, ctx.branch).values()} - {None}
-    if not inside:
-        return False
-    for event in events:
+    inside = {next_call(branch, ctx.branch) or "" for branch in waiting(ctx.agent, events, ctx.branch).values()} - {""}
+    return {key for key in without_result(inside, events) if _own_call(events, ctx, key)}
+
+
+def without_result(calls: Collection[str], events: Sequence[Event]) -> set[str]:
+    """Those of the `calls`, by their ids, that have no result yet."""
+    left = set(calls)
+    for event in events if left else ():
         placeholders = event.actions.requested_tool_confirmations.keys() | event.actions.requested_auth_configs.keys()
-        inside -= {one.id for one in event.get_function_responses()} - placeholders
-    return any(_own_call(events, ctx, key) for key in inside if key)
+        left -= {one.id or "" for one in event.get_function_responses()} - placeholders
+    return left
 
 
 def pauses(agent: Any, events: Sequence[Event], branch: str | None, *, asked: bool) -> bool:

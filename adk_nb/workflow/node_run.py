@@ -17,7 +17,7 @@ from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.request_input import RequestInput
 from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST, INPUT_REQUEST, AtNode, InvocationContext
-from adk_nb.runtime.sealing import news_of
+from adk_nb.runtime.sealing import failure
 from adk_nb.runtime.tasks import asked_by
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
@@ -73,6 +73,8 @@ class NodeRun:
     route: Any = None
     others: dict[str, int] = field(default_factory=dict[str, int])
     """How often it has run each node itself, by name."""
+    told: list[Exception] = field(default_factory=list[Exception])
+    """Errors of nodes that it ran, which events have told of."""
     given_by: str | None = None
     """Path of the run that it has left its output to."""
     key: str = field(init=False)
@@ -136,9 +138,14 @@ class NodeRun:
         """What is told of it now, and the seconds until the next attempt. None, None: it ends the run."""
         retry = self.node.retry_config
         wait = retry.after(error, attempt) if retry else None
+        known = own.shared.told is error or any(one is error for one in self.told)
         if wait is None:
             own.note_failure(error)
-        return news_of(own, error) if self.caller or wait is not None else None, wait
+            if self.caller:
+                self.caller.told.append(error)
+            elif known:
+                own.shared.told = error
+        return failure(own, error) if not known and (self.caller or wait is not None) else None, wait
 
     def _ask_for_words(self) -> None:
         if not (self.has_output or self.asked) and isinstance(self.node, AgentNode) and self.node.has_task:

@@ -65,7 +65,7 @@ def test_a_failing_service_ends_the_run_with_one_error_and_the_next_message_work
         handle.runner.agent.find_agent("b").model.timeout = 60
         failed = handle.get_latest_orchestration_result()
         events = await handle.get_session_events()
-        say(service, b={"content": "B"})
+        service.say_now("/b", {"content": "B"})
         return handle, [failed, events, await handle.receive_message("again")]
 
     _, (failed, events, again) = sync.run(talk())
