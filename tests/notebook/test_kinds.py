@@ -44,6 +44,35 @@ def test_a_loop_makes_as_many_passes_as_it_may(shell: Shell) -> None:
     assert authors(reply) == ["user", "draft", "critic", "draft", "critic"]
 
 
+def test_a_loop_ends_when_its_condition_is_met_after_a_pass(shell: Shell) -> None:
+    agents(shell, draft=["One.", "Two.", "Three."])
+    shell.cell("%%agent draft -m m_draft --output-key last\nBe draft.")
+
+    told = str(shell.cell("%%agent refine --kind loop\ndraft\nuntil: 'Two' in session_state.get('last', '')"))
+    reply = shell.cell("%chat refine Write.")
+
+    assert "refine (loop, until 'Two' in session_state.get('last', '')) v1" in told
+    assert authors(reply) == ["user", "draft", "draft"]
+
+
+def test_a_member_may_be_defined_in_a_later_cell(shell: Shell) -> None:
+    agents(shell, draft=["A draft."])
+
+    told = str(shell.cell("%%agent team --kind sequential\ndraft -> polish")).splitlines()
+    too_early = shell.fails("%chat team Write.")
+    agents(shell, polish=["Polished."])
+
+    assert told[1] == "not defined yet: polish; define before you ask team"
+    assert "team needs it: run the cell that begins %%agent polish" in too_early
+    assert shell.cell("%chat team Write.").text == "Polished."
+
+
+def test_a_team_whose_kind_was_forgotten_says_so(shell: Shell) -> None:
+    agents(shell, draft=["D"], critic=["C"])
+
+    assert "a team of them is %%agent team --kind sequential" in str(shell.cell("%%agent team\ndraft -> critic"))
+
+
 @pytest.mark.parametrize("body", ["weather, news", "weather\nnews  # both"])
 def test_a_parallel_team_has_names_with_commas_or_in_lines(shell: Shell, body: str) -> None:
     agents(shell, weather=["Sunny."], news=["None."])
@@ -151,6 +180,21 @@ WRONG = [
     ("--kind parallel --max-iterations 3", "draft", "--max-iterations goes with --kind loop"),
     ("--kind sequential", "count", "count is a tool or a function, and only %%workflow takes those"),
     ("--kind sequential", "team", "team cannot be a member of itself"),
+    ("--kind parallel", "(draft, critic)", "line 2: '(draft' is no name; write draft, critic"),
+    ("--kind sequential", "1. draft\n2. critic", "line 2: '1. draft' is no name; write draft"),
+    ("--kind sequential", "START -> draft", "line 2: a team has no START; leave it out, or write %%workflow team"),
+    ("--kind graph", "draft", "'graph' is no kind; a graph is a cell that begins %%workflow"),
+    ("--kind sequential", "draft -> lambda", "no agent is named 'lambda'; an agent cannot be named so either"),
+    ("--kind sequential draft -> critic", "", "names with arrows stand below the line, not on it"),
+    ("--kind loop", "draft\nuntil:", "line 3: no condition stands behind until:; write until: session_state"),
+    (
+        "--kind loop",
+        "draft\nuntil: score > 8",
+        "line 3: the expression 'score > 8' cannot be used: there is no 'score'",
+    ),
+    ("--kind loop", "draft\nuntil ready", "line 3: a colon stands behind until; write until: ready"),
+    ("--kind loop", "until: 1 > 2\nuntil: 2 > 3\ndraft", "line 3: until: is there already; write one condition"),
+    ("--kind sequential", "draft\nuntil: 1 > 2", "until: is when a loop ends, and team is none; write --kind loop"),
     ("--kind sequential", "Write, please!", "'please!' is no name of an agent; write names alone"),
 ]
 
@@ -180,6 +224,16 @@ def test_names_complete_in_the_body_of_a_workflow_and_kinds_on_the_line(shell: S
 
     assert "%%agent x --kind sequential" in shell.complete("%%agent x --kind s")
     assert "%%workflow w\nSTART -> draft" in shell.complete("%%workflow w\nSTART -> dr")
+    assert "%%agent t --kind parallel\ndraft" in shell.complete("%%agent t --kind parallel\ndr")
+
+
+def test_help_tells_of_teams_conditions_routes_and_names_of_later_cells(shell: Shell) -> None:
+    shell.cell("%%agent?")
+    assert "--kind loop --max-iterations 4\n    writer -> critic\n    until: session_state" in shell.printed
+
+    shell.cell("%%workflow?")
+    assert "later cells may define them" in shell.printed
+    assert "sort -[*]-> clerk" in shell.printed
 
 
 @pytest.mark.parametrize(

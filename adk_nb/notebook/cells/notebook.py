@@ -17,6 +17,7 @@ from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.cell_agent import CellAgent
 from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition
+from adk_nb.notebook.cells.not_yet import missing
 from adk_nb.notebook.cells.session_store import APP, USER, SessionStore
 from adk_nb.notebook.cells.templates import Template, read
 from adk_nb.notebook.chat import Chat
@@ -327,10 +328,12 @@ class Notebook:
         if not definition or not self.is_of_its_cell(name):
             return
         self.tools_named(definition.tools)
-        for member in definition.members:
-            self._check_ready(member)
         if definition.members and self._made_of[name] != self._members(definition):
             self._renew(definition)
+        for member in definition.members:
+            self._check_ready(member)
+            if self.node_like(member) is None:
+                raise missing(member, name, self.agent_names)
 
     def _renew_teams(self) -> None:
         """Make teams and workflows anew that have a new member; those that cannot be stay as they are."""
@@ -396,10 +399,15 @@ class Notebook:
 
     def _notes(self, wanted: AgentDefinition, template: Template | None) -> list[str]:
         notes = list(template.notes) if template else []
-        if missing := [one for one in wanted.tools if not self.has_tool(one)]:
-            near = [found for one in missing if (found := closest(one, self.tool_names))]
+        later = [one for one in wanted.tools if not self.has_tool(one)]
+        later += [one for one in wanted.members if self.node_like(one) is None]
+        if later:
+            known = self.node_names if wanted.members else self.tool_names
+            near = [found for one in later if (found := closest(one, known, cutoff=0.75))]
             meant = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
-            notes.append(f"not defined yet: {', '.join(missing)}; define before you ask {wanted.name}{meant}")
+            notes.append(f"not defined yet: {', '.join(later)}; define before you ask {wanted.name}{meant}")
+        if wanted.kind == "llm" and team_cell.is_team(wanted.instruction, self.agent_names):
+            notes.append(f"these are names of agents; a team of them is %%agent {wanted.name} --kind sequential")
         keys = template.keys if template else []
         known = self.sessions.state()
         open_ones = dict.fromkeys(
@@ -425,6 +433,14 @@ class Notebook:
         said = f"{tool.name} v{old.version} -> v{version}"
         self.sessions.mark("definition_changed", f"tool {said}")
         return said + used
+
+    def can_name_an_agent(self, name: str, /) -> bool:
+        """Whether a later cell may define an agent of that name."""
+        try:
+            self._check_agent_name(name)
+        except UserError:
+            return False
+        return True
 
     def _check_agent_name(self, name: str) -> None:
         if name in RESERVED or keyword.iskeyword(name):

@@ -270,6 +270,7 @@ def kind(text: str) -> str:
     if text not in kinds:
         near = closest(text, kinds)
         hint = f"write --kind {near}" if near else f"there is {', '.join(kinds)}"
+        hint = "a graph is a cell that begins %%workflow" if text in ("workflow", "graph") else hint
         raise argparse.ArgumentTypeError(f"{text!r} is no kind; {hint}")
     return text
 

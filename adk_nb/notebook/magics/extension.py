@@ -79,7 +79,7 @@ class AdkMagics(Magics):
     @line_cell_magic
     @_helps(AGENT)
     def agent(self, line: str, cell: str | None = None) -> Any:
-        asked = AGENT.parse(line, cell)
+        asked = _without_edges(AGENT, line, cell)
         if (asked.kind or "llm") != "llm":
             return self._team(asked, cell)
         if cell is None or not cell.strip():
@@ -114,7 +114,7 @@ class AdkMagics(Magics):
     @line_cell_magic
     @_helps(WORKFLOW)
     def workflow(self, line: str, cell: str | None = None) -> Any:
-        asked = WORKFLOW.parse(line, cell)
+        asked = _without_edges(WORKFLOW, line, cell)
         if cell is None or not cell.strip():
             raise InputError(f"%%workflow {asked.name} has no edges; write START -> draft below the line")
         return self._drawn(asked, cell, kind="workflow", max_concurrency=asked.max_concurrency)
@@ -233,6 +233,15 @@ class AdkMagics(Magics):
             if getattr(asked, word):
                 return word, f"{asked.mark} --{word}"
         return self.settings.confirm, "%config AdkNb.confirm"
+
+
+def _without_edges(grammar: Grammar, line: str, cell: str | None) -> Any:
+    try:
+        return grammar.parse(line, cell)
+    except InputError:
+        if "->" not in line and "→" not in line:
+            raise
+        raise InputError(f"%%{grammar.name}: names with arrows stand below the line, not on it") from None
 
 
 def _alone(grammar: Grammar, line: str, cell: str | None) -> Any:

@@ -17,7 +17,7 @@ AGENT = Grammar(
         "%%agent guide --model gemini-2.5-flash --output-key plan\nPlan a trip for {user:name?} within {budget} euros.",
         "%%agent planner --root\nThe season table is:\n{{season_table}}",
         "%%agent pipeline --kind sequential\ndraft -> critic -> editor",
-        "%%agent refine --kind loop --max-iterations 4\nwriter -> critic",
+        "%%agent refine --kind loop --max-iterations 4\nwriter -> critic\nuntil: session_state.get('score', 0) >= 8",
         "%%agent ask_all --kind parallel\nweather, news",
     ],
     words=[Word(name="NAME", help="a Python name; the variable of that name is the agent", needed=True, names="agent")],
@@ -176,12 +176,13 @@ CONFIRM = Grammar(
 WORKFLOW = Grammar(
     "workflow",
     "Define a workflow: its graph stands below the line, one edge or one chain a line. Names are those of agents, tools"
-    " and functions of this notebook.",
+    " and functions of this notebook; later cells may define them.",
     cells=True,
     examples=[
         "%%workflow write\nSTART -> draft -> review\nreview -[revise]-> draft\nreview -[ok]-> END",
         "%%workflow ask_all\n# both at once; sum_up gets what both said\nSTART -> (weather, news) -> sum_up",
-        "%%workflow triage\nSTART -> sort\nsort -[bug, crash]-> engineer\nsort -[*]-> clerk",
+        "%%workflow triage\nSTART -> sort\n# by what sort answers; * is any other answer\n"
+        "sort -[bug, crash]-> engineer\nsort -[*]-> clerk",
     ],
     words=[Word(name="NAME", help="a Python name; the variable of that name is the workflow", needed=True)],
     options=[

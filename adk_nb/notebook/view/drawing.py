@@ -242,16 +242,20 @@ def kind_of(agent: BaseAgent) -> str:
 
 
 def _team(agent: BaseAgent) -> str:
-    kind = kind_of(agent)
+    told = [kind_of(agent)]
     if isinstance(agent, LoopAgent) and agent.max_iterations:
-        return f"{kind}, at most {agent.max_iterations} times"
-    return kind
+        told.append(f"at most {agent.max_iterations} times")
+    if isinstance(agent, LoopAgent) and (condition := agent.exit_condition):
+        words = condition if isinstance(condition, str) else getattr(condition, "__name__", "a function says so")
+        told.append(f"until {one_line(words, _LABEL)}")
+    return ", ".join(told)
 
 
 def _model(agent: BaseAgent) -> str:
     """The model that it names itself: the default is another one on another machine."""
     if not isinstance(agent, LlmAgent):
-        return "" if type(agent) is BaseAgent else type(agent).__name__
+        said = getattr(type(agent), "drawn_as", type(agent).__name__)
+        return "" if type(agent) is BaseAgent else said
     return one_line(agent.model.model if isinstance(agent.model, BaseLlm) else agent.model, _LABEL)
 
 
