@@ -252,6 +252,7 @@ def test_the_log_says_whose_call_an_agent_works_for():
         ("↳ middle", "half way"),
         ("guide", "done"),
     ]
+    assert '<td style="text-align: left">↳\u00a0↳\u00a0deep</td>' in bundle(reply)["text/html"]
 
 
 def test_the_pieces_of_a_called_agents_answer_are_its_own_row():

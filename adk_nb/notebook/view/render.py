@@ -1,5 +1,6 @@
 """A reply, or a table, in the three forms that a saved notebook keeps: text, markdown, html; the same on every run."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -284,10 +285,13 @@ def _waiting_html(reply: ShownReply) -> list[str]:
 
 
 _LEFT = "text-align: left"
+_AFTER_A_MARK = re.compile("(?<=[↳∥]) ")
+"""A mark stays on the line of the name that it belongs to."""
 
 
 def _html_table(head: list[str], body: list[list[str]]) -> Html:
-    lines = [element("tr", *(element("td", cell, style=_LEFT) for cell in line)) for line in body]
+    kept = ([_AFTER_A_MARK.sub("\u00a0", cell) for cell in line] for line in body)
+    lines = [element("tr", *(element("td", cell, style=_LEFT) for cell in line)) for line in kept]
     header = element("tr", *(element("th", cell, style=_LEFT) for cell in head))
     rows = Html("\n".join(lines))
     return element("table", "\n", element("thead", header), "\n", element("tbody", "\n", rows, "\n"), "\n")
