@@ -52,7 +52,7 @@ def copied(one: M, /, **changed: Any) -> M:
 
     Source: https://docs.pydantic.dev/latest/api/base_model/ names the four attributes that make up a model.
     """
-    made = one.__class__.__new__(one.__class__)
+    made = object.__new__(one.__class__)
     put = object.__setattr__
     put(made, "__dict__", one.__dict__ | changed)
     put(made, "__pydantic_fields_set__", one.__pydantic_fields_set__ | changed.keys())

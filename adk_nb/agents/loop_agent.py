@@ -97,9 +97,10 @@ class LoopAgent(BaseAgent):
             course = Course(ctx, agent, asker, goes_on=goes_on is not None)
             async with aclosing(course.events()) as events:
                 async for event in events:
+                    course.hear(event)
                     yield event
             way.said, asker, goes_on = course.said or way.said, None, None
-            way.pauses, way.left = course.waits or ctx.end_invocation, self._left_after(course)
+            way.pauses, way.left = course.waits() or ctx.end_invocation, self._left_after(course)
             if way.pauses or way.left:
                 return
 

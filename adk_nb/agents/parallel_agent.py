@@ -62,6 +62,7 @@ class ParallelAgent(BaseAgent):
         async with aclosing(running.taken()) as taken:
             async for name, news in taken:
                 if isinstance(news, Event):
+                    courses[name].hear(news)
                     yield news
                     self._note(contexts[name], news, wrote[name])
                     if courses[name].leaves:

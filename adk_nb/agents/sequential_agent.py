@@ -34,8 +34,9 @@ class SequentialAgent(BaseAgent):
             course = Course(ctx, agent, asker, goes_on=goes_on is not None)
             async with aclosing(course.events()) as events:
                 async for event in events:
+                    course.hear(event)
                     yield event
-            if course.waits or ctx.end_invocation:
+            if course.waits() or ctx.end_invocation:
                 return
             said, asker, goes_on = course.said or said, None, None
             if self._ends_after(course):
