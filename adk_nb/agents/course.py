@@ -54,7 +54,7 @@ class Course:
             async with aclosing(agent.run_async(ctx)) as events:
                 async for event in events:
                     self._notice(event)
-                    asked = asked or bool(event.long_running_tool_ids)
+                    asked = asked or bool(event.long_running_tool_ids or event.actions.agent_state)
                     yield event
         self.waits = pauses(self._agent, ctx.session.events, ctx.branch, asked=asked)
 

@@ -9,7 +9,7 @@ from adk_nb.runtime import approvals, credentials, inputs
 from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call
 from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.rewind import surviving
-from adk_nb.runtime.tasks import takers, unfinished
+from adk_nb.runtime.tasks import takers, talking_node, unfinished
 
 
 def speaker(events: Sequence[Event], calls: Iterable[str | None], branch: str | None = None) -> str:
@@ -151,6 +151,8 @@ def pauses(agent: Any, events: Sequence[Event], branch: str | None, *, asked: bo
         return True
     if not asked:
         return False
+    if talking_node(events, branch):
+        return True
     events = surviving(events)
     recent = events[_last_words(events) :]
     open_now = [*approvals.pending(recent), *credentials.pending(recent), *inputs.pending(recent)]

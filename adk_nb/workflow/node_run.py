@@ -18,7 +18,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.events.request_input import RequestInput
 from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST, INPUT_REQUEST, AtNode, InvocationContext
 from adk_nb.runtime.sealing import failure
-from adk_nb.runtime.tasks import asked_by
+from adk_nb.runtime.tasks import asked_by, unfinished
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.wire import but
@@ -77,6 +77,8 @@ class NodeRun:
     """Errors of nodes that it ran, which events have told of."""
     given_by: str | None = None
     """Path of the run that it has left its output to."""
+    _calls_others: bool = False
+    """Its agent has others work on branches of their own."""
     key: str = field(init=False)
     path: str = field(init=False)
 
@@ -120,7 +122,7 @@ class NodeRun:
                 async with aclosing(self._attempt(context)) as events:
                     async for event in events:
                         yield event
-                self._ask_for_words()
+                self._wait_for_words(own)
                 return
             except Exception as error:
                 failed, wait = self._failed(own, error, attempt)
@@ -147,9 +149,14 @@ class NodeRun:
                 own.shared.told = error
         return failure(own, error) if not known and (self.caller or wait is not None) else None, wait
 
-    def _ask_for_words(self) -> None:
-        if not (self.has_output or self.asked) and isinstance(self.node, AgentNode) and self.node.has_task:
+    def _wait_for_words(self, own: InvocationContext) -> None:
+        """It waits if its agent talks with the user, or one that this gave a task to."""
+        if self.asked or not isinstance(self.node, AgentNode):
+            return
+        if self.node.has_task and not self.has_output:
             self.asked = [self.path]
+        elif self._calls_others:
+            self.asked = list(unfinished(self.node.agent, own.session.events, own.branch, talking=True))
 
     def _context(self, ctx: InvocationContext) -> InvocationContext:
         here = AtNode(
@@ -280,7 +287,9 @@ class NodeRun:
         """An event of the node's, or of an agent in it, which says where it comes from."""
         if not event.author:
             self._sign(event, context)
-        event.branch = event.branch or self.branch
+        if event.branch != self.branch:
+            event.branch = event.branch or self.branch
+            self._calls_others = self._calls_others or event.branch != self.branch
         if event.actions.route is not None and not event.node_info.path:
             self.route = event.actions.route
         if event.long_running_tool_ids:
