@@ -7,6 +7,8 @@ from adk_nb.events.event import Event
 from adk_nb.runtime.branches import calls_to, is_under
 from adk_nb.runtime.rewind import surviving
 
+TRANSFER = "transfer_to_agent"
+"""Name of the tool that hands the conversation over."""
 STANDS = "workflow"
 """Key of an event's agent_state: where a graph stands that waits."""
 
