@@ -75,6 +75,9 @@ class AgentTool(BaseTool):
     stands, and with its answer the caller goes on. In a live conversation it works apart all the same.
     """
 
+    between = "\n"
+    """What stands between the texts of its last words. Source: google-adk 2.13."""
+
     def __init__(
         self,
         agent: Called,
@@ -154,7 +157,7 @@ class AgentTool(BaseTool):
         found = [event.grounding_metadata for event in said if event.grounding_metadata]
         if self.propagate_grounding_metadata and found:
             tool_context.state[GROUNDING] = found[-1]
-        return _answer(said)
+        return _answer(said, self.between)
 
     async def _beside(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Let the agent work in the caller's session, from the beginning or on from where it waited."""
@@ -347,13 +350,13 @@ def _last(said: Sequence[Event]) -> Event | None:
     return next((one for one in reversed(said) if one.content or one.error_code or one.output is not None), None)
 
 
-def _answer(said: Sequence[Event]) -> Any:
+def _answer(said: Sequence[Event], between: str) -> Any:
     last = _last(said)
     if last is None:
         return ""
     if last.output is not None:
         return last.output
-    words = "\n".join(text for part in last.parts if not part.thought and (text := _words(part)))
+    words = between.join(text for part in last.parts if not part.thought and (text := _words(part)))
     if not words and (responses := last.get_function_responses()):
         return responses[-1].response  # a tool's result that was to stand as it is
     return words
