@@ -12,7 +12,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import DELETED
-from adk_nb.runtime.branches import for_call
+from adk_nb.runtime.branches import calls_to, for_call
 from adk_nb.runtime.called import outermost, pauses, speaker, waiting
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.first_event import first_event
@@ -41,6 +41,8 @@ _RUNTIME_KEYS = "_adk"
 """State keys that begin so are the runtime's own. Source: google-adk 2.13."""
 _CACHE_SECONDS = 300
 """The longest that a service keeps a cache for one call of the agent. Source: google-adk 2.13."""
+MOST_NESTED = 50
+"""Calls one within the other, in one session. An agent that calls itself is told to answer."""
 
 
 class Called(Runs, Protocol):
@@ -126,6 +128,8 @@ class AgentTool(BaseTool):
             return {"error": wrong}
         caller = tool_context.get_invocation_context()
         if caller.tell and self.stream_events and not caller.live_request_queue:
+            if len(calls_to(caller.branch)) >= MOST_NESTED:
+                return {"error": f"{self.name}() was not called: {MOST_NESTED} agents wait for each other; answer it"}
             return await self._beside(caller, args, tool_context)
         return await self._on_its_own(caller, args, tool_context)
 
