@@ -19,6 +19,8 @@ class WaitingTeams:
 
     def note(self, agent: BaseAgent, events: Sequence[Event]) -> None:
         """Remember who waits after a turn of `agent`; `events` are all of the session."""
+        if not (agent.members or self._by_id):
+            return
         keys = [*waiting(agent, events), *(one.id for one in inputs.pending(events)), talking_node(events)]
         teams = {key: self._by_id.get(key, agent) for key in keys if key}
         self._by_id = {key: team for key, team in teams.items() if team.members}
