@@ -293,7 +293,7 @@ async def _with_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]
     asked = bool(ctx.standing or ctx.calls_answered)
     async with aclosing(events):
         async for event in events:
-            asked = asked or bool(event.long_running_tool_ids)
+            asked = asked or bool(event.long_running_tool_ids or event.actions.agent_state)
             yield event
     if not pauses(ctx.agent, ctx.session.events, ctx.branch, asked=asked):
         yield ended(ctx, ctx.agent.name)

@@ -34,6 +34,7 @@ class Answering:
         self._spec = spec
         self._tools = tools
         self._taken = taken
+        self._later = {name for name, tool in tools.items() if tool.hands_back or tool.comes_last}
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Carry it out.
@@ -66,7 +67,7 @@ class Answering:
             for event in answering.outcome.events:
                 yield event
             ends = answering.outcome.end_the_turn()
-            calls = [] if ends else in_line(ctx, {name for name, tool in self._tools.items() if tool.hands_back})
+            calls = [] if ends else in_line(ctx, self._later)
         self.ends_the_turn = ends or not await self._goes_on(bool(led))
 
     async def _goes_on(self, led: bool) -> bool:

@@ -22,7 +22,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.redaction import hidden
 from adk_nb.tools.function_tool import name_of
-from adk_nb.wire import WireModel, wrong_fields
+from adk_nb.wire import WireModel, no_field, wrong_fields
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 
@@ -54,8 +54,11 @@ class _Part(_Config):
     @classmethod
     def _known(cls, given: Any) -> Any:
         known = [to_camel(name) for name in cls.model_fields]
-        names = cast(Mapping[str, Any], given) if isinstance(given, Mapping) else ()
-        for name in names:
+        if isinstance(given, cls):
+            return given
+        if not isinstance(given, Mapping):
+            raise ValueError(f"it is a dict with {', '.join(known)}")
+        for name in cast(Mapping[str, Any], given):
             if name not in known and name not in cls.model_fields:
                 raise ValueError(f"there is no field {name!r} in it; there is: {', '.join(known)}")
         return cast(Any, given)
@@ -114,6 +117,8 @@ class SubAgentReference(_Part):
 
 
 def _reference(given: Any) -> Any:
+    if isinstance(given, AgentConfig):
+        raise ValueError(f"an agent stands here by its id, {given.id!r}; add the agent itself with .agent(...)")
     return {"agent_id": given} if isinstance(given, str) else given
 
 
@@ -130,6 +135,21 @@ class AgentConfig(_Config):
         self.model_fields_set.add("type")  # it is written, whoever filled it in
 
 
+def _tool_id(given: Any) -> Any:
+    if isinstance(given, ToolConfig):
+        raise ValueError(f"a tool stands here by its id, {given.id!r}; add the tool itself with .http_tool(...)")
+    if callable(given):
+        name = getattr(given, "__name__", "...")
+        raise ValueError(f"a tool stands here by its id, {name!r}; add the function with .function_tool({name})")
+    return given
+
+
+def _written_out(given: Any) -> Any:
+    if isinstance(given, str | SubAgentReference | AgentConfig) and not isinstance(given, LlmAgentConfig):
+        raise ValueError("an agent that it may hand over to is written out here, as create_llm_agent(id=..., ...)")
+    return given
+
+
 class LlmAgentConfig(AgentConfig):
     """An agent that a service speaks for; or a local model."""
 
@@ -140,10 +160,12 @@ class LlmAgentConfig(AgentConfig):
     instructions: str = ""
     description: str = ""
     """What it is good at, for agents that may hand over to it."""
-    tools: list[str] = Field(default_factory=list[str])
+    tools: list[Annotated[str, BeforeValidator(_tool_id)]] = Field(default_factory=list[str])
     output_key: str | None = None
     activity_config: ActivityConfig | None = None
-    sub_agents: list["LlmAgentConfig"] = Field(default_factory=list["LlmAgentConfig"])
+    sub_agents: list[Annotated["LlmAgentConfig", BeforeValidator(_written_out)]] = Field(
+        default_factory=list["LlmAgentConfig"]
+    )
     """Agents that it may hand over to, written out here."""
 
 
@@ -249,6 +271,8 @@ def made(kind: type[Any], given: Mapping[str, Any] | None, fields: Mapping[str, 
     Raises:
         ConfigurationError: A field is unknown, missing or wrong.
     """
+    if not isinstance(cast(Any, given), Mapping | None):
+        raise ConfigurationError(f"{kind.__name__.removesuffix('Config')}: write its fields, such as id={given!r:.80}")
     together = {**(given or {}), **fields}
     who = f"{kind.__name__.removesuffix('Config')} {together.get('id', together.get('name', '?'))!r}"
     if kind is ParallelAgentConfig and (together.keys() & {"output_key", "outputKey"}):
@@ -257,7 +281,13 @@ def made(kind: type[Any], given: Mapping[str, Any] | None, fields: Mapping[str, 
         return kind.model_validate(together)
     except ValidationError as error:
         known = [to_camel(name) for name in kind.model_fields]
-        raise ConfigurationError(f"{who}: {hidden(wrong_fields(error, known))}") from None
+        told = wrong_fields(error, known, lambda name: _no_field(name, known))
+        raise ConfigurationError(f"{who}: {hidden(told)}") from None
+
+
+def _no_field(name: str, known: list[str]) -> str:
+    told = no_field(name, known)
+    return told if told.endswith("?") else f"{told}; there is: {', '.join(known)}"
 
 
 def made_of_type(given: Any, kinds: tuple[str, ...]) -> Any:
@@ -271,7 +301,8 @@ def made_of_type(given: Any, kinds: tuple[str, ...]) -> Any:
     written = cast(dict[str, Any], given) if isinstance(given, dict) else {}
     if written.get("type") not in kinds:
         raise ConfigurationError(
-            f"{written.get('id', given)!r:.80}: 'type' is one of {', '.join(kinds)}, and not {written.get('type')!r}"
+            f"{written.get('id', given)!r:.80}: 'type' is one of {', '.join(kinds)}, and not "
+            f"{written.get('type')!r:.80}"
         )
     return made(_KINDS[written["type"]], written, {})
 

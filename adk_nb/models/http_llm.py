@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.http_address import check_url, parsed, place_of
 from adk_nb.models.http_messages import ASK_A_PERSON, body_of, response_of
 from adk_nb.models.http_template import Filling, check_template
 from adk_nb.models.llm_request import LlmRequest
@@ -30,7 +31,6 @@ MAX_BYTES = 8 * 1024 * 1024
 ATTEMPTS = 3
 _HEADER = re.compile(r"[\t\x20-\x7e]*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HOST = re.compile(rb"[0-9A-Za-z.:_-]+")
 _PACKINGS = ("", "identity", "gzip", "x-gzip", "deflate")
 """Of others, or of several, a small piece could be unpacked to more than there is memory."""
 _HINTS = {
@@ -89,24 +89,21 @@ class HttpLlm(BaseLlm):
             told = hidden(wrong_fields(error, type(self).model_fields))
             raise ConfigurationError(f"HttpLlm: {told}; write HttpLlm('https://.../chat', method='POST')") from None
         self._check()
-        self.model = self.model or _place(self.url).rpartition("://")[2]
+        self.model = self.model or place_of(self.url).rpartition("://")[2]
 
     @property
     def _called(self) -> str:
         """In errors: where it is, and its name if it has one."""
-        place = _place(self.url)
-        return place if place.endswith(self.model) else f"{self.model} at {place}"
+        place = place_of(self.url)
+        return place if place.rpartition("://")[2] == self.model else f"{self.model} at {place}"
 
     def _check(self) -> None:
         remember(*self.secrets.values())
         remember_named(self.headers)
         remember_url(self.url)
         what = f"HttpLlm {hidden(self.url)[:200]!r}"
-        if not re.match(r"https?://[^/]|\{\{\s*\$", self.url):
-            raise ConfigurationError(f"{what}: its url starts with http:// or https:// and a host")
+        check_url(self.url, what)
         check_template([self.url, self.headers, self.body], what)
-        if "{{" not in self.url:
-            _checked(self.url, what)
         for name in self.headers:
             if not _HEADER_NAME.fullmatch(name):
                 raise ConfigurationError(f"{what}: header {name!r:.80} has a character that no header's name can have")
@@ -161,7 +158,7 @@ class HttpLlm(BaseLlm):
         sent = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         asked: dict[str, Any] = {"method": self.method, "url": filling.url(self.url)}
         remember_url(asked["url"])
-        place = _checked(asked["url"], f"model {self._called!r}")
+        place = parsed(asked["url"], f"model {self._called!r}")
         if self.method == "GET":
             asked["url"] = self._with_payload(place, sent.decode())
             return asked | {"headers": {"Accept": "application/json"} | headers}
@@ -253,25 +250,6 @@ def _hint(response: httpx2.Response) -> str:
     if status >= 500:
         return "look at what the service itself logged"
     return _HINTS.get(status, "") or (_HINTS[401] if status == 403 else "look at what it says it wants")
-
-
-def _place(url: str) -> str:
-    """An address without what may be a secret: user, password, query."""
-    scheme, mark, rest = url.partition("?")[0].partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}"
-
-
-def _checked(url: str, what: str) -> httpx2.URL:
-    """Raises ConfigurationError if `url` names nothing that could be asked."""
-    try:
-        place = httpx2.URL(url)
-        if place.scheme in ("http", "https") and _HOST.fullmatch(place.raw_host) and (place.port or 80) < 65_536:
-            return place
-        why = "it has no scheme, host and port that could be asked"
-    except httpx2.InvalidURL as error:
-        why = hidden(str(error))
-    raise ConfigurationError(f"{what}: its url cannot be used: {why}; write http://127.0.0.1:8000/chat, or the like")
 
 
 def _asked_to_wait(error: BaseException) -> float | None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
+from copy import copy
 from typing import Any, ClassVar, TypeVar, cast
 
 from adk_nb import sync, types
@@ -39,6 +40,7 @@ from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.notebook.waiting_teams import WaitingTeams
 from adk_nb.notebook.watching import watch
 from adk_nb.redaction import hidden
 from adk_nb.runners import Runner
@@ -112,6 +114,7 @@ class Chat:
         """The turn under way was stopped by `stop()`."""
         self._waiting: dict[str, RunOnShow] = {}
         """Approval id -> the view whose card asks for it."""
+        self._teams = WaitingTeams()
 
     def __repr__(self) -> str:
         return f"Chat(agent={self.agent.name!r}, session={self.session_id!r})"
@@ -133,6 +136,10 @@ class Chat:
     @agent.setter
     def agent(self, agent: BaseAgent) -> None:
         self._runner.agent = agent
+
+    def has_asked(self, id: str) -> bool:
+        """True if what waits under `id` is the question of a team, which goes on here as it was then."""
+        return self._teams.of([id]) is not None
 
     def ask(self, text: str, *, confirm: Confirm | None = None) -> Reply:
         """Say `text` and wait for what comes of it. Sync tools run in this thread; Ctrl-C stops the run.
@@ -197,7 +204,7 @@ class Chat:
             InputError: One of them is not open, or its changed arguments do not fit its tool.
         """
         events = self.events
-        check(decisions, approvals.pending(events), self.agent, self.magic(), events)
+        check(decisions, approvals.pending(events), self._teams.of(decisions) or self.agent, self.magic(), events)
         self._refuse_while_busy()
         outcomes = {key: state_of(decided) for key, decided in decisions.items()}
         said = {key: copied(decided, by=decided.by or "chat.decide()") for key, decided in decisions.items()}
@@ -286,7 +293,10 @@ class Chat:
         return shown
 
     async def _turn(self, text: str, shown: RunOnShow) -> Reply:
-        return await self._say(lambda events: questions.message(text, events, self.agent, self.magic()), shown)
+        def message(events: list[Event]) -> types.Content:
+            return questions.message(text, events, self._teams.of_words(events) or self.agent, self.magic())
+
+        return await self._say(message, shown)
 
     async def _given(self, value: Any, which: str | int | None, shown: RunOnShow) -> Reply:
         return await self._say(lambda events: questions.answer(value, events, which, self.session_id), shown)
@@ -294,7 +304,7 @@ class Chat:
     async def _go_on(self, decisions: Decisions, shown: RunOnShow) -> Reply:
         def answers(events: list[Event]) -> types.Content:
             waiting = approvals.pending(events)
-            check(decisions, waiting, self.agent, self.magic(), events)
+            check(decisions, waiting, self._teams.of(decisions) or self.agent, self.magic(), events)
             return types.Content(role="user", parts=answers_to(waiting, decisions))
 
         return await self._say(answers, shown)
@@ -306,12 +316,13 @@ class Chat:
         session = await self._loaded()
         before = session.events if session else []
         message = message_after(before)
+        agent = self._teams.of_message(message, before) or self.agent
         self._refuse_while_busy()
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
         shown.begin(session, self._clicks_on(shown))
         try:
-            await self._walk(message, shown)
+            await self._walk(agent, message, shown)
         except asyncio.CancelledError:
             reply = self._ended(shown, before, "cancelled")
             if not self._stopped:
@@ -325,16 +336,21 @@ class Chat:
             return self._ended(shown, before, "error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}")
         finally:
             self._task = None
+            self._teams.note(agent, [*before, *shown.events])
         return self._ended(shown, before, "done")
 
     def _refuse_while_busy(self) -> None:
         if self._task and not self._task.done():
             raise InputError(f"session {self.session_id!r} is still answering; wait for it, or stop it: chat.stop()")
 
-    async def _walk(self, message: types.Content, shown: RunOnShow) -> None:
-        watch(self._runner.plugin_manager, shown)
+    async def _walk(self, agent: BaseAgent, message: types.Content, shown: RunOnShow) -> None:
+        runner = self._runner
+        if agent is not self.agent:
+            runner = copy(runner)
+            runner.agent = agent
+        watch(runner.plugin_manager, shown)
         config = RunConfig(streaming_mode=StreamingMode.SSE if shown.is_live else StreamingMode.NONE)
-        turn = self._runner.run_async(
+        turn = runner.run_async(
             user_id=self.user_id,
             session_id=self.session_id,
             new_message=message,

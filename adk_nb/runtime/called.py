@@ -9,7 +9,7 @@ from adk_nb.runtime import approvals, credentials, inputs
 from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call
 from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.rewind import surviving
-from adk_nb.runtime.tasks import takers, unfinished
+from adk_nb.runtime.tasks import TRANSFER, takers, talking_node, unfinished
 
 
 def speaker(events: Sequence[Event], calls: Iterable[str | None], branch: str | None = None) -> str:
@@ -151,6 +151,8 @@ def pauses(agent: Any, events: Sequence[Event], branch: str | None, *, asked: bo
         return True
     if not asked:
         return False
+    if talking_node(events, branch):
+        return True
     events = surviving(events)
     recent = events[_last_words(events) :]
     open_now = [*approvals.pending(recent), *credentials.pending(recent), *inputs.pending(recent)]
@@ -165,25 +167,25 @@ def _last_words(events: Sequence[Event]) -> int:
 def led_from(ctx: InvocationContext) -> set[str]:
     """The ids of all calls inside which something waits for an answer from outside, and of those that come after."""
     led = {key for branch in waiting(ctx.agent, ctx.session.events).values() for _, key in calls_to(branch)}
-    tasks = takers(getattr(ctx.agent, "root_agent", ctx.agent)) if led else ()
-    steps = [event.get_function_calls() for event in ctx.session.events] if tasks else ()
+    later = {TRANSFER, *takers(getattr(ctx.agent, "root_agent", ctx.agent))} if led else ()
+    steps = [event.get_function_calls() for event in ctx.session.events] if led else ()
     held = [
-        call.id or "" for calls in steps if any(one.id in led for one in calls) for call in calls if call.name in tasks
+        call.id or "" for calls in steps if any(one.id in led for one in calls) for call in calls if call.name in later
     ]
     return led.union(held)
 
 
-def in_line(ctx: InvocationContext, tasks: Collection[str]) -> list[types.FunctionCall]:
-    """What the agent called in its last step and is not begun, since another of these tools was at work first.
+def in_line(ctx: InvocationContext, later: Collection[str]) -> list[types.FunctionCall]:
+    """What the agent called in its last step and is not begun, since another of its calls is to be done first.
 
     Args:
         ctx: Nothing is in line while something inside one of the agent's calls waits.
-        tasks: The names of these tools.
+        later: The names of the tools that may have to wait for others.
     """
-    events = surviving(ctx.session.events) if tasks else []
+    events = surviving(ctx.session.events) if later else []
     for event in reversed(events):
         if event.author == ctx.agent.name and is_within(event.branch, ctx.branch) and event.get_function_calls():
             answered = {one.id for event in events for one in event.get_function_responses()}
-            left = [call for call in event.get_function_calls() if call.name in tasks and call.id not in answered]
+            left = [call for call in event.get_function_calls() if call.name in later and call.id not in answered]
             return [] if left and waits_inside(ctx) else left
     return []

@@ -106,7 +106,7 @@ def task_for(root: Runs, message: types.Content | None, session: Session) -> str
         return None
     if path := talking_node(session.events):
         return path
-    if not (getattr(root, "sub_agents", None) or getattr(root, "tools", None)):
+    if not (getattr(root, "members", None) or getattr(root, "tools", None)):
         return None
     return next(reversed(unfinished(root, session.events)), None)
 

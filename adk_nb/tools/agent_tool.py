@@ -12,7 +12,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import DELETED
-from adk_nb.runtime.branches import for_call
+from adk_nb.runtime.branches import calls_to, for_call
 from adk_nb.runtime.called import outermost, pauses, speaker, waiting
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.first_event import first_event
@@ -41,6 +41,8 @@ _RUNTIME_KEYS = "_adk"
 """State keys that begin so are the runtime's own. Source: google-adk 2.13."""
 _CACHE_SECONDS = 300
 """The longest that a service keeps a cache for one call of the agent. Source: google-adk 2.13."""
+MOST_NESTED = 50
+"""Calls one within the other, in one session. An agent that calls itself is told to answer."""
 
 
 class Called(Runs, Protocol):
@@ -74,6 +76,9 @@ class AgentTool(BaseTool):
     If it stops to wait for a person or an outcome, so does the caller's run; what is answered reaches it where it
     stands, and with its answer the caller goes on. In a live conversation it works apart all the same.
     """
+
+    between = "\n"
+    """What stands between the texts of its last words. Source: google-adk 2.13."""
 
     def __init__(
         self,
@@ -123,6 +128,8 @@ class AgentTool(BaseTool):
             return {"error": wrong}
         caller = tool_context.get_invocation_context()
         if caller.tell and self.stream_events and not caller.live_request_queue:
+            if len(calls_to(caller.branch)) >= MOST_NESTED:
+                return {"error": f"{self.name}() was not called: {MOST_NESTED} agents wait for each other; answer it"}
             return await self._beside(caller, args, tool_context)
         return await self._on_its_own(caller, args, tool_context)
 
@@ -154,7 +161,7 @@ class AgentTool(BaseTool):
         found = [event.grounding_metadata for event in said if event.grounding_metadata]
         if self.propagate_grounding_metadata and found:
             tool_context.state[GROUNDING] = found[-1]
-        return _answer(said)
+        return _answer(said, self.between)
 
     async def _beside(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Let the agent work in the caller's session, from the beginning or on from where it waited."""
@@ -347,13 +354,13 @@ def _last(said: Sequence[Event]) -> Event | None:
     return next((one for one in reversed(said) if one.content or one.error_code or one.output is not None), None)
 
 
-def _answer(said: Sequence[Event]) -> Any:
+def _answer(said: Sequence[Event], between: str) -> Any:
     last = _last(said)
     if last is None:
         return ""
     if last.output is not None:
         return last.output
-    words = "\n".join(text for part in last.parts if not part.thought and (text := _words(part)))
+    words = between.join(text for part in last.parts if not part.thought and (text := _words(part)))
     if not words and (responses := last.get_function_responses()):
         return responses[-1].response  # a tool's result that was to stand as it is
     return words

@@ -13,7 +13,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import Context
 from adk_nb.tools.conditions import as_condition, is_asked
 from adk_nb.tools.fingerprint import code_fingerprint
-from adk_nb.wire import no_field, wrong_fields
+from adk_nb.wire import no_field, reads_privates_fast, wrong_fields
 
 _OF_PATHS = "/@."
 
@@ -62,6 +62,7 @@ class RetryConfig(BaseModel):
         return wait(state)
 
 
+@reads_privates_fast
 class BaseNode(BaseModel):
     """A node. Subclass it and override `_run_impl` to write one in code."""
 

@@ -48,7 +48,9 @@ class InnerRuns:
             WorkflowConfigurationError: It cannot be run so.
         """
         run = self._run_of(caller, self._node_of(node_like), node_input, how)
-        if run.path in self._ended:
+        if ctx.standing and run.recall(ctx) and run.is_done_with_output:
+            self._settle(run, caller)
+        elif run.path in self._ended:
             run.output = self._ended[run.path]
             run.has_output = run.output is not None
             self._settle(run, caller)

@@ -1,11 +1,11 @@
-"""One run of one node: its attempts, what it yields as events, and what came of it."""
+"""One run of one node: its attempts, and what it yields as events."""
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
@@ -18,20 +18,17 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.events.request_input import RequestInput
 from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST, INPUT_REQUEST, AtNode, InvocationContext
 from adk_nb.runtime.sealing import failure
-from adk_nb.runtime.tasks import asked_by
+from adk_nb.runtime.tasks import asked_by, unfinished
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.wire import but
 from adk_nb.workflow.agent_node import AgentNode
-from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.fitting import fitted
 from adk_nb.workflow.gates import Refused, approval_id, held, what_is_asked
-from adk_nb.workflow.kept import as_it_was, kept
 from adk_nb.workflow.node_context import NodeContext, RunsNode
+from adk_nb.workflow.run_state import RunState
 
 logger = logging.getLogger(__name__)
-
-Taken = list[bool | int | str]
 
 
 class Paused(BaseException):
@@ -39,70 +36,8 @@ class Paused(BaseException):
 
 
 @dataclass(kw_only=True)
-class NodeRun:
+class NodeRun(RunState):
     """The run `node@number`, under way or waiting; afterwards `output` and `route` are there."""
-
-    node: BaseNode
-    number: int
-    run_id: str | None = None
-    """In the place of the number."""
-    author: str
-    """The workflow."""
-    outer: str
-    """Path of the workflow's own run, or of the node's that runs it."""
-    caller: "NodeRun | None" = None
-    """The run whose node runs it. None: the workflow does."""
-    as_output: bool = False
-    """Its output is the caller's."""
-    isolation_scope: str | None = None
-    """Of its events. None: each agent has one of its own."""
-    input: Any
-    branch: str | None
-    output_for: list[str] = field(default_factory=list[str])
-    """Paths of the workflows, and the callers, whose output this run's is, too."""
-    answers: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Interrupt id -> what was answered."""
-    asked: list[str] = field(default_factory=list[str])
-    """Ids of the calls that wait for an answer."""
-    held: dict[str, Any] | None = None
-    """What a person was asked to let it do, and has not decided. None: nothing."""
-    let: dict[str, Any] | None = None
-    """What a person has let it do."""
-    output: Any = None
-    has_output: bool = False
-    route: Any = None
-    others: dict[str, int] = field(default_factory=dict[str, int])
-    """How often it has run each node itself, by name."""
-    told: list[Exception] = field(default_factory=list[Exception])
-    """Errors of nodes that it ran, which events have told of."""
-    given_by: str | None = None
-    """Path of the run that it has left its output to."""
-    key: str = field(init=False)
-    path: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.key = f"{self.node.name}@{self.run_id or self.number}"
-        self.path = f"{self.outer}/{self.key}"
-        if self.as_output and self.caller:
-            self.output_for = [self.caller.path, *self.caller.output_for]
-
-    @property
-    def waits(self) -> bool:
-        return bool(self.asked)
-
-    @property
-    def runs_again(self) -> bool:
-        """True: after an answer it is run again. False: the answer is its output."""
-        again = self.node.rerun_on_resume or isinstance(self.node, AgentNode)
-        return again or self.held is not None or bool(self.others)
-
-    @property
-    def taken(self) -> Taken:
-        """The routes that it chose."""
-        route: Any = self.route
-        if route is None:
-            return []
-        return cast(Taken, route) if isinstance(route, list) else [route]
 
     async def events(self, ctx: InvocationContext, run_node: RunsNode) -> AsyncGenerator[Event, None]:
         """Run it until it has ended, or waits.
@@ -113,14 +48,13 @@ class NodeRun:
         own, attempt = self._context(ctx), 0
         while True:
             attempt += 1
-            self.others, self.given_by = {}, None
-            self.output, self.has_output = None, False
+            self._begin(attempt)
             context = NodeContext(own, path=self.path, attempt=attempt, answers=self.answers, run_node=run_node)
             try:
                 async with aclosing(self._attempt(context)) as events:
                     async for event in events:
                         yield event
-                self._ask_for_words()
+                self._wait_for_words(own)
                 return
             except Exception as error:
                 failed, wait = self._failed(own, error, attempt)
@@ -133,6 +67,11 @@ class NodeRun:
                     raise
                 return
             await asyncio.sleep(wait)
+
+    def _begin(self, attempt: int) -> None:
+        self.others, self.given_by = {}, None
+        if attempt > 1:
+            self.output, self.has_output = None, False
 
     def _failed(self, own: InvocationContext, error: Exception, attempt: int) -> tuple[Event | None, float | None]:
         """What is told of it now, and the seconds until the next attempt. None, None: it ends the run."""
@@ -147,9 +86,14 @@ class NodeRun:
                 own.shared.told = error
         return failure(own, error) if not known and (self.caller or wait is not None) else None, wait
 
-    def _ask_for_words(self) -> None:
-        if not (self.has_output or self.asked) and isinstance(self.node, AgentNode) and self.node.has_task:
+    def _wait_for_words(self, own: InvocationContext) -> None:
+        """It waits if its agent talks with the user, or one that this gave a task to."""
+        if self.asked or not isinstance(self.node, AgentNode):
+            return
+        if self.node.has_task and not self.has_output:
             self.asked = [self.path]
+        elif self.calls_others:
+            self.asked = list(unfinished(self.node.agent, own.session.events, own.branch, talking=True))
 
     def _context(self, ctx: InvocationContext) -> InvocationContext:
         here = AtNode(
@@ -280,7 +224,9 @@ class NodeRun:
         """An event of the node's, or of an agent in it, which says where it comes from."""
         if not event.author:
             self._sign(event, context)
-        event.branch = event.branch or self.branch
+        if event.branch != self.branch:
+            event.branch = event.branch or self.branch
+            self.calls_others = self.calls_others or event.branch != self.branch
         if event.actions.route is not None and not event.node_info.path:
             self.route = event.actions.route
         if event.long_running_tool_ids:
@@ -345,44 +291,6 @@ class NodeRun:
         call = types.FunctionCall(id=asked.interrupt_id, name=INPUT_REQUEST, args=args)
         content = types.Content(role="model", parts=[types.Part(function_call=call)])
         return self._event(content=content, actions=self._acted(context), long_running_tool_ids={asked.interrupt_id})
-
-    def take(self, given: Mapping[str, Any]) -> list[str]:
-        """Take the answers that are for it; which of its questions they answer."""
-        mine = [one for one in self.asked if one in given]
-        self.answers |= {one: given[one] for one in mine}
-        self.asked = [one for one in self.asked if one not in given]
-        return mine
-
-    def as_json(self) -> dict[str, Any]:
-        """What a waiting run is kept as."""
-        return {
-            "node": self.node.name,
-            "number": self.number,
-            "input": kept(self.input),
-            "branch": self.branch,
-            "answers": self.answers,
-            "asked": self.asked,
-            "held": self.held,
-            "let": self.let,
-            "others": self.others,
-        }
-
-    @classmethod
-    def of(cls, stood: Mapping[str, Any], node: BaseNode, author: str, outer: str) -> "NodeRun":
-        """The waiting run that was kept so."""
-        return cls(
-            node=node,
-            number=stood["number"],
-            author=author,
-            outer=outer,
-            input=as_it_was(stood["input"]),
-            branch=stood["branch"],
-            answers=dict(stood["answers"]),
-            asked=list(stood["asked"]),
-            held=stood["held"],
-            let=stood["let"],
-            others=dict(stood["others"]),
-        )
 
 
 def _only_pauses(raised: BaseException) -> bool:

@@ -1,7 +1,7 @@
 """One run of a workflow: which nodes run, what follows on each, and where it stands when it waits."""
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -24,6 +24,9 @@ from adk_nb.workflow.node_context import How
 from adk_nb.workflow.node_run import NodeRun
 
 logger = logging.getLogger(__name__)
+
+_RUNS, _DONE, _WAITS = 2, 3, 4
+"""How google-adk 2.13 numbers what a node is at."""
 
 
 class Walk:
@@ -64,9 +67,16 @@ class Walk:
 
     # -- what it does
 
-    def begin(self, node_input: Any) -> None:
-        """Start at the beginning."""
-        self._go(START, self._graph.next(START, []), node_input, self._ctx.branch)
+    def begin(self, of: Any, node_input: Any) -> bool:
+        """Start at the beginning, or go on from where it was left. `of`: the agent that stood there.
+
+        With an answer, go on from where that was asked. False: it did not wait for that.
+        """
+        if self._ctx.calls_answered:
+            return self._take_up()
+        if not self._go_on(of):
+            self._go(START, self._graph.next(START, []), node_input, self._ctx.branch)
+        return True
 
     async def events(self, max_steps: int) -> AsyncGenerator[Event, None]:
         """Walk on until all have ended, or the others wait.
@@ -74,24 +84,28 @@ class Walk:
         Raises:
             Exception: What a node raised.
         """
+        if told := self._ctx.resumable:
+            yield self._standing()
         async with aclosing(self._running.taken()) as taken:
             async for key, news in taken:
                 if isinstance(news, Event):
                     yield news
                     continue
-                self._ended(key, news)
+                run = self._ended(key, news)
                 if self._steps > max_steps:
                     raise WorkflowConfigurationError(
                         f"workflow {self._name!r} ran {self._steps} nodes without coming to an end; "
                         "look at the routes of its circles, or raise Workflow(max_steps=...)"
                     )
-        if self._waiting:
+                if told := self._ctx.resumable:
+                    yield self._standing(run)
+        if self._waiting and not told:
             yield self._standing()
 
-    def _ended(self, key: str, end: Ended) -> None:
+    def _ended(self, key: str, end: Ended) -> NodeRun:
         run = self._runs.pop(key)
         if run.caller and self._inner.over(run, end):
-            return
+            return run
         if end.error:
             raise end.error
         if run.waits:
@@ -100,6 +114,7 @@ class Walk:
             if run.others:
                 self._inner.forget(run)
             self._follow(run)
+        return run
 
     def _follow(self, run: NodeRun) -> None:
         """Let those run that follow on a run that has ended."""
@@ -169,55 +184,87 @@ class Walk:
 
     # -- what waits
 
-    def _standing(self) -> Event:
-        """The event that says where it stands, for the run that goes on with it."""
+    def _standing(self, ended: NodeRun | None = None) -> Event:
+        """The event that says where it stands, for the run that goes on with it. `ended`: what came to its end last."""
+        running = [run for run in self._runs.values() if not run.caller]
         stands = {
             "waiting": [run.as_json() for run in self._waiting.values()],
+            "running": [run.as_json() for run in running],
             **self._inner.as_json(),
-            "counts": self._counts,
+            "counts": dict(self._counts),
             "joins": {
                 name: {before: kept(value) for before, value in there.items()} for name, there in self._joins.items()
             },
-            "branches": self._branches,
+            "branches": {name: list(one) for name, one in self._branches.items()},
             "outputs": to_jsonable_python(self.outputs, fallback=str),
+            "path": self._path,
         }
-        actions = EventActions(agent_state={STANDS: stands})
-        return Event(author=self._name, branch=self._ctx.branch, node_info=NodeInfo(path=self._path), actions=actions)
+        state: dict[str, Any] = {STANDS: stands}
+        if self._ctx.resumable:
+            done = [ended] if ended and not ended.caller else []
+            state["nodes"] = {run.node.name: _status(run, _DONE) for run in done}
+            state["nodes"] |= {run.node.name: _status(run, _RUNS) for run in running}
+            state["nodes"] |= {run.node.name: _status(run, _WAITS) for run in self._waiting.values()}
+        return Event(
+            author=self._name,
+            branch=self._ctx.branch,
+            node_info=NodeInfo(path=self._path),
+            actions=EventActions(agent_state=state),
+        )
 
-    def take_up(self) -> bool:
-        """Go on from where it stood, with what the user's message answers. False: it did not wait for that."""
+    def _take_up(self) -> bool:
         events = surviving(self._ctx.session.events)
         stood = _standing_that_asked(events, self._name, self._path, set(self._ctx.calls_answered))
-        if stood is None:
+        if stood is not None:
+            self._restore(stood, self._given())
+        return stood is not None
+
+    def _go_on(self, of: Any) -> bool:
+        standing = self._ctx.standing
+        stood = ((standing.state_of(of, self._ctx.branch) if standing else None) or {}).get(STANDS)
+        if stood is None or stood["path"] != self._path:
             return False
-        given = self._given()
+        self._restore(stood, {})
+        return True
+
+    @property
+    def is_over(self) -> bool:
+        """True: nothing is left to be done, and nothing waits."""
+        return not (self._runs or self._waiting)
+
+    def _restore(self, stood: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         self._inner.take_up(stood, given)
-        self._counts = dict(stood["counts"])
+        self._counts, self.outputs = dict(stood["counts"]), dict(stood["outputs"])
+        self._branches = {key: list(one) for key, one in stood["branches"].items()}
         self._joins = {
             name: {before: as_it_was(one) for before, one in there.items()} for name, there in stood["joins"].items()
         }
-        self._branches, self.outputs = (
-            {key: list(one) for key, one in stood["branches"].items()},
-            dict(stood["outputs"]),
-        )
         for one in stood["waiting"]:
-            node = self._graph.nodes.get(one["node"])
-            if node is None:
-                raise WorkflowConfigurationError(
-                    f"workflow {self._name!r} waits at its node {one['node']!r}, and its edges have none of that name "
-                    "now; put it back, or begin anew with words instead of an answer"
-                )
-            run = NodeRun.of(one, node, self._name, self._path)
-            run.output_for = self._output_of(node.name)
-            self._take_up(run, given)
-        return True
+            self._answer(self._as_it_stood(one), given)
+        for one in stood["running"]:
+            run = self._as_it_stood(one)
+            if run.recall(self._ctx) and run.is_done_with_output:
+                self._follow(run)
+            else:
+                self._run(run, self._ctx.after_answers(goes_on=True))
+
+    def _as_it_stood(self, one: Mapping[str, Any]) -> NodeRun:
+        node = self._graph.nodes.get(one["node"])
+        if node is None:
+            raise WorkflowConfigurationError(
+                f"workflow {self._name!r} stands at its node {one['node']!r}, and its edges have none of that name "
+                "now; put it back, or begin anew with words instead of an answer"
+            )
+        run = NodeRun.of(one, node, self._name, self._path)
+        run.output_for = self._output_of(node.name)
+        return run
 
     def _given(self) -> dict[str, Any]:
         """What the user's message answers; to a node that waits for words, it is there as it is."""
         given = {response.id or "": answered(response) for response in self._ctx.responses}
         return given | {self._ctx.task: None} if self._ctx.task else given
 
-    def _take_up(self, run: NodeRun, given: dict[str, Any]) -> None:
+    def _answer(self, run: NodeRun, given: Mapping[str, Any]) -> None:
         mine = run.take(given)
         if not mine or (run.asked and not run.runs_again):
             self._waiting[run.key] = run
@@ -227,6 +274,10 @@ class Walk:
         else:
             run.output, run.has_output = run.answers[mine[-1]], True
             self._follow(run)
+
+
+def _status(run: NodeRun, status: int) -> dict[str, Any]:
+    return {"status": status, "interrupts": list(run.asked)}
 
 
 def _common(branches: Iterable[str | None]) -> str | None:

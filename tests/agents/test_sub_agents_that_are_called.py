@@ -88,6 +88,14 @@ def test_its_answer_is_json_where_it_has_an_output_schema():
     assert told(events)[2] == ("root", "answers {'euros': 3}")
 
 
+def test_its_answer_in_several_parts_is_one_text():
+    parts = [types.Part(text="El mar "), types.Part(text="es azul.")]
+
+    events = Talk(agent("root", call("child", request="x"), "done", sub_agents=[single("child", parts)])).say()
+
+    assert told(events)[2] == ("root", "answers {'result': 'El mar es azul.'}")
+
+
 def test_it_begins_anew_at_each_call():
     child = single("child", "one", "two")
     root = agent("root", call("child", request="A"), call("child", request="B"), "done", sub_agents=[child])

@@ -162,5 +162,7 @@ def test_who_waits_for_a_person_is_marked_so_while_others_work_on_and_when_the_r
     assert other == {"n:news": "now", "n:both": "now", "n:pipeline": "now"}
     assert ended == {"n:news": "was", "n:both": "waits", "n:pipeline": "waits"}
     assert path.agent_ends("weather", "") == {}
+    assert path.feed(Event(author="weather", message="of another call", branch="both.weather")) == {}
     assert path.end("pending") == {}
+    assert path.begin() == {}
     assert path.feed(Event(author="weather", message="sun", branch="both.weather"))["n:weather"] == "was"

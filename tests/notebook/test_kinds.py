@@ -2,8 +2,10 @@
 
 import pytest
 
-from adk_nb.agents import LoopAgent, ParallelAgent, SequentialAgent
+from adk_nb.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+from adk_nb.tools import request_input
 from tests.notebook.conftest import Shell
 from tests.notebook.test_magics import one_line
 
@@ -244,3 +246,66 @@ def test_a_reply_says_that_a_member_has_a_stand_in_for_a_model(shell: Shell, cel
     shell.cell(cell)
 
     assert shell.cell("%chat team Hello").notice
+
+
+def waiting_team(shell: Shell, kind: str = "sequential") -> None:
+    """A team whose second member waits for an approval."""
+    agents(shell, draft=["A draft.", "Another."], last=["The last word."])
+    shell.names["paid"] = []
+    shell.cell('%%tool --confirm\ndef pay(n: int) -> str:\n    "Pays."\n    paid.append(n)\n    return "paid"')
+    shell.names["m_clerk"] = ScriptedLlm(call("pay", n=1), "Paid.")
+    shell.cell("%%agent clerk -m m_clerk -t pay\nPay.")
+    once = " --max-iterations 1" if kind == "loop" else ""
+    shell.cell(f"%%agent team --kind {kind}{once}\ndraft -> clerk -> last")
+    assert shell.cell("%chat team Go.").status == "pending"
+
+
+@pytest.mark.parametrize("kind", ["sequential", "loop"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "%%agent team --kind sequential\ndraft",
+        "%%agent clerk -m m_new\nAnother clerk.",
+        "%%agent last -m m_new\nSays something else.",
+    ],
+    ids=["the team without it", "who waits", "who comes after"],
+)
+def test_a_team_that_waits_goes_on_as_it_was_and_what_is_said_next_goes_to_the_new_one(
+    shell: Shell, kind: str, changed: str
+) -> None:
+    waiting_team(shell, kind)
+    shell.names["m_new"] = ScriptedLlm("New.", "Newer.")
+    shell.cell(changed)
+
+    reply = shell.cell("%confirm --yes")
+
+    assert (authors(reply), reply.text, shell.names["paid"]) == (["clerk", "last"], "The last word.", [1])
+    assert authors(shell.cell("%chat team Once more."))[:2] == ["user", "draft"]
+
+
+def test_a_question_inside_a_team_that_was_changed_is_answered_in_words(shell: Shell) -> None:
+    agents(shell, last=["The last word."])
+    shell.names["request_input"] = request_input
+    shell.names["m_asker"] = ScriptedLlm(call("adk_request_input", message="Who?"), "Hello Bo.")
+    shell.cell("%%agent asker -m m_asker -t request_input\nAsk.")
+    shell.cell("%%agent team --kind sequential\nasker -> last")
+    shell.cell("%chat team Go.")
+    shell.cell("%%agent team --kind sequential\nlast")
+
+    assert authors(shell.cell("%chat team Bo")) == ["asker", "last"]
+
+
+def test_a_task_inside_a_team_that_was_changed_is_talked_over_to_its_end() -> None:
+    def team(*agents: BaseAgent) -> SequentialAgent:
+        return SequentialAgent(name="team", sub_agents=list(agents))
+
+    booker = LlmAgent(
+        name="booker", mode="task", model=ScriptedLlm("Which date?", call("finish_task", result="booked"))
+    )
+    boss = LlmAgent(name="boss", model=ScriptedLlm(call("booker", request="book"), "All done."), sub_agents=[booker])
+    chat = Chat(team(boss, LlmAgent(name="last", model=ScriptedLlm("The last word."))), show="off")
+
+    assert chat.ask("Book.").text == "Which date?"
+    chat.agent = team(LlmAgent(name="other", model=ScriptedLlm("Other here.")))
+    assert chat.ask("Tomorrow.").text == "The last word."
+    assert chat.ask("And?").text == "Other here."

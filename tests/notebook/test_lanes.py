@@ -68,11 +68,14 @@ def test_a_line_says_who_works_is_done_waits_failed_and_was_stopped() -> None:
     assert told(lanes.agent_ends("a", "all.a", "")) == [("a", "was")]
     lanes.agent_begins("b", "all.b", "")
     assert told(lanes.feed(Event(author="b", long_running_tool_ids={"1"}, branch="all.b"))) == [("b", "waits")]
+    assert lanes.feed(Event(author="b", message="what became of another call", branch="all.b")) == []
     assert lanes.agent_ends("b", "all.b", "") == []
     lanes.agent_begins("c", "all.c", "")
     assert told(lanes.feed(Event(author="c", error_code="OOPS", branch="all.c"))) == [("c", "failed")]
     lanes.agent_begins("d", "all.d", "")
     assert told(lanes.end("error")) == [("d", "stopped")]
+    lanes.begin()
+    assert told(lanes.feed(Event(author="b", message="It may.", branch="all.b"))) == [("b", "now")]
 
 
 def test_an_agent_of_a_graphs_branch_ends_its_line_and_one_within_it_does_not() -> None:

@@ -450,6 +450,35 @@ def test_a_task_in_a_workflow_that_was_handed_the_conversation() -> None:
     assert talk.say("thanks")[-1].text == "welcome"
 
 
+def test_a_task_in_a_workflow_in_a_row_takes_its_words_before_what_comes_after() -> None:
+    agent = clerk("which?", "what size?", done("ordered"))
+    after = step("after", "done")
+    talk = Talk(SequentialAgent(name="top", sub_agents=[wf((START, s, agent, told)), after]))
+    assert walked(talk.say("order"))[-2:] == ["wf/clerk: says which?", "wf: waits"]
+    assert walked(talk.say("tea")) == ["wf/clerk: says what size?", "wf: waits"]
+    events = talk.say("large")
+    assert last(events) == "told ordered" and events[-1].text == "done"
+    assert requests(agent)[2] == [
+        ("user", "order"),
+        ("model", "which?"),
+        ("user", "tea"),
+        ("model", "what size?"),
+        ("user", "large"),
+    ]
+
+
+def test_a_task_given_by_an_agent_in_a_row_that_is_a_node_takes_its_words() -> None:
+    helper = clerk("which?", done("ordered"))
+    boss = step("boss", call("clerk", request="order it"), "all is ordered", sub_agents=[helper])
+    row = SequentialAgent(name="row", sub_agents=[boss, step("after", "row is done")])
+    talk = Talk(wf((START, s, row, b)))
+    assert [event.text for event in talk.say("q") if event.text] == ["which?"]
+    events = talk.say("tea")
+    assert last(events) == "b:row is done" and talk.error is None
+    assert [event.text for event in events if event.author == "boss" and event.text] == ["all is ordered"]
+    assert requests(helper)[1][-1] == ("user", "tea")
+
+
 def test_an_answer_comes_before_a_task_is_done() -> None:
     talk = Talk(wf((START, s, (clerk("which?", done("ordered")), ask1), JoinNode(name="j"))))
     assert asked(talk.say("order")) == ["i1"]

@@ -304,6 +304,9 @@ class Notebook:
 
         Who was spoken to then, as a team goes on only as a whole; else the agent itself; None: both are gone.
         """
+        for (name, _), chat in self._chats.items():
+            if chat.has_asked(id) and name in self.agent_names:
+                return name
         team = self._spoken_to.get(id)
         if team in self.agent_names and self.agent(team).find_agent(agent):
             return team

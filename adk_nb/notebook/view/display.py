@@ -82,7 +82,8 @@ class LiveRun(RunOnShow):
             self._push(self._rows.opening())
             if self._drawing.has_picture:
                 self._view.push({"op": "drawing", "drawing": live_drawing(self._drawing)})
-                self._mark(self._path.begin())
+        self._lanes.begin()
+        self._mark(self._path.begin())
         if self.notice:
             self._view.push({"op": "notice", "text": self.notice})
         self._view.push({"op": "status", "status": "running", "text": "running"})

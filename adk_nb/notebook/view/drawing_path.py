@@ -27,6 +27,8 @@ class VisitedPath:
         """Nodes that work -> the branch that they work on."""
         self._guessed: set[str] = set()
         """Those of them that only follow on a node which has ended."""
+        self._waits: set[str] = set()
+        """Those of them that wait for someone, whatever else becomes of their calls."""
         self._settled: set[str] = set()
         """Nodes that gave a last answer."""
         self._calls: dict[str, str] = {}
@@ -38,9 +40,10 @@ class VisitedPath:
         self._passes: dict[str, int] = {}
 
     def begin(self) -> Marks:
-        """What the beginning of the run changes."""
+        """What it changes that the run begins, or goes on."""
+        self._waits.clear()
         changed: Marks = {}
-        if start := self._places.start_of(self._drawing):
+        if not self._marks and (start := self._places.start_of(self._drawing)):
             changed[f"n:{start}"] = "was"
             self._guess_what_follows(start, changed)
         return self._new(changed)
@@ -138,7 +141,7 @@ class VisitedPath:
             self._enter(node, changed)
         self._works[node] = branch
         self._guessed.discard(node)
-        changed[f"n:{node}"] = "now"
+        changed[f"n:{node}"] = "waits" if node in self._waits else "now"
 
     def _leave_before(self, node: str, branch: str | None, changed: Marks) -> None:
         """Those that worked before on the same branch have ended, as this one works now."""
@@ -218,8 +221,9 @@ class VisitedPath:
         if event.error_code:
             self._leave(node, changed, "stopped" if event.error_code == STOPPED else "failed")
         elif event.long_running_tool_ids:
+            self._waits.add(node)
             changed[f"n:{node}"] = "waits"
-        elif event.is_final_response():
+        elif event.is_final_response() and node not in self._waits:
             self._settled.add(node)
             self._leave(node, changed)
             self._guess_what_follows(node, changed)

@@ -107,7 +107,7 @@ def _box_shapes(box: Box) -> list[Shape]:
     y = box.y + (17 if node.kind == "end" else 20)
     shapes = [rect, _shape("text", key, node.label, x=box.x, y=y, font_weight=600, **_MIDDLE)]
     if node.kind != "end":
-        stands = {"y": box.y - 3, "font_size": 11, "fill": "currentColor"}
+        stands = {"y": box.y - 4, "font_size": 12, "fill": "currentColor"}
         shapes.append(_shape("text", f"s:{node.key}", "", x=left + box.width - 2, text_anchor="end", **stands))
         shapes.append(_shape("text", f"c:{node.key}", "", x=left + 2, **stands))
     words = [(node.note, key)] if node.note and node.kind != "end" else []

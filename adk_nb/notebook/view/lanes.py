@@ -14,8 +14,14 @@ class Lanes:
     def __init__(self) -> None:
         self._lanes: dict[str, Json] = {}
         """By the branch on which each works."""
+        self._waits: set[str] = set()
+        """Those that wait for someone, whatever else becomes of their calls."""
         self._nodes: set[str] = set()
         """The runs of nodes of graphs that were told of: steps of a branch that are no calls of tools."""
+
+    def begin(self) -> None:
+        """The run begins, or goes on."""
+        self._waits.clear()
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> list[Json]:
         """`path`: of the graph's node for which it does; empty if for none."""
@@ -66,8 +72,10 @@ class Lanes:
         return lane
 
     def _set(self, lane: Json, state: str) -> list[Json]:
-        if lane["state"] == state:
+        if lane["state"] == state or (lane["id"] in self._waits and state != "failed"):
             return []
+        if state == "waits":
+            self._waits.add(lane["id"])
         lane["state"] = state
         return [{"op": "lane", "lane": dict(lane)}]
 

@@ -17,8 +17,8 @@ const ANSWERED = {
   refused: ["✗", "refused"],
   superseded: ["–", "no longer asked"],
 };
-const STANDS = { now: "●", waits: "⚠ waits", was: "✓", failed: "✗ failed", stopped: "■ stopped" };
-const LANES = {
+// How those that work stand, in a line and in a drawing.
+const STANDS = {
   now: ["●", "works"],
   waits: ["⚠", "waits"],
   was: ["✓", "done"],
@@ -523,7 +523,6 @@ class View {
     if (!drawing) return;
     if (this.drawn !== drawing) {
       this.drawn = drawing;
-      this.picture.setAttribute("aria-label", drawing.title);
       put(this.picture, svg(drawing));
     }
     for (const node of this.picture.querySelectorAll("[data-key]")) {
@@ -531,10 +530,22 @@ class View {
       const mark = marks[key.replace(/^s:/, "n:")] ?? "";
       if ((node.dataset.mark ?? "") === mark) continue;
       node.dataset.mark = mark;
-      if (key.startsWith("s:")) node.textContent = STANDS[mark] ?? "";
+      if (key.startsWith("s:")) node.textContent = STANDS[mark]?.[0] ?? "";
       else if (key.startsWith("c:")) node.textContent = mark;
     }
+    this.picture.setAttribute("aria-label", [drawing.title, ...this.standing()].join("; "));
     this.followPath();
+  }
+
+  // Who works, waits or failed, in words.
+  standing() {
+    const { drawing, marks } = this.store;
+    const names = drawing.shapes.filter(({ at, key }) => at["font-weight"] && key.startsWith("n:"));
+    return Object.entries(STANDS)
+      .filter(([mark]) => mark !== "was")
+      .map(([mark, [, word]]) => [word, names.filter(({ key }) => marks[key] === mark).map(({ text }) => text)])
+      .filter(([, found]) => found.length)
+      .map(([word, found]) => `${word}: ${[...new Set(found)].join(", ")}`);
   }
 
   forget() {
@@ -583,7 +594,7 @@ class View {
       const drawn = `${lane.state} ${words}`;
       const known = this.laneNodes.get(lane.id);
       if (known?.drawn === drawn) continue;
-      const [icon, word] = LANES[lane.state] ?? ["", ""];
+      const [icon, word] = STANDS[lane.state] ?? ["", ""];
       const stands = el("span", "stands", el("span", "icon", icon), ` ${word}`);
       const node = el("li", "lane", stands, el("span", "author", lane.label), el("span", "words", words));
       node.dataset.mark = lane.state;
