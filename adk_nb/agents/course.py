@@ -45,23 +45,10 @@ class Course:
         for event in self._before() if self._goes_on else ():
             self.hear(event)
 
-<<<<<<< HEAD
     def events(self) -> AsyncGenerator[Event, None]:
         """What it says, as it comes. Each is to be handed to `hear` before it goes further."""
         agent = self._who()
         return agent.run_async(self._ctx) if agent else _nothing()
-=======
-    async def events(self) -> AsyncGenerator[Event, None]:
-        """What it says, as it comes."""
-        ctx, asked = self._ctx, self._goes_on
-        if agent := self._who():
-            async with aclosing(agent.run_async(ctx)) as events:
-                async for event in events:
-                    self._notice(event)
-                    asked = asked or bool(event.long_running_tool_ids or event.actions.agent_state)
-                    yield event
-        self.waits = pauses(self._agent, ctx.session.events, ctx.branch, asked=asked)
->>>>>>> main
 
     def waits(self) -> bool:
         """True, once its events are out, if a call has yet to be answered from outside the run."""
@@ -69,7 +56,7 @@ class Course:
 
     def hear(self, event: Event) -> None:
         """Take note of what it says."""
-        self._asks = self._asks or bool(event.long_running_tool_ids)
+        self._asks = self._asks or bool(event.long_running_tool_ids or event.actions.agent_state)
         self.escalates = self.escalates or _escalates(event, self._agent)
         self.leaves = self.leaves or bool(event.actions.escalate and event.author == self._agent.name)
         self.exits = self.exits or exits(event, self._agent)
