@@ -92,7 +92,7 @@ class Standing:
             step = actions.agent_state.get("current_sub_agent")
             if step:
                 self._forget(self._under(event.author, step), event.branch)
-            else:  # all of its agents begin, each on a branch of its own
+            elif not actions.agent_state:  # all of its agents begin, each on a branch of its own
                 self._forget(None, f"{event.branch}.{event.author}" if event.branch else event.author)
 
     def _under(self, name: str, step: str) -> set[str]:

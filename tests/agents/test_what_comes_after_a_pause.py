@@ -6,7 +6,7 @@ import pytest
 
 from adk_nb.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.events import Event
-from adk_nb.models import call
+from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import AgentTool
 from tests.agents.waiting import KINDS, LeftTalk, agent, words
 from tests.talk import Talk
@@ -117,3 +117,25 @@ def test_of_two_that_wait_at_once_each_goes_on_with_its_own_answer(kind: str, fi
     for who, after in ((first, []), (second, ["last1"])):
         events = talk.say(waits.answer(mine[who]))
         assert ([one for one in said(events) if one[:5] != "clerk"], talk.error) == ([*then[who], *after], None)
+
+
+@pytest.mark.parametrize("kind", [Talk, LeftTalk])
+def test_with_a_state_of_its_own_one_that_waited_sees_that_and_the_last_of_the_list_has_the_last_word(kind: type[Talk]):
+    waits = KINDS["a yes"].make("y")
+    waits.instruction, waits.output_key = "k is {k}, mine is {mine?}", "k"
+    waits.before_agent_callback = lambda callback_context: callback_context.state.update(mine="set")
+    other = agent("b", "from b", instruction="k is {k}, mine is {mine?}", output_key="k")
+    block = ParallelAgent(name="p", sub_agents=[waits, other], isolate_state=True)
+    talk = kind(SequentialAgent(name="s", sub_agents=[agent("x", "before", output_key="k"), block]))
+
+    talk.say("go")
+    assert talk.stored().state == {"k": "from b", "mine": "set"}
+    talk.say(KINDS["a yes"].answer(talk.stored().events))
+
+    def told(one: LlmAgent) -> list[str]:
+        assert isinstance(one.model, ScriptedLlm)
+        return [str(request.config.system_instruction).partition("\n")[0] for request in one.model.requests]
+
+    assert told(waits) == ["k is before, mine is set"] * 2
+    assert told(other) == ["k is before, mine is "]
+    assert talk.stored().state == {"k": "from b", "mine": "set"}

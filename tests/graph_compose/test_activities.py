@@ -161,6 +161,16 @@ def test_a_local_model_is_asked_again_after_what_may_pass_and_not_after_other_er
 # ---- functions
 
 
+@pytest.mark.parametrize("args", [{"n": "many"}, {}], ids=str)
+def test_a_call_that_was_not_made_keeps_nothing(args: Any):
+    def work(n: int) -> int:
+        """Works."""
+        return n
+
+    result, [told] = ran(with_function(create_function_tool(work, output_key="worked"), call("work", **args), "Well."))
+    assert "was not called" in told["error"] and "worked" not in result.session_state
+
+
 def test_a_function_is_a_tool_and_keeps_its_result_in_the_state():
     def work(n: int) -> dict[str, int]:
         """Works."""

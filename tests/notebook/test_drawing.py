@@ -1,5 +1,6 @@
 """Agents, teams and workflows draw themselves."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from xml.etree import ElementTree
@@ -220,6 +221,22 @@ def test_no_label_is_cut_off_at_either_side() -> None:
         left, right = (x - width, x) if route.label_left else (x, x + width)
         assert left >= 0
         assert right <= layout.width
+
+
+def test_a_line_that_leads_back_passes_no_box() -> None:
+    nodes = {key: Node(key, key, "agent") for key in "abcdef"}
+    ways = ["ab", "ac", "bd", "ce", "df", "db", "fb", "dd", "ed"]
+    layout = layout_of(Drawing("d", nodes, [Line(*way) for way in ways]))
+    back = [route for route in layout.routes if route.back]
+
+    assert len(back) == 3
+    for route in back:
+        for (x, y), (to_x, to_y) in itertools.pairwise(route.points):
+            for box in layout.boxes:
+                left, right = sorted((x, to_x))
+                top, bottom = sorted((y, to_y))
+                apart = right <= box.x - box.width / 2 or left >= box.x + box.width / 2
+                assert apart or bottom <= box.y or top >= box.y + box.height
 
 
 def test_many_that_work_at_once_stand_in_several_rows() -> None:

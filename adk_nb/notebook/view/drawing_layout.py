@@ -260,7 +260,8 @@ def _placed(drawing: Drawing, grid: _Grid, passing: dict[int, list[Box]]) -> Lay
             down = box.y + box.height - box.inside.height - _PAD + _TOP
             box.inside.move(box.x - box.inside.width / 2, down)
     left, right = _sides([box for layer in grid.layers for box in layer], routes)
-    bottom = max((box.y + box.height for box in boxes), default=0) + 2
+    reach = [y for route in routes for _, y in route.points]
+    bottom = max([*reach, *(box.y + box.height for box in boxes)], default=0) + 2
     layout = Layout(right - left + 6, bottom, boxes, routes)
     layout.move(2 - left, 0)
     return layout
@@ -289,12 +290,28 @@ def _route(line: Line, places: list[Box]) -> Route:
 
 
 def _around(line: Line, grid: _Grid, number: int) -> Route:
-    """Up at the right of all that is between; of several each has a lane of its own."""
+    """Up at the right of all that is between; of several each has a lane of its own. Past boxes beside it, it leads
+    below its start, and above its end.
+    """
     low, high = grid.boxes[line.start], grid.boxes[line.end]
     between = [box for layer in grid.layers[high.layer : low.layer + 1] for box in layer]
     lane = max(box.x + box.width / 2 for box in between) + 22 + 10 * (number % 3)
     shift = 6 if high is low else 0
-    start = (low.x + low.width / 2, low.y + low.height / 2 + shift)
-    end = (high.x + high.width / 2, high.y + high.height / 2 - shift)
-    points = [start, (lane, start[1]), (lane, end[1]), end]
-    return Route(line, points, back=True, label_at=(lane + 6, (start[1] + end[1]) / 2 + 4))
+    points = [(low.x + low.width / 2, low.y + low.height / 2 + shift)]
+    if _is_beside(low, grid):
+        points = [(low.x + _PAD, low.y + low.height), (low.x + _PAD, _bottom(low, grid) + 9)]
+    end = [(high.x + high.width / 2, high.y + high.height / 2 - shift)]
+    if _is_beside(high, grid):
+        above = min(box.y for box in grid.layers[high.layer] if box.node)
+        end = [(high.x + _PAD, above - 12), (high.x + _PAD, high.y)]
+    points += [(lane, points[-1][1]), (lane, end[0][1]), *end]
+    return Route(line, points, back=True, label_at=(lane + 6, (points[-1][1] + points[0][1]) / 2 + 4))
+
+
+def _is_beside(box: Box, grid: _Grid) -> bool:
+    """Whether another box stands at its right."""
+    return any(other.node and other.rank > box.rank for other in grid.layers[box.layer])
+
+
+def _bottom(box: Box, grid: _Grid) -> float:
+    return max(other.y + other.height for other in grid.layers[box.layer] if other.node)

@@ -5,6 +5,7 @@ The shapes are of three elements and a handful of attributes; what anyone has na
 
 import html
 import itertools
+import math
 import re
 from typing import Any
 
@@ -147,18 +148,23 @@ def _curved(points: list[Point]) -> str:
 
 
 def _rounded(points: list[Point]) -> str:
-    (x, y), (lane, _), (_, end_y), (end_x, _) = points
-    turn = min(8.0, abs(y - end_y) / 2)
-    return (
-        f"M{_at((x, y))}L{_at((lane - turn, y))}Q{_at((lane, y), (lane, y - turn))}"
-        f"L{_at((lane, end_y + turn))}Q{_at((lane, end_y), (lane - turn, end_y))}L{_at((end_x, end_y))}"
-    )
+    told = [f"M{_at(points[0])}"]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        turn = min(8.0, math.dist(before, corner) / 2, math.dist(corner, after) / 2)
+        told.append(f"L{_at(_towards(corner, before, turn))}Q{_at(corner, _towards(corner, after, turn))}")
+    return "".join([*told, f"L{_at(points[-1])}"])
+
+
+def _towards(start: Point, end: Point, way: float) -> Point:
+    """The point that lies `way` from `start` on the line to `end`."""
+    part = way / (math.dist(start, end) or 1)
+    return start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part
 
 
 def _head(route: Route) -> str:
-    """The point of an arrow: to the left on a way back, else down."""
-    x, y = route.points[-1]
-    if route.back:
+    """The point of an arrow: to the left where a way back comes from the right, else down."""
+    (x, y), (from_x, _) = route.points[-1], route.points[-2]
+    if route.back and from_x > x:
         return f"M{_at((x, y), (x + 8, y - 4), (x + 8, y + 4))}Z"
     return f"M{_at((x, y), (x - 4, y - 8), (x + 4, y - 8))}Z"
 
