@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager, nullcontext
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +116,7 @@ class NodeRun(RunState):
                 yield event
             return
         work = self.node._run_impl(ctx=context, node_input=node_input)  # pyright: ignore[reportPrivateUsage]
-        async with self._in_time() if self.node.timeout else nullcontext(), aclosing(work) as values:
+        async with aclosing(self._timed(work) if self.node.timeout else work) as values:
             async for value in values:
                 for event in self._told(value, context):
                     yield event
@@ -125,12 +125,12 @@ class NodeRun(RunState):
         if context.actions.state_delta or context.actions.artifact_delta or context.actions.route is not None:
             yield self._event(actions=self._acted(context))
 
-    @asynccontextmanager
-    async def _in_time(self) -> AsyncGenerator[None, None]:
+    async def _timed(self, work: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
         limit = asyncio.timeout(self.node.timeout)
         try:
-            async with limit:
-                yield
+            async with limit, aclosing(work) as values:
+                async for value in values:
+                    yield value
         except TimeoutError as error:
             if not limit.expired():
                 raise
