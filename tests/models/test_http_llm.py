@@ -1,4 +1,4 @@
-"""A service of one's own as a model: what it is sent, what it may answer, and what goes wrong on the way."""
+"""A service of one's own as a model: what it is sent, what it may answer, and the places that are filled on the way."""
 
 import pickle
 from collections.abc import Iterator
