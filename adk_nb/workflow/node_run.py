@@ -170,6 +170,12 @@ class NodeRun(RunState):
             return []
         if context.auth_credential:
             value = without(to_jsonable_python(value, fallback=str), context.auth_credential.secrets())
+        if self.asked:
+            logger.warning(
+                "node %r gave an output while its question %r waits; it counts only once that is answered",
+                self.node.name,
+                self.asked[0],
+            )
         self._note(value)
         return [self._event(output=self._as_json(self.output), actions=self._acted(context), output_for=True)]
 

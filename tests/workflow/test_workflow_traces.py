@@ -568,6 +568,19 @@ def test_a_node_ends_where_it_asks() -> None:  # H1; DEVIATES: what stands behin
     assert walked(run.say(answer("i1", "no"))) == ["wf/b: gives 'b:no' for wf"] and went_on == []
 
 
+def test_an_output_beside_an_open_question_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:  # H1, of 25.9
+    @node(rerun_on_resume=True)
+    def hasty(ctx: Context) -> Any:
+        if "i1" not in ctx.resume_inputs:
+            yield RequestInput(interrupt_id="i1", message="ok?")
+        yield "approved"
+
+    run = talk((START, hasty, b))
+    assert walked(run.say("q")) == ["wf/hasty: asks ok?", "wf/hasty: gives 'approved'", "wf: waits"]
+    assert "'hasty'" in caplog.text and "'i1'" in caplog.text
+    assert walked(run.say(answer("i1", "no"))) == ["wf/hasty: gives 'approved'", "wf/b: gives 'b:approved' for wf"]
+
+
 def test_an_answer_of_several_keys_is_whole() -> None:  # H2
     @node(rerun_on_resume=True)
     def twice(ctx: Context, node_input: str) -> Any:
