@@ -248,6 +248,23 @@ def test_an_answer_goes_on_from_where_it_was_asked_after_a_rewind() -> None:
     assert walked(talk.say(answer("i1", "yes"))) == ["wf/b: gives 'b:yes' for wf"]
 
 
+def test_a_question_is_open_again_after_an_error_behind_it_and_those_beside_it_too() -> None:
+    fails = [True]
+
+    def flaky(node_input: str) -> str:
+        if fails:
+            fails.pop()
+            raise OSError("down")
+        return f"up {node_input}"
+
+    talk = Talk(wf((START, (ask1, ask2)), (ask1, flaky), ((flaky, ask2), JoinNode(name="j"))))
+    talk.say("q")
+    talk.say(answer("i1", "one"))
+    assert isinstance(talk.error, OSError)
+    assert walked(talk.say(answer("i2", "two"))) == ["wf: waits"]
+    assert last(talk.say(answer("i1", "one again"))) == {"flaky": "up one again", "ask2": "two"}
+
+
 def test_a_retry_is_over_when_the_node_asks() -> None:
     tried: list[int] = []
 
