@@ -131,7 +131,8 @@ def test_all_attempts_of_a_service_together_have_their_time(service: Service, ki
     result, told = ran(graph)
     assert len(service.asked) < 100
     if kind == "agent":
-        assert result.error_details and "scheduleToCloseTimeout" in result.error_details["error_message"]
+        assert result.error_details and result.error_details["error_code"] == "HTTP_CONNECTION"
+        assert "ToCloseTimeout" in result.error_details["error_message"]  # of the last attempt, or of all of them
     else:
         assert told == [{"error": "look: TimeoutError: no answer in time", "status_code": None}]
 
