@@ -67,7 +67,7 @@ async def first_event(
     if invocation_id is not None and (ctx.end_invocation or not (message or state_delta)):
         return None
     actions = EventActions(state_delta=state_delta, artifact_delta=files) if state_delta or files else no_actions()
-    told = {"content": message, "isolation_scope": ctx.task}
+    told: dict[str, Any] = {"content": message, "isolation_scope": ctx.task}
     fields = {name: one for name, one in told.items() if one is not None}
     return made(author="user", invocation_id=ctx.invocation_id, actions=actions, **fields)
 
