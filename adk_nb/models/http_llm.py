@@ -159,11 +159,11 @@ class HttpLlm(BaseLlm):
         asked: dict[str, Any] = {"method": self.method, "url": filling.url(self.url)}
         remember_url(asked["url"])
         place = parsed(asked["url"], f"model {self._called!r}")
+        usual = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
         if self.method == "GET":
             asked["url"] = self._with_payload(place, sent.decode())
-            return asked | {"headers": {"Accept": "application/json"} | headers}
-        usual = {"Accept": "application/json", "Content-Type": "application/json"}
-        return asked | {"headers": usual | headers, "content": sent}
+            return asked | {"headers": usual | headers}
+        return asked | {"headers": usual | {"Content-Type": "application/json"} | headers, "content": sent}
 
     def _with_payload(self, place: httpx2.URL, payload: str) -> str:
         try:

@@ -49,6 +49,7 @@ def test_the_request_and_the_answers_are_those_of_the_contract(service: Service)
     ]
     first, second = service.asked
     assert (first.method, first.headers["content-type"]) == ("POST", "application/json")
+    assert first.headers["accept-encoding"] == "gzip, deflate"  # whatever else could be unpacked here
     assert first.body == {
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How is Oslo?"}],
         "tools": [
