@@ -154,7 +154,7 @@ class BaseAgent(BaseModel):
             if _is_answer(event) or ctx.end_invocation:
                 return
             over: BaseAgent | None = None
-            async with aclosing(_in_scope(ctx, _marked(ctx, work(ctx)))) as events:
+            async with aclosing(_marked(ctx, work(ctx))) as events:
                 async for event in events:
                     over = self._checked(ctx, event) or over
                     yield event
@@ -170,7 +170,12 @@ class BaseAgent(BaseModel):
             raise
 
     def _checked(self, ctx: InvocationContext, event: Event) -> "BaseAgent | None":
-        """Whom an event hands over to that is this agent's, if to anyone; after what it writes was found to fit."""
+        """Whom an event hands over to that is this agent's, if to anyone; after what it writes was found to fit.
+
+        What an agent does in an isolation scope is seen there, and nowhere else.
+        """
+        if ctx.isolation_scope and event.isolation_scope is None:
+            event.isolation_scope = ctx.isolation_scope
         if event.author != self.name:
             return None
         if ctx.state_schema:
@@ -297,19 +302,6 @@ async def _with_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]
             yield event
     if not pauses(ctx.agent, ctx.session.events, ctx.branch, asked=asked):
         yield ended(ctx, ctx.agent.name)
-
-
-def _in_scope(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-    """What an agent does in an isolation scope is seen there, and nowhere else."""
-    return _scoped(ctx.isolation_scope, events) if ctx.isolation_scope else events
-
-
-async def _scoped(scope: str, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-    async with aclosing(events):
-        async for event in events:
-            if event.isolation_scope is None:
-                event.isolation_scope = scope
-            yield event
 
 
 def shown(value: Any) -> str:

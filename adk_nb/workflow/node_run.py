@@ -242,12 +242,12 @@ class NodeRun(RunState):
             return event
         agent = self.node if isinstance(self.node, AgentNode) else None
         value = agent.given(event) if agent else event.output
-        info = NodeInfo(path=self.path)
+        info: NodeInfo | None = None
         if value is not None:
             self.has_output = self.has_output and not agent  # of an agent, what was said last counts
             info = self._as_output(event, value)
         if not event.node_info.path:
-            event.node_info = info
+            event.node_info = info or NodeInfo(path=self.path)
         return event
 
     def _as_output(self, event: Event, value: Any) -> NodeInfo:
