@@ -366,7 +366,7 @@ class Chat:
         events = shown.events
         status, error = outcome(events, status, error)
         waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
-        text = answer_in(events)
+        text, answered_by = answer_in(events)
         inputs = questions.shown([*before, *events], text)
         reply = Reply(
             question=shown.question,
@@ -374,6 +374,7 @@ class Chat:
             events=events,
             history=before if shown.resumed or not events or events[0].get_function_responses() else [],
             text=text,
+            answered_by=answered_by,
             status="pending" if (waiting or asked or inputs) and status == "done" else status,
             pending=waiting,
             credentials=asked,

@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
+from adk_nb.notebook.view.event_words import who_said
 from adk_nb.notebook.view.input_words import ways
 from adk_nb.notebook.view.plain_text import json_text
 from adk_nb.notebook.view.render import bundle
@@ -64,6 +65,8 @@ class Reply:
     """The session before this turn, where the turn answers an approval and goes on with a call made there."""
     text: str
     """The words of the answer; empty if there is none yet."""
+    answered_by: str = ""
+    """Who of a team gave it, `agent` itself included; empty if there is none yet."""
     status: Status
     pending: list[Pending] = field(default_factory=list[Pending])
     """The approvals that are open; answer them with `%confirm`, `chat.approve()` or `chat.reject()`."""
@@ -149,8 +152,10 @@ def outcome(events: Sequence[Event], status: Status, error: str | None) -> tuple
     return status, error
 
 
-def answer_in(events: Iterable[Event]) -> str:
-    """The words of the last answer in `events`, with what its agent's callback added; empty if there is none."""
+def answer_in(events: Iterable[Event]) -> tuple[str, str]:
+    """The words of the last answer in `events`, with what its agent's callback added, and who gave it; both empty if
+    there is none.
+    """
     said: list[Event] = []
     goes_on = False
     asking: dict[str, Event] = {}
@@ -171,7 +176,8 @@ def answer_in(events: Iterable[Event]) -> str:
             goes_on = True
         elif event.content:
             goes_on = False
-    return "\n\n".join(event.text or _as_text(event.output) for event in said or asking.values())
+    answer = said or list(asking.values())
+    return "\n\n".join(event.text or _as_text(event.output) for event in answer), who_said(answer[-1]) if answer else ""
 
 
 def _is_of_a_model(event: Event) -> bool:

@@ -68,6 +68,12 @@ def _fenced(code: str) -> str:
     return f"\n{fence}\n{code}\n{fence}\n"
 
 
+def who_said(event: Event) -> str:
+    """Who an event is of: its author; what a graph's function says is said by its node."""
+    path = event.node_info.path
+    return event.node_info.name if path.partition("@")[0] == event.author and "/" in path else event.author
+
+
 def failure(event: Event) -> str:
     """What went wrong, as one sentence; empty if nothing did."""
     if not event.error_code:

@@ -43,6 +43,11 @@ class ShownReply(Protocol):
     @property
     def text(self) -> str: ...
     @property
+    def answered_by(self) -> str:
+        """Who gave the answer; empty for none."""
+        ...
+
+    @property
     def pending(self) -> list[Pending]: ...
     @property
     def answer_with(self) -> tuple[str, str]:
@@ -152,6 +157,15 @@ def waits_for(reply: ShownReply) -> str:
     return "waits for an answer" if any(one.is_question for one in reply.inputs) else "waits for an outcome"
 
 
+def heading(reply: ShownReply) -> str:
+    """Whom the chat is with, and behind that who of its team has answered, if it was another one."""
+    return one_line(f"{reply.agent} · {reply.answered_by}" if _was_another(reply) else reply.agent)
+
+
+def _was_another(reply: ShownReply) -> bool:
+    return bool(reply.text.strip()) and reply.answered_by not in ("", reply.agent)
+
+
 def row_text(row: Json) -> str:
     """A row in words, on one line."""
     if row["kind"] != "call":
@@ -174,7 +188,7 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
     elif not words:
         words = f"({waits_for(reply) or 'no answer'})"
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
-    lines = [f"{reply.agent} > {words}{suffix}", *grounding.plain(found)]
+    lines = [f"{heading(reply)} > {words}{suffix}", *grounding.plain(found)]
     for one in reply.pending:
         lines.append(f"waits for approval: {_asked(one)}")
         lines += [f"    {hint}" for hint in _hint(one)]
@@ -221,7 +235,8 @@ def _narrowed(widths: list[int], most: int) -> list[int]:
 def _markdown(reply: ShownReply, rows: list[Json]) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
-    blocks = [markdown_safe(words).strip(), *grounding.markdown(found)]
+    blocks = [f"*{markdown_cell(heading(reply))}*"] if _was_another(reply) else []
+    blocks += [markdown_safe(words).strip(), *grounding.markdown(found)]
     if error := _error(reply):
         blocks.append(f"**Error:** {markdown_cell(error)}")
     if reply.status == "cancelled":
@@ -254,7 +269,8 @@ def _markdown_table(head: list[str], body: list[list[str]]) -> str:
 def _html(reply: ShownReply, rows: list[Json]) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
-    parts = [to_html(words)] if words.strip() else []
+    parts: list[str] = [element("p", element("small", heading(reply)))] if _was_another(reply) else []
+    parts += [to_html(words)] if words.strip() else []
     parts += grounding.html(found)
     if error := _error(reply):
         parts.append(element("p", element("strong", "Error:"), " " + error))
