@@ -152,9 +152,9 @@ def outcome(events: Sequence[Event], status: Status, error: str | None) -> tuple
     return status, error
 
 
-def answer_in(events: Iterable[Event]) -> tuple[str, str]:
+def answer_in(events: Sequence[Event]) -> tuple[str, str]:
     """The words of the last answer in `events`, with what its agent's callback added, and who gave it; both empty if
-    there is none.
+    there is none, as where the run waits for something.
     """
     said: list[Event] = []
     goes_on = False
@@ -176,8 +176,24 @@ def answer_in(events: Iterable[Event]) -> tuple[str, str]:
             goes_on = True
         elif event.content:
             goes_on = False
-    answer = said or list(asking.values())
+    answer = _not_before_a_pause(said, events) or list(asking.values())
     return "\n\n".join(event.text or _as_text(event.output) for event in answer), who_said(answer[-1]) if answer else ""
+
+
+def _not_before_a_pause(said: list[Event], events: Iterable[Event]) -> list[Event]:
+    """Where the run waits, what others said meanwhile is no answer; what was said with the question stands above it."""
+    waits: dict[str, Event] = {}
+    for event in events:
+        for response in event.get_function_responses():
+            waits.pop(response.id or "", None)
+        waits |= dict.fromkeys(event.long_running_tool_ids or (), event)
+    if not waits:
+        return said
+    return [one for one in said if one.text and any(_said_together(one, event) for event in waits.values())]
+
+
+def _said_together(one: Event, other: Event) -> bool:
+    return (one.author, one.node_info.path) == (other.author, other.node_info.path)
 
 
 def _is_of_a_model(event: Event) -> bool:

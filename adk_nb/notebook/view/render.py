@@ -6,7 +6,7 @@ from typing import Protocol
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view import credential_words, grounding, input_words
-from adk_nb.notebook.view.event_words import asks_text
+from adk_nb.notebook.view.event_words import asks_text, is_of_a_graph
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
 from adk_nb.notebook.view.rows import rows_of
@@ -204,8 +204,9 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
 
 
 def _suffixes(reply: ShownReply, rows: list[Json]) -> list[str]:
-    calls = sum(row["kind"] == "call" for row in rows)
-    said = [f"{calls} tool call{'s' if calls > 1 else ''}"] if calls else []
+    asked = sum(is_of_a_graph(call) for event in reply.events for call in event.get_function_calls())
+    calls = sum(row["kind"] == "call" and row["author"] != "user" for row in rows) - asked
+    said = [f"{calls} tool call{'s' if calls > 1 else ''}"] if calls > 0 else []
     return [*said, "stopped"] if reply.status == "cancelled" else said
 
 
