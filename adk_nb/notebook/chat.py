@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from copy import copy
+from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
 from adk_nb import sync, types
@@ -320,24 +321,25 @@ class Chat:
         self._refuse_while_busy()
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
+        ended = partial(self._ended, agent, shown, before)
         shown.begin(session, self._clicks_on(shown))
         try:
             await self._walk(agent, message, shown)
         except asyncio.CancelledError:
-            reply = self._ended(shown, before, "cancelled")
+            reply = ended("cancelled")
             if not self._stopped:
                 raise
             task.uncancel()  # whoever awaits this turn goes on
             return reply
         except UserError as wrong:
-            self._ended(shown, before, "error", str(wrong))
+            ended("error", str(wrong))
             raise
         except Exception as wrong:
-            return self._ended(shown, before, "error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}")
+            return ended("error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}")
         finally:
             self._task = None
             self._teams.note(agent, [*before, *shown.events])
-        return self._ended(shown, before, "done")
+        return ended("done")
 
     def _refuse_while_busy(self) -> None:
         if self._task and not self._task.done():
@@ -361,8 +363,10 @@ class Chat:
             async for event in events:
                 shown.event(event)
 
-    def _ended(self, shown: RunOnShow, before: list[Event], status: Status, error: str | None = None) -> Reply:
-        """The reply of a turn that followed `before`; its view stays as long as one of its cards can be answered."""
+    def _ended(
+        self, agent: BaseAgent, shown: RunOnShow, before: list[Event], status: Status, error: str | None = None
+    ) -> Reply:
+        """What `agent` came to in a turn that followed `before`; its view stays while a card of it can be answered."""
         events = shown.events
         status, error = outcome(events, status, error)
         waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
@@ -375,6 +379,7 @@ class Chat:
             history=before if shown.resumed or not events or events[0].get_function_responses() else [],
             text=text,
             answered_by=answered_by,
+            team=agent,
             status="pending" if (waiting or asked or inputs) and status == "done" else status,
             pending=waiting,
             credentials=asked,

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.event_words import who_said
 from adk_nb.notebook.view.input_words import ways
+from adk_nb.notebook.view.path_picture import path_picture
 from adk_nb.notebook.view.plain_text import json_text
 from adk_nb.notebook.view.render import bundle
 from adk_nb.runtime.approvals import Pending
@@ -82,6 +84,8 @@ class Reply:
     """What to type to answer a question, and to send an outcome."""
     chat: "Goes | None" = field(default=None, repr=False, compare=False)
     """The chat that this is a turn of. None: of none that goes on."""
+    team: BaseAgent | None = field(default=None, repr=False, compare=False)
+    """Whose work this is, as it was then: shown as a picture. None: of no picture."""
     error: str | None = None
     notice: str | None = None
     """What every view says of a model that is not what it seems."""
@@ -121,10 +125,11 @@ class Reply:
         return self.chat
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return bundle(self, history=self.history)
+        picture = path_picture(self.team, self.events, self.history, self.status) if self.team else ""
+        return bundle(self, history=self.history, picture=picture)
 
     def __str__(self) -> str:
-        return self._repr_mimebundle_()["text/plain"]
+        return bundle(self, history=self.history)["text/plain"]
 
 
 def usage_of(events: Iterable[Event]) -> Usage:

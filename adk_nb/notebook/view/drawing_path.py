@@ -152,7 +152,7 @@ class VisitedPath:
             else:
                 over = is_under(branch, own) or is_under(own, branch)
             called = any(line.start == other and line.label == "calls" for _, line in lines)
-            if over and other != node and not called and self._mark(other, changed) != "waits":
+            if over and other != node and not called and other not in self._waits:
                 self._leave(other, changed)
 
     def _leave(self, node: str, changed: Marks, mark: str = "was") -> None:

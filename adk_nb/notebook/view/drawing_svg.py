@@ -7,6 +7,7 @@ import html
 import itertools
 import math
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adk_nb.notebook.view.drawing import Drawing, Kind
@@ -26,6 +27,12 @@ _MIDDLE = {"text_anchor": "middle", "fill": "currentColor"}
 _LEAST = 0.65
 """Of its size: a picture that would be smaller on a narrow page is scrolled."""
 _MATH = re.compile(r"[$\\]")
+_STANDS = {"waits": ("⚠", "waits"), "was": ("✓", "done"), "failed": ("✗", "failed"), "stopped": ("■", "stopped")}
+"""Mark of a node at the end of a run -> a sign, and a word."""
+_PATH = "#1e88e5"
+_COLOURS = {"waits": "#c47a00", "failed": "#e0464e", "stopped": "currentColor"}
+"""At least 3 to 1 on a white page and on a black one."""
+_NONE: Mapping[str, str] = {}
 _FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
 
@@ -36,14 +43,21 @@ def live_drawing(drawing: Drawing) -> dict[str, Any]:
     return {"title": _said(drawing), **size, "shapes": _shapes(layout)}
 
 
-def svg(drawing: Drawing) -> Html:
-    """One `<svg>` in the colour of the text around it: it fits a light page and a dark one."""
+def svg(drawing: Drawing, marks: Mapping[str, str] = _NONE) -> Html:
+    """One `<svg>` in the colour of the text around it: it fits a light page and a dark one.
+
+    Args:
+        drawing: What is drawn.
+        marks: How a run stands in it, as `drawing_path.Marks`.
+    """
     layout = layout_of(drawing)
     width, height = round(layout.width), round(layout.height)
-    inside = "".join(_markup(shape) for shape in _shapes(layout) if shape["tag"] != "text" or shape["text"])
+    shapes = [_marked(shape, marks) for shape in _shapes(layout)] if marks else _shapes(layout)
+    inside = "".join(_markup(shape) for shape in shapes if shape["tag"] != "text" or shape["text"])
+    said = "; ".join([_said(drawing), *_standing(drawing, marks)])
     fits = f"max-width: 100%; min-width: {round(width * _LEAST)}px; height: auto"
     return Html(
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(_said(drawing))}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(said)}"'
         f' viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="{fits}"'
         f' font-family="{_FONT}" font-size="13">{inside}</svg>'
     )
@@ -70,6 +84,33 @@ def drawn(drawing: Drawing, tree: str, *lines: str) -> Bundle:
 
 def _said(drawing: Drawing) -> str:
     return f"{drawing.title}: {', '.join(node.label for node, _ in drawing.walk())}"
+
+
+# ---- marks
+
+
+def _standing(drawing: Drawing, marks: Mapping[str, str]) -> Iterator[str]:
+    """How the nodes stand, in words, for those who do not see it."""
+    for mark, (_, word) in _STANDS.items():
+        names = [node.label for node, _ in drawing.walk() if node.kind != "end" and marks.get(f"n:{node.key}") == mark]
+        if names:
+            yield f"{word}: {', '.join(dict.fromkeys(names))}"
+
+
+def _marked(shape: Shape, marks: Mapping[str, str]) -> Shape:
+    key, at = shape["key"], shape["at"]
+    mark = marks.get(f"n:{key[2:]}" if key.startswith("s:") else key, "")
+    if not mark:
+        return shape
+    if shape["tag"] == "text":
+        text = _STANDS[mark][0] if key.startswith("s:") and mark in _STANDS else shape["text"]
+        bold = {} if key.startswith("e:") else {"font-weight": "600", "fill-opacity": "1"}
+        return {**shape, "at": {**at, **bold}, "text": mark if key.startswith("c:") else text}
+    colour = _COLOURS.get(mark, _PATH)
+    line = {"stroke": colour, "stroke-opacity": "1", "stroke-width": "2" if colour == _PATH else "2.5"}
+    opaque = "1" if shape["tag"] == "path" else "0.14"
+    filled = {} if at["fill"] == "none" or mark == "stopped" else {"fill": colour, "fill-opacity": opaque}
+    return {**shape, "at": {**at, **line, **filled}}
 
 
 # ---- shapes

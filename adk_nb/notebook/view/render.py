@@ -78,19 +78,20 @@ class ShownReply(Protocol):
         ...
 
 
-def bundle(reply: ShownReply, *, history: Iterable[Event] = ()) -> Bundle:
+def bundle(reply: ShownReply, *, history: Iterable[Event] = (), picture: str = "") -> Bundle:
     """A reply: the answer, what waits or failed, and the events that led to it.
 
     Args:
         reply: The turn.
         history: The session's earlier events, oldest first; only needed to show the arguments and old state values
             of a turn that went on from an approval.
+        picture: Markup of this package, folded together with the events of `text/html`.
     """
     rows = rows_of(reply.events, history=history)
     return {
         "text/plain": _plain(reply, rows),
         "text/markdown": _markdown(reply, rows),
-        "text/html": _html(reply, rows),
+        "text/html": _html(reply, rows, picture),
     }
 
 
@@ -267,7 +268,7 @@ def _markdown_table(head: list[str], body: list[list[str]]) -> str:
 # ---- html
 
 
-def _html(reply: ShownReply, rows: list[Json]) -> str:
+def _html(reply: ShownReply, rows: list[Json], picture: str) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
     parts: list[str] = [element("p", element("small", heading(reply)))] if _was_another(reply) else []
@@ -281,7 +282,8 @@ def _html(reply: ShownReply, rows: list[Json]) -> str:
     if reply.notice:
         parts.append(element("p", element("small", cleaned(reply.notice))))
     if rows:
-        parts.append(element("details", element("summary", _count(rows)), _html_table(*_trace(rows))))
+        drawn = [Html(f"\n{picture}\n")] if picture else []
+        parts.append(element("details", element("summary", _count(rows)), *drawn, _html_table(*_trace(rows))))
     return element("section", "\n", Html("\n".join(parts)), "\n")
 
 
