@@ -75,9 +75,8 @@ class Notebook:
         is_llm = wanted.kind == "llm"
         template = None if wanted.raw or not is_llm else read(wanted.instruction, self.variables)
         wanted = replace(wanted, variables=template.variables if template else {})
-        if not is_llm:
-            wanted = replace(wanted, members=team_cell.members_of(wanted, self))
-            self._refuse_circle(wanted)
+        wanted = replace(wanted, members=team_cell.members_of(wanted, self))
+        self._refuse_circle(wanted)
         if wanted.model and wanted.model_object is None:
             LLMRegistry.resolve(wanted.model)
         old = self.definitions.get(name)
@@ -345,8 +344,14 @@ class Notebook:
                 self._check_ready(name)
 
     def _renew(self, definition: AgentDefinition) -> None:
-        self.variables[definition.name] = self._agents[definition.name] = agent = self._built(definition, None)
-        self._reload(definition.name, agent)
+        name = definition.name
+        if definition.kind == "llm":  # all else is as when its cell ran
+            agent = self._agents[name].clone({"sub_agents": team_cell.agents_under(definition, self)})
+            self._made_of[name] = self._members(definition)
+        else:
+            agent = self._built(definition, None)
+        self.variables[name] = self._agents[name] = agent
+        self._reload(name, agent)
 
     def _members(self, definition: AgentDefinition) -> list[Any]:
         return [self.node_like(one) for one in definition.members]
@@ -364,6 +369,8 @@ class Notebook:
             self._made_of[wanted.name] = self._members(wanted)
             return made
         given: dict[str, Any] = {"max_iterations": wanted.max_iterations} if wanted.max_iterations else {}
+        given |= {"mode": wanted.mode} if wanted.mode else {}
+        self._made_of[wanted.name] = self._members(wanted)
         known = [one for one in wanted.tools if self.has_tool(one)]
         return CellAgent(
             name=wanted.name,
@@ -373,6 +380,7 @@ class Notebook:
             description=wanted.description,
             output_key=wanted.output_key,
             tools=list(self.tools_named(known)),
+            sub_agents=team_cell.agents_under(wanted, self),
             **given,
         ).bind(self, wanted.tools, template)
 
@@ -398,6 +406,10 @@ class Notebook:
         told.append(f"model {wanted.model or default_model()}")
         if wanted.tools:
             told.append("tools " + ", ".join(wanted.tools))
+        if wanted.members:
+            told.append("agents " + ", ".join(wanted.members))
+        if wanted.mode:
+            told.append(wanted.mode)
         return " · ".join(told)
 
     def _notes(self, wanted: AgentDefinition, template: Template | None) -> list[str]:
@@ -405,7 +417,8 @@ class Notebook:
         later = [one for one in wanted.tools if not self.has_tool(one)]
         later += [one for one in wanted.members if self.node_like(one) is None]
         if later:
-            known = self.node_names if wanted.members else self.tool_names
+            own = [*self.tool_names, *self.agent_names] if wanted.members else self.tool_names
+            known = own if wanted.kind == "llm" else self.node_names
             near = [found for one in later if (found := closest(one, known, cutoff=0.75))]
             meant = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
             notes.append(f"not defined yet: {', '.join(later)}; define before you ask {wanted.name}{meant}")

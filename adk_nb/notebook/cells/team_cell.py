@@ -47,12 +47,14 @@ class Knows(Protocol):
 
 
 def members_of(wanted: AgentDefinition, knows: Knows) -> tuple[str, ...]:
-    """The names in the body of a team's or a workflow's cell, each once, in the order of the text. A name may be
-    defined later; one that looks like a slip may not.
+    """The names in the body of a team's or a workflow's cell, each once, in the order of the text; of any other agent
+    those that its line has. A name may be defined later; one that looks like a slip may not.
 
     Raises:
         UserError: A line cannot be read, or something cannot be a member; the message names the line.
     """
+    if wanted.kind == "llm":
+        return _under(wanted, knows)
     if wanted.kind != "workflow":
         return _team(wanted, knows)
     leads = leads_of(wanted.instruction, wanted.cell)
@@ -74,8 +76,7 @@ def built(wanted: AgentDefinition, knows: Knows) -> BaseAgent:
     if wanted.kind == "workflow":
         return _workflow(wanted, knows)
     said: dict[str, Any] = {"name": wanted.name, "description": wanted.description}
-    there = knows.agent_names
-    said["sub_agents"] = [knows.agent(name).clone() if name in there else NotYet(name=name) for name in wanted.members]
+    said["sub_agents"] = agents_under(wanted, knows)
     if wanted.kind == "parallel":
         return ParallelAgent(**said)
     if wanted.kind == "sequential":
@@ -84,7 +85,29 @@ def built(wanted: AgentDefinition, knows: Knows) -> BaseAgent:
     return LoopAgent(max_iterations=wanted.max_iterations, exit_condition=condition, **said)
 
 
+def agents_under(wanted: AgentDefinition, knows: Knows) -> list[BaseAgent]:
+    """Copies of its members as they are now, so that one agent may be under several; something in the place of those
+    that are not defined.
+    """
+    there = knows.agent_names
+    return [knows.agent(name).clone() if name in there else NotYet(name=name) for name in wanted.members]
+
+
 # ---- teams
+
+
+def _under(wanted: AgentDefinition, knows: Knows) -> tuple[str, ...]:
+    where = f"%%agent {wanted.name} --sub"
+    for name in wanted.members:
+        if not _WORD.fullmatch(name):
+            raise InputError(f"{where}: {name!r:.60} is no name of an agent; write names with commas, as --sub a,b")
+        if name == wanted.name:
+            raise ConfigurationError(f"{where}: {name} cannot be under itself; leave it out")
+        if name not in knows.agent_names and knows.node_like(name) is not None:
+            raise InputError(f"{where}: no agent is named {name!r}; a tool is given with -t {name}")
+        if name not in knows.agent_names and (slip := _not_later(name, knows.agent_names, knows)):
+            raise InputError(f"{where}: no agent is named {name!r}; {slip}")
+    return tuple(dict.fromkeys(wanted.members))
 
 
 def _team(wanted: AgentDefinition, knows: Knows) -> tuple[str, ...]:

@@ -93,16 +93,25 @@ class AdkMagics(Magics):
             model=model,
             model_object=notebook.model_named(model) if model else None,
             tools=tuple(dict.fromkeys(asked.tools or ())),
+            members=tuple(asked.sub or ()),
+            mode=asked.mode,
             description=asked.description or "",
             output_key=asked.output_key,
             max_iterations=asked.max_iterations,
             raw=asked.raw,
         )
-        return _shown(notebook.define_agent(wanted, root=asked.root), asked)
+        told = notebook.define_agent(wanted, root=asked.root)
+        if wanted.members:
+            return _unless_silent(_late("picture")(notebook, asked.name, *told), asked)
+        return _shown(told, asked)
 
     def _team(self, asked: Any, cell: str | None) -> Any:
-        for option, given in {"model": asked.model, "tools": asked.tools, "output-key": asked.output_key}.items():
-            if given:
+        if asked.sub:
+            raise InputError(
+                f"{asked.mark} --kind {asked.kind} has no --sub; write the names of its agents below the line"
+            )
+        for option in ("model", "tools", "output-key", "mode"):
+            if getattr(asked, option.replace("-", "_")):
                 raise InputError(f"{asked.mark} --kind {asked.kind} has no --{option}; give it to its agents")
         if asked.max_iterations and asked.kind != "loop":
             raise InputError(f"{asked.mark} --kind {asked.kind} makes one pass; --max-iterations goes with --kind loop")
