@@ -82,6 +82,8 @@ class Standing:
         if actions.end_of_agent:
             self._ended.add(place)
             return
+        if place in self._ended and event.error_code and not event.content:
+            return  # it tells that the run was stopped, by who spoke last
         self._ended.discard(place)
         if actions.agent_state is None:
             self._said.setdefault(place, []).append(event)

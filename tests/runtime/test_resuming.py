@@ -276,6 +276,28 @@ def test_one_that_failed_beside_others_that_went_on_is_not_tried_again():
     assert words(talk.say(outcome(open_calls(events)[0], YES))) == [("b", "b1"), ("z", "z out")]
 
 
+def test_after_a_stop_who_had_come_to_its_end_beside_others_does_not_work_again():
+    class Stuck(BaseAgent):
+        async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+            if not any(event.error_code for event in ctx.session.events):
+                await asyncio.Event().wait()
+            yield Event(author=self.name, message="mended")
+
+    quick = agent("quick", "quick out", "quick again")
+    talk = LeftTalk(ParallelAgent(name="par", sub_agents=[quick, Stuck(name="stuck")]))
+
+    async def stopped() -> None:
+        handle = talk.runner.start(**WHERE, new_message="go")
+        async for event in handle.events():
+            if event.actions.end_of_agent:
+                await handle.cancel()
+
+    asyncio.run(stopped())
+    assert talk.stored().events[-1].error_code == "INVOCATION_ABORTED"
+
+    assert words(talk.go_on()) == [("stuck", "mended")]
+
+
 def test_an_answer_lets_those_beside_go_on_that_were_cut_short():
     class Cut(BaseAgent):
         async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
