@@ -256,8 +256,8 @@ class PluginError(AdkNbError, RuntimeError):
         return "RuntimeError"
 
 
-def closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most like `name`, if one is like it."""
+def closest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The known name most like `name`, if one is like it: at least by `cutoff`, 1 being the same."""
     folded = {one.lower(): one for one in known}
-    found = get_close_matches(name.lower(), folded, n=1)
+    found = get_close_matches(name.lower(), folded, n=1, cutoff=cutoff)
     return folded[found[0]] if found else None

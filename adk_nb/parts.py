@@ -16,9 +16,9 @@ def content(role: str, parts: list[types.Part]) -> types.Content:
     return copied(_content(), role=role, parts=parts)
 
 
-def text(words: str) -> types.Part:
-    """A part that only says `words`."""
-    return copied(_text(), text=words)
+def words(text: str) -> types.Part:
+    """A part that says `text`."""
+    return copied(_words(), text=text)
 
 
 def result(id: str | None, name: str, response: dict[str, Any]) -> types.Part:
@@ -37,6 +37,11 @@ def _content() -> types.Content:
 
 
 @cache
+def _words() -> types.Part:
+    return types.Part(text="")
+
+
+@cache
 def _response() -> types.FunctionResponse:
     return types.FunctionResponse(id="", name="", response={})
 
@@ -44,11 +49,6 @@ def _response() -> types.FunctionResponse:
 @cache
 def _part() -> types.Part:
     return types.Part(function_response=_response())
-
-
-@cache
-def _text() -> types.Part:
-    return types.Part(text="")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Python calls per turn, tool round and streamed piece, by cProfile: figures that do not move with the machine's load.
+"""Calls per turn, tool round, piece and agent of a team, by cProfile: figures that do not move with the machine's load.
 
 python -m benchmarks.calls [adk_nb] [--top 20]
 """
@@ -8,16 +8,26 @@ import asyncio
 import cProfile
 import gc
 import logging
+from collections.abc import Awaitable, Callable
 from types import CodeType
 
+from benchmarks import teams
 from benchmarks.script import Script
 from benchmarks.workloads import PEERS
 
 CASES = [("w2", 10), ("w2", 1000), ("w3", 10), ("w3", 50), ("w5", 1000)]
+TEAMS = {
+    "w7p": ("parallel", 100),
+    "w7g": ("graph", 100),
+    "w7l": ("loop", 100),
+    "w7s": ("sequence", 10),
+    "w7f": ("functions", 1000),
+}
+CASES += [(work, n) for work, (_, n) in TEAMS.items()]
 
 
 def calls(peer: str, work: str, n: int) -> float:
-    """Calls, of Python and of C functions, per turn at n turns (w2), per round of n (w3), per piece of n (w5)."""
+    """Calls, of Python and of C functions, per turn at n turns (w2), round (w3), piece (w5), agent (w7) of n."""
     with asyncio.Runner() as runner:
         profile, operations = runner.run(_profile(peer, work, n))
     return _total(profile) / operations
@@ -28,22 +38,31 @@ def _total(profile: cProfile.Profile) -> int:
 
 
 async def _profile(peer: str, work: str, n: int) -> tuple[cProfile.Profile, int]:
+    if work in TEAMS:
+        team = teams.built(peer, TEAMS[work][0], n)
+        await team.turn()
+        return await _profiled(team.turn, 1), n
     script = {"w2": Script(), "w3": Script(tool="add", rounds=n), "w5": Script(chunks=n)}[work]
     agent, turns = PEERS[peer](script), 10 if work == "w2" else 1
     warm, chat = await agent.chat(), await agent.chat(n if work == "w2" else 0)
     for each in (warm, chat) if work == "w2" else (warm,):
         await each.turn("hello there")
+    profile = await _profiled(lambda: chat.turn("hello there"), turns)
+    return profile, turns if work == "w2" else n
+
+
+async def _profiled(turn: Callable[[], Awaitable[object]], turns: int) -> cProfile.Profile:
     profile = cProfile.Profile()
     gc.collect()
     gc.disable()  # a collection would run finalizers, which count as calls
     try:
         profile.enable()
         for _ in range(turns):
-            await chat.turn("hello there")
+            await turn()
     finally:
         profile.disable()
         gc.enable()
-    return profile, turns if work == "w2" else n
+    return profile
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ class Team:
             "functions": self.functions,
         }
         start = time.process_time()
-        top = makes[kind]()
+        top = self.top = makes[kind]()
         self.built = time.process_time() - start
         self.service = get("sessions", "InMemorySessionService")()
         where = {"node": top} if package == "google.adk" and kind in ("graph", "functions") else {"agent": top}
@@ -62,13 +62,20 @@ class Team:
         more = {"max_steps": 2 * self.n} if "max_steps" in workflow.Workflow.model_fields else {}
         return workflow.Workflow(name="top", edges=edges, **more)
 
-    async def turn(self) -> None:
+    async def turn(self) -> str:
+        """One turn in a session of its own; its id."""
         session = await self.service.create_session(**WHERE)
         message = self.types.Content(role="user", parts=[self.types.Part(text="hello there")])
         count = 0
         async for event in self.runner.run_async(user_id="u", session_id=session.id, new_message=message):
             count += event.content is not None or event.output is not None
         assert count == self.events, (count, self.events)
+        return session.id
+
+    async def forget(self, session_id: str) -> None:
+        """Leave the team alone: what ran it, and what it said, are gone."""
+        await self.service.delete_session(**WHERE, session_id=session_id)
+        del self.runner
 
 
 def passing() -> Callable[[str], str]:

@@ -6,6 +6,7 @@ import os
 import resource
 import statistics
 import time
+import tracemalloc
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -107,6 +108,23 @@ async def team(kind: str, peer: str, n: int) -> Figures:
     return figures | {"built_ms": one.built * 1e3, "grown_kb": grown / n / 1e3}
 
 
+async def graph_memory(peer: str, n: int) -> Figures:
+    """kB for each of n nodes: the peak of a turn, what is there after it, and what the graph itself keeps of it."""
+    await teams.built(peer, "functions", 10).turn()
+    one = teams.built(peer, "functions", n)
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    session = await one.turn()
+    _, peak = tracemalloc.get_traced_memory()
+    gc.collect()
+    kept, _ = tracemalloc.get_traced_memory()
+    await one.forget(session)
+    gc.collect()
+    left, _ = tracemalloc.get_traced_memory()
+    figures = {"peak_kb": peak, "kept_kb": kept, "left_kb": left}
+    return {name: (figure - before) / n / 1e3 for name, figure in figures.items()}
+
+
 WORKLOADS: dict[str, Callable[[str, int], Awaitable[Figures]]] = {
     "w2": turn,
     "w3": tool_round,
@@ -119,6 +137,7 @@ WORKLOADS: dict[str, Callable[[str, int], Awaitable[Figures]]] = {
     "w7s": partial(team, "sequence"),
     "w7g": partial(team, "graph"),
     "w7f": partial(team, "functions"),
+    "w7m": graph_memory,
     "w8n": partial(stored.append, "normal"),
     "w8f": partial(stored.append, "full"),
     "w8m": partial(stored.together, "full"),
@@ -133,7 +152,7 @@ async def _say(say: Callable[[str], Awaitable[tuple[int, str]]], words: str, pie
     assert heard == (pieces, words), heard
 
 
-async def _timed(once: Callable[[], Awaitable[None]], *, most: int, seconds: float = 2.0) -> Figures:
+async def _timed(once: Callable[[], Awaitable[object]], *, most: int, seconds: float = 2.0) -> Figures:
     """Medians over up to `most` calls, at least two, ending early after `seconds`."""
     gc.collect()
     wall: list[float] = []

@@ -47,13 +47,14 @@ Answers = Callable[[Asked], Any]
 class Service:
     """Answers each path in order, or with what a function makes of the request."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
+        """`port`: 0 for a free one."""
         self.asked: list[Asked] = []
         self._answers: dict[str, deque[Any]] = defaultdict(deque)
         self._makers: dict[str, Answers] = {}
         self._closed = threading.Event()
         self._came = threading.Condition()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"at": self}))
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"at": self}))
         self._http.daemon_threads = False
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
 
@@ -64,6 +65,10 @@ class Service:
     def say(self, path: str, *answers: Any) -> None:
         """Answer the next requests to a path: a dict with status 200, or an `Answer`."""
         self._answers[path] += answers
+
+    def say_now(self, path: str, *answers: Any) -> None:
+        """The same, and nothing that was yet to be said."""
+        self._answers[path] = deque(answers)
 
     def make(self, path: str, answer: Answers) -> None:
         self._makers[path] = answer

@@ -187,14 +187,22 @@ def test_the_callable_names_the_arguments_that_it_wants():
     assert ran == [5] and [one.call.args["amount"] for one in waiting(talk)] == [500]
 
 
-def test_a_callable_that_raises_runs_nothing():
+@pytest.mark.parametrize("waits", [False, True])
+def test_where_a_callable_raises_a_person_is_asked_as_where_an_expression_does(
+    waits: bool, caplog: pytest.LogCaptureFixture
+):
     def asks(p: str) -> bool:
         raise ValueError("cannot tell")
 
-    talk, shop = shop_talk(delete_call(), "sorry", confirm=asks)
+    async def asks_later(p: str) -> bool:
+        raise ValueError("cannot tell")
 
-    assert results(talk.say("del")) == [{"error": "ValueError: cannot tell"}]
-    assert shop.deleted == [] and waiting(talk) == []
+    talk, shop = shop_talk(delete_call(), "deleted", confirm=asks_later if waits else asks)
+    talk.say("del")
+
+    assert shop.deleted == [] and len(waiting(talk)) == 1
+    assert "cannot be told whether they have to be: ValueError: cannot tell" in caplog.text
+    assert answer(talk)[-1].text == "deleted" and shop.deleted == ["/x"]
 
 
 @pytest.mark.parametrize("confirm", [True, lambda p: True])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adk_nb.agents import LlmAgent
+from adk_nb.agents import LlmAgent, ParallelAgent
 from adk_nb.models import ScriptedLlm, call
 from tests.talk import Talk, sent, told
 
@@ -99,6 +99,30 @@ def test_as_a_node_it_sees_its_input_and_nothing_of_earlier_turns(names: dict[st
     ]
 
 
+@pytest.mark.parametrize("names", [(NODE, ["Once upon a time.", "It was the sea.", "As I said."])], indirect=True)
+def test_a_node_that_is_to_see_the_history_says_so(names: dict[str, Any]):
+    aware = names["build_node"](
+        LlmAgent(name="aware", instruction="Go on.", mode="single_turn", include_contents="default")
+    )
+    start, writer = "START", names["writer_node"]
+
+    Talk(names["Workflow"](name="wf", edges=[(start, writer), (writer, aware)])).say("the sea")
+
+    (_, alone, _), (_, heard, _) = asked()
+    assert alone == [("user", "the sea")]
+    assert heard[0] == ("user", "the sea") and "Once upon a time." in heard[1][1]
+
+
+@pytest.mark.parametrize("names", [(NODE, ["one", "two"])], indirect=True)
+def test_a_node_in_chat_mode_preserves_the_history(names: dict[str, Any]):
+    talk = Talk(names["Workflow"](name="wf", edges=[("START", LlmAgent(name="chats", mode="chat"))]))
+
+    talk.say("first")
+    talk.say("second")
+
+    assert asked()[1][1] == [("user", "first"), ("model", "one"), ("user", "second")]
+
+
 DELEGATES = [call("translator", request="The sea is blue."), "El mar es azul.", "Both poems."]
 
 
@@ -121,6 +145,34 @@ def test_as_a_sub_agent_it_is_a_tool_and_works_apart(names: dict[str, Any]):
         ("model", "calls translator({'request': 'The sea is blue.'})"),
         ("user", "answers {'result': 'El mar es azul.'}"),
     ]
+
+
+BRANCHED = [call("translator", request="The sea is blue."), "El mar es azul.", "Both poems."]
+
+
+@pytest.mark.parametrize("names", [(SUB_AGENT, BRANCHED)], indirect=True)
+def test_its_branch_is_derived_from_that_of_its_parent(names: dict[str, Any]):
+    events = Talk(ParallelAgent(name="all", sub_agents=[names["bilingual_writer"]])).say("the sea")
+
+    key = events[0].get_function_calls()[0].id
+    assert {event.author: event.branch for event in events} == {
+        "bilingual_writer": "all.bilingual_writer",
+        "translator": f"all.bilingual_writer.translator@{key}",
+    }
+
+
+REACHES = [call("transfer_to_agent", agent_name="translator"), "I answer myself."]
+
+
+@pytest.mark.parametrize("names", [(SUB_AGENT, REACHES)], indirect=True)
+def test_nobody_hands_over_to_it(names: dict[str, Any]):
+    names["bilingual_writer"].sub_agents.append(LlmAgent(name="other"))
+
+    events = Talk(names["bilingual_writer"]).say("the sea")
+
+    [refused] = events[1].get_function_responses()
+    assert "there is no agent 'translator' to take over" in (refused.response or {})["error"]
+    assert told(events)[2] == ("bilingual_writer", "I answer myself. .")
 
 
 VERIFIES = ["Here is a draft.", call("verifier", request="the draft"), "It has four lines.", "It is right."]

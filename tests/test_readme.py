@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from adk_nb import sync, types
 from adk_nb.agents import LlmAgent
 from adk_nb.code_executors import KernelCodeExecutor
-from adk_nb.models import ScriptedLlm
+from adk_nb.models import HttpLlm, ScriptedLlm
 from adk_nb.planners import PlanReActPlanner
 from tests.talk import Talk
 
@@ -35,6 +35,7 @@ def check(tool: Any, args: dict[str, Any], tool_context: Any) -> None: ...
 
 
 NAMES = {
+    "HttpLlm": HttpLlm,
     "LlmAgent": LlmAgent,
     "KernelCodeExecutor": KernelCodeExecutor,
     "PlanReActPlanner": PlanReActPlanner,

@@ -126,6 +126,9 @@ def test_10_a_sub_agent_of_a_single_turn_is_a_tool():
         ("root", "root final ."),
     ]
     assert places(events) == [None, "tr@<id>", None, None]
+    key = events[0].get_function_calls()[0].id
+    # DEVIATES: google-adk gives the scope to tasks alone; here it is of each agent that is called as a tool.
+    assert [event.isolation_scope for event in events] == [None, key, None, None]
     assert system(tr) == ["translate"]
     assert requests(tr) == [[("user", "hola")]]
     assert offered(tr) == [[]]  # DEVIATES: google-adk declares transfer_to_agent, which it must not call

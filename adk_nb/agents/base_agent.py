@@ -19,13 +19,14 @@ from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.standing import ended
 from adk_nb.sessions.state import check_schema
-from adk_nb.wire import but, no_field, wrong_fields
+from adk_nb.wire import but, no_field, reads_privates_fast, wrong_fields
 
 BeforeAgentCallback = AfterAgentCallback = Hooks
 """Names of ADK's for what the fields of these names take."""
 _Work = Callable[[InvocationContext], AsyncGenerator[Event, None]]
 
 
+@reads_privates_fast
 class BaseAgent(BaseModel):
     """An agent. Subclass it and override `_run_async_impl` to write one in code."""
 
@@ -89,8 +90,10 @@ class BaseAgent(BaseModel):
     @property
     def root_agent(self) -> "BaseAgent":
         """The topmost agent of its tree."""
-        parent = self._parent
-        return parent.root_agent if parent else self
+        agent = self
+        while parent := agent._parent:
+            agent = parent
+        return agent
 
     def find_agent(self, name: str, /) -> "BaseAgent | None":
         """This agent or the one under it of that name; of several the first, going down before going on."""
@@ -127,7 +130,8 @@ class BaseAgent(BaseModel):
 
     def hooks(self, name: str, /) -> Sequence[Hook]:
         """The callbacks of the field `<name>_callback`, in order."""
-        return as_list(getattr(self, f"{name}_callback"))
+        given = getattr(self, f"{name}_callback")
+        return as_list(given) if given else ()
 
     def run_async(self, parent_context: InvocationContext, /) -> AsyncGenerator[Event, None]:
         """Do the work of one activation, between the before and after hooks.
@@ -150,7 +154,7 @@ class BaseAgent(BaseModel):
             if _is_answer(event) or ctx.end_invocation:
                 return
             over: BaseAgent | None = None
-            async with aclosing(_in_scope(ctx, _marked(ctx, work(ctx)))) as events:
+            async with aclosing(_marked(ctx, work(ctx))) as events:
                 async for event in events:
                     over = self._checked(ctx, event) or over
                     yield event
@@ -166,7 +170,12 @@ class BaseAgent(BaseModel):
             raise
 
     def _checked(self, ctx: InvocationContext, event: Event) -> "BaseAgent | None":
-        """Whom an event hands over to that is this agent's, if to anyone; after what it writes was found to fit."""
+        """Whom an event hands over to that is this agent's, if to anyone; after what it writes was found to fit.
+
+        What an agent does in an isolation scope is seen there, and nowhere else.
+        """
+        if ctx.isolation_scope and event.isolation_scope is None:
+            event.isolation_scope = ctx.isolation_scope
         if event.author != self.name:
             return None
         if ctx.state_schema:
@@ -289,23 +298,10 @@ async def _with_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]
     asked = bool(ctx.standing or ctx.calls_answered)
     async with aclosing(events):
         async for event in events:
-            asked = asked or bool(event.long_running_tool_ids)
+            asked = asked or bool(event.long_running_tool_ids or event.actions.agent_state)
             yield event
     if not pauses(ctx.agent, ctx.session.events, ctx.branch, asked=asked):
         yield ended(ctx, ctx.agent.name)
-
-
-def _in_scope(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-    """What an agent does in an isolation scope is seen there, and nowhere else."""
-    return _scoped(ctx.isolation_scope, events) if ctx.isolation_scope else events
-
-
-async def _scoped(scope: str, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-    async with aclosing(events):
-        async for event in events:
-            if event.isolation_scope is None:
-                event.isolation_scope = scope
-            yield event
 
 
 def shown(value: Any) -> str:

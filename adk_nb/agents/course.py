@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
@@ -42,23 +41,22 @@ class Course:
         """An event said that the task of the agent is complete (`exit_flow`)."""
         self.said = ""
         """The words of its last answer."""
-        self.waits = False
-        """A call has yet to be answered, from outside the run."""
+        self._asks = self._goes_on
         for event in self._before() if self._goes_on else ():
-            self._notice(event)
+            self.hear(event)
 
-    async def events(self) -> AsyncGenerator[Event, None]:
-        """What it says, as it comes."""
-        ctx, asked = self._ctx, self._goes_on
-        if agent := self._who():
-            async with aclosing(agent.run_async(ctx)) as events:
-                async for event in events:
-                    self._notice(event)
-                    asked = asked or bool(event.long_running_tool_ids)
-                    yield event
-        self.waits = pauses(self._agent, ctx.session.events, ctx.branch, asked=asked)
+    def events(self) -> AsyncGenerator[Event, None]:
+        """What it says, as it comes. Each is to be handed to `hear` before it goes further."""
+        agent = self._who()
+        return agent.run_async(self._ctx) if agent else _nothing()
 
-    def _notice(self, event: Event) -> None:
+    def waits(self) -> bool:
+        """True, once its events are out, if a call has yet to be answered from outside the run."""
+        return pauses(self._agent, self._ctx.session.events, self._ctx.branch, asked=self._asks)
+
+    def hear(self, event: Event) -> None:
+        """Take note of what it says."""
+        self._asks = self._asks or bool(event.long_running_tool_ids or event.actions.agent_state)
         self.escalates = self.escalates or _escalates(event, self._agent)
         self.leaves = self.leaves or bool(event.actions.escalate and event.author == self._agent.name)
         self.exits = self.exits or exits(event, self._agent)
@@ -88,6 +86,11 @@ class Course:
                 break
             said.append(event)
         return reversed(said)
+
+
+async def _nothing() -> AsyncGenerator[Event, None]:
+    return
+    yield
 
 
 def asker_in(agent: BaseAgent, ctx: InvocationContext) -> BaseAgent | None:

@@ -199,13 +199,14 @@ class LlmAgent(TeamAgent):
     def toolsets(self) -> Sequence[BaseToolset]:
         """Those among its tools."""
         self.tools_now()
-        return [one for one in self._with_toolsets if isinstance(one, BaseToolset)]
+        given = self._with_toolsets
+        return [one for one in given if isinstance(one, BaseToolset)] if given else ()
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
         """Its tools, functions wrapped, those of its toolsets, and the way to hand over where there is somebody."""
         tools = self.tools_now()
-        if self._with_toolsets:
-            tools = await expanded(self.name, self._with_toolsets, ctx)
+        if given := self._with_toolsets:
+            tools = await expanded(self.name, given, ctx)
             self._canonical = (self._canonical[0], tools)
         return [*tools, *self._of_its_team()] if self.sub_agents or self._parent or self.mode else tools
 

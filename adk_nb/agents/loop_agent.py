@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.course import Course, asker_in, child_with, stood
+from adk_nb.agents.leaving import could_leave
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
@@ -48,7 +49,7 @@ class LoopAgent(BaseAgent):
 
     runs_others: ClassVar[bool] = True
     max_iterations: int | None = Field(default=None, ge=1)
-    """The most passes. None: until one of the agents escalates."""
+    """The most passes. None: until one of the agents escalates; where none could, a warning says so."""
     propagate_escalate: bool = True
     """An escalation out of this loop also ends the loop around it."""
 
@@ -60,6 +61,7 @@ class LoopAgent(BaseAgent):
     """Where in the state the last answer of its agents is kept when it ends."""
 
     _condition: Expression | None = PrivateAttr(default=None)
+    _warned: bool = False
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
@@ -67,6 +69,7 @@ class LoopAgent(BaseAgent):
         self._condition = Expression(condition, ("session_state",)) if isinstance(condition, str) else None
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        self._warn_if_endless()
         asker, (goes_on, noted) = asker_in(self, ctx), stood(self, ctx)
         goes_on = child_with(self, asker) if asker else goes_on
         way = _Way(noted.get("times_looped") or (_passes_before(ctx, self.name) if asker else 0))
@@ -87,6 +90,17 @@ class LoopAgent(BaseAgent):
         for event in self._ending(ctx, way.left, way.said):
             yield event
 
+    def _warn_if_endless(self) -> None:
+        if self.max_iterations or self.exit_condition or self._warned:
+            return
+        self._warned = True
+        if self.sub_agents and not any(could_leave(agent) for agent in self.sub_agents):
+            logger.warning(
+                "loop %r has no way to end: none of its agents could leave it; write LoopAgent(max_iterations=...), an "
+                "exit_condition, or give one of them the tool exit_loop",
+                self.name,
+            )
+
     async def _pass(
         self, ctx: InvocationContext, way: "_Way", asker: BaseAgent | None, goes_on: BaseAgent | None
     ) -> AsyncGenerator[Event, None]:
@@ -97,9 +111,10 @@ class LoopAgent(BaseAgent):
             course = Course(ctx, agent, asker, goes_on=goes_on is not None)
             async with aclosing(course.events()) as events:
                 async for event in events:
+                    course.hear(event)
                     yield event
             way.said, asker, goes_on = course.said or way.said, None, None
-            way.pauses, way.left = course.waits or ctx.end_invocation, self._left_after(course)
+            way.pauses, way.left = course.waits() or ctx.end_invocation, self._left_after(course)
             if way.pauses or way.left:
                 return
 

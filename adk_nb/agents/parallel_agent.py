@@ -11,7 +11,9 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.course import Course, asker_in
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
+from adk_nb.runtime.branches import is_under
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.sealing import failure
 from adk_nb.runtime.side_by_side import SideBySide
 from adk_nb.runtime.standing import ended, stands
@@ -44,7 +46,9 @@ class ParallelAgent(BaseAgent):
         wrote: dict[str, dict[str, Any]] = {name: {} for name in contexts}
         askers = {agent.name: asker_in(agent, contexts[agent.name]) for agent in self.sub_agents}
         goes_on = ctx.standing is not None and ctx.standing.state_of(self, ctx.branch) is not None
-        if ctx.resumable and not (goes_on or any(askers.values())):
+        if goes_on or any(askers.values()):
+            self._restore(ctx, contexts, wrote)
+        elif ctx.resumable:
             yield stands(ctx, self.name)
         courses = self._courses(contexts, askers, goes_on=goes_on)
         async with aclosing(self._together(contexts, courses, wrote)) as events:
@@ -62,6 +66,7 @@ class ParallelAgent(BaseAgent):
         async with aclosing(running.taken()) as taken:
             async for name, news in taken:
                 if isinstance(news, Event):
+                    courses[name].hear(news)
                     yield news
                     self._note(contexts[name], news, wrote[name])
                     if courses[name].leaves:
@@ -92,6 +97,24 @@ class ParallelAgent(BaseAgent):
             own.session = ctx.session.model_copy(update={"state": dict(ctx.session.state)})
         return own
 
+    def _restore(
+        self, ctx: InvocationContext, contexts: dict[str, InvocationContext], wrote: dict[str, dict[str, Any]]
+    ) -> None:
+        """Let each see the state as it had left it, and not what the others have written since they began."""
+        if not self.isolate_state:
+            return
+        before, since = _parted(ctx, self.name)
+        for name, own in contexts.items():
+            for event in since:
+                if is_under(event.branch, own.branch):
+                    wrote[name] |= event.actions.state_delta
+        written = {key for event in since for key in event.actions.state_delta}
+        then = {
+            key: delta[key] for event in before if (delta := event.actions.state_delta) for key in written & {*delta}
+        }
+        for name, own in contexts.items():
+            apply_delta(own.session.state, then | wrote[name])
+
     def _note(self, own: InvocationContext, event: Event, wrote: dict[str, Any]) -> None:
         if self.isolate_state and (delta := event.actions.state_delta) and not event.partial:
             apply_delta(own.session.state, delta)
@@ -117,3 +140,16 @@ class ParallelAgent(BaseAgent):
                 logger.warning("agents %s all wrote %r; what %s wrote is kept", ", ".join(names), key, names[-1])
                 winners[key] = wrote[names[-1]][key]
         return {key: value for key, value in winners.items() if ctx.session.state.get(key) != value}
+
+
+def _parted(ctx: InvocationContext, name: str) -> tuple[list[Event], list[Event]]:
+    """What was before the agents of `name` began, of what they are at, and what was since."""
+    events, block = surviving(ctx.session.events), f"{ctx.branch}.{name}" if ctx.branch else name
+    at = len(events)
+    while at and (_answers(last := events[at - 1]) or last.author == name or is_under(last.branch, block)):
+        at -= 1
+    return events[:at], events[at:]
+
+
+def _answers(event: Event) -> bool:
+    return event.author == "user" and (event.isolation_scope is not None or bool(event.get_function_responses()))

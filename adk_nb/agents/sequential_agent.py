@@ -8,13 +8,16 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.course import Course, asker_in, child_with, stood
 from adk_nb.events.event import Event
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.standing import stands
+from adk_nb.wire import but
 
 
 class SequentialAgent(BaseAgent):
     """Runs its `sub_agents` in their order, each once. A later one reads what earlier ones said, and their state.
 
-    It ends early when one of them stops to wait for a person; once that is answered it goes on from there.
+    It ends early when one of them stops to wait for a person; once that is answered it goes on from there. In a live
+    conversation each with a model has its turn until it calls `task_completed`, which it is given for that.
     """
 
     runs_others: ClassVar[bool] = True
@@ -31,8 +34,9 @@ class SequentialAgent(BaseAgent):
             course = Course(ctx, agent, asker, goes_on=goes_on is not None)
             async with aclosing(course.events()) as events:
                 async for event in events:
+                    course.hear(event)
                     yield event
-            if course.waits or ctx.end_invocation:
+            if course.waits() or ctx.end_invocation:
                 return
             said, asker, goes_on = course.said or said, None, None
             if self._ends_after(course):
@@ -40,9 +44,27 @@ class SequentialAgent(BaseAgent):
         for event in self._ending(ctx, said):
             yield event
 
+    async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        queue = ctx.live_request_queue
+        for agent in self.sub_agents:
+            async with aclosing(agent.run_live(but(ctx, in_turn=True))) as events:
+                async for event in events:
+                    yield event
+            if ctx.end_invocation or (queue and queue.closed):
+                return
+            ctx = but(ctx, run_config=_connecting_anew(ctx.run_config))
+
     def _ends_after(self, course: Course) -> bool:
         return self.stop_on_escalate and course.escalates
 
     def _ending(self, ctx: InvocationContext, said: str) -> Iterable[Event]:
         """What it says itself when all is done. `said`: the last words of its agents."""
         return ()
+
+
+def _connecting_anew(run: RunConfig) -> RunConfig:
+    """The handle of a connection is its first agent's; the next one reads what was said in the session."""
+    kept = run.session_resumption
+    if not (kept and kept.handle):
+        return run
+    return run.model_copy(update={"session_resumption": kept.model_copy(update={"handle": None})})

@@ -62,6 +62,8 @@ class TeamAgent(BaseAgent):
     @property
     def sub_agent_tools(self) -> list[BaseTool]:
         """Those of the agents under it that are called."""
+        if not self.sub_agents:
+            return []
         called = [(one, one.mode or "") for one in self.sub_agents if isinstance(one, TeamAgent) and one.is_called]
         if called != self._calls[0]:
             self._calls = (called, [(TaskTool if mode == "task" else SingleTurnTool)(one) for one, mode in called])
@@ -69,9 +71,11 @@ class TeamAgent(BaseAgent):
 
     def _handing_over(self) -> TransferToAgentTool | None:
         targets = self.transfer_targets
+        if not targets:
+            return None
         if targets != self._over[0]:
             parent = self.parent_agent if self.parent_agent in targets else None
-            self._over = (targets, TransferToAgentTool(targets, parent) if targets else None)
+            self._over = (targets, TransferToAgentTool(targets, parent))
         return self._over[1]
 
 

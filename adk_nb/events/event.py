@@ -1,5 +1,6 @@
 """One thing that happened in a session."""
 
+from functools import cache
 from typing import Any, cast
 
 from pydantic import (
@@ -16,7 +17,7 @@ from adk_nb import clock, types
 from adk_nb.errors import InputError
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.wire import WireModel
+from adk_nb.wire import WireModel, copied
 
 _ACTS = {"state": "state_delta", "route": "route"}
 
@@ -148,9 +149,14 @@ class Event(LlmResponse):
             return False
         if self.actions.skip_summarization or self.long_running_tool_ids:
             return True
-        if self.partial or self.get_function_calls():
+        if self.partial:
             return False
-        return bool(self.error_code) or not (self.get_function_responses() or self.has_trailing_code_execution_result())
+        answers, parts = False, self.parts
+        for part in parts:
+            if part.function_call:
+                return False
+            answers = answers or part.function_response is not None
+        return bool(self.error_code) or not (answers or (parts and parts[-1].code_execution_result is not None))
 
     def has_trailing_code_execution_result(self) -> bool:
         """True if the content ends with what a program gave: the model has yet to say what that means."""
@@ -164,6 +170,16 @@ class Event(LlmResponse):
 for _name, _field in Event.model_fields.items():
     if _field.default is None:
         setattr(Event, _name, None)
+
+
+def made(*, actions: EventActions, id: str = "", **fields: Any) -> Event:
+    """`Event(**fields)` at a fifth of its price, of values that are what the fields say and are not None."""
+    return copied(_blank(), id=id or clock.new_id(), timestamp=clock.now(), actions=actions, **fields)
+
+
+@cache
+def _blank() -> Event:
+    return Event(actions=no_actions())
 
 
 def _said(event: Event) -> dict[str, Any]:

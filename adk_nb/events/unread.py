@@ -82,4 +82,4 @@ def _with_plain_words(said: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if any(type(one) is not str for one in [given["role"], *words]):
         return None
-    return said | {"content": parts.content(given["role"], [parts.text(one) for one in words])}
+    return said | {"content": parts.content(given["role"], [parts.words(one) for one in words])}

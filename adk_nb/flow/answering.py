@@ -12,9 +12,11 @@ from adk_nb.flow.progress import Progress
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Tools, answer_calls
 from adk_nb.runtime.approvals import take_answers
-from adk_nb.runtime.called import in_line, is_told, leads_to, unanswered, waits_inside
+from adk_nb.runtime.called import held, in_line, is_told, leads_to, unanswered, without_result
+from adk_nb.runtime.catching_up import caught_up, is_first
 from adk_nb.runtime.credentials import is_of_toolset
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.sealing import abandoned
 
 
@@ -32,6 +34,7 @@ class Answering:
         self._spec = spec
         self._tools = tools
         self._taken = taken
+        self._later = {name for name, tool in tools.items() if tool.hands_back or tool.comes_last}
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Carry it out.
@@ -64,8 +67,16 @@ class Answering:
             for event in answering.outcome.events:
                 yield event
             ends = answering.outcome.end_the_turn()
-            calls = [] if ends else in_line(ctx, {name for name, tool in self._tools.items() if tool.hands_back})
-        self.ends_the_turn = ends or waits_inside(ctx)
+            calls = [] if ends else in_line(ctx, self._later)
+        self.ends_the_turn = ends or not await self._goes_on(bool(led))
+
+    async def _goes_on(self, led: bool) -> bool:
+        """True if the model is to be asked: all of its calls have results, and no run beside this one asks it."""
+        ctx = self._ctx
+        left = held(ctx)
+        if left and (not await caught_up(ctx) or without_result(left, surviving(ctx.session.events))):
+            return False
+        return not led or await is_first(ctx)
 
     def _takes_up(self, name: str) -> bool:
         tool = self._tools.get(name)

@@ -14,6 +14,7 @@ from adk_nb.flow.progress import Progress
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Answers, answer_calls
+from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.signals import says_enough
 from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -24,61 +25,40 @@ MAX_ITERATIONS = "MAX_ITERATIONS"
 """Error code of the event that ends an agent which asked its model too often."""
 
 
-async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event, None]:
+def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event, None]:
     """One activation of an agent, as many model calls as it takes.
 
     Yields:
         Each model event, and after one with calls the event with their results; the last one is final.
     """
-    asks, taken = await let_toolsets_in(ctx, spec)
-    for event in asks:
-        yield event
-    if asks:
-        return
-    offered = _with_a_way_to_answer(spec, await spec.canonical_tools(ReadonlyContext(ctx)))
-    tools = {tool.name: tool for tool in offered}
-    if ctx.calls_answered or ctx.standing:
-        answering = Answering(ctx, spec, tools, taken)
-        async with aclosing(answering.events()) as events:
-            async for event in events:
-                yield event
-        if answering.ends_the_turn:
-            return
-    async with aclosing(_ask_and_run(ctx, spec, offered, tools)) as events:
+    turn = _Turn(ctx, spec)
+    return _opened(turn) if ctx.calls_answered or ctx.standing or spec.toolsets else _rounds(turn)
+
+
+async def _opened(turn: "_Turn") -> AsyncGenerator[Event, None]:
+    async with aclosing(turn.opening()) as events:
+        async for event in events:
+            yield event
+    async with aclosing(_rounds(turn)) as events:
         async for event in events:
             yield event
 
 
-async def _ask_and_run(
-    ctx: InvocationContext, spec: LlmSpec, offered: Sequence[BaseTool], tools: dict[str, BaseTool]
-) -> AsyncGenerator[Event, None]:
-    asked, long_running = 0, {tool.name for tool in offered if tool.is_long_running}
-    telling = {tool.name for tool in offered if tool.tells}
-    watched = bool(long_running or spec.output_shape or spec.output_key)
-    wrong: Exception | None = None
-    correction: list[types.Content] = []
-    retries = int(spec.on_output_error == "retry")
-    goes_on = True
-    while goes_on and not ctx.end_invocation:
-        if asked == spec.max_iterations:
+async def _rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
+    ctx, spec = turn.ctx, turn.spec
+    while turn.goes_on and not ctx.end_invocation:
+        if turn.asked == spec.max_iterations:
             yield _too_many(ctx, spec)
             return
-        asked += 1
         context = Context(ctx)
-        request = await build_request(ctx, spec, offered, context)
-        request.contents += correction
-        correction = []
-        answer: Event | None = None
-        async with aclosing(call_model(ctx, spec, request, context)) as events:
+        async with aclosing(call_model(ctx, spec, await turn.request(context), context)) as events:
             async for event in events:
-                wrong = _settled(spec, event, long_running) if watched and not event.partial else wrong
+                turn.hear(event)
                 yield event
-                answer = event
-        if wrong and retries and not ctx.end_invocation:
-            retries, correction = 0, [output.asked_again(wrong)]
+        if turn.asks_once_more() and not ctx.end_invocation:
             continue
-        work = _after(ctx, spec, answer, tools, wrong)
-        running = Progress(ctx, work) if telling and answer and _calls_any(answer, telling) else None
+        work = turn.what_follows()
+        running = Progress(ctx, work) if turn.tells() else None
         if running:
             async with aclosing(running.events()) as events:
                 async for event in events:
@@ -86,33 +66,101 @@ async def _ask_and_run(
         follows = running.outcome if running else await work
         for event in follows.events:
             yield event
-        enough = answer and answer.custom_metadata and says_enough(answer.custom_metadata)
-        goes_on = not (follows.end_the_turn() or enough)
+        turn.goes_on = not (follows.end_the_turn() or turn.said_enough())
 
 
-def _settled(spec: LlmSpec, event: Event, long_running: set[str]) -> Exception | None:
-    """Mark calls whose results come later, and note the output. What is wrong with that, if anything."""
-    mark_long_running(event, long_running)
-    return output.settle(spec, event)
+class _Turn:
+    """How far one activation of an agent has come: what it offers its model, and what that said last."""
 
+    def __init__(self, ctx: InvocationContext, spec: LlmSpec) -> None:
+        self.goes_on = True
+        """The model is to be asked, for the first time or again."""
+        self.asked = 0
+        self.ctx = ctx
+        self.spec = spec
+        self._offered: Sequence[BaseTool] | None = None
+        self._answer: Event | None = None
+        self._wrong: Exception | None = None
+        """What is wrong with the answer."""
+        self._corrections = int(spec.on_output_error == "retry")
+        self._correction: list[types.Content] = []
 
-def _calls_any(answer: Event, names: set[str]) -> bool:
-    return any(call.name in names for call in answer.get_function_calls())
+    async def _offer(self) -> Sequence[BaseTool]:
+        """Find out what the model may call."""
+        offered = _with_a_way_to_answer(self.spec, await self.spec.canonical_tools(ReadonlyContext(self.ctx)))
+        self._offered = offered
+        self._tools = {tool.name: tool for tool in offered}
+        self._long_running = {tool.name for tool in offered if tool.is_long_running}
+        self._telling = {tool.name for tool in offered if tool.tells}
+        self._watched = bool(self._long_running or self.spec.output_shape or self.spec.output_key)
+        return offered
 
+    async def opening(self) -> AsyncGenerator[Event, None]:
+        """What is done before the model is asked: toolsets are let in, and what the message answers is carried out."""
+        ctx, spec = self.ctx, self.spec
+        asks, taken = await let_toolsets_in(ctx, spec)
+        for event in asks:
+            yield event
+        if asks:
+            self.goes_on = False
+            return
+        await self._offer()
+        if ctx.calls_answered or ctx.standing:
+            answering = Answering(ctx, spec, self._tools, taken)
+            async with aclosing(answering.events()) as events:
+                async for event in events:
+                    yield event
+            self.goes_on = not answering.ends_the_turn
 
-async def _after(
-    ctx: InvocationContext, spec: LlmSpec, answer: Event | None, tools: dict[str, BaseTool], wrong: Exception | None
-) -> Answers:
-    """What follows an answer of the model: the results of its calls, and the final answer if it gave that by a call."""
-    if wrong:
-        return output.after(ctx, spec, wrong)
-    calls = answer.get_function_calls() if answer else []
-    if not calls:
-        return await _after_code(ctx, spec, answer)
-    answers = await answer_calls(ctx, spec, calls, tools)
-    if spec.output_shape and (given := output.given_by_tool(ctx, spec, answers.events)):
-        answers.events.append(given)
-    return answers
+    async def request(self, context: Context) -> LlmRequest:
+        """The next question to the model."""
+        offered = await self._offer() if self._offered is None else self._offered
+        self.asked += 1
+        self._answer = None
+        request = await build_request(self.ctx, self.spec, offered, context)
+        if self._correction:
+            request.contents += self._correction
+            self._correction = []
+        return request
+
+    def hear(self, event: Event) -> None:
+        """Take note of what the model says; of the whole, which calls are answered later, and what it comes to."""
+        self._answer = event
+        if self._watched and not event.partial:
+            mark_long_running(event, self._long_running)
+            self._wrong = output.settle(self.spec, event)
+
+    def asks_once_more(self) -> bool:
+        """True if the answer did not fit, and the agent lets its model correct that."""
+        if not (self._wrong and self._corrections):
+            return False
+        self._corrections, self._correction = 0, [output.asked_again(self._wrong)]
+        return True
+
+    def tells(self) -> bool:
+        """True if a tool that was called has news while it runs."""
+        return bool(self._telling) and any(call.name in self._telling for call in self._calls_made())
+
+    def said_enough(self) -> bool:
+        """True if the model says beside its answer that it is not to be asked again."""
+        metadata = self._answer and self._answer.custom_metadata
+        return bool(metadata) and says_enough(metadata)
+
+    async def what_follows(self) -> Answers:
+        """What comes after the answer: the results of its calls, and the final answer if it gave that by a call."""
+        ctx, spec = self.ctx, self.spec
+        if self._wrong:
+            return output.after(ctx, spec, self._wrong)
+        calls = self._calls_made()
+        if not calls:
+            return await _after_code(ctx, spec, self._answer)
+        answers = await answer_calls(ctx, spec, calls, self._tools)
+        if spec.output_shape and (given := output.given_by_tool(ctx, spec, answers.events)):
+            answers.events.append(given)
+        return answers
+
+    def _calls_made(self) -> list[types.FunctionCall]:
+        return self._answer.get_function_calls() if self._answer else []
 
 
 async def _after_code(ctx: InvocationContext, spec: LlmSpec, answer: Event | None) -> Answers:

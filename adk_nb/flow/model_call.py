@@ -1,12 +1,11 @@
 """One model call with its hooks: a request in, events out. The only place that calls models."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from functools import cache
 
 from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError
-from adk_nb.events.event import Event
+from adk_nb.events.event import Event, made
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.flow.code_execution import cut_at_code, prepare
 from adk_nb.flow.history.lent import Lent
@@ -19,7 +18,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.signals import ESCALATE, says_enough
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.hooks import first_answer
+from adk_nb.runtime.hooks import Hook, first_answer
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
 from adk_nb.wire import copied
 
@@ -106,10 +105,28 @@ async def ask_apart(model: BaseLlm, request: LlmRequest) -> LlmResponse | None:
     return answer
 
 
-async def _responses(
+def _responses(
     ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context
 ) -> AsyncGenerator[LlmResponse, None]:
-    before = [*ctx.plugins.hooks("before_model"), *spec.hooks("before_model")]
+    """What the model answers, and what hooks make of it. Without hooks the model's own stream: each layer costs."""
+    plugins = ctx.plugins
+    before = [*plugins.hooks("before_model"), *spec.hooks("before_model")]
+    after = [*plugins.hooks("after_model"), *spec.hooks("after_model")]
+    failed = [*plugins.hooks("on_model_error"), *spec.hooks("on_model_error")]
+    if before or after or failed:
+        return _hooked(ctx, spec, request, context, before, after, failed)
+    return spec.canonical_model.generate_content_async(request, ctx.run_config.streams)
+
+
+async def _hooked(
+    ctx: InvocationContext,
+    spec: LlmSpec,
+    request: LlmRequest,
+    context: Context,
+    before: Sequence[Hook],
+    after: Sequence[Hook],
+    failed: Sequence[Hook],
+) -> AsyncGenerator[LlmResponse, None]:
     if before:
         answer = await first_answer(before, callback_context=context, llm_request=request)
         if answer is not None:
@@ -117,8 +134,7 @@ async def _responses(
             return
         if isinstance(request.contents, Lent):
             request.contents = request.contents.taken_back()
-    after = [*ctx.plugins.hooks("after_model"), *spec.hooks("after_model")]
-    async with aclosing(_asked(ctx, spec, request, context)) as responses:
+    async with aclosing(_asked(ctx, spec, request, context, failed)) as responses:
         async for response in responses:
             if after:
                 other = await first_answer(after, callback_context=context, llm_response=response)
@@ -128,16 +144,15 @@ async def _responses(
 
 
 async def _asked(
-    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context
+    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context, failed: Sequence[Hook]
 ) -> AsyncGenerator[LlmResponse, None]:
-    model = spec.canonical_model
     try:
+        model = spec.canonical_model
         async with aclosing(model.generate_content_async(request, ctx.run_config.streams)) as responses:
             async for response in responses:
                 yield response
     except Exception as error:
-        hooks = [*ctx.plugins.hooks("on_model_error"), *spec.hooks("on_model_error")]
-        answer = await first_answer(hooks, callback_context=context, llm_request=request, error=error)
+        answer = await first_answer(failed, callback_context=context, llm_request=request, error=error)
         if answer is None:
             raise
         yield checked(answer, "on_model_error_callback")
@@ -170,21 +185,8 @@ def event_of(
         said["content"] = _identified(response.content, anew=ctx.delegated is not None)
     if ctx.branch:
         said["branch"] = ctx.branch
-    # A copy: what a response says was checked when it was made, and a stream has many pieces.
-    return copied(
-        _event(),
-        id=event_id,
-        author=spec.name,
-        invocation_id=ctx.invocation_id,
-        actions=actions,
-        timestamp=clock.now(),
-        **said,
-    )
-
-
-@cache
-def _event() -> Event:
-    return Event()
+    # What a response says was checked when it was made, and a stream has many pieces.
+    return made(id=event_id, author=spec.name, invocation_id=ctx.invocation_id, actions=actions, **said)
 
 
 def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, context: Context) -> Event:
@@ -236,7 +238,7 @@ def _says_nothing(event: Event) -> bool:
         return False
     if event.custom_metadata and says_enough(event.custom_metadata):
         return False
-    return not any((not part.thought and (part.text or "").strip()) or part.text is None for part in event.parts)
+    return all(part.text is not None and (part.thought or not part.text.strip()) for part in event.parts)
 
 
 def mark_long_running(event: Event, names: set[str]) -> None:

@@ -22,6 +22,7 @@ from adk_nb.wire import copied
 
 _no_settings = cache(types.GenerateContentConfig)
 """Made when first needed, for the sake of imports."""
+_empty = cache(LlmRequest)
 
 
 async def build_request(
@@ -36,8 +37,13 @@ async def build_request(
         StateKeyError: An instruction names a state key that is not there.
         ConfigurationError: An instruction is not one.
     """
-    request = LlmRequest(
-        model=spec.canonical_model.model, config=_settings(spec, ctx.run_config), session_state=ctx.session.state
+    request = copied(  # what is in it needs no checking
+        _empty(),
+        model=spec.canonical_model.model,
+        config=_settings(spec, ctx.run_config),
+        contents=[],
+        tools_dict={},
+        session_state=ctx.session.state,
     )
     instruction = await instruct(ctx, spec, request)
     static = request.contents

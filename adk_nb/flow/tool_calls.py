@@ -160,23 +160,33 @@ async def _side_by_side(
 def _begun(
     ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
 ) -> list[asyncio.Task[_Answer]]:
-    """One for each call, all at work at once; but a user talks over one task at a time."""
-    tasks: list[asyncio.Task[_Answer]] = []
-    given: asyncio.Task[_Answer] | None = None
-    for call in calls:
+    """One for each call, all at work at once; but a user talks over one task at a time, and a hand-over is the last."""
+    begun: dict[int, asyncio.Task[_Answer]] = {}
+    given = set[asyncio.Task[_Answer]]()
+    for at, call in sorted(enumerate(calls), key=lambda one: _comes_last(one[1], tools)):
         tool = tools.get(call.name or "")
         gives = tool is not None and tool.hands_back
-        work = _in_turn(given, ctx, spec, call, tools) if given and gives else _answer(ctx, spec, call, tools)
-        tasks.append(asyncio.ensure_future(work))
-        given = tasks[-1] if gives else given
-    return tasks
+        before = set(begun.values()) if _comes_last(call, tools) else given if gives else None
+        work = _in_turn(before, ctx, spec, call, tools) if before else _answer(ctx, spec, call, tools)
+        begun[at] = asyncio.ensure_future(work)
+        given = {begun[at]} if gives else given
+    return [begun[at] for at in range(len(calls))]
+
+
+def _comes_last(call: types.FunctionCall, tools: Tools) -> bool:
+    tool = tools.get(call.name or "")
+    return tool is not None and tool.comes_last
 
 
 async def _in_turn(
-    before: asyncio.Task[_Answer], ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCall, tools: Tools
+    before: set[asyncio.Task[_Answer]],
+    ctx: InvocationContext,
+    spec: LlmSpec,
+    call: types.FunctionCall,
+    tools: Tools,
 ) -> _Answer:
-    await asyncio.wait({before})
-    if before.cancelled() or before.exception() or before.result().waits_inside:
+    await asyncio.wait(before)
+    if any(one.cancelled() or one.exception() or one.result().waits_inside for one in before):
         return _Answer(None, no_actions(), waits_inside=True)
     return await _answer(ctx, spec, call, tools)
 

@@ -20,13 +20,13 @@ from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.graph_compose.handing_over import HandOver
 from adk_nb.graph_compose.own_history import ITERATION, loop_around, own_session
 from adk_nb.models.http_messages import ASK_A_PERSON, CHAT
-from adk_nb.models.signals import WAIT_FOR_USER_INPUT, says_enough
+from adk_nb.models.signals import ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT, says_enough
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.sessions.session import Session
 from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
 
 EXIT_REASON = "loop_exit_reason"
 """State key of why the last loop ended."""
-EXIT_FLOW = "exit_flow"
 _REASONS = {MAX_PASSES: "max_agent_loop_iterations", EXIT_CONDITION: "exit_condition"}
 
 
@@ -51,6 +51,9 @@ class ServiceAgent(LlmAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         own = replace(ctx, session=own_session(ctx.session, self))
+        if last := self._had_done_enough(own.session):
+            yield self._ended(ctx, last)
+            return
         unsaved = ""
         async with aclosing(super()._run_async_impl(own)) as events:
             async for event in events:
@@ -64,6 +67,21 @@ class ServiceAgent(LlmAgent):
         if self.output_key and unsaved:  # what is said beside calls is no final answer, and no other follows
             delta: dict[str, Any] = {self.output_key: unsaved}
             yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta=delta))
+
+    def _had_done_enough(self, session: Session) -> Event | None:
+        """What it said last, if that was all that it had to do but for a person's answer, which is there now."""
+        answered = {one.id for event in session.events[-1:] for one in event.get_function_responses()}
+        for event in reversed(session.events) if answered else ():
+            if event.author == self.name and any(call.id in answered for call in event.get_function_calls()):
+                about = event.custom_metadata or {}
+                return event if about.get(EXIT_FLOW) is True or about.get(ESCALATE) is True else None
+        return None
+
+    def _ended(self, ctx: InvocationContext, last: Event) -> Event:
+        about = {name: True for name in (EXIT_FLOW, ESCALATE) if (last.custom_metadata or {}).get(name) is True}
+        delta: dict[str, Any] = {self.output_key: last.text} if self.output_key and last.text else {}
+        actions = EventActions(state_delta=delta, escalate=about.get(ESCALATE))
+        return Event(author=self.name, branch=ctx.branch, custom_metadata=about, actions=actions)
 
     def _is_decided_of(self) -> bool:
         """True if another agent decides when this one works, so that the user's next words do not find it."""

@@ -5,7 +5,7 @@ from typing import Any, Self, cast
 
 from adk_nb import sync
 from adk_nb.apps.app import App
-from adk_nb.errors import ConfigurationError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.graph_compose.checking import check, inside
 from adk_nb.graph_compose.compiling import app_of
 from adk_nb.graph_compose.configs import (
@@ -67,8 +67,8 @@ class WorkflowBuilder:
 
     def with_max_cycles(self, most: int) -> Self:
         """The most turns that it has: messages of the user, and answers of a person."""
-        if most < 1:
-            raise ConfigurationError(f"workflow {self._workflow.name!r}: with_max_cycles(1) or more, and not {most}")
+        if not isinstance(cast(Any, most), int) or most < 1:
+            raise ConfigurationError(f"workflow {self._workflow.name!r}: with_max_cycles(1) or more, and not {most!r}")
         self._workflow.max_orchestration_cycles = most
         return self
 
@@ -108,6 +108,8 @@ class AdkWorkflow:
 
     def with_state(self, state: Mapping[str, Any]) -> Self:
         """What the state begins with: JSON."""
+        if not isinstance(cast(Any, state), Mapping):
+            raise InputError(f"workflow {self._name!r}: with_state({{'key': ...}}), and not {state!r:.80}")
         self._graph.workflow.state = plain_json(state, f"the state of workflow {self._name!r}")
         return self
 
@@ -115,6 +117,10 @@ class AdkWorkflow:
         """The user's first message."""
         self._graph.workflow.initial_user_input = prompt
         return self
+
+    def __getattr__(self, name: str) -> Any:
+        hint = f"; write .end().{name}" if hasattr(GraphCompose, name) else ""
+        raise AttributeError(f"a workflow that is being built has no {name!r}{hint}", name=name, obj=self)
 
     def end(self) -> "GraphCompose":
         """The graph."""
@@ -148,10 +154,19 @@ class GraphCompose:
             secrets: Name -> what `{{$secret('name')}}` stands for; else the environment's variable of that name.
             expose_system_state: Services are also told the engine's own counters.
         """
+        if not isinstance(cast(Any, given), Mapping | None):
+            raise InputError(
+                "write GraphCompose({'token': '...'}), or GraphCompose() alone: nothing needs a token here"
+            )
         remember(token, (given or {}).get("token"), *(secrets or {}).values())
         self._secrets = dict(secrets or {})
         self._expose = expose_system_state
         self.workflow = WorkflowConfig()
+
+    def __repr__(self) -> str:
+        flow = self.workflow
+        agents = ", ".join(agent.id for agent in flow.agents)
+        return f"GraphCompose({flow.name!r}, root {flow.root_agent_id!r}, agents: {agents or 'none yet'})"
 
     def adk(self, name: str) -> AdkWorkflow:
         """Begin the workflow.
@@ -246,8 +261,10 @@ def from_dict(given: Mapping[str, Any]) -> WorkflowConfig:
     """A workflow from JSON.
 
     Raises:
-        ConfigurationError: It could not be run.
+        ConfigurationError: It could not be run, or is none.
     """
+    if not isinstance(cast(Any, given), Mapping):
+        raise ConfigurationError(f"a workflow is a dict, such as json.loads(...) gives, and not {given!r:.80}")
     agents = [made_of_type(one, _AGENTS) for one in _listed(given, "agents")]
     tools = [made_of_type(one, _TOOLS) for one in _listed(given, "globalTools")]
     rest = {key: value for key, value in given.items() if key not in ("agents", "globalTools")}

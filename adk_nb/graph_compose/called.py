@@ -1,7 +1,7 @@
 """What a workflow's agents call that runs here: other agents of it, and Python functions."""
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.graph_compose.configs import AgentToolConfig, FunctionToolConfig
@@ -45,6 +45,7 @@ class CalledFunction(FunctionTool):
 
 
 def _kept(key: str | None, answer: Any, context: ToolContext) -> Any:
-    if key:
+    failed = isinstance(answer, dict) and "error" in answer
+    if key and not failed:
         context.state[key] = answer
-    return answer
+    return cast(Any, answer)

@@ -1,7 +1,7 @@
 """A workflow that could not be run is refused when it is built, with what to write instead."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import NoReturn
 
 from adk_nb.errors import ConfigurationError, closest
@@ -9,12 +9,19 @@ from adk_nb.expression import Expression
 from adk_nb.graph_compose.configs import (
     AgentConfig,
     AgentToolConfig,
+    HttpConfig,
+    HttpToolConfig,
     LlmAgentConfig,
     LoopAgentConfig,
     ParallelAgentConfig,
     SequentialAgentConfig,
+    ToolConfig,
     WorkflowConfig,
 )
+from adk_nb.models.http_address import check_url
+from adk_nb.models.http_template import check_template
+from adk_nb.runtime.approvals import RESERVED
+from adk_nb.tools.transfer_to_agent_tool import NAME as TRANSFER
 
 Container = SequentialAgentConfig | ParallelAgentConfig | LoopAgentConfig
 
@@ -47,16 +54,34 @@ class _Check:
         self._unique("agents", [one.id for agent in workflow.agents for one in (agent, *inside(agent))])
         self._unique("tools", [tool.id for tool in workflow.global_tools])
         if not workflow.root_agent_id:
-            self._refuse("it has no root agent; write .root_agent('...'), in JSON rootAgentId, the id of one of its agents")
+            self._refuse("it has no root agent; write .root_agent('...'), in JSON rootAgentId: one of its agents")
         self._known(workflow.root_agent_id, "its root agent")
         for tool in workflow.global_tools:
-            if isinstance(tool, AgentToolConfig):
-                self._known(tool.target_agent_id, f"tool {tool.id!r}")
+            self._tool(tool)
         for agent in workflow.agents:
             for one in (agent, *inside(agent)):
                 self._agent(one)
         self._once()
         self._no_circle(workflow.root_agent_id, ())
+
+    def _tool(self, tool: ToolConfig) -> None:
+        what = f"tool {tool.id!r}"
+        if tool.id == TRANSFER or tool.id.startswith(RESERVED):
+            self._refuse(f"{what} has a name that the engine has given away; give it another id")
+        if isinstance(tool, AgentToolConfig):
+            self._known(tool.target_agent_id, what)
+        if isinstance(tool, HttpToolConfig):
+            self._http(tool.http_config, what)
+            if tool.parameters is not None and tool.parameters.get("type", "object") != "object":
+                self._refuse(
+                    f"parameters of {what} is a JSON schema, {{'type': 'object', 'properties': {{...}}}}, and not "
+                    f"{tool.parameters!r:.80}"
+                )
+
+    def _http(self, http: HttpConfig, of: str) -> None:
+        what = f"workflow {self._workflow.name!r}: {of}"
+        check_url(http.url, what)
+        check_template([http.url, http.headers, http.body], what)
 
     def _agent(self, agent: AgentConfig) -> None:
         if isinstance(agent, LlmAgentConfig):
@@ -76,6 +101,8 @@ class _Check:
                 f"agent {agent.id!r} needs a service; write httpConfig={{'url': 'https://...', 'method': 'POST'}}, "
                 "or model=... for a local model, one of the two"
             )
+        if agent.http_config:
+            self._http(agent.http_config, f"agent {agent.id!r}")
         for name in agent.tools:
             if name not in self._tools:
                 self._missing("tool", name, f"agent {agent.id!r}", self._tools, ".http_tool(create_http_tool(id=")
@@ -84,9 +111,10 @@ class _Check:
         if name not in self._agents:
             self._missing("agent", name, by, self._agents, ".agent(create_llm_agent(id=")
 
-    def _missing(self, kind: str, name: str, by: str, known: Iterable[str], add: str) -> NoReturn:
+    def _missing(self, kind: str, name: str, by: str, known: Collection[str], add: str) -> NoReturn:
         near = closest(name, known)
-        meant = f"did you mean {near!r}?" if near else f"add {add}{name!r}, ...))"
+        there = f"there is: {', '.join(known)}; or " if known else ""
+        meant = f"did you mean {near!r}?" if near else f"{there}add {add}{name!r}, ...))"
         self._refuse(f"{by} names {kind} {name!r}, which is not there; {meant}")
 
     def _unique(self, kind: str, ids: list[str]) -> None:

@@ -105,6 +105,7 @@ class _Making:
             return PatientLlm.around(config.model, activity) if config.activity_config else config.model
         return HttpLlm(
             http.url,
+            model=config.id,
             method=http.method,
             headers=http.headers,
             body=http.body,

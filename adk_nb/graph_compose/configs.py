@@ -7,14 +7,22 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, SerializeAsAny, ValidationError
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializeAsAny,
+    ValidationError,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.redaction import hidden
 from adk_nb.tools.function_tool import name_of
-from adk_nb.wire import WireModel, wrong_fields
+from adk_nb.wire import WireModel, no_field, wrong_fields
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 
@@ -39,7 +47,24 @@ class _Config(WireModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class HttpConfig(_Config):
+class _Part(_Config):
+    """A record in another one."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: Any) -> Any:
+        known = [to_camel(name) for name in cls.model_fields]
+        if isinstance(given, cls):
+            return given
+        if not isinstance(given, Mapping):
+            raise ValueError(f"it is a dict with {', '.join(known)}")
+        for name in cast(Mapping[str, Any], given):
+            if name not in known and name not in cls.model_fields:
+                raise ValueError(f"there is no field {name!r} in it; there is: {', '.join(known)}")
+        return cast(Any, given)
+
+
+class HttpConfig(_Part):
     """Where a request goes. `{{$secret('name')}}` and `{{state.key}}` in it are filled when it is sent."""
 
     url: str
@@ -49,7 +74,7 @@ class HttpConfig(_Config):
     """JSON that is sent beside what the contract sends."""
 
 
-class RetryPolicy(_Config):
+class RetryPolicy(_Part):
     """How often a call is made again that failed for the moment."""
 
     maximum_attempts: int = Field(default=3, ge=0)
@@ -69,7 +94,7 @@ class RetryPolicy(_Config):
         )
 
 
-class ActivityConfig(_Config):
+class ActivityConfig(_Part):
     """How long a call may take, and how often it is made again."""
 
     start_to_close_timeout: Seconds = 60.0
@@ -85,13 +110,15 @@ class ActivityConfig(_Config):
         return self.schedule_to_close_timeout or max(300.0, self.start_to_close_timeout * attempts)
 
 
-class SubAgentReference(_Config):
+class SubAgentReference(_Part):
     """An agent of the workflow, by its id."""
 
     agent_id: str
 
 
 def _reference(given: Any) -> Any:
+    if isinstance(given, AgentConfig):
+        raise ValueError(f"an agent stands here by its id, {given.id!r}; add the agent itself with .agent(...)")
     return {"agent_id": given} if isinstance(given, str) else given
 
 
@@ -108,6 +135,21 @@ class AgentConfig(_Config):
         self.model_fields_set.add("type")  # it is written, whoever filled it in
 
 
+def _tool_id(given: Any) -> Any:
+    if isinstance(given, ToolConfig):
+        raise ValueError(f"a tool stands here by its id, {given.id!r}; add the tool itself with .http_tool(...)")
+    if callable(given):
+        name = getattr(given, "__name__", "...")
+        raise ValueError(f"a tool stands here by its id, {name!r}; add the function with .function_tool({name})")
+    return given
+
+
+def _written_out(given: Any) -> Any:
+    if isinstance(given, str | SubAgentReference | AgentConfig) and not isinstance(given, LlmAgentConfig):
+        raise ValueError("an agent that it may hand over to is written out here, as create_llm_agent(id=..., ...)")
+    return given
+
+
 class LlmAgentConfig(AgentConfig):
     """An agent that a service speaks for; or a local model."""
 
@@ -118,10 +160,12 @@ class LlmAgentConfig(AgentConfig):
     instructions: str = ""
     description: str = ""
     """What it is good at, for agents that may hand over to it."""
-    tools: list[str] = Field(default_factory=list[str])
+    tools: list[Annotated[str, BeforeValidator(_tool_id)]] = Field(default_factory=list[str])
     output_key: str | None = None
     activity_config: ActivityConfig | None = None
-    sub_agents: list["LlmAgentConfig"] = Field(default_factory=list["LlmAgentConfig"])
+    sub_agents: list[Annotated["LlmAgentConfig", BeforeValidator(_written_out)]] = Field(
+        default_factory=list["LlmAgentConfig"]
+    )
     """Agents that it may hand over to, written out here."""
 
 
@@ -227,6 +271,8 @@ def made(kind: type[Any], given: Mapping[str, Any] | None, fields: Mapping[str, 
     Raises:
         ConfigurationError: A field is unknown, missing or wrong.
     """
+    if not isinstance(cast(Any, given), Mapping | None):
+        raise ConfigurationError(f"{kind.__name__.removesuffix('Config')}: write its fields, such as id={given!r:.80}")
     together = {**(given or {}), **fields}
     who = f"{kind.__name__.removesuffix('Config')} {together.get('id', together.get('name', '?'))!r}"
     if kind is ParallelAgentConfig and (together.keys() & {"output_key", "outputKey"}):
@@ -235,7 +281,13 @@ def made(kind: type[Any], given: Mapping[str, Any] | None, fields: Mapping[str, 
         return kind.model_validate(together)
     except ValidationError as error:
         known = [to_camel(name) for name in kind.model_fields]
-        raise ConfigurationError(f"{who}: {hidden(wrong_fields(error, known))}") from None
+        told = wrong_fields(error, known, lambda name: _no_field(name, known))
+        raise ConfigurationError(f"{who}: {hidden(told)}") from None
+
+
+def _no_field(name: str, known: list[str]) -> str:
+    told = no_field(name, known)
+    return told if told.endswith("?") else f"{told}; there is: {', '.join(known)}"
 
 
 def made_of_type(given: Any, kinds: tuple[str, ...]) -> Any:
@@ -249,7 +301,8 @@ def made_of_type(given: Any, kinds: tuple[str, ...]) -> Any:
     written = cast(dict[str, Any], given) if isinstance(given, dict) else {}
     if written.get("type") not in kinds:
         raise ConfigurationError(
-            f"{written.get('id', given)!r:.80}: 'type' is one of {', '.join(kinds)}, and not {written.get('type')!r}"
+            f"{written.get('id', given)!r:.80}: 'type' is one of {', '.join(kinds)}, and not "
+            f"{written.get('type')!r:.80}"
         )
     return made(_KINDS[written["type"]], written, {})
 

@@ -19,8 +19,11 @@ from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.web_access import Answer, WebAccess
+from adk_nb.wire import not_json
 
 _PASSING = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.TimeoutException, TimeoutError)
+_Result = tuple[dict[str, Any], bool]
+"""What the agent is told, and whether it is what the service answered."""
 _MAX_ERROR = 2_000
 """Characters of what a service says of an error."""
 
@@ -29,7 +32,7 @@ class HttpTool(BaseTool):
     """Sends `tool_name`, `arguments`, `session_state` and `context` as JSON; with GET the arguments as a query.
 
     The result is the answer's JSON object; other JSON, or text, as `{"result": ...}`. What failed in the end is
-    `{"error": ..., "status_code": ...}`, which the agent is told.
+    `{"error": ..., "status_code": ...}`, which the agent is told, and which is not kept under `output_key`.
     """
 
     def __init__(
@@ -67,8 +70,9 @@ class HttpTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         if wrong := self.check(args):
             return {"error": wrong}
-        result = in_result(await self._result(self._asked(args, tool_context)))
-        if self._config.output_key:
+        given, worked = await self._result(self._asked(args, tool_context))
+        result = in_result(given)
+        if self._config.output_key and worked:
             tool_context.state[self._config.output_key] = result
         return result
 
@@ -92,7 +96,7 @@ class HttpTool(BaseTool):
             "content": json.dumps(filling.json(http.body) | said, ensure_ascii=False).encode("utf-8", "replace"),
         }
 
-    async def _result(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _result(self, asked: dict[str, Any]) -> _Result:
         within = self._activity.total_timeout
         try:
             async with asyncio.timeout(within):
@@ -108,7 +112,8 @@ class HttpTool(BaseTool):
         except ServiceRefused as error:
             return self._failed(f"HTTP {error.status}: {error.body}".rstrip(": "), error.status)
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
-            told = hidden(str(error))[:_MAX_ERROR] or "no answer in time"
+            late = isinstance(error, TimeoutError | httpx2.TimeoutException)
+            told = hidden(str(error))[:_MAX_ERROR] or ("no answer in time" if late else "the connection broke")
             return self._failed(f"{type(error).__name__}: {told}", None)
         return self._read(answer)
 
@@ -122,13 +127,11 @@ class HttpTool(BaseTool):
             raise refused
         return answer
 
-    def _failed(self, why: str, status: int | None) -> dict[str, Any]:
-        told = f"{self.name}: {why}"
-        if self._config.raw:
-            return {"status_code": status, "body": None, "headers": {}, "error": told}
-        return {"error": told, "status_code": status}
+    def _failed(self, why: str, status: int | None) -> _Result:
+        told: dict[str, Any] = {"body": None, "headers": {}} if self._config.raw else {}
+        return told | {"error": f"{self.name}: {why}", "status_code": status}, False
 
-    def _read(self, answer: Answer) -> dict[str, Any]:
+    def _read(self, answer: Answer) -> _Result:
         if answer.cut:
             return self._failed(f"the answer has more than {len(answer.body):,} bytes", answer.status)
         text = answer.body.decode("utf-8", "replace")
@@ -136,9 +139,12 @@ class HttpTool(BaseTool):
             value = json.loads(text)
         except (ValueError, RecursionError):
             value = text
+        if wrong := not_json(value):
+            return self._failed(f"the answer cannot be kept as JSON: {wrong}", answer.status)
         if self._config.raw:
-            return {"status_code": answer.status, "body": value, "headers": dict(answer.headers), "error": None}
-        return cast(dict[str, Any], value) if isinstance(value, dict) else {"result": value}
+            whole = {"status_code": answer.status, "body": value, "headers": dict(answer.headers), "error": None}
+            return whole, True
+        return (cast(dict[str, Any], value) if isinstance(value, dict) else {"result": value}), True
 
 
 def _checker(schema: dict[str, Any]) -> JsonArguments | None:

@@ -199,7 +199,7 @@ class WorkflowHandle:
             final_response_text=next((event.text for event in reversed(events) if event.is_answer()), ""),
             session_state=dict(session.state),
             error_details=failed and self._details(failed),
-            internal_exit_flow=exited,
+            internal_exit_flow=exited and not confirm,
             internal_wait_for_user_input=goes_on and not limited and not confirm,
             is_waiting_for_confirmation=confirm and not limited,
             orchestration_cycle_count=session.state.get(CYCLES, 0),

@@ -10,6 +10,7 @@ from adk_nb import types
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.wire import reads_privates_fast
 
 
 class LlmCapabilities(BaseModel):
@@ -23,6 +24,7 @@ class LlmCapabilities(BaseModel):
     """What its service looks up by itself when asked to: fields of types.Tool, such as `google_search`."""
 
 
+@reads_privates_fast
 class BaseLlm(BaseModel):
     """A model behind one method. Subclass it to bring your own."""
 

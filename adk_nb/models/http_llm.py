@@ -11,11 +11,12 @@ from ssl import SSLContext
 from typing import Any, Literal, SupportsIndex
 
 import httpx2
-from pydantic import Field, PrivateAttr, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.http_address import check_url, parsed, place_of
 from adk_nb.models.http_messages import ASK_A_PERSON, body_of, response_of
 from adk_nb.models.http_template import Filling, check_template
 from adk_nb.models.llm_request import LlmRequest
@@ -30,7 +31,6 @@ MAX_BYTES = 8 * 1024 * 1024
 ATTEMPTS = 3
 _HEADER = re.compile(r"[\t\x20-\x7e]*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HOST = re.compile(rb"[0-9A-Za-z.:_-]+")
 _PACKINGS = ("", "identity", "gzip", "x-gzip", "deflate")
 """Of others, or of several, a small piece could be unpacked to more than there is memory."""
 _HINTS = {
@@ -59,6 +59,8 @@ class HttpLlm(BaseLlm):
         ConfigurationError: A field is unknown, missing or wrong.
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     model: str = ""
     """What errors call it. Empty: the host and path of `url`."""
     url: str
@@ -79,7 +81,6 @@ class HttpLlm(BaseLlm):
     as long as `Retry-After` asks for. A service that has done its work twice must be able to bear that."""
     expose_system_state: bool = False
     """The service is also told the engine's own state keys."""
-    _clients: PerLoop[httpx2.AsyncClient] = PrivateAttr(default_factory=PerLoop[httpx2.AsyncClient])
 
     def __init__(self, url: str | None = None, /, **given: Any) -> None:
         try:
@@ -88,24 +89,21 @@ class HttpLlm(BaseLlm):
             told = hidden(wrong_fields(error, type(self).model_fields))
             raise ConfigurationError(f"HttpLlm: {told}; write HttpLlm('https://.../chat', method='POST')") from None
         self._check()
-        self.model = self.model or _place(self.url).rpartition("://")[2]
+        self.model = self.model or place_of(self.url).rpartition("://")[2]
 
     @property
     def _called(self) -> str:
         """In errors: where it is, and its name if it has one."""
-        place = _place(self.url)
-        return place if place.endswith(self.model) else f"{self.model} at {place}"
+        place = place_of(self.url)
+        return place if place.rpartition("://")[2] == self.model else f"{self.model} at {place}"
 
     def _check(self) -> None:
         remember(*self.secrets.values())
         remember_named(self.headers)
         remember_url(self.url)
         what = f"HttpLlm {hidden(self.url)[:200]!r}"
-        if not re.match(r"https?://[^/]|\{\{\s*\$", self.url):
-            raise ConfigurationError(f"{what}: its url starts with http:// or https:// and a host")
+        check_url(self.url, what)
         check_template([self.url, self.headers, self.body], what)
-        if "{{" not in self.url:
-            _checked(self.url, what)
         for name in self.headers:
             if not _HEADER_NAME.fullmatch(name):
                 raise ConfigurationError(f"{what}: header {name!r:.80} has a character that no header's name can have")
@@ -160,12 +158,12 @@ class HttpLlm(BaseLlm):
         sent = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         asked: dict[str, Any] = {"method": self.method, "url": filling.url(self.url)}
         remember_url(asked["url"])
-        place = _checked(asked["url"], f"model {self._called!r}")
+        place = parsed(asked["url"], f"model {self._called!r}")
+        usual = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
         if self.method == "GET":
             asked["url"] = self._with_payload(place, sent.decode())
-            return asked | {"headers": {"Accept": "application/json"} | headers}
-        usual = {"Accept": "application/json", "Content-Type": "application/json"}
-        return asked | {"headers": usual | headers, "content": sent}
+            return asked | {"headers": usual | headers}
+        return asked | {"headers": usual | {"Content-Type": "application/json"} | headers, "content": sent}
 
     def _with_payload(self, place: httpx2.URL, payload: str) -> str:
         try:
@@ -178,7 +176,7 @@ class HttpLlm(BaseLlm):
 
     async def _ask(self, asked: dict[str, Any]) -> tuple[bytes, str]:
         """One attempt: the body of a success, and its media type."""
-        client = await self._clients.get(None, _client)
+        client = await _clients.get(None, _client)
         async with asyncio.timeout(self.timeout), client.stream(**asked) as response:
             body = await _read(response)
             if not response.is_success:
@@ -254,32 +252,21 @@ def _hint(response: httpx2.Response) -> str:
     return _HINTS.get(status, "") or (_HINTS[401] if status == 403 else "look at what it says it wants")
 
 
-def _place(url: str) -> str:
-    """An address without what may be a secret: user, password, query."""
-    scheme, mark, rest = url.partition("?")[0].partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}"
-
-
-def _checked(url: str, what: str) -> httpx2.URL:
-    """Raises ConfigurationError if `url` names nothing that could be asked."""
-    try:
-        place = httpx2.URL(url)
-        if place.scheme in ("http", "https") and _HOST.fullmatch(place.raw_host) and (place.port or 80) < 65_536:
-            return place
-        why = "it has no scheme, host and port that could be asked"
-    except httpx2.InvalidURL as error:
-        why = hidden(str(error))
-    raise ConfigurationError(f"{what}: its url cannot be used: {why}; write http://127.0.0.1:8000/chat, or the like")
-
-
 def _asked_to_wait(error: BaseException) -> float | None:
     return error.retry_after if isinstance(error, ServiceRefused) else None
 
 
+_clients: PerLoop[httpx2.AsyncClient] = PerLoop()
+"""One for all models: they have the same settings, and agents of one service share its connections."""
+
+
 def _client() -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
-        transport=httpx2.AsyncHTTPTransport(verify=_certificates(), trust_env=False),
+        transport=httpx2.AsyncHTTPTransport(
+            verify=_certificates(),
+            trust_env=False,
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+        ),
         timeout=None,  # each attempt has a limit of its own
         follow_redirects=False,
         trust_env=False,

@@ -74,7 +74,8 @@ def check_template(template: Any, what: str) -> None:
     text = template if isinstance(template, str) else json.dumps(template)
     for place in _SECRET.finditer(text):
         if not _PLACE.match(text.replace('\\"', '"') if not isinstance(template, str) else text, place.start()):
-            raise ConfigurationError(f"{what}: {text[place.start() :][:40]!r} is no place that is filled; {_MEANT}")
+            written = text[place.start() :].partition("}}")[0][:60] + "}}"
+            raise ConfigurationError(f"{what}: {written!r} is no place that is filled; {_MEANT}")
 
 
 def _as_text(value: Any) -> str:

@@ -71,7 +71,8 @@ class LlmRequest(WireModel):
             return []
         if texts:
             self.config.system_instruction = "\n\n".join([present, *texts] if present else texts)
-        self.contents += data
+        if data:
+            self.contents += data
         return data
 
     def set_output_schema(self, output_schema: Any) -> None:

@@ -59,11 +59,15 @@ class LlmResponse(WireModel):
 
     def get_function_calls(self) -> list[types.FunctionCall]:
         """The tools the model asks for, in its order."""
-        return [part.function_call for part in self.parts if part.function_call]
+        content = self.content
+        return [part.function_call for part in content.parts if part.function_call] if content and content.parts else []
 
     def get_function_responses(self) -> list[types.FunctionResponse]:
         """The tool results this carries, in the order of their calls."""
-        return [part.function_response for part in self.parts if part.function_response]
+        content = self.content
+        if not (content and content.parts):
+            return []
+        return [part.function_response for part in content.parts if part.function_response]
 
     @classmethod
     def create(cls, answer: types.GenerateContentResponse) -> "LlmResponse":

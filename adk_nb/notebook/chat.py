@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
+from copy import copy
+from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
 from adk_nb import sync, types
@@ -39,6 +41,8 @@ from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.notebook.waiting_teams import WaitingTeams
+from adk_nb.notebook.watching import watch
 from adk_nb.redaction import hidden
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, credentials
@@ -111,6 +115,7 @@ class Chat:
         """The turn under way was stopped by `stop()`."""
         self._waiting: dict[str, RunOnShow] = {}
         """Approval id -> the view whose card asks for it."""
+        self._teams = WaitingTeams()
 
     def __repr__(self) -> str:
         return f"Chat(agent={self.agent.name!r}, session={self.session_id!r})"
@@ -132,6 +137,10 @@ class Chat:
     @agent.setter
     def agent(self, agent: BaseAgent) -> None:
         self._runner.agent = agent
+
+    def has_asked(self, id: str) -> bool:
+        """True if what waits under `id` is the question of a team, which goes on here as it was then."""
+        return self._teams.of([id]) is not None
 
     def ask(self, text: str, *, confirm: Confirm | None = None) -> Reply:
         """Say `text` and wait for what comes of it. Sync tools run in this thread; Ctrl-C stops the run.
@@ -196,7 +205,7 @@ class Chat:
             InputError: One of them is not open, or its changed arguments do not fit its tool.
         """
         events = self.events
-        check(decisions, approvals.pending(events), self.agent, self.magic(), events)
+        check(decisions, approvals.pending(events), self._teams.of(decisions) or self.agent, self.magic(), events)
         self._refuse_while_busy()
         outcomes = {key: state_of(decided) for key, decided in decisions.items()}
         said = {key: copied(decided, by=decided.by or "chat.decide()") for key, decided in decisions.items()}
@@ -285,7 +294,10 @@ class Chat:
         return shown
 
     async def _turn(self, text: str, shown: RunOnShow) -> Reply:
-        return await self._say(lambda events: questions.message(text, events, self.agent, self.magic()), shown)
+        def message(events: list[Event]) -> types.Content:
+            return questions.message(text, events, self._teams.of_words(events) or self.agent, self.magic())
+
+        return await self._say(message, shown)
 
     async def _given(self, value: Any, which: str | int | None, shown: RunOnShow) -> Reply:
         return await self._say(lambda events: questions.answer(value, events, which, self.session_id), shown)
@@ -293,7 +305,7 @@ class Chat:
     async def _go_on(self, decisions: Decisions, shown: RunOnShow) -> Reply:
         def answers(events: list[Event]) -> types.Content:
             waiting = approvals.pending(events)
-            check(decisions, waiting, self.agent, self.magic(), events)
+            check(decisions, waiting, self._teams.of(decisions) or self.agent, self.magic(), events)
             return types.Content(role="user", parts=answers_to(waiting, decisions))
 
         return await self._say(answers, shown)
@@ -305,34 +317,42 @@ class Chat:
         session = await self._loaded()
         before = session.events if session else []
         message = message_after(before)
+        agent = self._teams.of_message(message, before) or self.agent
         self._refuse_while_busy()
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
+        ended = partial(self._ended, agent, shown, before)
         shown.begin(session, self._clicks_on(shown))
         try:
-            await self._walk(message, shown)
+            await self._walk(agent, message, shown)
         except asyncio.CancelledError:
-            reply = self._ended(shown, before, "cancelled")
+            reply = ended("cancelled")
             if not self._stopped:
                 raise
             task.uncancel()  # whoever awaits this turn goes on
             return reply
         except UserError as wrong:
-            self._ended(shown, before, "error", str(wrong))
+            ended("error", str(wrong))
             raise
         except Exception as wrong:
-            return self._ended(shown, before, "error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}")
+            return ended("error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}")
         finally:
             self._task = None
-        return self._ended(shown, before, "done")
+            self._teams.note(agent, [*before, *shown.events])
+        return ended("done")
 
     def _refuse_while_busy(self) -> None:
         if self._task and not self._task.done():
             raise InputError(f"session {self.session_id!r} is still answering; wait for it, or stop it: chat.stop()")
 
-    async def _walk(self, message: types.Content, shown: RunOnShow) -> None:
+    async def _walk(self, agent: BaseAgent, message: types.Content, shown: RunOnShow) -> None:
+        runner = self._runner
+        if agent is not self.agent:
+            runner = copy(runner)
+            runner.agent = agent
+        watch(runner.plugin_manager, shown)
         config = RunConfig(streaming_mode=StreamingMode.SSE if shown.is_live else StreamingMode.NONE)
-        turn = self._runner.run_async(
+        turn = runner.run_async(
             user_id=self.user_id,
             session_id=self.session_id,
             new_message=message,
@@ -343,12 +363,14 @@ class Chat:
             async for event in events:
                 shown.event(event)
 
-    def _ended(self, shown: RunOnShow, before: list[Event], status: Status, error: str | None = None) -> Reply:
-        """The reply of a turn that followed `before`; its view stays as long as one of its cards can be answered."""
+    def _ended(
+        self, agent: BaseAgent, shown: RunOnShow, before: list[Event], status: Status, error: str | None = None
+    ) -> Reply:
+        """What `agent` came to in a turn that followed `before`; its view stays while a card of it can be answered."""
         events = shown.events
         status, error = outcome(events, status, error)
         waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
-        text = answer_in(events)
+        text, answered_by = answer_in(events)
         inputs = questions.shown([*before, *events], text)
         reply = Reply(
             question=shown.question,
@@ -356,14 +378,15 @@ class Chat:
             events=events,
             history=before if shown.resumed or not events or events[0].get_function_responses() else [],
             text=text,
+            answered_by=answered_by,
+            team=agent,
             status="pending" if (waiting or asked or inputs) and status == "done" else status,
             pending=waiting,
             credentials=asked,
             credential_with=way(self.magic()),
-            submit=self.submit_credential,
             inputs=inputs,
             input_with=input_words.ways(self.magic()),
-            give=self.answer,
+            chat=self,
             answer_with=how_to_answer(self.magic(), 1 if len(waiting) > 1 else None),
             error=hidden(error) if error else None,
             notice=shown.notice,

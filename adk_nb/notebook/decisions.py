@@ -130,7 +130,7 @@ def _check_kind(decisions: Any) -> None:
 def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, no: str) -> None:
     name = one.call.name or ""
     if one.is_expired:
-        raise InputError(f"{expired_words(one)}; refuse the call with {no}, and ask again")
+        raise InputError(f"{expired_words(one.call.name)}; refuse the call with {no}, and ask again")
     if tool and one.tool is not None and fingerprint(tool) != one.tool:
         raise InputError(f"{name} was redefined since this was asked; refuse the call with {no}, and ask again")
     if decided.args is None:

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
+from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
+from adk_nb.notebook.view.event_words import who_said
 from adk_nb.notebook.view.input_words import ways
+from adk_nb.notebook.view.path_picture import path_picture
 from adk_nb.notebook.view.plain_text import json_text
 from adk_nb.notebook.view.render import bundle
 from adk_nb.runtime.approvals import Pending
@@ -38,6 +41,19 @@ class Usage:
         return f"{calls} · {self.input_tokens:,} tokens in{cached} / {self.output_tokens:,} out"
 
 
+class Goes(Protocol):
+    """What is needed of a chat to go on from a reply."""
+
+    @property
+    def approve(self) -> "Callable[..., Reply]": ...
+    @property
+    def reject(self) -> "Callable[..., Reply]": ...
+    @property
+    def answer(self) -> "Callable[..., Reply]": ...
+    @property
+    def submit_credential(self) -> "Callable[..., Reply]": ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reply:
     """The answer of an agent, with all that led to it. Shows itself at the end of a cell."""
@@ -51,6 +67,8 @@ class Reply:
     """The session before this turn, where the turn answers an approval and goes on with a call made there."""
     text: str
     """The words of the answer; empty if there is none yet."""
+    answered_by: str = ""
+    """Who of a team gave it, `agent` itself included; empty if there is none yet."""
     status: Status
     pending: list[Pending] = field(default_factory=list[Pending])
     """The approvals that are open; answer them with `%confirm`, `chat.approve()` or `chat.reject()`."""
@@ -60,14 +78,14 @@ class Reply:
     """What tools wait to be let in with; answer with `chat.submit_credential()`."""
     credential_with: str = "chat.submit_credential()"
     """What to type to let a tool in."""
-    submit: "Callable[..., Reply] | None" = field(default=None, repr=False, compare=False)
-    """The `submit_credential` of the chat that this is a turn of."""
     inputs: list[PendingInput] = field(default_factory=list[PendingInput])
     """What waits for an answer or an outcome: the user's next words answer a question, `chat.answer()` any of them."""
     input_with: tuple[str, str] = ways("")
     """What to type to answer a question, and to send an outcome."""
-    give: "Callable[..., Reply] | None" = field(default=None, repr=False, compare=False)
-    """The `answer` of the chat that this is a turn of."""
+    chat: "Goes | None" = field(default=None, repr=False, compare=False)
+    """The chat that this is a turn of. None: of none that goes on."""
+    team: BaseAgent | None = field(default=None, repr=False, compare=False)
+    """Whose work this is, as it was then: shown as a picture. None: of no picture."""
     error: str | None = None
     notice: str | None = None
     """What every view says of a model that is not what it seems."""
@@ -85,23 +103,33 @@ class Reply:
         """The turn's tokens."""
         return usage_of(self.events)
 
+    def approve(self, id: str | int | None = None, **given: Any) -> "Reply":
+        """Let a waiting call run, as `Chat.approve`."""
+        return self._goes_on().approve(id, **given)
+
+    def reject(self, id: str | int | None = None, reason: str | None = None) -> "Reply":
+        """Refuse a waiting call, as `Chat.reject`."""
+        return self._goes_on().reject(id, reason)
+
     def answer(self, value: Any, **which: Any) -> "Reply":
         """Answer what was asked, or send an outcome, as `Chat.answer`."""
-        if self.give is None:
-            raise InputError("this reply is of no chat that goes on; ask again")
-        return self.give(value, **which)
+        return self._goes_on().answer(value, **which)
 
     def submit_credential(self, *given: Any, **which: Any) -> "Reply":
         """Let a tool in that waits for it, as `Chat.submit_credential`."""
-        if self.submit is None:
+        return self._goes_on().submit_credential(*given, **which)
+
+    def _goes_on(self) -> "Goes":
+        if self.chat is None:
             raise InputError("this reply is of no chat that goes on; ask again")
-        return self.submit(*given, **which)
+        return self.chat
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return bundle(self, history=self.history)
+        picture = path_picture(self.team, self.events, self.history, self.status) if self.team else ""
+        return bundle(self, history=self.history, picture=picture)
 
     def __str__(self) -> str:
-        return self._repr_mimebundle_()["text/plain"]
+        return bundle(self, history=self.history)["text/plain"]
 
 
 def usage_of(events: Iterable[Event]) -> Usage:
@@ -129,8 +157,10 @@ def outcome(events: Sequence[Event], status: Status, error: str | None) -> tuple
     return status, error
 
 
-def answer_in(events: Iterable[Event]) -> str:
-    """The words of the last answer in `events`, with what its agent's callback added; empty if there is none."""
+def answer_in(events: Sequence[Event]) -> tuple[str, str]:
+    """The words of the last answer in `events`, with what its agent's callback added, and who gave it; both empty if
+    there is none, as where the run waits for something.
+    """
     said: list[Event] = []
     goes_on = False
     asking: dict[str, Event] = {}
@@ -151,7 +181,24 @@ def answer_in(events: Iterable[Event]) -> str:
             goes_on = True
         elif event.content:
             goes_on = False
-    return "\n\n".join(event.text or _as_text(event.output) for event in said or asking.values())
+    answer = _not_before_a_pause(said, events) or list(asking.values())
+    return "\n\n".join(event.text or _as_text(event.output) for event in answer), who_said(answer[-1]) if answer else ""
+
+
+def _not_before_a_pause(said: list[Event], events: Iterable[Event]) -> list[Event]:
+    """Where the run waits, what others said meanwhile is no answer; what was said with the question stands above it."""
+    waits: dict[str, Event] = {}
+    for event in events:
+        for response in event.get_function_responses():
+            waits.pop(response.id or "", None)
+        waits |= dict.fromkeys(event.long_running_tool_ids or (), event)
+    if not waits:
+        return said
+    return [one for one in said if one.text and any(_said_together(one, event) for event in waits.values())]
+
+
+def _said_together(one: Event, other: Event) -> bool:
+    return (one.author, one.node_info.path) == (other.author, other.node_info.path)
 
 
 def _is_of_a_model(event: Event) -> bool:

@@ -70,7 +70,7 @@ class Pending:
     @property
     def is_expired(self) -> bool:
         """True: it was asked too long ago for a yes."""
-        return clock.now() - self.asked_at > VALID_FOR
+        return too_old(self.asked_at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +219,7 @@ async def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
         decided = read_answer(response.response or {})
         if asked is None or asked.author != ctx.agent.name or (asked.is_expired and decided.confirmed):
             asked = None
-        if asked is None or asked.call.id in taken or not await _first(ctx, asked.id):
+        if asked is None or asked.call.id in taken or not await is_first_use(ctx, asked.id):
             logger.warning("the answer to approval %r was ignored: agent %r has none open", response.id, ctx.agent.name)
             continue
         key = asked.call.id or ""
@@ -235,15 +235,21 @@ def refuse_expired(asked: Pending, said: dict[str, Any]) -> None:
         InputError: It does; the call waits on, for a no.
     """
     if asked.is_expired and read_answer(said).confirmed:
-        raise InputError(f"{expired_words(asked)}; answer it with {{'confirmed': false}}, and ask again")
+        raise InputError(f"{expired_words(asked.call.name)}; answer it with {{'confirmed': false}}, and ask again")
 
 
-def expired_words(asked: Pending) -> str:
+def too_old(asked_at: float) -> bool:
+    """True: what was asked then, in seconds since the epoch, can have no yes any more."""
+    return clock.now() - asked_at > VALID_FOR
+
+
+def expired_words(name: str | None) -> str:
     """That it is too late for a yes."""
-    return f"{asked.call.name} was asked for more than {VALID_FOR / 86_400:g} days ago, and cannot be approved any more"
+    return f"{name} was asked for more than {VALID_FOR / 86_400:g} days ago, and cannot be approved any more"
 
 
-async def _first(ctx: InvocationContext, request_id: str) -> bool:
+async def is_first_use(ctx: InvocationContext, request_id: str) -> bool:
+    """True once for each request, whoever asks at the same time, if the session service can promise that."""
     service = ctx.session_service
     return not isinstance(service, Consumes) or await service.consume(ctx.session, use_of(request_id))
 

@@ -9,7 +9,7 @@ from adk_nb.runtime import approvals, credentials, inputs
 from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call
 from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.rewind import surviving
-from adk_nb.runtime.tasks import takers, unfinished
+from adk_nb.runtime.tasks import TRANSFER, takers, talking_node, unfinished
 
 
 def speaker(events: Sequence[Event], calls: Iterable[str | None], branch: str | None = None) -> str:
@@ -122,14 +122,23 @@ def unanswered(ctx: InvocationContext) -> list[types.FunctionCall]:
 
 def waits_inside(ctx: InvocationContext) -> bool:
     """True if one of the agent's own calls has no result since something inside it waits for one."""
+    return bool(held(ctx))
+
+
+def held(ctx: InvocationContext) -> set[str]:
+    """The ids of the agent's own calls that have no result since something inside them waits for one."""
     events = surviving(ctx.session.events)
-    inside = {next_call(branch, ctx.branch) for branch in waiting(ctx.agent, events, ctx.branch).values()} - {None}
-    if not inside:
-        return False
-    for event in events:
+    inside = {next_call(branch, ctx.branch) or "" for branch in waiting(ctx.agent, events, ctx.branch).values()} - {""}
+    return {key for key in without_result(inside, events) if _own_call(events, ctx, key)}
+
+
+def without_result(calls: Collection[str], events: Sequence[Event]) -> set[str]:
+    """Those of the `calls`, by their ids, that have no result yet."""
+    left = set(calls)
+    for event in events if left else ():
         placeholders = event.actions.requested_tool_confirmations.keys() | event.actions.requested_auth_configs.keys()
-        inside -= {one.id for one in event.get_function_responses()} - placeholders
-    return any(_own_call(events, ctx, key) for key in inside if key)
+        left -= {one.id or "" for one in event.get_function_responses()} - placeholders
+    return left
 
 
 def pauses(agent: Any, events: Sequence[Event], branch: str | None, *, asked: bool) -> bool:
@@ -142,6 +151,8 @@ def pauses(agent: Any, events: Sequence[Event], branch: str | None, *, asked: bo
         return True
     if not asked:
         return False
+    if talking_node(events, branch):
+        return True
     events = surviving(events)
     recent = events[_last_words(events) :]
     open_now = [*approvals.pending(recent), *credentials.pending(recent), *inputs.pending(recent)]
@@ -156,25 +167,25 @@ def _last_words(events: Sequence[Event]) -> int:
 def led_from(ctx: InvocationContext) -> set[str]:
     """The ids of all calls inside which something waits for an answer from outside, and of those that come after."""
     led = {key for branch in waiting(ctx.agent, ctx.session.events).values() for _, key in calls_to(branch)}
-    tasks = takers(getattr(ctx.agent, "root_agent", ctx.agent)) if led else ()
-    steps = [event.get_function_calls() for event in ctx.session.events] if tasks else ()
+    later = {TRANSFER, *takers(getattr(ctx.agent, "root_agent", ctx.agent))} if led else ()
+    steps = [event.get_function_calls() for event in ctx.session.events] if led else ()
     held = [
-        call.id or "" for calls in steps if any(one.id in led for one in calls) for call in calls if call.name in tasks
+        call.id or "" for calls in steps if any(one.id in led for one in calls) for call in calls if call.name in later
     ]
     return led.union(held)
 
 
-def in_line(ctx: InvocationContext, tasks: Collection[str]) -> list[types.FunctionCall]:
-    """What the agent called in its last step and is not begun, since another of these tools was at work first.
+def in_line(ctx: InvocationContext, later: Collection[str]) -> list[types.FunctionCall]:
+    """What the agent called in its last step and is not begun, since another of its calls is to be done first.
 
     Args:
         ctx: Nothing is in line while something inside one of the agent's calls waits.
-        tasks: The names of these tools.
+        later: The names of the tools that may have to wait for others.
     """
-    events = surviving(ctx.session.events) if tasks else []
+    events = surviving(ctx.session.events) if later else []
     for event in reversed(events):
         if event.author == ctx.agent.name and is_within(event.branch, ctx.branch) and event.get_function_calls():
             answered = {one.id for event in events for one in event.get_function_responses()}
-            left = [call for call in event.get_function_calls() if call.name in tasks and call.id not in answered]
+            left = [call for call in event.get_function_calls() if call.name in later and call.id not in answered]
             return [] if left and waits_inside(ctx) else left
     return []

@@ -182,21 +182,42 @@ class Context(ReadonlyContext):
         self.actions.route = value
 
     async def run_node(
-        self, node: Any, node_input: Any = None, *, run_id: str | None = None, use_sub_branch: bool = False
+        self,
+        node: Any,
+        node_input: Any = None,
+        *,
+        use_as_output: bool = False,
+        run_id: str | None = None,
+        use_sub_branch: bool = False,
+        override_branch: str | None = None,
+        override_isolation_scope: str | None = None,
+        raise_on_wait: bool = False,
     ) -> Any:
         """Run another node, or what can be made into one, from within a node of a graph.
+
+        When something in it waits for an answer, so does the node that calls this. It then runs again from its first
+        line, and what has ended before gives what it gave then, without a second run: it is known by its name and the
+        order of the calls, or by `run_id`. An error of it is told at once, and raised here as it is.
 
         Args:
             node: What it stands for, as in the edges of a Workflow.
             node_input: What it gets.
-            run_id: In the place of a number, by which this run is known when the node runs again after an answer.
+            use_as_output: Its output is that of the node that calls this, and told once, on that one's branch.
+            run_id: What this run is known by in the place of a number; a second run under it is the first one.
             use_sub_branch: Its agents do not see what happens beside them.
+            override_branch: It runs on this one, and not on that of the node that calls this.
+            override_isolation_scope: Its agents see the events of this scope, and theirs are in it. None: each run is
+                alone. An agent with a task keeps its own.
+            raise_on_wait: A node with `wait_for_output` that ends without one ends this node as well.
 
         Returns:
-            Its output.
+            Its output; None if it had none.
 
         Raises:
-            ConfigurationError: Called outside a graph.
+            ConfigurationError: Called outside a graph; `run_id` is a number, or a path; or two nodes are to give the
+                output.
+
+        Source: google-adk 2.13, `Context.run_node`.
         """
         raise ConfigurationError("run_node belongs to the nodes of a Workflow; here is none")
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.errors import InputError
-from adk_nb.events.event import Event, as_content
-from adk_nb.events.event_actions import EventActions
+from adk_nb.events.event import Event, as_content, made
+from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -64,12 +64,12 @@ async def first_event(
     if message and ctx.run_config.save_input_blobs_as_artifacts:
         message, files = await with_files_kept(ctx, message)
     ctx.user_content = message or ctx.user_content
-    actions = EventActions(state_delta=state_delta, artifact_delta=files)
-    event = Event(
-        author="user", content=message, invocation_id=ctx.invocation_id, actions=actions, isolation_scope=ctx.task
-    )
-    silent = invocation_id is not None and (ctx.end_invocation or not (message or state_delta))
-    return None if silent else event
+    if invocation_id is not None and (ctx.end_invocation or not (message or state_delta)):
+        return None
+    actions = EventActions(state_delta=state_delta, artifact_delta=files) if state_delta or files else no_actions()
+    told: dict[str, Any] = {"content": message, "isolation_scope": ctx.task}
+    fields = {name: one for name, one in told.items() if one is not None}
+    return made(author="user", invocation_id=ctx.invocation_id, actions=actions, **fields)
 
 
 async def _as_plugins_say(ctx: InvocationContext, message: types.Content) -> types.Content:

@@ -26,6 +26,8 @@ class PendingInput:
     """The agent whose call it is."""
     branch: str | None = None
     """Where that works."""
+    asked_in: Event | None = None
+    """The event that made the call."""
 
     @property
     def id(self) -> str:
@@ -69,7 +71,9 @@ def pending(events: Iterable[Event]) -> list[PendingInput]:
         if later := event.long_running_tool_ids:
             for call in event.get_function_calls():
                 if call.id in later and call.name not in REQUESTS:
-                    found[call.id or ""] = PendingInput(call=call, author=event.author, branch=event.branch)
+                    found[call.id or ""] = PendingInput(
+                        call=call, author=event.author, branch=event.branch, asked_in=event
+                    )
     return list(found.values())
 
 

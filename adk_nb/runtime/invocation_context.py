@@ -173,6 +173,8 @@ class InvocationContext:
     shared: Shared = field(default_factory=Shared)
     live_request_queue: LiveRequestQueue | None = None
     """What the user says in a live conversation. None: this is none."""
+    in_turn: bool = False
+    """In a live conversation: others take their turns after this agent, once it says that its part is done."""
     live_session_resumption_handle: str | None = None
     """With this the live conversation goes on after its connection is lost."""
     streams: Streams | None = None
@@ -210,7 +212,8 @@ class InvocationContext:
         """Ids of all calls and requests that the message that started this answers, or goes on with."""
         if self.task:
             return [self.task]
-        return [response.id or "" for response in self.responses]
+        parts = (self.user_content and self.user_content.parts) or ()
+        return [part.function_response.id or "" for part in parts if part.function_response]
 
     @property
     def responses(self) -> list[types.FunctionResponse]:

@@ -8,7 +8,7 @@ from adk_nb.errors import ConfigurationError, PluginError, SessionNotFoundError
 from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.hooks import Hook, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.sealing import failure, leaves_calls_open, sealing
+from adk_nb.runtime.sealing import leaves_calls_open, news_of, sealing
 from adk_nb.runtime.stopping import STOPPED, Stop, Why
 
 
@@ -23,7 +23,8 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
         long, ends with the events that close it.
 
     Raises:
-        Exception: What the agent raised, after one event that carries it as `error_code` and `error_message`.
+        Exception: What the agent raised, after one event that carries it as `error_code` and `error_message`; what
+            came to an end beside it may have told of that since.
     """
     stop, on_event = ctx.shared.stop, ctx.plugins.hooks("on_event")
     if first:
@@ -41,17 +42,15 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
                         stop.request()
                         break
                     stop.within = asyncio.current_task(stop.loop)
-        for event in await _seal(ctx, stop.why) if stop.why else ():
+        for event in await _seal(ctx, stop.why):
             yield event
         await first_answer(ctx.plugins.hooks("after_run"), invocation_context=ctx)
-    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
-        await _seal(ctx, stop.why or STOPPED)
-        raise
-    except GeneratorExit:
-        await _left(ctx)
+    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit) as cut:
+        await (_left(ctx) if isinstance(cut, GeneratorExit) else _seal(ctx, stop.why or STOPPED))
         raise
     except Exception as error:
-        yield await _failed(ctx, error)
+        if failed := await _failed(ctx, error):
+            yield failed
         raise
 
 
@@ -78,13 +77,13 @@ async def _left(ctx: InvocationContext) -> None:
     await tell(ctx.plugins.hooks("after_run"), invocation_context=ctx)
 
 
-async def _failed(ctx: InvocationContext, error: Exception) -> Event:
-    """The event that tells of `error`, stored; the plugins have heard of both."""
-    failed = failure(ctx, error)
-    try:
-        failed = await commit(ctx, failed, ctx.plugins.hooks("on_event"))
-    except PluginError:  # the plugin that raised may be the one that is asked about every event
-        await commit(ctx, failed)
+async def _failed(ctx: InvocationContext, error: Exception) -> Event | None:
+    """The event that tells of `error`, stored, if none has told of it yet; the plugins have heard of both."""
+    if failed := news_of(ctx, error):
+        try:
+            failed = await commit(ctx, failed, ctx.plugins.hooks("on_event"))
+        except PluginError:  # the plugin that raised may be the one that is asked about every event
+            await commit(ctx, failed)
     await tell(ctx.plugins.hooks("on_run_error"), invocation_context=ctx, error=error)
     return failed
 
@@ -122,7 +121,9 @@ def _stamp(ctx: InvocationContext, event: Event) -> None:
         event.custom_metadata = metadata | (event.custom_metadata or {})
 
 
-async def _seal(ctx: InvocationContext, why: Why) -> list[Event]:
+async def _seal(ctx: InvocationContext, why: Why | None) -> list[Event]:
+    if why is None:
+        return []
     events = sealing(ctx, why)
     with suppress(SessionNotFoundError):  # deleted meanwhile: there is nothing left to seal
         for event in events:

@@ -6,7 +6,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
 from adk_nb.runtime import credentials, inputs
-from adk_nb.runtime.approvals import pending, refuse_expired
+from adk_nb.runtime.approvals import expired_words, pending, refuse_expired, too_old
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.called import outermost, speaker
 from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, CREDENTIAL_REQUEST, InvocationContext, Runs
@@ -60,9 +60,14 @@ def _check_credentials(answers: Iterable[types.FunctionResponse], events: list[E
 
 
 def _check_nodes(answers: Iterable[types.FunctionResponse], events: list[Event]) -> None:
-    given = {one.id or "" for one in answers if (one.id or "").startswith(inputs.NODE_APPROVAL)}
-    if closed := given - {one.id for one in inputs.pending(events)} if given else ():
-        raise InputError(f"approval {min(closed)!r} is not open; it was answered already, or there never was one")
+    given = {one.id: one for one in answers if one.id and one.id.startswith(inputs.NODE_APPROVAL)}
+    open_now = {one.id: one for one in inputs.pending(events)} if given else {}
+    for key, said in given.items():
+        if not (asked := open_now.get(key)):
+            raise InputError(f"approval {key!r} is not open; it was answered already, or there never was one")
+        yes = (said.response or {}).get("confirmed") is not False
+        if yes and asked.asked_in and too_old(asked.asked_in.timestamp):
+            raise InputError(f"{expired_words(key)}; answer it with {{'confirmed': false}}, and run it again")
 
 
 def check_fits(agent: Runs, message: types.Content) -> None:
@@ -101,7 +106,7 @@ def task_for(root: Runs, message: types.Content | None, session: Session) -> str
         return None
     if path := talking_node(session.events):
         return path
-    if not (getattr(root, "sub_agents", None) or getattr(root, "tools", None)):
+    if not (getattr(root, "members", None) or getattr(root, "tools", None)):
         return None
     return next(reversed(unfinished(root, session.events)), None)
 

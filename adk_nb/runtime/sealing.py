@@ -76,6 +76,14 @@ def failure(ctx: InvocationContext, error: Exception) -> Event:
     )
 
 
+def news_of(ctx: InvocationContext, error: Exception) -> Event | None:
+    """The event that tells of `error`, once: None if one has told of it already, and no call is left open."""
+    if ctx.shared.told is error and not _let_run(ctx):
+        return None
+    ctx.shared.told = error
+    return failure(ctx, error)
+
+
 def _by_author(ctx: InvocationContext, calls: Calls) -> list[tuple[_Place, Calls]]:
     made = {call.id: event for event in ctx.session.events for call in event.get_function_calls()} if calls else {}
     groups: dict[_Place, list[types.FunctionCall]] = {}

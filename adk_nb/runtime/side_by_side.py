@@ -1,6 +1,7 @@
 """Several streams of events at once, as one: in the order in which they come, each at the pace of its reader."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -28,19 +29,26 @@ class SideBySide(Generic[K]):
     def __init__(self, limit: int | None = None) -> None:
         """`limit`: so many run at a time, and the others begin when there is room. None: all of them."""
         self._room = asyncio.Semaphore(limit) if limit else None
-        self._news: asyncio.Queue[tuple[K, Event | Ended, asyncio.Future[None] | None]] = asyncio.Queue()
+        self._news: deque[tuple[K, Event | Ended, asyncio.Future[None] | None]] = deque()
+        self._reader: asyncio.Future[None] | None = None
+        """Of who waits for news."""
         self._running: dict[K, asyncio.Task[None]] = {}
 
     def start(self, key: K, events: AsyncGenerator[Event, None], *, limited: bool = True) -> None:
         """Let one more run; not `limited`: even if that is one more than may. No two have the same key at one time."""
         room = self._room if limited else None
-        self._running[key] = asyncio.create_task(self._run(key, events, room))
+        run = self._run(key, events) if room is None else self._in_turn(key, events, room)
+        self._running[key] = asyncio.create_task(run)
 
     async def taken(self) -> AsyncGenerator[tuple[K, Event | Ended], None]:
         """What comes, until all streams have ended. Closing this cancels those that have not, and waits for them."""
+        loop = asyncio.get_running_loop()
         try:
             while self._running:
-                key, news, read = await self._news.get()
+                while not self._news:
+                    self._reader = loop.create_future()
+                    await self._reader
+                key, news, read = self._news.popleft()
                 if isinstance(news, Ended):
                     del self._running[key]
                 yield key, news
@@ -56,22 +64,24 @@ class SideBySide(Generic[K]):
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _run(self, key: K, events: AsyncGenerator[Event, None], room: asyncio.Semaphore | None) -> None:
+    async def _in_turn(self, key: K, events: AsyncGenerator[Event, None], room: asyncio.Semaphore) -> None:
+        async with room:
+            await self._run(key, events)
+
+    async def _run(self, key: K, events: AsyncGenerator[Event, None]) -> None:
         error: Exception | None = None
+        loop = asyncio.get_running_loop()
         try:
-            if room:
-                async with room:
-                    await self._hand_on(key, events)
-            else:
-                await self._hand_on(key, events)
+            async with aclosing(events):
+                async for event in events:
+                    read = loop.create_future()
+                    self._say(key, event, read)
+                    await read
         except Exception as raised:
             error = raised
-        self._news.put_nowait((key, Ended(error), None))
+        self._say(key, Ended(error), None)
 
-    async def _hand_on(self, key: K, events: AsyncGenerator[Event, None]) -> None:
-        loop = asyncio.get_running_loop()
-        async with aclosing(events):
-            async for event in events:
-                read = loop.create_future()
-                self._news.put_nowait((key, event, read))
-                await read
+    def _say(self, key: K, news: Event | Ended, read: asyncio.Future[None] | None) -> None:
+        self._news.append((key, news, read))
+        if self._reader and not self._reader.done():
+            self._reader.set_result(None)

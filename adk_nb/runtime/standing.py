@@ -1,6 +1,6 @@
 """Where the agents of an invocation stood when it was left, as its events tell."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from adk_nb.events.event import Event
@@ -58,7 +58,7 @@ class Standing:
             seen.add(one.name)
             said = self._said.get((one.name, branch))
             over = said[-1].actions.transfer_to_agent if said else None
-            one = self._root.find_agent(over) if over else None
+            one = one.root_agent.find_agent(over) if over else None
         return one
 
     def said_in(self, agent: Any, branch: str | None) -> Iterator[Event]:
@@ -82,18 +82,37 @@ class Standing:
         if actions.end_of_agent:
             self._ended.add(place)
             return
+        if place in self._ended and event.error_code and not event.content:
+            return  # it tells that the run was stopped, by who spoke last
         self._ended.discard(place)
         if actions.agent_state is None:
             self._said.setdefault(place, []).append(event)
+            if over := actions.transfer_to_agent:
+                self._forget({over}, event.branch)
         elif event.content is None:
             self._states[place] = actions.agent_state
-            self._forget(event.author, actions.agent_state.get("current_sub_agent"), event.branch)
+            step = actions.agent_state.get("current_sub_agent")
+            if step:
+                self._forget(self._under(event.author, step), event.branch)
+            elif not actions.agent_state:  # all of its agents begin, each on a branch of its own
+                self._forget(None, f"{event.branch}.{event.author}" if event.branch else event.author)
 
-    def _forget(self, name: str, child: str | None, branch: str | None) -> None:
-        """The agents under one begin: all, or its `child`."""
+    def _under(self, name: str, step: str) -> set[str]:
+        """The names of the agents that begin where one comes to that `step`."""
         above = self._root.find_agent(name)
-        anew = [one for one in getattr(above, "sub_agents", ()) if child in (None, one.name)]
-        for kept in (self._states, self._ended, self._said):
-            for place in [one for one in kept if is_under(one[1], branch)]:
-                if any(one.find_agent(place[0]) for one in anew):
-                    kept.discard(place) if isinstance(kept, set) else kept.pop(place)
+        left = [one for one in getattr(above, "sub_agents", ()) if one.name == step]
+        names = {step}
+        while left:
+            one = left.pop()
+            names.add(one.name)
+            left += one.sub_agents
+        return names
+
+    def _forget(self, names: Container[str] | None, branch: str | None) -> None:
+        """What is known of the agents of these names, None for all, on `branch` and under it."""
+        for kept in (self._states, self._said):
+            for name, where in list(kept):
+                if (names is None or name in names) and is_under(where, branch):
+                    del kept[name, where]
+        gone = {one for one in self._ended if (names is None or one[0] in names) and is_under(one[1], branch)}
+        self._ended -= gone

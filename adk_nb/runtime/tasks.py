@@ -7,6 +7,8 @@ from adk_nb.events.event import Event
 from adk_nb.runtime.branches import calls_to, is_under
 from adk_nb.runtime.rewind import surviving
 
+TRANSFER = "transfer_to_agent"
+"""Name of the tool that hands the conversation over."""
 STANDS = "workflow"
 """Key of an event's agent_state: where a graph stands that waits."""
 
@@ -21,7 +23,7 @@ def takers(agent: Any) -> set[str]:
         seen.add(id(one))
         if getattr(one, "mode", None) == "task":
             found.add(one.name)
-        left += getattr(one, "sub_agents", ())
+        left += getattr(one, "members", ())
         for tool in getattr(one, "tools", ()):
             if getattr(tool, "takes_up", False) and id(tool.agent) not in seen:
                 left.append(tool.agent)
@@ -66,19 +68,24 @@ def asked_by(event: Event) -> list[str]:
     return [key for run in stands["waiting"] for key in run["asked"]] if stands else []
 
 
-def talking_node(events: Sequence[Event]) -> str | None:
-    """The path of a graph's node that waits for the user's words, if what was done last is that."""
-    last = _last(events)
-    if last is None or not last.actions.agent_state:
+def talking_node(events: Sequence[Event], branch: str | None = None) -> str | None:
+    """The path of a graph's node that waits for the user's words, on `branch` or under it, since they spoke last."""
+    if _talking(events, branch) is None:
         return None
-    last = _last(surviving(events)) or last
-    return next((key for key in asked_by(last) if key.startswith(f"{last.node_info.path}/")), None)
+    return _talking(surviving(events), branch)
 
 
-def _last(events: Sequence[Event]) -> Event | None:
+def _talking(events: Sequence[Event], branch: str | None) -> str | None:
+    told = set[str]()
     for event in reversed(events):
-        if event.author != "user":
-            return event
+        if event.author == "user" and event.text:
+            return None
+        where = event.node_info.path
+        if (state := event.actions.agent_state) and STANDS in state and where not in told:
+            told.add(where)
+            found = next((key for key in asked_by(event) if key.startswith(f"{where}/")), None)
+            if found and is_under(event.branch, branch):
+                return found
     return None
 
 

@@ -1,6 +1,6 @@
 """An agent as a tool of another one: it works apart, and what it answers is the result."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Protocol
@@ -12,8 +12,8 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import DELETED
-from adk_nb.runtime.branches import for_call
-from adk_nb.runtime.called import outermost, speaker, waiting
+from adk_nb.runtime.branches import calls_to, for_call
+from adk_nb.runtime.called import outermost, pauses, speaker, waiting
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.hooks import Hook
@@ -31,7 +31,7 @@ from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.message import last_speaker
 from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
-from adk_nb.runtime.sealing import failure
+from adk_nb.runtime.sealing import news_of
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.shape import Shape, in_words
@@ -41,6 +41,8 @@ _RUNTIME_KEYS = "_adk"
 """State keys that begin so are the runtime's own. Source: google-adk 2.13."""
 _CACHE_SECONDS = 300
 """The longest that a service keeps a cache for one call of the agent. Source: google-adk 2.13."""
+MOST_NESTED = 50
+"""Calls one within the other, in one session. An agent that calls itself is told to answer."""
 
 
 class Called(Runs, Protocol):
@@ -74,6 +76,9 @@ class AgentTool(BaseTool):
     If it stops to wait for a person or an outcome, so does the caller's run; what is answered reaches it where it
     stands, and with its answer the caller goes on. In a live conversation it works apart all the same.
     """
+
+    between = "\n"
+    """What stands between the texts of its last words. Source: google-adk 2.13."""
 
     def __init__(
         self,
@@ -123,6 +128,8 @@ class AgentTool(BaseTool):
             return {"error": wrong}
         caller = tool_context.get_invocation_context()
         if caller.tell and self.stream_events and not caller.live_request_queue:
+            if len(calls_to(caller.branch)) >= MOST_NESTED:
+                return {"error": f"{self.name}() was not called: {MOST_NESTED} agents wait for each other; answer it"}
             return await self._beside(caller, args, tool_context)
         return await self._on_its_own(caller, args, tool_context)
 
@@ -154,22 +161,23 @@ class AgentTool(BaseTool):
         found = [event.grounding_metadata for event in said if event.grounding_metadata]
         if self.propagate_grounding_metadata and found:
             tool_context.state[GROUNDING] = found[-1]
-        return _answer(said)
+        return _answer(said, self.between)
 
     async def _beside(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Let the agent work in the caller's session, from the beginning or on from where it waited."""
         key, goes_on = tool_context.function_call_id or "", False
         ctx = self._within(caller, key, self._message(args), taken_up=tool_context.taken_up)
         try:
-            async with aclosing(ctx.agent.run_async(ctx)) as events:
+            async with aclosing(_work(ctx, taken_up=tool_context.taken_up)) as events:
                 async for event in events:
                     goes_on = goes_on or not event.partial
                     await self._told(caller, event)
                     if caller.shared.stop.why:
                         break
         except Exception as error:
-            await self._told(caller, failure(ctx, error))
-            caller.shared.failed = None  # what becomes of it is the caller's now
+            if failed := news_of(ctx, error):
+                await self._told(caller, failed)
+            caller.shared.failed = caller.shared.told = None  # what becomes of it is the caller's now
             raise
         so_far = _since(key, ctx)
         if self._waits(ctx, so_far) or (tool_context.taken_up and not goes_on):
@@ -179,7 +187,9 @@ class AgentTool(BaseTool):
 
     def _waits(self, ctx: InvocationContext, so_far: Sequence[Event]) -> bool:
         """True if it is to be called again, when what waits inside has its answer."""
-        return bool(waiting(ctx.agent, so_far, ctx.branch))
+        if waiting(ctx.agent, so_far, ctx.branch):
+            return True
+        return getattr(self.agent, "runs_others", False) and pauses(ctx.agent, so_far, ctx.branch, asked=True)
 
     async def _told(self, caller: InvocationContext, event: Event) -> None:
         if caller.tell:
@@ -257,6 +267,8 @@ class AgentTool(BaseTool):
             task=None,
             answered={},
             abort_signal=None,  # who stops the caller cancels what it does, and that is this
+            resumable=False,
+            standing=None,
             shared=Shared(whole=caller.shared.whole or caller.shared),
             live_request_queue=None,
             live_session_resumption_handle=None,
@@ -292,6 +304,17 @@ def _take_over(event: Event, tool_context: ToolContext) -> None:
         else:
             state[key] = value
     tool_context.actions.artifact_delta.update(event.actions.artifact_delta)
+
+
+def _work(ctx: InvocationContext, *, taken_up: bool) -> AsyncGenerator[Event, None]:
+    """What the agent does; of a run that goes on, what is left of that."""
+    left = ctx.agent if taken_up or not ctx.standing else ctx.standing.left_of(ctx.agent, ctx.branch)
+    return left.run_async(ctx) if left else _nothing()
+
+
+async def _nothing() -> AsyncGenerator[Event, None]:
+    return
+    yield
 
 
 def _since(call_id: str, ctx: InvocationContext) -> list[Event]:
@@ -331,13 +354,13 @@ def _last(said: Sequence[Event]) -> Event | None:
     return next((one for one in reversed(said) if one.content or one.error_code or one.output is not None), None)
 
 
-def _answer(said: Sequence[Event]) -> Any:
+def _answer(said: Sequence[Event], between: str) -> Any:
     last = _last(said)
     if last is None:
         return ""
     if last.output is not None:
         return last.output
-    words = "\n".join(text for part in last.parts if not part.thought and (text := _words(part)))
+    words = between.join(text for part in last.parts if not part.thought and (text := _words(part)))
     if not words and (responses := last.get_function_responses()):
         return responses[-1].response  # a tool's result that was to stand as it is
     return words

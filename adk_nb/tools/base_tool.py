@@ -34,6 +34,9 @@ class BaseTool(ABC):
     hands_back: bool = False
     """True: an agent that was given a task answers by it, and its result is told in the user's name."""
 
+    comes_last: bool = False
+    """True: it is called when the other calls of its step have their results, however long those take."""
+
     def __init__(
         self,
         *,

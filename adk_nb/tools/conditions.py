@@ -2,10 +2,12 @@
 
 import inspect
 import logging
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
+from adk_nb.cells import in_a_cell
 from adk_nb.errors import ConfigurationError, InputError, closest
 from adk_nb.expression import Expression
 from adk_nb.runtime.context import ToolContext
@@ -15,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 Decides = bool | str | Callable[..., Any]
 """True or `always`, False or `never`. A text is an `Expression` on the arguments. A callable, sync or async, gets those
-of them that it names. A person is asked if what it comes to is true, and if an expression comes to nothing."""
+of them that it names. A person is asked if what it comes to is true, and if it comes to nothing, as when it raises."""
 _WORDS = {"always": True, "never": False}
 
 
@@ -56,8 +58,12 @@ async def is_asked(asks: Decides, given: Mapping[str, Any], tool_context: ToolCo
     said = dict(given)
     if context := context_parameter(asks):
         said[context] = tool_context
-    answer = asks(**_named(asks, said))
-    return bool(await answer if can_be_awaited(answer) else answer)
+    try:
+        answer = asks(**_named(asks, said))
+        return bool(await answer if can_be_awaited(answer) else answer)
+    except Exception as error:
+        _warn(error)
+        return True
 
 
 def names_in(asks: Decides) -> frozenset[str]:
@@ -76,8 +82,13 @@ def _holds(source: str, given: Mapping[str, Any]) -> bool:
     try:
         return bool(_expression(source).value(given))
     except (ConfigurationError, InputError) as error:
-        logger.warning("a person is asked, since it cannot be told whether they have to be: %s", error)
+        _warn(error)
         return True
+
+
+def _warn(error: Exception) -> None:
+    why, where = "".join(traceback.format_exception_only(error)).strip(), in_a_cell(error) or "no cell"
+    logger.warning("a person is asked, since it cannot be told whether they have to be: %s (in %s)", why, where)
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ import re
 import types as pytypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, Unpack, cast, get_args, get_origin
 
 import docstring_parser
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
@@ -137,14 +137,14 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
             faults[parameter.name] = _no_type(func, parameter.name, hint)
             hint = Any
         fields[parameter.name] = _field(parameter, hint, told.get(parameter.name))
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
-    model = _arguments(name, fields, takes_any)
+    others = next((one for one in parameters if one.kind is one.VAR_KEYWORD), None)
+    model = _arguments(name, fields, (f"**{others.name}", _of_others(hints.get(others.name))) if others else None)
     return Signature(
         name=name,
         arguments=model,
         context_parameter=context,
         stream_parameter=stream,
-        takes_any=takes_any,
+        takes_any=others is not None,
         untyped=untyped,
         faults=faults,
         required=[field.alias or "" for field in model.model_fields.values() if field.is_required()],
@@ -194,10 +194,16 @@ def _said(metadata: Any) -> str | None:
     return metadata if isinstance(metadata, str) else None
 
 
-def _arguments(name: str, fields: dict[str, _Field], takes_any: bool) -> type[BaseModel]:
+def _of_others(hint: Any) -> Any:
+    """What each argument is that `**others` takes; Any if it does not say, or says it of each by name."""
+    return Any if hint is None or isinstance(hint, str) or get_origin(hint) is Unpack else hint
+
+
+def _arguments(name: str, fields: dict[str, _Field], others: tuple[str, Any] | None) -> type[BaseModel]:
     try:
-        return _made(name, fields, takes_any)
+        return _made(name, fields, others and others[1])
     except _NO_SCHEMA as error:
+        fields = fields if others is None else {**fields, others[0]: (others[1], ..., Field())}
         odd = next((key for key, field in fields.items() if _is_odd(field)), "")
         if isinstance(error, PydanticUserError) and error.code == "class-not-fully-defined":
             raise ConfigurationError(
@@ -211,21 +217,25 @@ def _arguments(name: str, fields: dict[str, _Field], takes_any: bool) -> type[Ba
         ) from error
 
 
-def _made(name: str, fields: dict[str, _Field], takes_any: bool) -> type[BaseModel]:
+def _made(name: str, fields: dict[str, _Field], others: Any) -> type[BaseModel]:
+    """`others`: what arguments of other names are. None: they are left out."""
     given: dict[str, Any] = {
         _FIELD_PREFIX + key: (Annotated[hint, field], default) for key, (hint, default, field) in fields.items()
     }
     # What is said here holds for dataclasses and TypedDicts among the parameters too.
-    extra: Literal["allow", "ignore"] = "allow" if takes_any else "ignore"
+    extra: Literal["allow", "ignore"] = "ignore" if others is None else "allow"
     config = ConfigDict(extra=extra, arbitrary_types_allowed=False, protected_namespaces=())
-    model = create_model(name, __config__=config, **given)
+    namespace: dict[str, Any] = {"__module__": __name__, "model_config": config}
+    if others not in (None, Any):
+        namespace["__annotations__"] = {"__pydantic_extra__": dict[str, others]}
+    model = create_model(name, __base__=type(name, (BaseModel,), namespace), **given)
     model.model_json_schema(schema_generator=_PlainTitles)
     return model
 
 
 def _is_odd(field: _Field) -> bool:
     try:
-        _made("odd", {"x": field}, False)
+        _made("odd", {"x": field}, None)
         return False
     except _NO_SCHEMA:
         return True

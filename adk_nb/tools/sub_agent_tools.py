@@ -19,6 +19,8 @@ class SingleTurnTool(AgentTool):
     With `include_contents="default"` it sees, before what it was called with, the conversation that led to the call.
     """
 
+    between = ""
+
     def __init__(self, agent: Called) -> None:
         super().__init__(agent, stream_events=True)
 

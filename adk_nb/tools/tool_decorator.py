@@ -4,11 +4,14 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from adk_nb.auth.auth_tool import AuthConfig
-from adk_nb.errors import ConfigurationError
+from adk_nb.errors import ConfigurationError, closest
 from adk_nb.tools.conditions import Decides
 from adk_nb.tools.function_tool import FunctionTool, name_of
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 from adk_nb.tools.schema import signature_of
+
+_SPELLED_HERE = {"require_confirmation": "confirm", "is_long_running": "long_running"}
+"""Names of other tools' options -> those of `@tool`."""
 
 
 @overload
@@ -41,6 +44,7 @@ def tool(
     pause: bool = False,
     name: str | None = None,
     description: str | None = None,
+    **others: Any,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """`@tool`, `@tool(confirm=True)`: a function becomes a FunctionTool, and can still be called as a function.
 
@@ -54,11 +58,14 @@ def tool(
         pause: As LongRunningFunctionTool has it.
         name: What the model calls it. None: the function's name.
         description: What the model is told. None: the docstring.
+        others: None; a name that FunctionTool has for one of these is told apart from a slip.
 
     Raises:
         ConfigurationError: A parameter has no type, or one that JSON cannot fill, or is `*args`; `pause` without
-            `long_running`.
+            `long_running`; an option that there is not.
     """
+    for option in others:
+        raise ConfigurationError(_no_option(option))
 
     def wrap(func: Callable[..., Any]) -> FunctionTool:
         _refuse_untyped(func, name)
@@ -95,6 +102,13 @@ def no_pause(name: str) -> str:
     return (
         f"tool {name!r}: only a tool whose outcome comes later can pause; say long_running=True, or --long-running, too"
     )
+
+
+def _no_option(option: str) -> str:
+    known = ("confirm", "auth_config", "thread", "timeout", "long_running", "pause", "name", "description")
+    better = _SPELLED_HERE.get(option) or closest(option, known)
+    hint = f"write @tool({better}=...)" if better else f"there is: {', '.join(known)}"
+    return f"@tool takes no {option!r}; {hint}"
 
 
 def _refuse_untyped(func: Callable[..., Any], name: str | None) -> None:

@@ -7,9 +7,10 @@ from adk_nb import types
 from adk_nb.errors import closest
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.tasks import TRANSFER
 from adk_nb.tools.base_tool import BaseTool
 
-NAME = "transfer_to_agent"
+NAME = TRANSFER
 _DESCRIPTION = "Hands the conversation over to another agent, which answers next."
 MOST_TRANSFERS = 50
 """In one turn. Agents that hand over in a circle are told to answer themselves."""
@@ -31,6 +32,8 @@ def transfer_to_agent(agent_name: str, tool_context: ToolContext) -> None:
 
 class TransferToAgentTool(BaseTool):
     """Offers the agents that can take over, and tells the model of each what it is good at."""
+
+    comes_last = True
 
     def __init__(self, agent_names: Sequence[str | Target], parent: Target | None = None) -> None:
         """`parent`: the one of them to turn to when none fits."""

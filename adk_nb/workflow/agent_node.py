@@ -36,7 +36,7 @@ class AgentNode(BaseNode):
         asker = self.agent.find_agent(speaker(outer.session.events, answered, outer.branch)) if answered else None
         agent = outermost(asker, under=self.agent.parent_agent) if asker else self.agent
         goes_on = asker is not None or bool(outer.task and outer.task.startswith(f"{ctx.node_path}/"))
-        before = outer if goes_on else outer.after_answers()
+        before = outer if goes_on else outer.after_answers(goes_on=outer.standing is not None)
         if not isinstance(self.agent, LlmAgent):
             return but(before, agent=agent)
         if self.agent.mode == "chat":
@@ -50,7 +50,7 @@ class AgentNode(BaseNode):
             delegated=None if node_input is None else as_message(node_input),
             caller=outer if sees_all else None,
             events_before=len(outer.session.events) if sees_all else 0,
-            isolation_scope=ctx.node_path,
+            isolation_scope=(None if self.has_task else outer.node and outer.node.isolation_scope) or ctx.node_path,
         )
 
     def given(self, event: Event) -> Any:

@@ -1,10 +1,11 @@
 """What every node of a graph has: a name, and one method that turns an input into an output."""
 
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic_core import to_jsonable_python
+from tenacity import RetryCallState, wait_exponential_jitter
 
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
@@ -12,9 +13,14 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import Context
 from adk_nb.tools.conditions import as_condition, is_asked
 from adk_nb.tools.fingerprint import code_fingerprint
-from adk_nb.wire import no_field, wrong_fields
+from adk_nb.wire import no_field, reads_privates_fast, wrong_fields
 
 _OF_PATHS = "/@."
+
+
+def is_step(name: str) -> bool:
+    """True if a path can have a step of that name."""
+    return bool(name) and not any(sign in name for sign in _OF_PATHS)
 
 
 class RetryConfig(BaseModel):
@@ -44,7 +50,19 @@ class RetryConfig(BaseModel):
             isinstance(error, one) if isinstance(one, type) else one in names for one in self.exceptions
         )
 
+    def after(self, error: BaseException, attempt: int) -> float | None:
+        """Seconds from a failing attempt to the next. None: it was the last. `attempt`: from 1."""
+        if attempt >= self.max_attempts or not self.passes(error):
+            return None
+        wait = wait_exponential_jitter(
+            initial=self.initial_delay, max=self.max_delay, exp_base=self.backoff_factor, jitter=self.jitter
+        )
+        state = RetryCallState(retry_object=cast(Any, None), fn=None, args=(), kwargs={})
+        state.attempt_number = attempt
+        return wait(state)
 
+
+@reads_privates_fast
 class BaseNode(BaseModel):
     """A node. Subclass it and override `_run_impl` to write one in code."""
 
@@ -83,7 +101,7 @@ class BaseNode(BaseModel):
 
     def model_post_init(self, context: Any, /) -> None:
         self.require_confirmation = as_condition(self.require_confirmation, f"node {self.name!r}", None)
-        if not self.name or any(sign in self.name for sign in _OF_PATHS):
+        if not is_step(self.name):
             raise ConfigurationError(
                 f"{self.name!r} is no name of a node: it is empty, or has one of {' '.join(_OF_PATHS)} in it; "
                 "write node(..., name='...')"

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from pydantic import PrivateAttr, TypeAdapter, ValidationError
@@ -16,6 +17,7 @@ from adk_nb.tools.annotations import hints_of
 from adk_nb.tools.fingerprint import code_fingerprint
 from adk_nb.tools.schema import context_parameter
 from adk_nb.tools.shape import in_words
+from adk_nb.wire import reads_privates_fast
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.fitting import fitted
 
@@ -24,6 +26,18 @@ _CONTEXT = "ctx"
 _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Signature:
+    """What a function takes, and how it is called. One object, as each private field of a model is slow to read."""
+
+    kind: str
+    context: str | None
+    """Name of the parameter that gets the context."""
+    parameters: tuple[tuple[str, Any, TypeAdapter[Any] | None], ...]
+    """The others: name, default, and what a value is made into."""
+
+
+@reads_privates_fast
 class FunctionNode(BaseNode):
     """Runs `func`, sync or async, or a generator of either kind.
 
@@ -37,53 +51,54 @@ class FunctionNode(BaseNode):
     thread: bool = False
     """Run a sync function on a worker thread even where it would run in the caller's."""
 
-    _parameters: dict[str, inspect.Parameter] = PrivateAttr(default_factory=dict[str, inspect.Parameter])
-    _types: dict[str, TypeAdapter[Any]] = PrivateAttr(default_factory=dict[str, TypeAdapter[Any]])
-    _context: str | None = PrivateAttr(default=None)
-    _kind: str = PrivateAttr(default="")
+    _signature: _Signature = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
-        parameters = inspect.signature(self.func).parameters
-        self._context = context_parameter(self.func) or (_CONTEXT if _CONTEXT in parameters else None)
-        self._parameters = {
-            name: one for name, one in parameters.items() if name != self._context and one.kind not in _ANY
-        }
-        self._kind = _kind_of(self.func)
-        hints = hints_of(self.func)
-        for name in self._parameters:
-            if (hint := hints.get(name, Any)) is not Any:
-                self._types[name] = TypeAdapter(hint)
+        parameters, hints = inspect.signature(self.func).parameters, hints_of(self.func)
+        own = context_parameter(self.func) or (_CONTEXT if _CONTEXT in parameters else None)
+        self._signature = _Signature(
+            kind=_kind_of(self.func),
+            context=own,
+            parameters=tuple(
+                (name, one.default, None if hints.get(name, Any) is Any else TypeAdapter(hints[name]))
+                for name, one in parameters.items()
+                if name != own and one.kind not in _ANY
+            ),
+        )
 
     def shown(self, ctx: Context, node_input: Any) -> dict[str, Any]:
-        given = {name: one for name, one in self._arguments(ctx, node_input).items() if name != self._context}
+        signature = self._signature
+        given = self._arguments(signature, ctx, node_input)
+        given.pop(signature.context or "", None)
         return to_jsonable_python(given, fallback=str)
 
     def fingerprint(self) -> str:
         return code_fingerprint(self.func)
 
     def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
-        call = functools.partial(self.func, **self._arguments(ctx, node_input))
-        if self._kind == "items":
+        signature = self._signature
+        call = functools.partial(self.func, **self._arguments(signature, ctx, node_input))
+        if signature.kind == "items":
             return call()
-        if self._kind == "blocking items":
+        if signature.kind == "blocking items":
             return blocking_items(call, thread=self.thread)
-        return self._once(call)
+        return self._awaited(call) if signature.kind == "awaited" else self._once(call)
+
+    async def _awaited(self, call: Callable[[], Any]) -> AsyncGenerator[Any, None]:
+        yield await call()
 
     async def _once(self, call: Callable[[], Any]) -> AsyncGenerator[Any, None]:
-        if self._kind == "awaited":
-            yield await call()
-            return
         made = await sync.blocking(call, thread=self.thread)
         yield await made if inspect.isawaitable(made) else made
 
-    def _arguments(self, ctx: Context, node_input: Any) -> dict[str, Any]:
-        given: dict[str, Any] = {self._context: ctx} if self._context else {}
-        for name, parameter in self._parameters.items():
+    def _arguments(self, signature: _Signature, ctx: Context, node_input: Any) -> dict[str, Any]:
+        given: dict[str, Any] = {signature.context: ctx} if signature.context else {}
+        for name, default, wanted in signature.parameters:
             value = self._value(name, ctx, node_input)
             if value is not inspect.Parameter.empty:
-                given[name] = self._fitted(name, value)
-            elif parameter.default is inspect.Parameter.empty:
+                given[name] = value if wanted is None else self._fitted(name, wanted, value)
+            elif default is inspect.Parameter.empty:
                 where = "the input" if self.parameter_binding == _INPUT else "the state"
                 raise WorkflowDataError(
                     f"node {self.name!r}: there is no value for its parameter {name!r} in {where}; "
@@ -97,10 +112,7 @@ class FunctionNode(BaseNode):
             return named.get(name, inspect.Parameter.empty)
         return node_input if name == _INPUT else ctx.state.get(name, inspect.Parameter.empty)
 
-    def _fitted(self, name: str, value: Any) -> Any:
-        wanted = self._types.get(name)
-        if wanted is None:
-            return value
+    def _fitted(self, name: str, wanted: TypeAdapter[Any], value: Any) -> Any:
         try:
             return fitted(wanted, value)
         except ValidationError as error:

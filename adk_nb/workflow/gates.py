@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from adk_nb import types
-from adk_nb.errors import CredentialError
+from adk_nb.errors import CredentialError, InputError
 from adk_nb.events.event import Event
 from adk_nb.events.request_input import RequestInput
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -48,7 +48,7 @@ def what_is_asked(node: BaseNode, context: Context, node_input: Any) -> dict[str
 
 
 async def held(
-    node: BaseNode, context: Context, node_input: Any, now: dict[str, Any], asked: dict[str, Any] | None
+    node: BaseNode, context: Context, node_input: Any, asked: dict[str, Any] | None, *, is_new: bool
 ) -> "RequestInput | list[Event] | Refused | None":
     """What comes in the place of the node's work. None: it may run.
 
@@ -56,20 +56,35 @@ async def held(
         node: The node.
         context: Of the attempt; it gets what was decided, and what the node is let in with.
         node_input: What the node gets.
-        now: `what_is_asked` of this attempt.
-        asked: That of the question that was asked last, if one was.
+        asked: `what_is_asked` of the question that was asked last, if one was.
+        is_new: The answer to that counts now for the first time.
 
     Raises:
         CredentialError: It cannot be let in, and no person could change that.
+        InputError: Another run has taken the same answer.
     """
     said = context.resume_inputs.get(approval_id(context.node_path))
-    if said is not None and asked is not None and approvals.same(asked, now):
+    if said is not None and asked is not None and approvals.same(asked, what_is_asked(node, context, node_input)):
+        if is_new:
+            await _take(context)
         context.tool_confirmation = decided = _read(said)
         if not decided.confirmed:
             return Refused(approvals.rejection(decided))
     elif wanted := await node.confirmation(context, node_input):
-        return question(node.name, context.node_path, now["args"], wanted)
-    return await _let_in(node, context, now["args"])
+        return question(node.name, context.node_path, node.shown(context, node_input), wanted)
+    return await _let_in(node, context, node_input)
+
+
+async def _take(context: Context) -> None:
+    """Use the answer up: of two runs that have it at the same time, one goes on."""
+    ctx, key = context.get_invocation_context(), approval_id(context.node_path)
+    for event in reversed(ctx.session.events):
+        if any(call.id == key for call in event.get_function_calls()):
+            if not await approvals.is_first_use(ctx, event.id):
+                raise InputError(
+                    f"approval {key!r} is not open; it was answered already, and another run goes on with it"
+                )
+            return
 
 
 def question(name: str, path: str, args: dict[str, Any], wanted: ToolConfirmation) -> RequestInput:
@@ -101,7 +116,7 @@ async def asking_for_credentials(name: str, context: Context, args: dict[str, An
     return events
 
 
-async def _let_in(node: BaseNode, context: Context, args: dict[str, Any]) -> "list[Event] | Refused | None":
+async def _let_in(node: BaseNode, context: Context, node_input: Any) -> "list[Event] | Refused | None":
     ctx, key = context.get_invocation_context(), credential_id(context.node_path)
     if ctx.credential_answers:
         await credentials.take(ctx)
@@ -113,7 +128,7 @@ async def _let_in(node: BaseNode, context: Context, args: dict[str, Any]) -> "li
     if await credentials.let_in(config, context):
         context.function_call_id = None
         return None
-    return await asking_for_credentials(node.name, context, args)
+    return await asking_for_credentials(node.name, context, node.shown(context, node_input))
 
 
 def _read(said: Any) -> ToolConfirmation:

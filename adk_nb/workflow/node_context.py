@@ -1,6 +1,7 @@
 """What a node of a graph is handed: a Context that knows where it stands, and can run other nodes."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from adk_nb.events.event_actions import no_actions
@@ -8,8 +9,23 @@ from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.state import State
 
-RunsNode = Callable[[Any, Any, str | None, bool], Awaitable[Any]]
-"""`(node, input, run id, on a branch of its own)` -> its output."""
+
+@dataclass(frozen=True, kw_only=True)
+class How:
+    """How a node runs another one; the fields are the arguments of `Context.run_node`."""
+
+    use_as_output: bool = False
+    run_id: str | None = None
+    use_sub_branch: bool = False
+    override_branch: str | None = None
+    override_isolation_scope: str | None = None
+    raise_on_wait: bool = False
+    counted: bool = False
+    """`run_id` is a number that the node counts itself."""
+
+
+RunsNode = Callable[[Any, Any, How], Awaitable[Any]]
+"""`(node, input, how)` -> its output."""
 
 
 class NodeContext(Context):
@@ -38,6 +54,27 @@ class NodeContext(Context):
         self._state = State(invocation.session.state, self.actions.state_delta, invocation.state_schema)
 
     async def run_node(
-        self, node: Any, node_input: Any = None, *, run_id: str | None = None, use_sub_branch: bool = False
+        self,
+        node: Any,
+        node_input: Any = None,
+        *,
+        use_as_output: bool = False,
+        run_id: str | None = None,
+        use_sub_branch: bool = False,
+        override_branch: str | None = None,
+        override_isolation_scope: str | None = None,
+        raise_on_wait: bool = False,
     ) -> Any:
-        return await self._run_node(node, node_input, run_id, use_sub_branch)
+        how = How(
+            use_as_output=use_as_output,
+            run_id=run_id,
+            use_sub_branch=use_sub_branch,
+            override_branch=override_branch,
+            override_isolation_scope=override_isolation_scope,
+            raise_on_wait=raise_on_wait,
+        )
+        return await self._run_node(node, node_input, how)
+
+    async def run_item(self, node: Any, node_input: Any, number: int) -> Any:
+        """The output of `node` for one of several inputs, on a branch of its own. `number`: from 1."""
+        return await self._run_node(node, node_input, How(run_id=str(number), use_sub_branch=True, counted=True))

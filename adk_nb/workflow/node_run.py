@@ -1,14 +1,14 @@
-"""One run of one node: its attempts, what it yields as events, and what came of it."""
+"""One run of one node: its attempts, and what it yields as events."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
-from typing import Any, cast
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
-from tenacity import RetryCallState, wait_exponential_jitter
 
 from adk_nb import types
 from adk_nb.auth.secrets import without
@@ -18,17 +18,17 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.events.request_input import RequestInput
 from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST, INPUT_REQUEST, AtNode, InvocationContext
 from adk_nb.runtime.sealing import failure
-from adk_nb.runtime.tasks import asked_by
+from adk_nb.runtime.tasks import asked_by, unfinished
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.wire import but
 from adk_nb.workflow.agent_node import AgentNode
-from adk_nb.workflow.base_node import BaseNode, RetryConfig
 from adk_nb.workflow.fitting import fitted
 from adk_nb.workflow.gates import Refused, approval_id, held, what_is_asked
 from adk_nb.workflow.node_context import NodeContext, RunsNode
+from adk_nb.workflow.run_state import RunState
 
-Taken = list[bool | int | str]
+logger = logging.getLogger(__name__)
 
 
 class Paused(BaseException):
@@ -36,58 +36,8 @@ class Paused(BaseException):
 
 
 @dataclass(kw_only=True)
-class NodeRun:
+class NodeRun(RunState):
     """The run `node@number`, under way or waiting; afterwards `output` and `route` are there."""
-
-    node: BaseNode
-    number: int
-    run_id: str | None = None
-    """In the place of the number."""
-    author: str
-    """The workflow."""
-    outer: str
-    """Path of the workflow's own run."""
-    input: Any
-    branch: str | None
-    output_for: list[str] = field(default_factory=list[str])
-    """Paths of the workflows whose output this run's is, too."""
-    answers: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Interrupt id -> what was answered."""
-    asked: list[str] = field(default_factory=list[str])
-    """Ids of the calls that wait for an answer."""
-    held: dict[str, Any] | None = None
-    """What a person was asked to let it do, and has not decided. None: nothing."""
-    let: dict[str, Any] | None = None
-    """What a person has let it do."""
-    output: Any = None
-    has_output: bool = False
-    route: Any = None
-    others: dict[str, int] = field(default_factory=dict[str, int])
-    """How often it has run each node itself, by name."""
-    key: str = field(init=False)
-    path: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.key = f"{self.node.name}@{self.run_id or self.number}"
-        self.path = f"{self.outer}/{self.key}"
-
-    @property
-    def waits(self) -> bool:
-        return bool(self.asked)
-
-    @property
-    def runs_again(self) -> bool:
-        """True: after an answer it is run again. False: the answer is its output."""
-        again = self.node.rerun_on_resume or isinstance(self.node, AgentNode)
-        return again or self.held is not None or bool(self.others)
-
-    @property
-    def taken(self) -> Taken:
-        """The routes that it chose."""
-        route: Any = self.route
-        if route is None:
-            return []
-        return cast(Taken, route) if isinstance(route, list) else [route]
 
     async def events(self, ctx: InvocationContext, run_node: RunsNode) -> AsyncGenerator[Event, None]:
         """Run it until it has ended, or waits.
@@ -95,33 +45,69 @@ class NodeRun:
         Raises:
             Exception: What its last attempt raised.
         """
-        agent = self.node.agent if isinstance(self.node, AgentNode) else None
-        here = AtNode(path=self.path, agent=agent, input=self.input, output_for=self.output_for)
-        schema = self.node.state_schema or ctx.state_schema
-        own = but(ctx, branch=self.branch, node=here, state_schema=schema)
-        retry, attempt = self.node.retry_config, 0
+        own, attempt = self._context(ctx), 0
         while True:
             attempt += 1
-            self.others = {}
+            self._begin(attempt)
             context = NodeContext(own, path=self.path, attempt=attempt, answers=self.answers, run_node=run_node)
             try:
                 async with aclosing(self._attempt(context)) as events:
                     async for event in events:
                         yield event
-                if not (self.has_output or self.asked) and isinstance(self.node, AgentNode) and self.node.has_task:
-                    self.asked = [self.path]  # for the user's words
+                self._wait_for_words(own)
                 return
             except Exception as error:
-                if not retry or attempt >= retry.max_attempts or not retry.passes(error):
-                    own.note_failure(error)
+                failed, wait = self._failed(own, error, attempt)
+                if failed:
+                    yield failed
+                if wait is None:
                     raise
-                failed = failure(own, error)
             except BaseException as raised:
                 if not _only_pauses(raised):
                     raise
                 return
-            yield failed
-            await asyncio.sleep(delay(retry, attempt))
+            await asyncio.sleep(wait)
+
+    def _begin(self, attempt: int) -> None:
+        self.others, self.given_by = {}, None
+        if attempt > 1:
+            self.output, self.has_output = None, False
+
+    def _failed(self, own: InvocationContext, error: Exception, attempt: int) -> tuple[Event | None, float | None]:
+        """What is told of it now, and the seconds until the next attempt. None, None: it ends the run."""
+        retry = self.node.retry_config
+        wait = retry.after(error, attempt) if retry else None
+        known = own.shared.told is error or any(one is error for one in self.told)
+        if wait is None:
+            own.note_failure(error)
+            if self.caller:
+                self.caller.told.append(error)
+            elif known:
+                own.shared.told = error
+        return failure(own, error) if not known and (self.caller or wait is not None) else None, wait
+
+    def _wait_for_words(self, own: InvocationContext) -> None:
+        """It waits if its agent talks with the user, or one that this gave a task to."""
+        if self.asked or not isinstance(self.node, AgentNode):
+            return
+        if self.node.has_task and not self.has_output:
+            self.asked = [self.path]
+        elif self.calls_others:
+            self.asked = list(unfinished(self.node.agent, own.session.events, own.branch, talking=True))
+
+    def _context(self, ctx: InvocationContext) -> InvocationContext:
+        here = AtNode(
+            path=self.path,
+            agent=self.node.agent if isinstance(self.node, AgentNode) else None,
+            input=self.input,
+            output_for=self.output_for,
+            isolation_scope=self.isolation_scope,
+        )
+        schema = self.node.state_schema or ctx.state_schema
+        own = but(ctx, branch=self.branch, node=here, state_schema=schema)
+        if self.isolation_scope:
+            own.isolation_scope = self.isolation_scope
+        return own
 
     async def _attempt(self, context: NodeContext) -> AsyncGenerator[Event, None]:
         node_input = self._fitted("input", self.node.input_schema, self.input)
@@ -130,7 +116,7 @@ class NodeRun:
                 yield event
             return
         work = self.node._run_impl(ctx=context, node_input=node_input)  # pyright: ignore[reportPrivateUsage]
-        async with self._in_time() if self.node.timeout else nullcontext(), aclosing(work) as values:
+        async with aclosing(self._timed(work) if self.node.timeout else work) as values:
             async for value in values:
                 for event in self._told(value, context):
                     yield event
@@ -139,12 +125,12 @@ class NodeRun:
         if context.actions.state_delta or context.actions.artifact_delta or context.actions.route is not None:
             yield self._event(actions=self._acted(context))
 
-    @asynccontextmanager
-    async def _in_time(self) -> AsyncGenerator[None, None]:
+    async def _timed(self, work: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
         limit = asyncio.timeout(self.node.timeout)
         try:
-            async with limit:
-                yield
+            async with limit, aclosing(work) as values:
+                async for value in values:
+                    yield value
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -154,17 +140,20 @@ class NodeRun:
 
     async def _held(self, context: NodeContext, node_input: Any) -> list[Event]:
         """The events in the place of its work, if it may not run, or not yet."""
-        now = what_is_asked(self.node, context, node_input)
-        place = await held(self.node, context, node_input, now, self.held or self.let)
-        self.held = None
+        is_new, asked = self.held not in (None, self.let), self.held or self.let
+        place = await held(self.node, context, node_input, asked, is_new=is_new)
+        self.held, self.let = None, None if isinstance(place, RequestInput) else asked
         if place is None:
-            self.let = now
             return []
         if isinstance(place, Refused):
             self.output, self.has_output = dict(place), True
             return [self._event(output=self.output, output_for=True)]
-        self.held = now
         return [event for one in (place if isinstance(place, list) else [place]) for event in self._told(one, context)]
+
+    def _hold(self, context: NodeContext) -> None:
+        """It waits for a person, whose answer is for what it would do now; or was let do, if it asks for more."""
+        node_input = self._fitted("input", self.node.input_schema, self.input)
+        self.held = self.held or self.let or what_is_asked(self.node, context, node_input)
 
     def _told(self, value: Any, context: NodeContext) -> list[Event]:
         """The events that a yielded value becomes."""
@@ -176,8 +165,17 @@ class NodeRun:
             return [self._own(value, context)]
         if isinstance(value, types.Content):
             return [self._event(content=value, actions=self._acted(context))]
+        if self.given_by:
+            self._drop(value)
+            return []
         if context.auth_credential:
             value = without(to_jsonable_python(value, fallback=str), context.auth_credential.secrets())
+        if self.asked:
+            logger.warning(
+                "node %r gave an output while its question %r waits; it counts only once that is answered",
+                self.node.name,
+                self.asked[0],
+            )
         self._note(value)
         return [self._event(output=self._as_json(self.output), actions=self._acted(context), output_for=True)]
 
@@ -189,6 +187,23 @@ class NodeRun:
                 f"node {self.node.name!r}: its output cannot be kept as JSON ({in_words(error)}); give plain values, "
                 "or a pydantic model"
             ) from error
+
+    def take_output(self, value: Any) -> None:
+        """Have the output of a node that it has left that to.
+
+        Raises:
+            WorkflowDataError: It has one of its own, or this does not fit.
+        """
+        self._note(value)
+
+    def _drop(self, value: Any) -> None:
+        if not self.has_output or value != self.output:
+            logger.warning("node %r gave an output beside that of %s, which counts", self.node.name, self.given_by)
+
+    @property
+    def _told_on(self) -> str | None:
+        """The branch on which its output is told."""
+        return self.caller._told_on if self.as_output and self.caller else self.branch
 
     def _note(self, value: Any) -> None:
         if self.has_output:
@@ -215,37 +230,40 @@ class NodeRun:
         """An event of the node's, or of an agent in it, which says where it comes from."""
         if not event.author:
             self._sign(event, context)
-        if self.branch and not event.branch:
-            event.branch = self.branch
+        if event.branch != self.branch:
+            event.branch = event.branch or self.branch
+            self.calls_others = self.calls_others or event.branch != self.branch
         if event.actions.route is not None and not event.node_info.path:
             self.route = event.actions.route
         if event.long_running_tool_ids:
-            self._await(event)
+            self._await(event, context)
         self.asked += [key for key in asked_by(event) if key not in self.asked]
         if event.node_info.path and self.path not in (event.node_info.output_for or ()):
             return event
         agent = self.node if isinstance(self.node, AgentNode) else None
         value = agent.given(event) if agent else event.output
-        info = NodeInfo(path=self.path)
+        info: NodeInfo | None = None
         if value is not None:
             self.has_output = self.has_output and not agent  # of an agent, what was said last counts
             info = self._as_output(event, value)
         if not event.node_info.path:
-            event.node_info = info
+            event.node_info = info or NodeInfo(path=self.path)
         return event
 
     def _as_output(self, event: Event, value: Any) -> NodeInfo:
         self._note(value)
         if event.isolation_scope == self.path:
             event.isolation_scope = None  # what a node comes to is for all who see the graph
+        if self.as_output and not event.get_function_responses():
+            event.branch = self._told_on
         by_words = True if event.output is None else None
         return NodeInfo(path=self.path, output_for=[self.path, *self.output_for], message_as_output=by_words)
 
-    def _await(self, event: Event) -> None:
+    def _await(self, event: Event, context: NodeContext) -> None:
         asked = [call for call in event.get_function_calls() if call.id in (event.long_running_tool_ids or ())]
         self.asked += [call.id or "" for call in asked]
         if any(call.name == CREDENTIAL_REQUEST for call in asked):
-            self.held = self.held or self.let
+            self._hold(context)
 
     def _sign(self, event: Event, context: NodeContext) -> None:
         """An event that the node's author wrote: it says who and, beside its own, does what the context was told."""
@@ -262,12 +280,13 @@ class NodeRun:
 
     def _event(self, *, output_for: bool = False, **fields: Any) -> Event:
         info = NodeInfo(path=self.path, output_for=[self.path, *self.output_for] if output_for else None)
-        return Event(author=self.author, branch=self.branch, node_info=info, **fields)
+        branch = self._told_on if output_for else self.branch
+        return Event(author=self.author, branch=branch, isolation_scope=self.isolation_scope, node_info=info, **fields)
 
     def _asking(self, asked: RequestInput, context: NodeContext) -> Event:
         self.asked.append(asked.interrupt_id)
         if asked.interrupt_id == approval_id(self.path):
-            self.held = self.held or self.let
+            self._hold(context)
         schema = asked.response_schema
         args = {
             "interruptId": asked.interrupt_id,
@@ -279,68 +298,8 @@ class NodeRun:
         content = types.Content(role="model", parts=[types.Part(function_call=call)])
         return self._event(content=content, actions=self._acted(context), long_running_tool_ids={asked.interrupt_id})
 
-    def take(self, given: Mapping[str, Any]) -> list[str]:
-        """Take the answers that are for it; which of its questions they answer."""
-        mine = [one for one in self.asked if one in given]
-        self.answers |= {one: given[one] for one in mine}
-        self.asked = [one for one in self.asked if one not in given]
-        return mine
-
-    def as_json(self) -> dict[str, Any]:
-        """What a waiting run is kept as."""
-        return {
-            "node": self.node.name,
-            "number": self.number,
-            "input": kept(self.input),
-            "branch": self.branch,
-            "answers": self.answers,
-            "asked": self.asked,
-            "held": self.held,
-            "let": self.let,
-            "others": self.others,
-        }
-
-    @classmethod
-    def of(cls, stood: Mapping[str, Any], node: BaseNode, author: str, outer: str) -> "NodeRun":
-        """The waiting run that was kept so."""
-        return cls(
-            node=node,
-            number=stood["number"],
-            author=author,
-            outer=outer,
-            input=as_it_was(stood["input"]),
-            branch=stood["branch"],
-            answers=dict(stood["answers"]),
-            asked=list(stood["asked"]),
-            held=stood["held"],
-            let=stood["let"],
-            others=dict(stood["others"]),
-        )
-
-
-def kept(value: Any) -> dict[str, Any]:
-    """What nodes hand on, as JSON that `as_it_was` reads."""
-    if isinstance(value, types.Content):
-        return {"content": value.model_dump(mode="json", exclude_none=True)}
-    return {"json": to_jsonable_python(value, fallback=str)}
-
-
-def as_it_was(stood: Mapping[str, Any]) -> Any:
-    """The value that was kept so; a message as one, anything else as its JSON."""
-    return types.Content.model_validate(stood["content"]) if "content" in stood else stood["json"]
-
 
 def _only_pauses(raised: BaseException) -> bool:
     if isinstance(raised, BaseExceptionGroup):
         return raised.split(Paused)[1] is None  # pyright: ignore[reportUnknownMemberType]
     return isinstance(raised, Paused)
-
-
-def delay(retry: RetryConfig, attempt: int) -> float:
-    """Seconds to wait after so many attempts."""
-    wait = wait_exponential_jitter(
-        initial=retry.initial_delay, max=retry.max_delay, exp_base=retry.backoff_factor, jitter=retry.jitter
-    )
-    state = RetryCallState(retry_object=cast(Any, None), fn=None, args=(), kwargs={})
-    state.attempt_number = attempt
-    return wait(state)

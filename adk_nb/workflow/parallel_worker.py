@@ -8,6 +8,7 @@ from pydantic import Field, InstanceOf
 
 from adk_nb.runtime.context import Context
 from adk_nb.workflow.base_node import BaseNode
+from adk_nb.workflow.node_context import NodeContext
 
 
 class ParallelWorker(BaseNode):
@@ -27,7 +28,7 @@ class ParallelWorker(BaseNode):
 
         async def one(number: int, item: Any) -> Any:
             async with room:
-                return await ctx.run_node(self.worker, item, run_id=str(number), use_sub_branch=True)
+                return await cast(NodeContext, ctx).run_item(self.worker, item, number)
 
         done = await asyncio.gather(*(one(*each) for each in enumerate(items, 1)), return_exceptions=True)
         failed = [outcome for outcome in done if isinstance(outcome, BaseException)]

@@ -1,14 +1,12 @@
 """One run of a workflow: which nodes run, what follows on each, and where it stands when it waits."""
 
-import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from contextlib import aclosing
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from pydantic_core import to_jsonable_python
 
-from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
@@ -19,17 +17,16 @@ from adk_nb.runtime.side_by_side import Ended, SideBySide
 from adk_nb.runtime.tasks import STANDS
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
+from adk_nb.workflow.inner_runs import Adopts, InnerRuns
 from adk_nb.workflow.join_node import JoinNode
-from adk_nb.workflow.node_like import build_node
-from adk_nb.workflow.node_run import NodeRun, Paused, as_it_was, kept
+from adk_nb.workflow.kept import as_it_was, kept
+from adk_nb.workflow.node_context import How
+from adk_nb.workflow.node_run import NodeRun
 
 logger = logging.getLogger(__name__)
 
-
-class Adopts(Protocol):
-    """What takes in the agents of nodes that are run by nodes."""
-
-    def adopt(self, node: BaseNode, /) -> None: ...
+_RUNS, _DONE, _WAITS = 2, 3, 4
+"""How google-adk 2.13 numbers what a node is at."""
 
 
 class Walk:
@@ -46,7 +43,6 @@ class Walk:
         *,
         limit: int | None,
     ) -> None:
-        self._of = of
         self._name = name
         self._graph = graph
         self._ctx = ctx
@@ -59,14 +55,7 @@ class Walk:
         self._joins: dict[str, dict[str, Any]] = {}
         self._branches: dict[str, list[str | None]] = {}
         """Of those that lead to a join, and have ended."""
-        self._inner: dict[str, tuple[NodeRun, asyncio.Future[NodeRun]]] = {}
-        """What nodes run themselves, by path: who, and what is done when that has ended, or waits."""
-        self._inner_ended: dict[str, Any] = {}
-        """The outputs of these, by path, as long as the node that ran them has not ended."""
-        self._inner_waiting: dict[str, dict[str, Any]] = {}
-        """Those that wait, as they are kept, by path."""
-        self._made: dict[int, tuple[BaseAgent, BaseNode]] = {}
-        """The nodes of the agents that nodes run, by id."""
+        self._inner = InnerRuns(of, self._run)
         self._steps = 0
         self.outputs: dict[str, Any] = {}
         """What nodes gave after which nothing follows, by name."""
@@ -78,9 +67,16 @@ class Walk:
 
     # -- what it does
 
-    def begin(self, node_input: Any) -> None:
-        """Start at the beginning."""
-        self._go(START, self._graph.next(START, []), node_input, self._ctx.branch)
+    def begin(self, of: Any, node_input: Any) -> bool:
+        """Start at the beginning, or go on from where it was left. `of`: the agent that stood there.
+
+        With an answer, go on from where that was asked. False: it did not wait for that.
+        """
+        if self._ctx.calls_answered:
+            return self._take_up()
+        if not self._go_on(of):
+            self._go(START, self._graph.next(START, []), node_input, self._ctx.branch)
+        return True
 
     async def events(self, max_steps: int) -> AsyncGenerator[Event, None]:
         """Walk on until all have ended, or the others wait.
@@ -88,37 +84,37 @@ class Walk:
         Raises:
             Exception: What a node raised.
         """
+        if told := self._ctx.resumable:
+            yield self._standing()
         async with aclosing(self._running.taken()) as taken:
             async for key, news in taken:
                 if isinstance(news, Event):
                     yield news
                     continue
-                self._ended(key, news)
+                run = self._ended(key, news)
                 if self._steps > max_steps:
                     raise WorkflowConfigurationError(
                         f"workflow {self._name!r} ran {self._steps} nodes without coming to an end; "
                         "look at the routes of its circles, or raise Workflow(max_steps=...)"
                     )
-        if self._waiting:
+                if told := self._ctx.resumable:
+                    yield self._standing(run)
+        if self._waiting and not told:
             yield self._standing()
 
-    def _ended(self, key: str, end: Ended) -> None:
+    def _ended(self, key: str, end: Ended) -> NodeRun:
         run = self._runs.pop(key)
-        if inner := self._inner.pop(key, None):
-            self._inner_over(run, end, *inner)
-            return
+        if run.caller and self._inner.over(run, end):
+            return run
         if end.error:
             raise end.error
         if run.waits:
             self._waiting[run.key] = run
         else:
             if run.others:
-                self._forget(f"{run.path}/")
+                self._inner.forget(run)
             self._follow(run)
-
-    def _forget(self, under: str) -> None:
-        for path in [one for one in self._inner_ended if one.startswith(under)]:
-            del self._inner_ended[path]
+        return run
 
     def _follow(self, run: NodeRun) -> None:
         """Let those run that follow on a run that has ended."""
@@ -176,68 +172,99 @@ class Walk:
     def _output_of(self, name: str) -> list[str]:
         return [self._path, *self._output_for] if self._graph.ends(name) else []
 
-    def _run(self, run: NodeRun, ctx: InvocationContext, *, inner: bool = False) -> None:
+    def _run(self, run: NodeRun, ctx: InvocationContext) -> None:
         self._steps += 1
-        key = run.path if inner else run.key
+        key = run.path if run.caller else run.key
         self._runs[key] = run
 
-        async def run_node(node_like: Any, node_input: Any, run_id: str | None, apart: bool) -> Any:
-            return await self._run_inner(run, ctx, node_like, node_input, run_id, apart=apart)
+        def run_node(node_like: Any, node_input: Any, how: How) -> Awaitable[Any]:
+            return self._inner.output_of(run, ctx, node_like, node_input, how)
 
-        self._running.start(key, run.events(ctx, run_node), limited=not inner)
+        self._running.start(key, run.events(ctx, run_node), limited=not run.caller)
 
     # -- what waits
 
-    def _standing(self) -> Event:
-        """The event that says where it stands, for the run that goes on with it."""
+    def _standing(self, ended: NodeRun | None = None) -> Event:
+        """The event that says where it stands, for the run that goes on with it. `ended`: what came to its end last."""
+        running = [run for run in self._runs.values() if not run.caller]
         stands = {
             "waiting": [run.as_json() for run in self._waiting.values()],
-            "inner_ended": {path: kept(value) for path, value in self._inner_ended.items()},
-            "inner_waiting": self._inner_waiting,
-            "counts": self._counts,
+            "running": [run.as_json() for run in running],
+            **self._inner.as_json(),
+            "counts": dict(self._counts),
             "joins": {
                 name: {before: kept(value) for before, value in there.items()} for name, there in self._joins.items()
             },
-            "branches": self._branches,
+            "branches": {name: list(one) for name, one in self._branches.items()},
             "outputs": to_jsonable_python(self.outputs, fallback=str),
+            "path": self._path,
         }
-        actions = EventActions(agent_state={STANDS: stands})
-        return Event(author=self._name, branch=self._ctx.branch, node_info=NodeInfo(path=self._path), actions=actions)
+        state: dict[str, Any] = {STANDS: stands}
+        if self._ctx.resumable:
+            done = [ended] if ended and not ended.caller else []
+            state["nodes"] = {run.node.name: _status(run, _DONE) for run in done}
+            state["nodes"] |= {run.node.name: _status(run, _RUNS) for run in running}
+            state["nodes"] |= {run.node.name: _status(run, _WAITS) for run in self._waiting.values()}
+        return Event(
+            author=self._name,
+            branch=self._ctx.branch,
+            node_info=NodeInfo(path=self._path),
+            actions=EventActions(agent_state=state),
+        )
 
-    def take_up(self) -> bool:
-        """Go on from where it stood, with what the user's message answers. False: it did not wait for that."""
+    def _take_up(self) -> bool:
         events = surviving(self._ctx.session.events)
         stood = _standing_that_asked(events, self._name, self._path, set(self._ctx.calls_answered))
-        if stood is None:
+        if stood is not None:
+            self._restore(stood, self._given())
+        return stood is not None
+
+    def _go_on(self, of: Any) -> bool:
+        standing = self._ctx.standing
+        stood = ((standing.state_of(of, self._ctx.branch) if standing else None) or {}).get(STANDS)
+        if stood is None or stood["path"] != self._path:
             return False
-        self._inner_ended = {path: as_it_was(one) for path, one in stood["inner_ended"].items()}
-        self._inner_waiting, self._counts = dict(stood["inner_waiting"]), dict(stood["counts"])
+        self._restore(stood, {})
+        return True
+
+    @property
+    def is_over(self) -> bool:
+        """True: nothing is left to be done, and nothing waits."""
+        return not (self._runs or self._waiting)
+
+    def _restore(self, stood: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        self._inner.take_up(stood, given)
+        self._counts, self.outputs = dict(stood["counts"]), dict(stood["outputs"])
+        self._branches = {key: list(one) for key, one in stood["branches"].items()}
         self._joins = {
             name: {before: as_it_was(one) for before, one in there.items()} for name, there in stood["joins"].items()
         }
-        self._branches, self.outputs = (
-            {key: list(one) for key, one in stood["branches"].items()},
-            dict(stood["outputs"]),
-        )
-        given = self._given()
         for one in stood["waiting"]:
-            node = self._graph.nodes.get(one["node"])
-            if node is None:
-                raise WorkflowConfigurationError(
-                    f"workflow {self._name!r} waits at its node {one['node']!r}, and its edges have none of that name "
-                    "now; put it back, or begin anew with words instead of an answer"
-                )
-            run = NodeRun.of(one, node, self._name, self._path)
-            run.output_for = self._output_of(node.name)
-            self._take_up(run, given)
-        return True
+            self._answer(self._as_it_stood(one), given)
+        for one in stood["running"]:
+            run = self._as_it_stood(one)
+            if run.recall(self._ctx) and run.is_done_with_output:
+                self._follow(run)
+            else:
+                self._run(run, self._ctx.after_answers(goes_on=True))
+
+    def _as_it_stood(self, one: Mapping[str, Any]) -> NodeRun:
+        node = self._graph.nodes.get(one["node"])
+        if node is None:
+            raise WorkflowConfigurationError(
+                f"workflow {self._name!r} stands at its node {one['node']!r}, and its edges have none of that name "
+                "now; put it back, or begin anew with words instead of an answer"
+            )
+        run = NodeRun.of(one, node, self._name, self._path)
+        run.output_for = self._output_of(node.name)
+        return run
 
     def _given(self) -> dict[str, Any]:
         """What the user's message answers; to a node that waits for words, it is there as it is."""
         given = {response.id or "": answered(response) for response in self._ctx.responses}
         return given | {self._ctx.task: None} if self._ctx.task else given
 
-    def _take_up(self, run: NodeRun, given: dict[str, Any]) -> None:
+    def _answer(self, run: NodeRun, given: Mapping[str, Any]) -> None:
         mine = run.take(given)
         if not mine or (run.asked and not run.runs_again):
             self._waiting[run.key] = run
@@ -248,89 +275,9 @@ class Walk:
             run.output, run.has_output = run.answers[mine[-1]], True
             self._follow(run)
 
-    # -- nodes that nodes run
 
-    async def _run_inner(
-        self,
-        outer: NodeRun,
-        ctx: InvocationContext,
-        node_like: Any,
-        node_input: Any,
-        run_id: str | None,
-        *,
-        apart: bool,
-    ) -> Any:
-        """The output of a node that `outer` runs; of one that has ended before a pause, what it gave then.
-
-        Raises:
-            Paused: It waits.
-        """
-        node = self._node_of(node_like)
-        outer.others[node.name] = number = outer.others.get(node.name, 0) + 1
-        step = f"{node.name}@{run_id or number}"
-        branch = (f"{outer.branch}.{step}" if outer.branch else step) if apart else outer.branch
-        path = f"{outer.path}/{step}"
-        if path in self._inner_ended:
-            return self._inner_ended[path]
-        run = NodeRun(
-            node=node,
-            number=number,
-            run_id=run_id,
-            author=self._name,
-            outer=outer.path,
-            input=node_input,
-            branch=branch,
-        )
-        if not (stood := self._inner_waiting.pop(path, None)) or self._goes_on(run, stood):
-            ended = asyncio.get_running_loop().create_future()
-            self._inner[path] = (outer, ended)
-            self._run(run, ctx if stood else ctx.after_answers(), inner=True)
-            await ended
-        else:
-            self._settle(run, outer)
-        if run.waits:
-            raise Paused
-        return run.output
-
-    def _inner_over(self, run: NodeRun, end: Ended, outer: NodeRun, ended: asyncio.Future[NodeRun]) -> None:
-        """What comes of it counts even if nobody waits for it any more, as in a task group in which another waits."""
-        if end.error is None:
-            self._settle(run, outer)
-        if not ended.done():
-            ended.set_exception(end.error) if end.error else ended.set_result(run)
-
-    def _settle(self, run: NodeRun, outer: NodeRun) -> None:
-        if run.waits:
-            self._inner_waiting[run.path] = run.as_json()
-            outer.asked += [one for one in run.asked if one not in outer.asked]
-            return
-        if run.others:
-            self._forget(f"{run.path}/")
-        self._inner_ended[run.path] = run.output
-
-    def _node_of(self, node_like: Any) -> BaseNode:
-        if not isinstance(node_like, BaseAgent):
-            node = build_node(node_like)
-        elif (made := self._made.get(id(node_like))) is not None:
-            return made[1]
-        else:
-            node = build_node(node_like)
-            self._made[id(node_like)] = (node_like, node)
-        self._of.adopt(node)
-        return node
-
-    def _goes_on(self, run: NodeRun, stood: dict[str, Any]) -> bool:
-        """True if a node that waited is to be run again; else it waits still, or the answer was its output."""
-        run.answers, run.asked = dict(stood["answers"]), list(stood["asked"])
-        run.held, run.let, run.others = stood["held"], stood["let"], dict(stood["others"])
-        run.input = as_it_was(stood["input"])
-        mine = run.take(self._given())
-        if mine and run.runs_again:
-            run.asked = []
-            return True
-        if mine and not run.asked:
-            run.output, run.has_output = run.answers[mine[-1]], True
-        return False
+def _status(run: NodeRun, status: int) -> dict[str, Any]:
+    return {"status": status, "interrupts": list(run.asked)}
 
 
 def _common(branches: Iterable[str | None]) -> str | None:

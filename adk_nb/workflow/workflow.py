@@ -100,25 +100,33 @@ class Workflow(BaseAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         at = self._place(ctx)
-        path, output_for = at.path, at.output_for
         ctx = but(ctx, node=at)
         if self.text_answers_input and (told := self._as_answer(ctx)):
             yield Event(author="user", content=told)
             ctx = but(ctx, user_content=told)
-        walk = Walk(self, self.name, self._graph, ctx, path, output_for, limit=self.max_concurrency)
-        if not ctx.calls_answered:
-            walk.begin(at.input)
-        elif not walk.take_up():
+        walk = Walk(self, self.name, self._graph, ctx, at.path, at.output_for, limit=self.max_concurrency)
+        if not walk.begin(self, at.input):
             return
+        for event in self._told_again(ctx, walk):
+            yield event
         async with aclosing(walk.events(self.max_steps)) as events:
             async for event in events:
                 yield event
         if len(walk.outputs) > 1:
             self._check_outputs(ctx, list(walk.outputs))
             if not walk.waits:
-                info = NodeInfo(path=path, output_for=[path, *output_for])
-                whole = to_jsonable_python(walk.outputs)
-                yield Event(author=self.name, branch=ctx.branch, output=whole, node_info=info)
+                yield self._output(ctx, to_jsonable_python(walk.outputs))
+
+    def _told_again(self, ctx: InvocationContext, walk: Walk) -> list[Event]:
+        """Its output, where that was told before it was left, and it was left before its end."""
+        return (
+            [self._output(ctx, one) for one in walk.outputs.values()] if walk.is_over and len(walk.outputs) == 1 else []
+        )
+
+    def _output(self, ctx: InvocationContext, value: Any) -> Event:
+        at = self._place(ctx)
+        info = NodeInfo(path=at.path, output_for=[at.path, *at.output_for])
+        return Event(author=self.name, branch=ctx.branch, output=value, node_info=info)
 
     def _check_outputs(self, ctx: InvocationContext, names: list[str]) -> None:
         if self.allow_multiple_outputs:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from adk_nb import types
+from adk_nb import sync, types
 from adk_nb.agents import LlmAgent, ParallelAgent, RunConfig
 from adk_nb.agents.callback_context import CallbackContext
 from adk_nb.agents.live_request_queue import LiveRequestQueue
@@ -88,6 +88,14 @@ def test_its_answer_is_json_where_it_has_an_output_schema():
     assert told(events)[2] == ("root", "answers {'euros': 3}")
 
 
+def test_its_answer_in_several_parts_is_one_text():
+    parts = [types.Part(text="El mar "), types.Part(text="es azul.")]
+
+    events = Talk(agent("root", call("child", request="x"), "done", sub_agents=[single("child", parts)])).say()
+
+    assert told(events)[2] == ("root", "answers {'result': 'El mar es azul.'}")
+
+
 def test_it_begins_anew_at_each_call():
     child = single("child", "one", "two")
     root = agent("root", call("child", request="A"), call("child", request="B"), "done", sub_agents=[child])
@@ -128,6 +136,37 @@ def test_what_it_asks_of_a_person_is_asked_in_the_parents_conversation():
     ]
     before, after = requests(child)
     assert after == [*before, ("model", "calls refund({'order': 'A1'})"), ("user", "answers {'result': 'refunded A1'}")]
+
+
+@pytest.mark.parametrize("times", range(3))
+def test_of_two_runs_that_answer_two_of_them_at_once_one_goes_on_with_the_parent(times: int):
+    async def meet(order: str) -> str:
+        """Meets the other."""
+        await met.wait()
+        for _ in range(times if order == "A1" else 0):
+            await asyncio.sleep(0)
+        return f"met {order}"
+
+    async def scene() -> list[Event]:
+        nonlocal met
+        met = asyncio.Barrier(2)
+        requests_ = asked(await talk.asay())
+        both = await asyncio.gather(*(talk.asay(yes(one)) for one in requests_))
+        return [event for events in both for event in events if event.author == "root"]
+
+    met: Any = None
+    gated = FunctionTool(meet, require_confirmation=True)
+    one = single("one", call("meet", order="A1"), "one met", tools=[gated])
+    two = single("two", call("meet", order="B2"), "two met", tools=[gated])
+    calls = [call("one", request="x"), call("two", request="y")]
+    root = agent("root", calls, "done", "again", sub_agents=[one, two])
+    talk = Talk(root)
+
+    events = sync.run(scene())
+
+    assert told(events).count(("root", "done .")) == 1
+    assert requests(root)[1][-1] == ("user", "answers {'result': 'one met'}; answers {'result': 'two met'}")
+    assert len(requests(root)) == 2
 
 
 def test_several_called_at_once_see_what_led_there_and_not_each_other():

@@ -123,6 +123,57 @@ def test_of_two_that_were_given_at_once_by_two_agents_the_one_that_spoke_last_is
     assert [text for _, text in said] == [f"{asks[:-1]} done", f"{asked[:-1]} done"]
 
 
+def to(name: str) -> Any:
+    return call("transfer_to_agent", agent_name=name)
+
+
+def test_a_hand_over_in_the_same_step_comes_when_the_task_is_handed_back():
+    calls = [to("next_one"), call("tk", request="x"), call("look")]
+    root = agent(
+        "root",
+        calls,
+        tools=[look],
+        sub_agents=[task("tk", "when?", finish("booked")), agent("next_one", "I go on.", "still I")],
+    )
+    talk = Talk(root)
+
+    first, then = talk.say("go"), talk.say("today")
+
+    assert told(first)[1:] == [("tk", "when? ."), ("root", "answers {'result': 'seen'}")]
+    assert told(then)[2:] == [
+        ("user", "answers {'result': 'booked'}"),
+        ("root", "answers {'result': None}"),
+        ("next_one", "I go on. ."),
+    ]
+    assert words(talk.say("and?")) == [("next_one", "still I")]
+    assert len(requests(root)) == 1
+
+
+def test_a_hand_over_in_the_same_step_comes_when_what_a_called_agent_asks_is_answered():
+    one = agent("one", call("refund", order="A1"), "refunded", mode="single_turn", tools=[GATED])
+    root = agent("root", [call("one", request="x"), to("next_one")], sub_agents=[one, agent("next_one", "I go on.")])
+    talk = Talk(root)
+
+    first = talk.say("go")
+    then = talk.say(yes(first))
+
+    assert words(first) == []
+    assert words(then) == [("one", "refunded"), ("next_one", "I go on.")]
+
+
+def test_a_reader_that_leaves_before_leaves_the_hand_over_open():
+    async def scene() -> list[Event]:
+        async for event in talk.runner.run_async(**HERE, new_message="go"):
+            if event.is_final_response():
+                break
+        return await talk.asay("today")
+
+    calls = [call("tk", request="x"), to("next_one")]
+    talk = Talk(agent("root", calls, sub_agents=[task("tk", "when?", finish("booked")), agent("next_one", "I go on.")]))
+
+    assert words(sync.run(scene())) == [("next_one", "I go on.")]
+
+
 def test_what_a_callback_says_after_it_is_done_does_not_keep_it_open():
     def greets(callback_context: CallbackContext) -> types.Content:
         return types.Content(role="model", parts=[types.Part(text="Yours, tk")])

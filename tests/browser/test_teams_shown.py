@@ -125,3 +125,46 @@ def test_agents_that_work_at_once_have_rows_that_say_so(lab: Lab):
     looked_at(page, ".adknb-picture", "running-team")
     let(lab, "weather-1", "news-1", "editor-1")
     page.until(lambda: not page.running(9), "the end")
+
+
+APPROVALS = """
+from adk_nb.models import ScriptedLlm
+from adk_nb.models.scripted_llm import call
+from adk_nb.tools import tool
+
+@tool(confirm=True)
+def publish(text: str) -> str:
+    'Publishes.'
+    return 'published'
+
+say_asks = ScriptedLlm(call("publish", text="<img src=x onerror=alert(1)>"), "Published it.")
+"""
+LANES = """return [...document.querySelectorAll('.adknb-lane')].map((lane) => [lane.dataset.mark,
+  ...['.adknb-stands', '.adknb-author', '.adknb-words'].map((part) => lane.querySelector(part).innerText.trim())])"""
+
+
+def test_those_that_work_at_once_have_a_line_each_and_a_pause_says_who_waits(lab: Lab):
+    cells = [SETUP + APPROVALS, *AGENTS[2:], "%%agent asks -m say_asks -t publish\nAsk first."]
+    team = "%%agent ask_all --kind parallel\nweather, asks, news"
+    flow = "%%workflow flow\nSTART -> ask_all -> editor"
+    page = lab.open(lab.write("lanes.ipynb", *cells, team, flow, "%chat flow Go."))
+    for index in range(7):
+        page.run_cell(index)
+
+    page.run_cell(7, wait=False)
+    let(lab, "news-1")
+    stands = [["● works", "weather"], ["⚠ waits", "asks"], ["✓ done", "news"]]
+    page.until(lambda: [lane[1:3] for lane in page.js(LANES)] == stands, "one that works, one that waits, one done")
+    assert [lane[3] for lane in page.js(LANES)][::2] == ["S", "Nothing new today."]
+    marks = page.js(MARKS)
+    let(lab, "weather-1")
+    page.until(lambda: not page.running(7), "the pause")
+
+    assert marks == {"START": "was", "ask_all": "now", "weather": "now", "asks": "waits", "news": "was"}
+    assert page.js(MARKS) == marks | {"ask_all": "waits", "weather": "was"}
+    assert "waits: ask_all, asks" in page.wait(".adknb-picture").get_attribute("aria-label")
+    assert "<img src=x onerror=alert(1)>" in page.js(LANES)[1][3]
+    let(lab, "editor-1")
+    page.click(".adknb-button", "Approve")
+    page.until(lambda: "All of it in one text." in page.text(7), "the end")
+    assert page.alerts() == []

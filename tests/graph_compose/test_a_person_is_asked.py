@@ -108,6 +108,29 @@ def test_tools_run_before_the_person_is_asked(service: Service):
     assert [one["function_response"]["name"] for one in results] == ["look", "adk_request_input"]
 
 
+@pytest.mark.parametrize("confirmed", [True, False])
+@pytest.mark.parametrize(
+    ("field", "goes_on", "reason"),
+    [("exitFlow", ["a", "look", "c"], "exit_flow"), ("escalate", ["a", "look"], "escalate")],
+)
+def test_a_signal_beside_a_request_holds_once_a_person_has_answered(
+    service: Service, field: str, goes_on: list[str], reason: str, confirmed: bool
+):
+    loop = create_loop_agent(id="loop", sub_agents=["a", "b"], max_agent_loop_iterations=3)
+    line = create_sequential_agent(id="line", sub_agents=["loop", "c"])
+    say(service, a={**ASK, **LOOK, field: True}, look={}, c={"content": "C"})
+
+    async def talk() -> WorkflowResult:
+        handle = await paused(graph_of(service, line, loop, "a", "b", "c"))
+        assert asked(service) == ["a", "look"]
+        return await decided(handle, (confirmed, None))
+
+    result = sync.run(talk())
+    assert asked(service) == goes_on  # the agent itself is not asked again
+    assert (result.session_state["loop_exit_reason"], result.session_state["a"]) == (reason, "May I?")
+    assert (result.error_details, result.is_waiting_for_confirmation) == (None, False)
+
+
 def test_in_a_sequence_what_comes_after_the_pause_runs(service: Service):
     line = create_sequential_agent(id="line", sub_agents=["a", "b", "c"], output_key="line")
     say(service, a={"content": "A"}, b=[ASK, {"content": "B"}], c={"content": "C"})
@@ -208,6 +231,49 @@ def test_in_a_chat_the_next_words_are_what_an_agent_waits_for(service: Service):
         {"role": "assistant", "content": "Which city?"},
         {"role": "user", "content": "Oslo"},
     ]
+
+
+def test_all_that_can_be_asked_of_a_workflow_that_runs(service: Service):
+    say(service, a=[WAIT, ASK, {"content": "Paid.", "exitFlow": True}])
+
+    async def talk() -> list[dict[str, Any]]:
+        handle = await graph_of(service, speaker(service, "a")).start()
+        states = [await handle.state()]
+        await handle.receive_message("Oslo")
+        states.append(await handle.state())
+        assert await handle.is_waiting_for_confirmation() is True
+        [key] = states[1]["pendingConfirmations"]
+        result = await handle.confirm_action(key, True)
+        assert handle.get_latest_orchestration_result() is result
+        states.append(await handle.state())
+        assert states[2]["conversationHistory"] == await handle.get_session_events()
+        assert states[2]["latestInvocationTrace"] == await handle.get_latest_invocation_trace()
+        return states
+
+    states = sync.run(talk())
+    assert {frozenset(state) for state in states} == {
+        frozenset(
+            (
+                "latestOrchestrationResult",
+                "conversationHistory",
+                "pendingConfirmations",
+                "isWaitingForConfirmation",
+                "latestInvocationTrace",
+                "isStopped",
+                "conversationEndRequested",
+            )
+        )
+    }
+    assert [state["isWaitingForConfirmation"] for state in states] == [False, True, False]
+    assert [len(state["conversationHistory"]) for state in states] == [2, 4, 6]
+    assert [state["latestOrchestrationResult"].final_response_text for state in states] == [
+        "Which city?",
+        "May I?",
+        "Paid.",
+    ]
+    told = [[(one.author, one.text) for one in state["latestInvocationTrace"]] for state in states[:2]]
+    assert told == [[("user", "go"), ("a", "Which city?")], [("user", "Oslo"), ("a", "May I?")]]
+    assert [state["isStopped"] for state in states] == [False] * 3
 
 
 def test_after_the_end_of_the_conversation_nothing_is_said(service: Service):

@@ -7,7 +7,7 @@ import pytest
 
 from adk_nb import sync
 from adk_nb.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
-from adk_nb.errors import ConfigurationError, ModelHTTPError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.graph_compose import (
     GraphCompose,
     create_agent_tool,
@@ -16,6 +16,7 @@ from adk_nb.graph_compose import (
     create_loop_agent,
     create_parallel_agent,
     create_sequential_agent,
+    create_sub_agent_reference,
     createLlmAgent,
 )
 from adk_nb.models import HttpLlm, ScriptedLlm
@@ -131,15 +132,6 @@ def test_a_local_model_speaks_by_the_same_rules():
         graph.to_dict()
 
 
-def test_a_local_model_has_the_patience_of_its_activity():
-    model = ScriptedLlm(ModelHTTPError(503, "busy", "m"), "at last", ModelHTTPError(400, "no", "m"))
-    activity = {"retryPolicy": {"maximumAttempts": 2, "initialInterval": "1ms"}}
-    graph = built("a", create_llm_agent(id="a", model=model, activity_config=activity))
-    assert sync.run(graph.execute("go")).final_response_text == "at last"
-    failed = sync.run(graph.execute("go"))
-    assert failed.error_details and "HTTP 400" in failed.error_details["error_message"]
-
-
 def local(*keys: str) -> list[Any]:
     return [
         create_llm_agent(id=key, model=ScriptedLlm(f"said by {key}"), output_key=key, instructions="{braces} stay")
@@ -211,12 +203,61 @@ LOOP = {"id": "loop", "sub_agents": ["a"], "max_agent_loop_iterations": 2}
         (lambda: GraphCompose.from_dict({"agents": {}}), "'agents' is a list"),
         (lambda: built("a", llm("a")).adk("again"), "make another GraphCompose"),
         (lambda: built("a", llm("a")).execute_sync(), "with_initial_prompt"),
-        (lambda: built("a", llm("a", http_config={"url": "nowhere"})).to_app(), "starts with http"),
+        (lambda: built("a", llm("a", http_config={"url": "nowhere"})), "agent 'a': its url starts with http"),
+        (lambda: built("a", llm("a", http_config={"url": "http://h:99999/"})), "agent 'a': its url cannot be used"),
+        (lambda: built("a", llm("a"), tools=(tool_at("kb/search"),)), "tool 'search': its url starts with http"),
+        (
+            lambda: built("a", llm("a", http_config={**CHAT, "headers": {"A": "{{$secrets('x')}}"}})),
+            r"\{\{\$secrets\('x'\)\}\}\" is no place that is filled; write \{\{\$secret",
+        ),
+        (lambda: built("a", llm("a"), tools=(tool_at(CHAT["url"], id="transfer_to_agent"),)), "give it another id"),
+        (lambda: built("a", llm("a"), tools=(tool_at(CHAT["url"], id="adk_x"),)), "give it another id"),
+        (lambda: built("a", llm("a"), tools=(tool_at(CHAT["url"], parameters={"type": "x"}),)), "is a JSON schema"),
+        (lambda: built("aa", llm("agent")), "there is: agent; or add"),
+        (lambda: built("a", llm("a"), tools=(create_agent_tool(id="t", target_agent_id="nobody"),)), "names agent"),
+        (lambda: create_llm_agent("a"), "write its fields, such as id='a'"),
+        (lambda: create_llm_agent(id="a", http_config="http://x/chat"), "it is a dict with url, method, headers, body"),
+        (lambda: create_llm_agent(id="a", url="http://x/chat"), "no field 'url'; there is: id, type, httpConfig"),
+        (lambda: llm("a", http_config={"uri": "http://x"}), "no field 'uri' in it; there is: url"),
+        (lambda: llm("a", tools=[print]), r"by its id, 'print'; add the function with \.function_tool\(print\)"),
+        (lambda: llm("a", tools=[TOOL]), r"by its id, 'search'; add the tool itself with \.http_tool"),
+        (lambda: llm("a", sub_agents=["b"]), r"written out here, as create_llm_agent\(id="),
+        (lambda: llm("a", sub_agents=[create_sub_agent_reference("b")]), "written out here"),
+        (lambda: llm("a", sub_agents=[create_sequential_agent(id="s", sub_agents=["b"])]), "written out here"),
+        (lambda: create_sequential_agent(id="s", sub_agents=[llm("b")]), r"by its id, 'b'; add the agent itself"),
+        (lambda: create_sequential_agent(id="s", sub_agents=[{"agent": "b"}]), "there is: agentId"),
+        (lambda: create_sequential_agent(id="s", sub_agents=[]), "at least 1"),
+        (lambda: create_loop_agent({**LOOP, "max_iterations": 3}), "did you mean 'maxAgentLoopIterations'"),
+        (lambda: GraphCompose().adk("f").with_workflow(lambda b: b.with_max_cycles("3")), "with_max_cycles"),
+        (lambda: GraphCompose().adk("f").with_state([1]), r"with_state\(\{'key'"),
+        (lambda: GraphCompose().adk("f").with_state({"a": {1}}), "kept as JSON"),
+        (lambda: GraphCompose().execute_sync("go"), "no root agent"),
+        (lambda: GraphCompose("token"), "nothing needs a token"),
+        (lambda: GraphCompose.from_dict([1]), "a workflow is a dict"),
+        (lambda: GraphCompose.from_dict({"agents": [], "tools": []}), "did you mean 'globalTools'"),
+        (lambda: GraphCompose.from_dict({"agents": [{"id": "a", "type": "llm"}]}), "'type' is one of LlmAgent"),
     ],
 )
 def test_what_could_not_be_run_is_refused_with_what_to_write(make: Any, told: str):
-    with pytest.raises(ConfigurationError, match=told):
+    with pytest.raises((ConfigurationError, InputError), match=told) as refused:
         make()
+    assert "\n" not in str(refused.value)
+
+
+def test_end_may_be_forgotten_and_is_asked_for():
+    with pytest.raises(AttributeError, match=r"write \.end\(\)\.execute_sync"):
+        GraphCompose().adk("flow").execute_sync()
+
+
+def test_what_a_field_was_given_is_not_repeated_where_it_is_a_secret():
+    headers = {"Authorization": "Bearer s3cr3t-0f-mine-77"}
+    with pytest.raises(ConfigurationError) as refused:
+        llm("a", http_config={**CHAT, "headers": headers, "methods": "GET"})
+    assert "s3cr3t-0f-mine-77" not in str(refused.value) and refused.value.__cause__ is None
+
+
+def tool_at(url: str, **more: Any) -> Any:
+    return create_http_tool(**{"id": "search", "http_config": {"url": url}, **more})
 
 
 TOOL = create_http_tool(id="search", http_config={"url": "http://127.0.0.1:1"})

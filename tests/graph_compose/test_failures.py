@@ -24,14 +24,17 @@ from tests.http_service import Answer, Service
 ONCE = {"retryPolicy": {"maximumAttempts": 1}}
 
 
-def broken(service: Service) -> list[tuple[Any, str]]:
-    return [
-        (Answer(b"", 500), "HTTP_500"),
-        (Answer(b"", 429), "HTTP_429"),
-        (Answer(b"\xff garbage"), "INVALID_RESPONSE"),
-        (Answer({"content": "half a body"}, cut=9), "HTTP_CONNECTION"),
-        (Answer(silent=True), "HTTP_CONNECTION"),
-    ]
+BROKEN: dict[str, tuple[Answer, str]] = {
+    "500": (Answer(b"", 500), "HTTP_500"),
+    "429": (Answer(b"", 429, {"Retry-After": "0"}), "HTTP_429"),
+    "302": (Answer(b"", 302, {"Location": "/a"}), "HTTP_302"),
+    "garbage": (Answer(b"\xff garbage"), "INVALID_RESPONSE"),
+    "HTML": (Answer(b"<html>", headers={"Content-Type": "text/html"}), "INVALID_RESPONSE"),
+    "no call": (Answer({"toolCalls": [{"function_args": {}}]}), "INVALID_RESPONSE"),
+    "half": (Answer({"content": "half a body"}, cut=9), "HTTP_CONNECTION"),
+    "killed": (Answer({"content": "half a body"}, cut=9, reset=True), "HTTP_CONNECTION"),
+    "silent": (Answer(silent=True), "HTTP_CONNECTION"),
+}
 
 
 def agent(service: Service, name: str, **more: Any) -> Any:
@@ -42,12 +45,12 @@ def agent(service: Service, name: str, **more: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("kind", range(5))
+@pytest.mark.parametrize("kind", BROKEN)
 @pytest.mark.parametrize("container", ["sequence", "loop", "parallel"])
 def test_a_failing_service_ends_the_run_with_one_error_and_the_next_message_works(
-    service: Service, container: str, kind: int
+    service: Service, container: str, kind: str
 ):
-    answer, code = broken(service)[kind]
+    answer, code = BROKEN[kind]
     agents = {"id": "root", "sub_agents": ["a", "b"]}
     if container == "sequence":
         root, before = create_sequential_agent(agents), ["a"]
@@ -65,7 +68,7 @@ def test_a_failing_service_ends_the_run_with_one_error_and_the_next_message_work
         handle.runner.agent.find_agent("b").model.timeout = 60
         failed = handle.get_latest_orchestration_result()
         events = await handle.get_session_events()
-        say(service, b={"content": "B"})
+        service.say_now("/b", {"content": "B"})
         return handle, [failed, events, await handle.receive_message("again")]
 
     _, (failed, events, again) = sync.run(talk())
@@ -135,6 +138,37 @@ def test_a_tool_that_fails_is_told_to_the_agent(service: Service, answer: Answer
     told = tool_result(service, with_tool(service, http_config={"url": f"{service.url}/look", "method": "GET"}))
     assert told["status_code"] == status and words in told["error"]
     assert "elsewhere" not in asked(service)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Answer(b"\xff\xfehello"), {"result": "\ufffd\ufffdhello"}),
+        (Answer(b"<html>"), {"result": "<html>"}),
+        (Answer(b""), {"result": ""}),
+        (Answer(b"null"), {"result": None}),
+        (Answer({"error": "no such customer"}), {"error": "no such customer"}),
+        (Answer(b'{"n": NaN}'), "look: the answer cannot be kept as JSON: the number nan"),
+        (Answer(b'{"n": 1e999}'), "look: the answer cannot be kept as JSON: the number inf"),
+        (Answer(b'{"n": "\\ud800"}'), "look: the answer cannot be kept as JSON: text with half a character"),
+        (Answer(b"[" * 150 + b"]" * 150), "look: the answer cannot be kept as JSON: lists and dicts that are nested"),
+        (Answer(b"x" * (8 * 1024 * 1024 + 1)), "look: the answer has more than 8,388,608 bytes"),
+        (Answer(b"x", headers={"Content-Encoding": "gzip, gzip"}), "packed more than once"),
+        (Answer({"half": "body"}, cut=4, reset=True), "look: ReadError: the connection broke"),
+        (Answer(b"", 404), "look: HTTP 404"),
+    ],
+)
+def test_what_a_tool_answers_is_told_and_kept_and_what_is_no_answer_is_told_alone(
+    service: Service, answer: Answer, told: Any
+):
+    service.say("/look", answer)
+    service.say("/a", LOOK, {"content": "Well.", "exitFlow": True})
+    result = sync.run(with_tool(service, output_key="found").execute("go"))
+    assert result.error_details is None
+    [said] = service.bodies("/a")[-1]["messages"][-1]["content"]
+    response = said["function_response"]["response"]
+    assert response == told if isinstance(told, dict) else told in response["error"]
+    assert result.session_state.get("found") == (told if isinstance(told, dict) else None)
 
 
 def test_a_tool_that_is_too_slow_is_told_to_the_agent(service: Service):

@@ -166,6 +166,26 @@ def test_the_condition_of_a_loop_sees_what_a_tool_left(service: Service):
     assert result.session_state["found"] == {"score": 0.9}
 
 
+@pytest.mark.parametrize(
+    ("condition", "passes", "reason"),
+    [
+        ("session_state['nothing'] > 1", 3, "max_agent_loop_iterations"),
+        ("session_state['a'] > 1", 3, "max_agent_loop_iterations"),
+        ("session_state.get('a')", 1, "exit_condition"),
+        ("session_state.get('nothing')", 3, "max_agent_loop_iterations"),
+        ("session_state['current_agent_loop_iteration'] == 1", 2, "exit_condition"),
+    ],
+)
+def test_a_condition_that_has_no_value_is_false_and_any_true_value_ends_the_loop(
+    service: Service, condition: str, passes: int, reason: str, caplog: pytest.LogCaptureFixture
+):
+    loop = create_loop_agent(id="loop", sub_agents=["a"], max_agent_loop_iterations=3, loop_exit_condition=condition)
+    service.make("/a", lambda asked: {"content": "some words"})
+    result = ran(graph_of(service, loop, "a"))
+    assert (len(service.asked), result.session_state["loop_exit_reason"]) == (passes, reason)
+    assert len(caplog.records) == (3 if "> 1" in condition else 0)
+
+
 # ---- handing over, and agents as tools
 
 
@@ -189,6 +209,35 @@ def test_an_agent_hands_over_to_one_that_is_written_out_in_it(service: Service):
     assert first["messages"][1] == {"role": "user", "content": "go"}
     assert "transfer_to_agent" in str(first["messages"][2:])
     assert [one["content"] for one in second["messages"][-2:]] == ["It costs 5.", "Really?"]
+
+
+def test_a_service_hands_over_by_the_id_that_it_knows(service: Service):
+    child = speaker(service, "price-desk.1", description="Knows prices.")
+    root = speaker(service, "root", sub_agents=[child])
+
+    def over(to: str) -> Any:
+        return {"toolCalls": [{"function_name": "transfer_to_agent", "function_args": {"agent_name": to}}]}
+
+    say(service, **{"root": [over("price_desk_1"), over("price-desk.1"), {"content": "Back."}]})
+    say(service, **{"price-desk.1": [over("root")]})
+    graph = graph_of(service, root)
+    result = ran(graph)
+    assert (result.error_details, result.final_response_text) == (None, "Back.")
+    assert asked(service) == ["root", "root", "price-desk.1", "root"]
+    offered = service.bodies("/root")[0]["tools"][1]["function"]["parameters"]["properties"]["agent_name"]
+    assert offered["enum"] == ["price-desk.1"]
+    assert "- price-desk.1: Knows prices." in service.bodies("/root")[0]["messages"][0]["content"]
+    [refused] = service.bodies("/root")[1]["messages"][-1]["content"]
+    assert "Did you mean 'price-desk.1'?" in refused["function_response"]["response"]["error"]
+    assert "price-desk.1" in str(service.bodies("/price-desk.1")[0]["messages"][2:])
+
+
+def test_an_error_names_the_agent_by_its_id(service: Service):
+    line = create_sequential_agent(id="the line", sub_agents=["a b"])
+    say(service, **{"a%20b": Answer(b"", 404)})
+    failed = ran(graph_of(service, line, speaker(service, "a b"))).error_details
+    assert failed and (failed["agent"], failed["error_code"]) == ("a b", "HTTP_404")
+    assert f"'a b at {service.url}/a b'" in failed["error_message"]
 
 
 def test_an_agent_as_a_tool_keeps_its_answer_in_the_state(service: Service):

@@ -1,6 +1,7 @@
 """Approvals as a person answers them: what is said can be typed, and settles the call it was said of."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -135,6 +136,28 @@ def test_a_payload_that_cannot_be_is_refused_and_the_call_waits_on(shell: Shell,
 
     assert shell.names["got"] == []
     assert shell.cell("%confirm --yes").text == "Done."
+
+
+def test_a_reply_takes_the_decision_on_what_it_asks() -> None:
+    paid: list[int] = []
+
+    @tool(confirm=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    calls = (call("pay", amount=amount) for amount in (1, 2))
+    script = ScriptedLlm(*(one for asked in calls for one in (asked, "done")))
+    chat = Chat(LlmAgent(name="clerk", model=script, tools=[pay]), show="off")
+
+    asked = chat.ask("Pay 1")
+    assert (asked.approve(amount=5).text, paid) == ("done", [5])
+    with pytest.raises(InputError):
+        asked.approve()
+    assert (chat.ask("Pay 2").reject(reason="too much").text, paid) == ("done", [5])
+    with pytest.raises(InputError, match="of no chat that goes on"):
+        replace(asked, chat=None).approve()
 
 
 def test_a_call_that_was_held_back_wants_a_yes_alone(shell: Shell) -> None:

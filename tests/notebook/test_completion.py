@@ -21,7 +21,7 @@ def full(shell: Shell) -> Shell:
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("%%agent guide --mo", ["%%agent guide --model"]),
+        ("%%agent guide --mo", ["%%agent guide --model", "%%agent guide --mode"]),
         ("%%agent guide --max", ["%%agent guide --max-iterations"]),
         ("%%agent guide -m off", ["%%agent guide -m offline"]),
         ("%%agent guide --model=off", ["%%agent guide --model=offline"]),

@@ -1,6 +1,8 @@
-"""Agents, teams and workflows draw themselves, and the path of a run lights up in the drawing."""
+"""Agents, teams and workflows draw themselves."""
 
+import itertools
 import re
+from collections.abc import Iterator
 from xml.etree import ElementTree
 
 import pytest
@@ -10,12 +12,9 @@ from adk_nb.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.view.drawing import Drawing, Line, Node, drawing_of, tree_of
-from adk_nb.notebook.view.drawing_layout import layout_of
-from adk_nb.notebook.view.drawing_path import VisitedPath
+from adk_nb.notebook.view.drawing_layout import SMALL, Layout, layout_of, text_width
 from adk_nb.notebook.view.drawing_svg import drawn, live_drawing, svg
-from adk_nb.runners import InMemoryRunner
-from adk_nb.runtime.run_config import RunConfig
-from adk_nb.tools import FunctionTool
+from adk_nb.tools import AgentTool, FunctionTool
 from adk_nb.workflow import JoinNode, Workflow, node
 from tests.hostile import PAYLOADS
 from tests.notebook.conftest import Shell
@@ -59,19 +58,15 @@ def flow() -> Workflow:
     return Workflow(name="flow", edges=[edges[0], ((left, right), join, agent("last"), "END")])
 
 
+def framed(drawing: Drawing) -> dict[str, list[str]]:
+    """Frame -> the arrows inside it."""
+    return {node.key: arrows(node.inside) for node, _ in drawing.walk() if node.inside}
+
+
 def arrows(drawing: Drawing) -> list[str]:
     return [
         f"{one.start} -{one.label}-> {one.end}" if one.label else f"{one.start} -> {one.end}" for one in drawing.lines
     ]
-
-
-def path_of(root: object, question: str = "Go.") -> list[dict[str, str]]:
-    """The marks that each event of one turn changes, and the end of it."""
-    path = VisitedPath(drawing_of(root))  # type: ignore[arg-type]
-    runner = InMemoryRunner(root)  # type: ignore[arg-type]
-    runner.session_service.create_session(app_name=runner.app_name, user_id="u", session_id="s")
-    turn = runner.run(user_id="u", session_id="s", new_message=question, run_config=RunConfig())
-    return [*filter(None, map(path.feed, turn)), path.end("done")]
 
 
 # ---- what is drawn
@@ -80,7 +75,7 @@ def path_of(root: object, question: str = "Go.") -> list[dict[str, str]]:
 def test_a_team_is_drawn_as_the_ways_its_kinds_lead() -> None:
     drawing = drawing_of(team())
 
-    assert {key: (node.kind, node.note) for key, node in drawing.nodes.items()} == {
+    assert {node.key: (node.kind, node.note) for node, _ in drawing.walk()} == {
         "pipeline": ("team", "sequential"),
         "refine": ("team", "loop, at most 2 times"),
         "draft": ("agent", "scripted"),
@@ -90,17 +85,39 @@ def test_a_team_is_drawn_as_the_ways_its_kinds_lead() -> None:
         "news": ("agent", "scripted"),
         "editor": ("agent", "scripted"),
     }
-    assert arrows(drawing) == [
-        "refine -> draft",
-        "draft -> review",
-        "review -again-> draft",
-        "pipeline -> refine",
-        "both -> weather",
-        "both -> news",
-        "review -> both",
-        "weather -> editor",
-        "news -> editor",
-    ]
+    assert framed(drawing) == {
+        "pipeline": ["refine -> both", "both -> editor"],
+        "refine": ["draft -> review", "review -again-> draft"],
+        "both": [],
+    }
+
+
+def test_a_workflow_or_a_team_in_a_workflow_is_a_frame_with_its_own_nodes() -> None:
+    refine = LoopAgent(name="refine", max_iterations=2, sub_agents=[agent("draft"), agent("review")])
+    outer = Workflow(name="outer", edges=[("START", agent("plan"), flow(), refine, "END")])
+    drawing = drawing_of(outer)
+    text = drawing.mermaid
+
+    assert arrows(drawing) == ["START -> plan", "plan -> flow", "flow -> refine", "refine -> END"]
+    inside = drawing.nodes["flow"].inside
+    assert inside is not None
+    assert "choose -ok-> left" in arrows(inside)
+    assert framed(drawing)["refine"] == ["draft' -> review", "review -again-> draft'"]  # its own, beside the flow's
+    assert [node.name for node in inside.nodes.values()][:2] == ["START", "draft"]
+    assert '    subgraph n2["flow<br/>workflow"]\n        n3(("START"))' in text
+    assert text.count("    end\n") == 2
+    assert "END" in svg(drawing)
+
+
+def test_agents_that_are_called_as_tools_are_drawn_once_even_if_they_call_each_other() -> None:
+    one = agent("one")
+    other = agent("other", tools=[AgentTool(one)])
+    one.tools = [look, AgentTool(other)]
+
+    drawing = drawing_of(one)
+
+    assert sorted(arrows(drawing)) == ["one -calls-> other", "other -calls-> one"]
+    assert drawing.nodes["one"].tools == ("look",)
 
 
 def test_an_agent_has_its_tools_in_its_box_and_dashed_lines_to_those_it_may_hand_over_to() -> None:
@@ -155,19 +172,77 @@ def test_mermaid_is_an_extra() -> None:
 # ---- where it goes
 
 
+def layouts(layout: Layout) -> Iterator[Layout]:
+    """It, and those inside its frames."""
+    yield layout
+    for box in layout.boxes:
+        if box.inside:
+            yield from layouts(box.inside)
+
+
 def test_boxes_do_not_touch_and_lines_lead_down_but_for_those_that_lead_back() -> None:
+    labels = []
     for drawing in (drawing_of(team()), drawing_of(flow())):
-        layout = layout_of(drawing)
-        for one in layout.boxes:
-            assert one.x - one.width / 2 >= 0
-            assert one.x + one.width / 2 <= layout.width
-            assert one.y + one.height <= layout.height
-            for other in layout.boxes:
-                apart = abs(one.x - other.x) >= (one.width + other.width) / 2
-                assert one is other or apart or abs(one.y - other.y) >= min(one.height, other.height)
-        assert [route.line.label for route in layout.routes if route.back] in (["again"], ["revise"])
-        for route in layout.routes:
-            assert route.back or [y for _, y in route.points] == sorted(y for _, y in route.points)
+        whole = layout_of(drawing)
+        for layout in layouts(whole):
+            for one in layout.boxes:
+                assert one.x - one.width / 2 >= 0
+                assert one.x + one.width / 2 <= whole.width
+                assert one.y + one.height <= whole.height
+                for other in layout.boxes:
+                    apart = abs(one.x - other.x) >= (one.width + other.width) / 2
+                    assert one is other or apart or abs(one.y - other.y) >= min(one.height, other.height)
+            labels += [route.line.label for route in layout.routes if route.back]
+            for route in layout.routes:
+                assert route.back or [y for _, y in route.points] == sorted(y for _, y in route.points)
+    assert labels == ["again", "revise"]
+
+
+def test_what_is_inside_a_frame_stays_inside_it() -> None:
+    for layout in layouts(layout_of(drawing_of(team()))):
+        for frame in layout.boxes:
+            for box in frame.inside.boxes if frame.inside else ():
+                assert frame.x - frame.width / 2 < box.x - box.width / 2
+                assert box.x + box.width / 2 < frame.x + frame.width / 2
+                assert frame.y + 35 < box.y  # below its title
+                assert box.y + box.height < frame.y + frame.height
+
+
+def test_no_label_is_cut_off_at_either_side() -> None:
+    long = "a route whose name is rather long for that"
+    drawing = Drawing(
+        "d", {key: Node(key, key, "agent") for key in "abc"}, [Line("a", "b", long), Line("a", "c", long)]
+    )
+
+    layout = layout_of(drawing)
+
+    for route in layout.routes:
+        x, width = route.label_at[0], text_width(route.line.label, SMALL)
+        left, right = (x - width, x) if route.label_left else (x, x + width)
+        assert left >= 0
+        assert right <= layout.width
+
+
+def test_a_line_that_leads_back_passes_no_box() -> None:
+    nodes = {key: Node(key, key, "agent") for key in "abcdef"}
+    ways = ["ab", "ac", "bd", "ce", "df", "db", "fb", "dd", "ed"]
+    layout = layout_of(Drawing("d", nodes, [Line(*way) for way in ways]))
+    back = [route for route in layout.routes if route.back]
+
+    assert len(back) == 3
+    for route in back:
+        for (x, y), (to_x, to_y) in itertools.pairwise(route.points):
+            for box in layout.boxes:
+                left, right = sorted((x, to_x))
+                top, bottom = sorted((y, to_y))
+                apart = right <= box.x - box.width / 2 or left >= box.x + box.width / 2
+                assert apart or bottom <= box.y or top >= box.y + box.height
+
+
+def test_many_that_work_at_once_stand_in_several_rows() -> None:
+    layout = layout_of(drawing_of(ParallelAgent(name="all", sub_agents=[agent(f"a{n}") for n in range(60)])))
+
+    assert layout.width < layout.height * 2
 
 
 def test_a_thousand_nodes_are_laid_out_and_told_as_text() -> None:
@@ -240,67 +315,3 @@ def test_the_drawing_of_an_agent_is_asked_for_by_its_name(shell: Shell) -> None:
 
 def shown_of(ip: InteractiveShell, value: object) -> dict[str, str]:
     return ip.display_formatter.format(value)[0]  # type: ignore[union-attr]
-
-
-# ---- the path of a run
-
-
-def test_the_path_of_a_team_lights_up_agent_by_agent() -> None:
-    marks = path_of(team())
-
-    assert marks[0] == {
-        "n:pipeline": "was", "n:refine": "was", "n:draft": "was", "e:0": "was", "e:3": "was",
-    }  # fmt: skip
-    assert marks[1] == {"n:review": "was", "e:1": "was"}
-    assert {"e:2": "was"} in marks  # the second pass
-    lit = {key: mark for one in marks for key, mark in one.items()}
-    assert set(lit.values()) == {"was"}
-    assert {"n:editor", "t:weather/look", "e:7", "e:8"} <= lit.keys()
-
-
-def test_an_agent_works_from_its_first_word_to_its_answer_and_beside_others() -> None:
-    path = VisitedPath(drawing_of(team()))
-
-    first = path.feed(Event(author="weather", message="s", partial=True, branch="both.weather"))
-    again = path.feed(Event(author="weather", message="u", partial=True, branch="both.weather"))
-    other = path.feed(Event(author="news", message="n", partial=True, branch="both.news"))
-    after = path.feed(Event(author="editor", message="e", partial=True))
-
-    assert first["n:weather"] == "now"
-    assert again == {}
-    assert "n:weather" not in other
-    assert (after["n:weather"], after["n:news"], after["n:editor"]) == ("was", "was", "now")
-
-
-def test_a_workflow_in_a_team_lights_up_as_one_box() -> None:
-    lit = {key for one in path_of(SequentialAgent(name="outer", sub_agents=[flow(), agent("editor")])) for key in one}
-
-    assert {"n:outer", "n:flow", "n:editor", "e:0", "e:1"} == lit
-
-
-def test_only_the_route_that_was_chosen_lights_up() -> None:
-    drawing = drawing_of(flow())
-    lit = {key for one in path_of(flow()) for key in one}
-
-    gone = [one for number, one in enumerate(drawing.lines) if f"e:{number}" in lit]
-
-    assert ", ".join(f"{one.start} {one.end}" for one in gone) == (
-        "START draft, draft choose, choose left, choose right, left join, right join, join last, last END"
-    )
-
-
-def test_a_failure_is_marked_and_stays() -> None:
-    path = VisitedPath(drawing_of(team()))
-
-    path.feed(Event(author="draft", error_code="OOPS", error_message="no"))
-
-    assert path.end("error") == {}
-    assert path.feed(Event(author="draft", message="again"))["n:draft"] == "was"
-
-
-def test_who_waits_for_a_person_is_still_at_work_when_the_run_pauses() -> None:
-    path = VisitedPath(drawing_of(team()))
-    asks = Event(author="draft", content=None, long_running_tool_ids={"1"})
-
-    assert path.feed(asks)["n:draft"] == "now"
-    assert path.end("pending") == {}

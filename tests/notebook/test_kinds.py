@@ -2,8 +2,10 @@
 
 import pytest
 
-from adk_nb.agents import LoopAgent, ParallelAgent, SequentialAgent
+from adk_nb.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+from adk_nb.tools import request_input
 from tests.notebook.conftest import Shell
 from tests.notebook.test_magics import one_line
 
@@ -42,6 +44,35 @@ def test_a_loop_makes_as_many_passes_as_it_may(shell: Shell) -> None:
 
     assert isinstance(shell.names["refine"], LoopAgent)
     assert authors(reply) == ["user", "draft", "critic", "draft", "critic"]
+
+
+def test_a_loop_ends_when_its_condition_is_met_after_a_pass(shell: Shell) -> None:
+    agents(shell, draft=["One.", "Two.", "Three."])
+    shell.cell("%%agent draft -m m_draft --output-key last\nBe draft.")
+
+    told = str(shell.cell("%%agent refine --kind loop\ndraft\nuntil: 'Two' in session_state.get('last', '')"))
+    reply = shell.cell("%chat refine Write.")
+
+    assert "refine (loop, until 'Two' in session_state.get('last', '')) v1" in told
+    assert authors(reply) == ["user", "draft", "draft"]
+
+
+def test_a_member_may_be_defined_in_a_later_cell(shell: Shell) -> None:
+    agents(shell, draft=["A draft."])
+
+    told = str(shell.cell("%%agent team --kind sequential\ndraft -> polish")).splitlines()
+    too_early = shell.fails("%chat team Write.")
+    agents(shell, polish=["Polished."])
+
+    assert told[1] == "not defined yet: polish; define before you ask team"
+    assert "team needs it: run the cell that begins %%agent polish" in too_early
+    assert shell.cell("%chat team Write.").text == "Polished."
+
+
+def test_a_team_whose_kind_was_forgotten_says_so(shell: Shell) -> None:
+    agents(shell, draft=["D"], critic=["C"])
+
+    assert "a team of them is %%agent team --kind sequential" in str(shell.cell("%%agent team\ndraft -> critic"))
 
 
 @pytest.mark.parametrize("body", ["weather, news", "weather\nnews  # both"])
@@ -151,6 +182,21 @@ WRONG = [
     ("--kind parallel --max-iterations 3", "draft", "--max-iterations goes with --kind loop"),
     ("--kind sequential", "count", "count is a tool or a function, and only %%workflow takes those"),
     ("--kind sequential", "team", "team cannot be a member of itself"),
+    ("--kind parallel", "(draft, critic)", "line 2: '(draft' is no name; write draft, critic"),
+    ("--kind sequential", "1. draft\n2. critic", "line 2: '1. draft' is no name; write draft"),
+    ("--kind sequential", "START -> draft", "line 2: a team has no START; leave it out, or write %%workflow team"),
+    ("--kind graph", "draft", "'graph' is no kind; a graph is a cell that begins %%workflow"),
+    ("--kind sequential", "draft -> lambda", "no agent is named 'lambda'; an agent cannot be named so either"),
+    ("--kind sequential draft -> critic", "", "names with arrows stand below the line, not on it"),
+    ("--kind loop", "draft\nuntil:", "line 3: no condition stands behind until:; write until: session_state"),
+    (
+        "--kind loop",
+        "draft\nuntil: score > 8",
+        "line 3: the expression 'score > 8' cannot be used: there is no 'score'",
+    ),
+    ("--kind loop", "draft\nuntil ready", "line 3: a colon stands behind until; write until: ready"),
+    ("--kind loop", "until: 1 > 2\nuntil: 2 > 3\ndraft", "line 3: until: is there already; write one condition"),
+    ("--kind sequential", "draft\nuntil: 1 > 2", "until: is when a loop ends, and team is none; write --kind loop"),
     ("--kind sequential", "Write, please!", "'please!' is no name of an agent; write names alone"),
 ]
 
@@ -180,6 +226,16 @@ def test_names_complete_in_the_body_of_a_workflow_and_kinds_on_the_line(shell: S
 
     assert "%%agent x --kind sequential" in shell.complete("%%agent x --kind s")
     assert "%%workflow w\nSTART -> draft" in shell.complete("%%workflow w\nSTART -> dr")
+    assert "%%agent t --kind parallel\ndraft" in shell.complete("%%agent t --kind parallel\ndr")
+
+
+def test_help_tells_of_teams_conditions_routes_and_names_of_later_cells(shell: Shell) -> None:
+    shell.cell("%%agent?")
+    assert "--kind loop --max-iterations 4\n    writer -> critic\n    until: session_state" in shell.printed
+
+    shell.cell("%%workflow?")
+    assert "later cells may define them" in shell.printed
+    assert "sort -[*]-> clerk" in shell.printed
 
 
 @pytest.mark.parametrize(
@@ -190,3 +246,66 @@ def test_a_reply_says_that_a_member_has_a_stand_in_for_a_model(shell: Shell, cel
     shell.cell(cell)
 
     assert shell.cell("%chat team Hello").notice
+
+
+def waiting_team(shell: Shell, kind: str = "sequential") -> None:
+    """A team whose second member waits for an approval."""
+    agents(shell, draft=["A draft.", "Another."], last=["The last word."])
+    shell.names["paid"] = []
+    shell.cell('%%tool --confirm\ndef pay(n: int) -> str:\n    "Pays."\n    paid.append(n)\n    return "paid"')
+    shell.names["m_clerk"] = ScriptedLlm(call("pay", n=1), "Paid.")
+    shell.cell("%%agent clerk -m m_clerk -t pay\nPay.")
+    once = " --max-iterations 1" if kind == "loop" else ""
+    shell.cell(f"%%agent team --kind {kind}{once}\ndraft -> clerk -> last")
+    assert shell.cell("%chat team Go.").status == "pending"
+
+
+@pytest.mark.parametrize("kind", ["sequential", "loop"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "%%agent team --kind sequential\ndraft",
+        "%%agent clerk -m m_new\nAnother clerk.",
+        "%%agent last -m m_new\nSays something else.",
+    ],
+    ids=["the team without it", "who waits", "who comes after"],
+)
+def test_a_team_that_waits_goes_on_as_it_was_and_what_is_said_next_goes_to_the_new_one(
+    shell: Shell, kind: str, changed: str
+) -> None:
+    waiting_team(shell, kind)
+    shell.names["m_new"] = ScriptedLlm("New.", "Newer.")
+    shell.cell(changed)
+
+    reply = shell.cell("%confirm --yes")
+
+    assert (authors(reply), reply.text, shell.names["paid"]) == (["clerk", "last"], "The last word.", [1])
+    assert authors(shell.cell("%chat team Once more."))[:2] == ["user", "draft"]
+
+
+def test_a_question_inside_a_team_that_was_changed_is_answered_in_words(shell: Shell) -> None:
+    agents(shell, last=["The last word."])
+    shell.names["request_input"] = request_input
+    shell.names["m_asker"] = ScriptedLlm(call("adk_request_input", message="Who?"), "Hello Bo.")
+    shell.cell("%%agent asker -m m_asker -t request_input\nAsk.")
+    shell.cell("%%agent team --kind sequential\nasker -> last")
+    shell.cell("%chat team Go.")
+    shell.cell("%%agent team --kind sequential\nlast")
+
+    assert authors(shell.cell("%chat team Bo")) == ["asker", "last"]
+
+
+def test_a_task_inside_a_team_that_was_changed_is_talked_over_to_its_end() -> None:
+    def team(*agents: BaseAgent) -> SequentialAgent:
+        return SequentialAgent(name="team", sub_agents=list(agents))
+
+    booker = LlmAgent(
+        name="booker", mode="task", model=ScriptedLlm("Which date?", call("finish_task", result="booked"))
+    )
+    boss = LlmAgent(name="boss", model=ScriptedLlm(call("booker", request="book"), "All done."), sub_agents=[booker])
+    chat = Chat(team(boss, LlmAgent(name="last", model=ScriptedLlm("The last word."))), show="off")
+
+    assert chat.ask("Book.").text == "Which date?"
+    chat.agent = team(LlmAgent(name="other", model=ScriptedLlm("Other here.")))
+    assert chat.ask("Tomorrow.").text == "The last word."
+    assert chat.ask("And?").text == "Other here."

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.agents.parallel_agent import ParallelAgent
+from adk_nb.agents.sequential_agent import SequentialAgent
 from adk_nb.errors import InputError, PendingError
-from adk_nb.events import RequestInput
+from adk_nb.events import Event, RequestInput
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
@@ -19,6 +21,7 @@ from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.get_user_choice_tool import get_user_choice
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 from adk_nb.tools.request_input_tool import request_input
+from adk_nb.workflow import START, Workflow
 from tests.notebook.conftest import Shell
 from tests.talk import Talk
 
@@ -252,6 +255,7 @@ def test_the_log_says_whose_call_an_agent_works_for():
         ("↳ middle", "half way"),
         ("guide", "done"),
     ]
+    assert '<td style="text-align: left">↳\u00a0↳\u00a0deep</td>' in bundle(reply)["text/html"]
 
 
 def test_the_pieces_of_a_called_agents_answer_are_its_own_row():
@@ -281,3 +285,55 @@ def test_a_question_of_a_graph_is_told_without_its_id(shell: Shell):
     told = 'adk_request_input(message="lamps: how much?", response_schema={"type": "integer"}) → 250'
     assert told in shown["text/html"]
     assert told in str(shell.cell("%trace"))
+
+
+def test_a_graph_that_asks_has_no_answer_yet_and_calls_no_tool():
+    def look(node_input: str) -> str:
+        return "3 lamps were looked at"
+
+    def budget(node_input: str) -> Iterator[RequestInput]:
+        yield RequestInput(message="How much?", response_schema=int)
+
+    def order(node_input: int) -> str:
+        return f"ordered for {node_input}"
+
+    talk = Chat(Workflow(name="repair", edges=[(START, look, budget, order)]), show="off")
+
+    asks = talk.ask("Harbour Street")
+    done = talk.ask("250")
+
+    assert (asks.status, asks.text, asks.answered_by) == ("pending", "", "")
+    assert lines(asks) == [
+        "repair > (waits for an answer)",
+        "repair asks: How much?",
+        "    answer with chat.ask('...')",
+    ]
+    assert str(done) == "repair · order > ordered for 250"
+
+
+def test_what_a_node_says_before_it_asks_is_shown_above_the_question():
+    def draft(node_input: str) -> Iterator[Event | RequestInput]:
+        yield Event(message="Dear citizens, ...")
+        yield RequestInput(message="Is it good?")
+
+    asks = Chat(Workflow(name="notices", edges=[(START, draft)]), show="off").ask("go")
+
+    assert lines(asks)[:2] == ["notices · draft > Dear citizens, ...", "notices asks: Is it good?"]
+
+
+@pytest.mark.parametrize("kind", [SequentialAgent, ParallelAgent])
+def test_what_one_member_said_is_no_answer_while_another_waits(kind: Any):
+    def pay(euros: int) -> str:
+        """Pays."""
+        return f"{euros} paid"
+
+    says = LlmAgent(name="says", model=ScriptedLlm("A draft."))
+    asks = LlmAgent(name="asks", model=ScriptedLlm(call("pay", euros=5), "Paid."))
+    asks.tools = [FunctionTool(pay, require_confirmation=True)]
+    talk = Chat(kind(name="team", sub_agents=[says, asks]), show="off")
+
+    waits = talk.ask("go")
+    done = waits.approve()
+
+    assert lines(waits)[0] == "team > (waits for approval)  [1 tool call]"
+    assert (done.text, done.answered_by) == ("Paid.", "asks")

@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 
-from adk_nb.agents import LlmAgent
+from adk_nb.agents import LlmAgent, LoopAgent, SequentialAgent
+from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
-from adk_nb.tools import FunctionTool
+from adk_nb.notebook.view.render import bundle
+from adk_nb.tools import FunctionTool, exit_loop
+from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
 from tests.talk import told
 
@@ -92,3 +95,60 @@ def test_a_team_goes_on_when_what_a_member_asks_is_answered_by_a_line(shell: She
 
     assert (reply.agent, reply.text) == ("team", "All is done.")
     assert [event.author for event in reply.events if event.is_final_response()][-2:] == ["asks", "after"]
+
+
+def handed_over() -> LlmAgent:
+    return agent("desk", TO_HELPER, sub_agents=[agent("helper", "Helper here.")])
+
+
+def in_order() -> SequentialAgent:
+    return SequentialAgent(name="desk", sub_agents=[agent("first", "Draft."), agent("helper", "Helper here.")])
+
+
+def in_a_loop() -> LoopAgent:
+    critic = agent("critic", call("exit_loop"), tools=[exit_loop])
+    return LoopAgent(name="desk", sub_agents=[agent("helper", "Helper here."), critic])
+
+
+def in_a_graph() -> Workflow:
+    def helper(node_input: str) -> Event:
+        return Event(output=f"{node_input[:0]}Helper here.")
+
+    return Workflow(name="desk", edges=[(START, helper)])
+
+
+def talking_a_task_over() -> LlmAgent:
+    helper = agent("helper", "Helper here.", mode="task")
+    return agent("desk", call("helper", request="help"), sub_agents=[helper])
+
+
+@pytest.mark.parametrize("made", [handed_over, in_order, in_a_loop, in_a_graph, talking_a_task_over])
+def test_a_reply_is_headed_by_the_agent_of_the_chat_and_by_who_of_its_team_has_answered(made: Any) -> None:
+    reply = Chat(made(), show="off").ask("Help me.")
+
+    forms = bundle(reply)
+    assert forms["text/plain"].startswith("desk · helper > Helper here.")
+    assert forms["text/markdown"].startswith("*desk · helper*\n\nHelper here.")
+    assert "<p><small>desk · helper</small></p>\n<p>Helper here.</p>" in forms["text/html"]
+    assert (reply.agent, reply.answered_by) == ("desk", "helper")
+
+
+def test_an_agent_that_answers_itself_is_named_once() -> None:
+    clerk = agent("clerk", "Found.", mode="single_turn")
+    forms = bundle(Chat(agent("desk", call("clerk", request="find"), "Here.", sub_agents=[clerk]), show="off").ask("?"))
+
+    assert forms["text/plain"] == "desk > Here.  [1 tool call]"
+    assert forms["text/markdown"].startswith("Here.")
+    assert "<small>" not in forms["text/html"]
+
+
+def test_a_name_is_no_markup_in_a_heading() -> None:
+    def odd(node_input: str) -> str:
+        return "Here."
+
+    graph = Workflow(name="desk", edges=[(START, node(odd, name="<b>*odd*"))])
+    forms = bundle(Chat(graph, show="off").ask("?"))
+
+    assert forms["text/plain"] == "desk · <b>*odd* > Here."
+    assert forms["text/markdown"].startswith("*desk · &lt;b&#62;&#42;odd&#42;*")
+    assert "<small>desk · &lt;b&gt;*odd*</small>" in forms["text/html"]

@@ -140,7 +140,22 @@ WRONG = [
     ("START -> draft -> draft", "draft would lead to itself for ever; give it a way out: draft -[again]-> draft"),
     ("START -> number", "'number' is a variable of type int, and a node is an agent, a tool or a function"),
     ("START -> draft; draft -> review", "';' cannot stand here; a line is names with arrows"),
-    ("START -> flow", "no agent, tool or function is named 'flow'"),
+    ("START -> flow", "line 2: flow cannot be a node of itself; lead to its first node instead"),
+    ("START → draft ⇒ review", "⇒ is no arrow; write ->"),
+    ("START \u2014> draft", "\u2014> is no arrow; write ->"),
+    ("START -> [draft, review]", "several nodes stand in round brackets: (draft, review)"),
+    ("START -> {draft, review}", "several nodes stand in round brackets: (draft, review)"),
+    ("START -> (draft, (review))", "brackets stand within brackets; write (draft, review)"),
+    ("START -> draft -ok]-> END", "-ok]-> is no arrow; a route is written -[ok]->"),
+    ("START -> draft -[ok> END", "-[ok> is no arrow; a route is written -[ok]->"),
+    ("START -> draft\ndraft -[a|b]-> review", "line 3: commas stand between routes: -[a, b]->"),
+    ("START -> draft\ndraft -[else]-> review", "any other route is written -[*]->; one that is named else in quotes"),
+    ("START -> draft()", "draft is named here and not called; leave out the brackets behind it"),
+    ("START -> 'draft'", "line 2: names stand without quotes"),
+    ("START -> END", "line 2: no node stands between START and END; write START -> draft -> END"),
+    ("START", "line 2: START is no edge yet; write where it leads, as START -> draft"),
+    ("START -> print", "named 'print'; an agent cannot be named so either; choose another name"),
+    ("START -> draft\r\nreview -> END\r\n", "line 3: no way leads to review"),
     ("# nothing", "line 1: no edge begins at START; write START -> draft"),
 ]
 
@@ -155,6 +170,56 @@ def test_what_is_wrong_with_a_graph_is_said_in_a_line_that_says_where(shell: She
         assert said in shown
 
     assert "flow" not in shell.names
+
+
+@pytest.mark.parametrize("body", ["START → draft → review", "  START -> draft\r\n\r\n\tdraft -> review  # so\r\n"])
+def test_arrows_blanks_and_ends_of_lines_may_be_those_of_any_editor(shell: Shell, body: str) -> None:
+    agents(shell, draft=["D"], review=["ok"])
+
+    told = str(shell.cell(f"%%workflow flow\n{body}")).splitlines()
+
+    assert told[2:] == ["├─ START -> draft", "├─ draft (scripted) v1 -> review", "└─ review (scripted) v1"]
+
+
+def test_a_node_may_be_defined_in_a_later_cell(shell: Shell) -> None:
+    agents(shell, draft=["A draft."])
+
+    told = str(shell.cell("%%workflow flow\nSTART -> draft -> polish -> END")).splitlines()
+    too_early = one_line(shell.fails("%chat flow Write."), "AgentNotFoundError")
+    agents(shell, polish=["A polished draft."])
+    reply = shell.cell("%chat flow Write.")
+
+    assert told[1] == "not defined yet: polish; define before you ask flow"
+    assert "└─ polish (not defined yet) -> END" in told
+    assert too_early == (
+        "no agent named 'polish'; there is: draft, flow; flow needs it: run the cell that begins %%agent polish"
+    )
+    assert reply.text == "A polished draft."
+    assert "polish (scripted) v1" in str(shell.cell("%agents --graph flow"))
+
+
+def test_a_function_of_a_later_cell_is_a_node_and_chooses_routes(shell: Shell) -> None:
+    agents(shell, draft=["A draft."])
+    shell.cell("%%workflow flow\nSTART -> measure\nmeasure -[long]-> draft\nmeasure -[*]-> END")
+
+    shell.cell(
+        "from adk_nb.events.event import Event\n"
+        "def measure(node_input: str):\n    return Event(route='long' if len(node_input) > 3 else 'short')"
+    )
+
+    assert shell.cell("%chat flow 12345").text == "A draft."
+
+
+def test_a_workflow_and_a_team_that_name_each_other_are_refused_whichever_comes_first(shell: Shell) -> None:
+    shell.cell("%%workflow flow\nSTART -> team")
+
+    assert "team would be a member of itself" in shell.fails("%%agent team --kind sequential\nflow")
+
+
+def test_edges_on_the_line_are_sent_below_it(shell: Shell) -> None:
+    assert one_line(shell.fails("%%workflow flow START -> draft"), "InputError") == (
+        "%%workflow: names with arrows stand below the line, not on it"
+    )
 
 
 def test_an_empty_cell_says_what_to_write(shell: Shell) -> None:

@@ -65,6 +65,7 @@ class Shown:
     agent: str = "weather"
     events: list[Event]
     text: str = ""
+    answered_by: str = ""
     pending: list[Pending] = field(default_factory=list[Pending])
     credentials: list[PendingCredential] = field(default_factory=list[PendingCredential])
     credential_with: str = "chat.submit_credential()"

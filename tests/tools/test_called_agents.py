@@ -198,7 +198,7 @@ def test_what_two_ask_at_once_is_answered_one_by_one_and_the_caller_waits_for_bo
     assert told(last)[-1] == ("guide", "Done. .")
     assert requests(root)[1][-1] == (
         "user",
-        "answers {'result': 'seen'}; answers {'result': 'two ok'}; answers {'result': 'one ok'}",
+        "answers {'result': 'one ok'}; answers {'result': 'seen'}; answers {'result': 'two ok'}",
     )
     assert looked == [1] and (len(requests(one)), len(requests(two))) == (2, 2)
 
@@ -587,3 +587,15 @@ def test_in_a_live_conversation_it_works_apart_and_says_so_when_it_waits():
 
     [result] = [one.response for event in events for one in event.get_function_responses()]
     assert result and "in a live conversation all do" in result["error"]
+
+
+def test_an_agent_that_calls_itself_is_told_to_answer():
+    asks = (call("guide", request="x"),) * 51
+    root = guide(*asks, *("answered",) * 51)
+    root.tools = [AgentTool(root, stream_events=True)]
+
+    events = Talk(root).say()
+
+    [deepest, *_] = [one.response or {} for event in events for one in event.get_function_responses()]
+    assert "guide() was not called: 50 agents wait for each other" in deepest["error"]
+    assert told(events)[-1] == ("guide", "answered .") and events[-1].branch is None

@@ -3,11 +3,12 @@
 import asyncio
 import functools
 import math
+import re
 import threading
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 import pytest
 from pydantic import BaseModel, Field, field_validator
@@ -171,6 +172,31 @@ def test_arguments_that_are_not_asked_for_are_dropped_unless_the_function_takes_
 
     assert called(plain, a=1, zzz=2) == {"result": 1}
     assert called(any_, a=1, zzz=2) == {"a": 1, "zzz": 2}
+
+
+def test_arguments_of_other_names_are_of_the_type_that_they_have():
+    def total(unit: str, **amounts: float) -> str:
+        return f"{sum(amounts.values()):g} {unit}"
+
+    assert called(total, unit="kg", a=1, b="2.5") == {"result": "3.5 kg"}
+    assert "wrong arguments: b: Input should be a valid number" in called(total, unit="kg", b="many")["error"]
+    with pytest.raises(ConfigurationError, match="parameter '\\*\\*locks' is a Event, and a model can only send JSON"):
+        FunctionTool(_locked)
+
+
+def _locked(**locks: threading.Event) -> None: ...
+
+
+class _Sizes(TypedDict):
+    width: int
+
+
+def _sized(**sizes: Unpack[_Sizes]) -> dict[str, Any]:
+    return dict(sizes)
+
+
+def test_arguments_that_are_typed_by_name_are_taken_as_they_come():
+    assert called(_sized, width="wide", other=1) == {"width": "wide", "other": 1}
 
 
 def test_json_text_is_read_only_where_text_does_not_fit():
@@ -397,6 +423,21 @@ def test_a_decorated_function_is_still_a_function():
     assert add(2, b=3) == 5
     assert (add.name, add.description) == ("plus", "Adds.")
     assert called(add, a=1) == {"result": 2}
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("require_confirmation", "@tool takes no 'require_confirmation'; write @tool(confirm=...)"),
+        ("is_long_running", "write @tool(long_running=...)"),
+        ("time_out", "write @tool(timeout=...)"),
+        ("effect", "there is: confirm, auth_config, thread"),
+    ],
+)
+def test_an_option_that_there_is_not_is_told_with_the_one_that_is_meant(option: str, said: str):
+    made: Any = tool
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        made(**{option: True})
 
 
 def test_a_tool_is_not_wrapped_as_if_it_were_a_function():

@@ -13,7 +13,6 @@ from adk_nb.errors import NodeTimeoutError, WorkflowDataError
 from adk_nb.events import Event
 from adk_nb.tools import ToolContext
 from adk_nb.workflow import START, FunctionNode, RetryConfig, Workflow, node
-from adk_nb.workflow.node_run import delay
 from tests.talk import Talk
 from tests.workflow.steps import step, walked
 
@@ -250,8 +249,8 @@ def test_a_timeout_of_the_nodes_own_is_its_own() -> None:
 
 def test_waits_grow_up_to_the_longest_one() -> None:
     retry = RetryConfig(initial_delay=1, backoff_factor=2, max_delay=3, jitter=0)
-    assert [delay(retry, attempt) for attempt in (1, 2, 3, 4)] == [1, 2, 3, 3]
-    assert 1 <= delay(RetryConfig(), 1) <= 2
+    assert [retry.after(OSError(), attempt) for attempt in (1, 2, 3, 4)] == [1, 2, 3, 3]
+    assert 1 <= (RetryConfig().after(OSError(), 1) or 0) <= 2
 
 
 def test_the_last_attempts_error_ends_the_run() -> None:

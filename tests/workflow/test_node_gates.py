@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from adk_nb import Context, types
+from adk_nb import Context, clock, types
 from adk_nb.auth import AuthConfig, AuthCredential, AuthCredentialTypes
 from adk_nb.auth.auth_schemes import APIKey
 from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event, RequestInput
 from adk_nb.plugins import BasePlugin
+from adk_nb.runtime import approvals
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
-from adk_nb.workflow import START, ToolNode, Workflow, node
+from adk_nb.workflow import START, RetryConfig, ToolNode, Workflow, node
 from tests.talk import Talk
 from tests.workflow.steps import answer, asked, walked
 
@@ -93,6 +94,62 @@ def test_a_yes_counts_once() -> None:
     assert done == [5, 6]
     talk.say(answer(key, YES))
     assert done == [5, 6] and "not open" in str(talk.error)
+
+
+def test_a_yes_comes_too_late_after_a_week_and_a_no_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    for said, charged in ((YES, []), (NO, [])):
+        talk = Talk(wf((START, amount, node(charge, require_confirmation=True))))
+        (key,) = asked(talk.say("5"))
+        later = clock.now() + approvals.VALID_FOR + 1
+        with monkeypatch.context() as patch:
+            patch.setattr(clock, "now", lambda later=later: later)
+            events = talk.say(answer(key, said))
+        assert done == charged and bool(events) == (said == NO)
+        assert (talk.error is None) == (said == NO)
+        if said == YES:
+            assert "7 days" in str(talk.error) and "'confirmed': False" in str(talk.error).replace("false", "False")
+
+
+def test_of_two_who_have_one_yes_at_the_same_time_one_goes_on() -> None:
+    talk = Talk(wf((START, amount, node(charge, require_confirmation=True))))
+    (key,) = asked(talk.say("5"))
+    question = next(event for event in talk.stored().events if key in asked([event]))
+    assert talk.service.consume(talk.stored(), approvals.use_of(question.id))  # the other process was faster
+    talk.say(answer(key, YES))
+    assert done == [] and "another run" in str(talk.error)
+
+
+def test_a_yes_is_used_once_however_often_the_node_waits_or_fails_after_it() -> None:
+    @node(require_confirmation=True, rerun_on_resume=True, retry_config=RetryConfig(initial_delay=0, jitter=0))
+    def careful(ctx: Context, node_input: str) -> Any:
+        done.append(1)
+        if len(done) == 1:
+            raise OSError("again")
+        if "i1" in ctx.resume_inputs:
+            yield f"{node_input} {ctx.resume_inputs['i1']}"
+        else:
+            yield RequestInput(interrupt_id="i1", message="how?")
+
+    talk = Talk(wf((START, s, careful)))
+    (key,) = asked(talk.say("pay"))
+    assert asked(talk.say(answer(key, YES))) == ["i1"] and len(done) == 2
+    assert last(talk.say(answer("i1", "now"))) == "pay now"
+
+
+def test_what_a_tool_is_made_of_is_looked_at_only_where_someone_is_asked() -> None:
+    looked: list[str] = []
+
+    class Watched(FunctionTool):
+        @property
+        def bound_to(self) -> str:  # a part of what it is
+            looked.append(self.name)
+            return ""
+
+    assert last(Talk(wf((START, amount, Watched(pay)))).say("5")) and not looked
+    talk = Talk(wf((START, amount, Watched(pay, require_confirmation=True))))
+    (key,) = asked(talk.say("5"))
+    assert len(looked) == 1
+    assert last(talk.say(answer(key, YES))) and len(looked) == 2
 
 
 def test_a_yes_is_for_the_arguments_that_were_shown() -> None:

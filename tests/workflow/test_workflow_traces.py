@@ -1,6 +1,7 @@
 """What google-adk 2.13 did with these graphs, event by event; where adk_nb differs the test says so."""
 
 import asyncio
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from adk_nb.events import Event, RequestInput
 from adk_nb.models import call
 from adk_nb.tools import FunctionTool
 from adk_nb.workflow import DEFAULT_ROUTE, START, JoinNode, NodeTimeoutError, RetryConfig, Workflow, node
-from tests.talk import Talk, requests
+from tests.talk import WHERE, Talk, requests
 from tests.workflow.steps import answer, asked, step, walked
 
 
@@ -355,6 +356,25 @@ def test_an_agent_with_an_output_schema_gives_a_value() -> None:  # G5; DEVIATES
     assert not events[0].node_info.message_as_output
 
 
+def test_an_agent_with_tools_and_an_output_schema_gives_a_value() -> None:  # G5
+    def w() -> dict[str, int]:
+        """Looks."""
+        return {"k": 1}
+
+    answers = step("l", call("w"), call("set_model_response", x=3), output_schema=O, tools=[w])
+    run = talk((START, answers, use))
+    events = run.say("q")
+    assert walked(events) == [
+        "wf/l: says calls w({})",
+        "wf/l: says answers {'k': 1}",
+        "wf/l: says calls set_model_response({'x': 3})",
+        "wf/l: says answers {'x': 3}",
+        "wf/l: gives {'x': 3}",
+        "wf/use: gives 'O:O(x=3)' for wf",
+    ]
+    assert events[4].text and not events[4].node_info.message_as_output
+
+
 def ask1() -> Any:
     yield RequestInput(interrupt_id="i1", message="1?")
 
@@ -394,7 +414,7 @@ def test_what_a_node_ran_before_the_question_is_not_run_again() -> None:  # G7
     assert ran == [1]
 
 
-def test_the_items_beside_one_that_failed_come_to_their_end() -> None:  # G8; DEVIATES: the error comes last
+def test_the_items_beside_one_that_failed_come_to_their_end() -> None:  # G8
     def gen() -> list[int]:
         return [1, 0, 2]
 
@@ -404,8 +424,8 @@ def test_the_items_beside_one_that_failed_come_to_their_end() -> None:  # G8; DE
     run = talk((START, gen, node(inv, parallel_worker=True)))
     assert walked(run.say("q"))[1:] == [
         "wf/inv/inv: gives 1.0 on inv",
-        "wf/inv/inv@3: gives 0.5 on inv@3",
         "wf/inv/inv@2: failed ZeroDivisionError on inv@2",
+        "wf/inv/inv@3: gives 0.5 on inv@3",
     ]
     assert isinstance(run.error, ZeroDivisionError)
 
@@ -448,6 +468,38 @@ def test_agents_in_a_row_give_what_the_last_one_said() -> None:  # G12; DEVIATES
         "wf/sq: says Y",
         "wf/b: gives 'b:Y' for wf",
     ]
+
+
+@pytest.mark.parametrize("place", ["sub_agents", "tools"])
+def test_a_workflow_belongs_to_an_agent(place: str) -> None:  # G11; DEVIATES: refused there, 25.9
+    graph = Workflow(name="wf", description="Says it back.", edges=[(START, s, a)])
+    calls = call("transfer_to_agent", agent_name="wf") if place == "sub_agents" else call("wf", request="tea")
+    top = step("top", calls, "so be it", **{place: [graph]})
+    events = Talk(top).say("q")
+    if place == "sub_agents":
+        assert walked(events)[-2:] == ["wf/s: gives 'q'", "wf/a: gives 'a:q' for wf"]
+    else:
+        assert requests(top)[1][-1] == ("user", "answers {'result': 'a:tea'}") and events[-1].text == "so be it"
+
+
+def test_a_run_begun_while_another_of_its_session_is_read_goes_its_own_way() -> None:  # H8, of a graph
+    run = talk((START, s, ask1, b))
+
+    async def nested() -> tuple[list[Event], list[Event]]:
+        outer: list[Event] = []
+        inner: list[Event] = []
+        turn = run.runner.run_async(**WHERE, new_message="q")
+        async with aclosing(turn) as events:
+            async for event in events:
+                outer.append(event)
+                if asked([event]):
+                    inner = await run.asay(answer("i1", "early"))
+        return outer, inner
+
+    outer, inner = asyncio.run(nested())
+    assert walked(outer) == ["wf/s: gives 'q'", "wf/ask1: asks 1?", "wf: waits"]
+    assert inner == []  # where the graph stands is known once all that can run has run
+    assert walked(run.say(answer("i1", "late"))) == ["wf/b: gives 'b:late' for wf"]
 
 
 def test_a_node_asks_before_it_runs() -> None:  # G13; DEVIATES: the id of the question is what 25.9 says
@@ -514,6 +566,19 @@ def test_a_node_ends_where_it_asks() -> None:  # H1; DEVIATES: what stands behin
     run = talk((START, careless, b))
     assert walked(run.say("q")) == ["wf/careless: asks ok?", "wf: waits"]
     assert walked(run.say(answer("i1", "no"))) == ["wf/b: gives 'b:no' for wf"] and went_on == []
+
+
+def test_an_output_beside_an_open_question_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:  # H1, of 25.9
+    @node(rerun_on_resume=True)
+    def hasty(ctx: Context) -> Any:
+        if "i1" not in ctx.resume_inputs:
+            yield RequestInput(interrupt_id="i1", message="ok?")
+        yield "approved"
+
+    run = talk((START, hasty, b))
+    assert walked(run.say("q")) == ["wf/hasty: asks ok?", "wf/hasty: gives 'approved'", "wf: waits"]
+    assert "'hasty'" in caplog.text and "'i1'" in caplog.text
+    assert walked(run.say(answer("i1", "no"))) == ["wf/hasty: gives 'approved'", "wf/b: gives 'b:approved' for wf"]
 
 
 def test_an_answer_of_several_keys_is_whole() -> None:  # H2

@@ -248,6 +248,23 @@ def test_an_answer_goes_on_from_where_it_was_asked_after_a_rewind() -> None:
     assert walked(talk.say(answer("i1", "yes"))) == ["wf/b: gives 'b:yes' for wf"]
 
 
+def test_a_question_is_open_again_after_an_error_behind_it_and_those_beside_it_too() -> None:
+    fails = [True]
+
+    def flaky(node_input: str) -> str:
+        if fails:
+            fails.pop()
+            raise OSError("down")
+        return f"up {node_input}"
+
+    talk = Talk(wf((START, (ask1, ask2)), (ask1, flaky), ((flaky, ask2), JoinNode(name="j"))))
+    talk.say("q")
+    talk.say(answer("i1", "one"))
+    assert isinstance(talk.error, OSError)
+    assert walked(talk.say(answer("i2", "two"))) == ["wf: waits"]
+    assert last(talk.say(answer("i1", "one again"))) == {"flaky": "up one again", "ask2": "two"}
+
+
 def test_a_retry_is_over_when_the_node_asks() -> None:
     tried: list[int] = []
 
@@ -448,6 +465,35 @@ def test_a_task_in_a_workflow_that_was_handed_the_conversation() -> None:
     talk.say("order")
     assert last(talk.say("tea")) == "told ordered"
     assert talk.say("thanks")[-1].text == "welcome"
+
+
+def test_a_task_in_a_workflow_in_a_row_takes_its_words_before_what_comes_after() -> None:
+    agent = clerk("which?", "what size?", done("ordered"))
+    after = step("after", "done")
+    talk = Talk(SequentialAgent(name="top", sub_agents=[wf((START, s, agent, told)), after]))
+    assert walked(talk.say("order"))[-2:] == ["wf/clerk: says which?", "wf: waits"]
+    assert walked(talk.say("tea")) == ["wf/clerk: says what size?", "wf: waits"]
+    events = talk.say("large")
+    assert last(events) == "told ordered" and events[-1].text == "done"
+    assert requests(agent)[2] == [
+        ("user", "order"),
+        ("model", "which?"),
+        ("user", "tea"),
+        ("model", "what size?"),
+        ("user", "large"),
+    ]
+
+
+def test_a_task_given_by_an_agent_in_a_row_that_is_a_node_takes_its_words() -> None:
+    helper = clerk("which?", done("ordered"))
+    boss = step("boss", call("clerk", request="order it"), "all is ordered", sub_agents=[helper])
+    row = SequentialAgent(name="row", sub_agents=[boss, step("after", "row is done")])
+    talk = Talk(wf((START, s, row, b)))
+    assert [event.text for event in talk.say("q") if event.text] == ["which?"]
+    events = talk.say("tea")
+    assert last(events) == "b:row is done" and talk.error is None
+    assert [event.text for event in events if event.author == "boss" and event.text] == ["all is ordered"]
+    assert requests(helper)[1][-1] == ("user", "tea")
 
 
 def test_an_answer_comes_before_a_task_is_done() -> None:

@@ -19,6 +19,8 @@ _REQUESTS = frozenset({*REQUESTS, _FRAMEWORK})
 _OF_A_GRAPH = "interruptId"
 """An argument of what a graph asks, which is not a model's business either. Source: google-adk 2.13."""
 _TRANSFER = "transfer_to_agent"
+_Told = dict[tuple[int, bool], tuple[Event, types.Content | None]]
+"""Which event, with its thoughts or without -> the event, which so keeps its number, and what others are told of it."""
 _MOST_VIEWS = 256
 """Kept for one session: an agent that is run as a tool has another branch, and so another view, at each call."""
 
@@ -51,7 +53,7 @@ def contents_for(
     if view is None or view.seen > len(session.events):
         if len(views) >= _MOST_VIEWS:
             del views[next(iter(views))]
-        view = views[key] = _View(agent, branch, scope, this_turn, thoughts)
+        view = views[key] = _View(agent, branch, scope, this_turn, thoughts, session.views.setdefault("told", {}))
     view.look(session)
     return view.said.contents()
 
@@ -69,12 +71,15 @@ def contents_before(
 class _View:
     """One agent's history, kept up to date as events are appended."""
 
-    def __init__(self, agent: str, branch: str | None, scope: str | None, this_turn: bool, thoughts: bool) -> None:
+    def __init__(
+        self, agent: str, branch: str | None, scope: str | None, this_turn: bool, thoughts: bool, told: _Told
+    ) -> None:
         self._agent = agent
         self._branch = branch
         self._scope = scope
         self._this_turn = this_turn
         self._thoughts = thoughts
+        self._told = told
         self.seen = 0
         self._standing: Standing | None = None
         """What summaries cover, if there are any."""
@@ -130,11 +135,18 @@ class _View:
             parts = _without_requests(event, parts)
         author = event.author
         if author != self._agent and author != "user":
-            return narrated(author, parts, thoughts=self._thoughts) if author != _FRAMEWORK else None
+            return self._told_of(event, parts) if author != _FRAMEWORK else None
         for part in parts:
             if (part.text and not part.thought) or says_something(part):
                 return content if parts is content.parts else types.Content(role=content.role, parts=parts)
         return None
+
+    def _told_of(self, event: Event, parts: list[types.Part]) -> types.Content | None:
+        """What others are told of an event: the same for all, so it is put into words once."""
+        key = (id(event), self._thoughts)
+        if key not in self._told:
+            self._told[key] = (event, narrated(event.author, parts, thoughts=self._thoughts))
+        return self._told[key][1]
 
     def _outcomes(self, event: Event) -> types.Content | None:
         """What a user, who is in no scope, answers to calls that were made in this one."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pydantic_core import to_json
 
-from adk_nb import types
+from adk_nb import parts, types
 from adk_nb.flow.fences import QUOTED, fenced, marks, without_marks
 
 _BEGIN, _END = marks(QUOTED)
@@ -14,16 +14,16 @@ _PREAMBLE = (
 )
 
 
-def narrated(author: str, parts: Iterable[types.Part], *, thoughts: bool = False) -> types.Content | None:
+def narrated(author: str, said: Iterable[types.Part], *, thoughts: bool = False) -> types.Content | None:
     """What `author` said and did, told; files as they are. None: there is nothing to tell.
 
     Args:
         author: Who it was.
-        parts: What it said.
+        said: What it said.
         thoughts: Tell what it thought, too.
     """
-    told = [one for part in parts if (one := _told(author, part, thoughts))]
-    return types.Content(role="user", parts=[types.Part(text=_PREAMBLE), *told]) if told else None
+    told = [one for part in said if (one := _told(author, part, thoughts))]
+    return parts.content("user", [parts.words(_PREAMBLE), *told]) if told else None
 
 
 def _told(author: str, part: types.Part, thoughts: bool) -> types.Part | None:
@@ -43,7 +43,7 @@ def _told(author: str, part: types.Part, thoughts: bool) -> types.Part | None:
 
 
 def _quoted(what: str, words: str) -> types.Part:
-    return types.Part(text=f"{without_marks(what)}\n{fenced(QUOTED, words)}")
+    return parts.words(f"{without_marks(what)}\n{fenced(QUOTED, words)}")
 
 
 def _as_json(value: object) -> str:

@@ -30,6 +30,8 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.invoke import commit
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.task_completed_tool import NAME as COMPLETED
+from adk_nb.tools.task_completed_tool import TaskCompletedTool
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +95,8 @@ class _Conversation:
         if asks:
             return
         offered = with_a_way_to_stop(list(await spec.canonical_tools(ReadonlyContext(ctx))), self.streams)
+        if ctx.in_turn and not any(tool.name == COMPLETED for tool in offered):
+            offered = [*offered, TaskCompletedTool()]
         self._tools = {tool.name: tool for tool in offered}
         while self._next not in ("end", "over"):
             request = await self._request(model.model, offered)
@@ -295,12 +299,15 @@ class _Conversation:
         answers = answering.outcome
         for event in answers.events:
             yield event
-            if event.actions.transfer_to_agent:
+            if event.actions.transfer_to_agent or self._completes(event):
                 self._hand_over()
             elif event.content and event.get_function_responses():
                 self._sending.answer(event.content)
         self._sending.let_streams_go()
         answers.end_the_turn()  # for what it raises: a live turn ends when the model says so
+
+    def _completes(self, event: Event) -> bool:
+        return self._ctx.in_turn and any(one.name == COMPLETED for one in event.get_function_responses())
 
     def _hand_over(self) -> None:
         """The next agent has a connection of its own, and reads what was said in the session."""

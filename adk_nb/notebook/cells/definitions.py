@@ -24,7 +24,9 @@ class AgentDefinition:
     instruction: str
     """What stands below the line: of a team the names of its agents, of a workflow its edges."""
     members: tuple[str, ...] = ()
-    """The names in it, of a team or a workflow."""
+    """The names in it, of a team or a workflow; of any other the agents under it."""
+    mode: str | None = None
+    """How it works under another agent."""
     model: str = ""
     model_object: BaseLlm | None = None
     """The model itself, where a variable was named."""
@@ -45,7 +47,7 @@ class AgentDefinition:
             [
                 self.instruction, self.model, str(id(self.model_object)), *self.tools, self.description,
                 str(self.output_key), str(self.max_iterations), str(self.raw),
-                self.kind, *self.members, str(self.max_concurrency),
+                self.kind, *self.members, str(self.max_concurrency), str(self.mode),
                 *(f"{key}={text}" for key, text in self.variables.items()),
             ]
         )  # fmt: skip
@@ -61,8 +63,10 @@ class AgentDefinition:
             told.append(f"model {old.model or 'default'} -> {self.model or 'default'}")
         if self.tools != old.tools:
             told.append(f"tools {_names_changed(old.tools, self.tools)}")
+        if self.kind == "llm" and self.members != old.members:
+            told.append(f"agents {_names_changed(old.members, self.members)}")
         told += [f"{{{{{one}}}}}" for one, text in self.variables.items() if old.variables.get(one, text) != text]
-        for one in ("description", "output_key", "max_iterations", "max_concurrency", "raw"):
+        for one in ("description", "mode", "output_key", "max_iterations", "max_concurrency", "raw"):
             if getattr(self, one) != getattr(old, one):
                 told.append(one.replace("_", "-"))
         return ", ".join(told)

@@ -10,13 +10,15 @@ from typing import NoReturn
 from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START, Route
 
+_LIKE_ARROWS = r"[-=~<>\u2010-\u2015\u2190-\u21ff\u2212\u2794-\u27be\u27f0-\u27ff]+"
 _COMMENT = re.compile(r"#.*")
 _TOKEN = re.compile(
     r"(?P<arrow>-\[(?P<route>[^\]]*)\]->|->|→)|(?P<name>[^\W\d]\w*)|(?P<mark>[(),])"
-    r"|(?P<slip>-\[[^\]]*\]?-*>?|-\w+->|-\([^)]*\)->|\[[^\]]*\]|[-=~<>]+|\S)"
+    rf"|(?P<slip>-\[[^\]>]*\]?-*>?|-\w+\]?-+>|-\([^)]*\)->|[\[{{][^\]}}]*[\]}}]|{_LIKE_ARROWS}|\S)"
 )
 _ROUTE_SLIP = re.compile(r"[-\[(]+\s*(\w[^\])>-]*)")
 _ANY = "*"
+_MEANS_ANY = ("default", "else", "otherwise", "any")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,10 @@ class _Line:
     def leads(self) -> list[Lead]:
         chain = list(self._chain())
         if len(chain) == 1:
-            self._refuse(f"{self._text} is no edge yet; write where it leads, as {START} -> {self._text}")
+            example = {START: f"{START} -> draft", END: f"draft -> {END}"}.get(self._text, f"{START} -> {self._text}")
+            self._refuse(f"{self._text} is no edge yet; write where it leads, as {example}")
+        if [one.names for one in chain] == [(START,), (END,)]:
+            self._refuse(f"no node stands between {START} and {END}; write {START} -> draft -> {END}")
         made: list[Lead] = []
         for before, here in itertools.pairwise(chain):
             self._check_edge(before, here)
@@ -100,7 +105,7 @@ class _Line:
         while at < len(tokens):
             token = tokens[at]
             if token["slip"]:
-                self._refuse_slip(token["slip"])
+                self._refuse_slip(token["slip"], wants)
             if token["arrow"]:
                 if wants:
                     self._refuse_lonely_arrow(token["arrow"], first=at == 0)
@@ -109,10 +114,7 @@ class _Line:
                 at += 1
                 continue
             if not wants:
-                said = tokens[at - 1].group() if tokens[at - 1]["name"] else ")"
-                if token.group() == ",":
-                    self._refuse(f"several nodes stand in brackets: ({said}, ...)")
-                self._refuse(f"no arrow stands between {said} and {token.group()}; write {said} -> {token.group()}")
+                self._refuse_unparted(tokens[at - 1], token)
             here.names, at = self._names(tokens, at)
             wants = False
         if wants:
@@ -136,7 +138,7 @@ class _Line:
                 return self._as_set(names), end + 1
             elif token["mark"] != ",":
                 break
-        self._refuse(f"a bracket is open; write ({', '.join(names) or 'a, b'})")
+        self._refuse_open(self._text[tokens[at].end() :].partition(")")[0], names)
 
     def _as_set(self, names: list[str]) -> tuple[str, ...]:
         if not names:
@@ -153,12 +155,35 @@ class _Line:
             self._refuse("the route is empty; write its name, as -[ok]->, or -[*]-> for any other")
         if _ANY in words and len(words) > 1:
             self._refuse("* is any other route and stands alone: -[*]->")
+        for word in words:
+            if word.lower() in _MEANS_ANY:
+                self._refuse(f"any other route is written -[*]->; one that is named {word} in quotes: -['{word}']->")
+            if "|" in word and word[0] not in "'\"":
+                self._refuse(f"commas stand between routes: -[{word.replace('|', ', ')}]->")
         return tuple(map(_route, words))
 
-    def _refuse_slip(self, slip: str) -> NoReturn:
+    def _refuse_open(self, inside: str, names: list[str]) -> NoReturn:
+        if "(" in inside:
+            self._refuse(f"brackets stand within brackets; write ({inside.replace('(', '').strip()})")
+        self._refuse(f"a bracket is open; write ({', '.join(names) or 'a, b'})")
+
+    def _refuse_unparted(self, before: re.Match[str], token: re.Match[str]) -> NoReturn:
+        said, here = before.group() if before["name"] else ")", token.group()
+        if here == ",":
+            self._refuse(f"several nodes stand in brackets: ({said}, ...)")
+        if re.match(r"\(\s*\)", self._text[token.start() :]):
+            self._refuse(f"{said} is named here and not called; leave out the brackets behind it")
+        self._refuse(f"no arrow stands between {said} and {here}; write {said} -> {here}")
+
+    def _refuse_slip(self, slip: str, wants: bool) -> NoReturn:
+        """`wants`: a name was to stand there."""
+        if wants and slip[0] in "[{":
+            self._refuse(f"several nodes stand in round brackets: ({slip[1:-1].strip()})")
+        if wants and slip in ("'", '"'):
+            self._refuse("names stand without quotes")
         if (meant := _ROUTE_SLIP.match(slip)) and slip[0] in "-[":
             self._refuse(f"{slip} is no arrow; a route is written -[{meant[1].strip()}]->")
-        if set(slip) <= set("-=~<>"):
+        if re.fullmatch(_LIKE_ARROWS, slip):
             hint = "turn the line round, and write ->" if slip.startswith("<") else "write ->, or -[route]->"
             self._refuse(f"{slip} is no arrow; {hint}")
         self._refuse(f"{slip!r} cannot stand here; a line is names with arrows: {START} -> draft -> review")

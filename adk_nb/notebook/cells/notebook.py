@@ -17,6 +17,7 @@ from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.cell_agent import CellAgent
 from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition
+from adk_nb.notebook.cells.not_yet import missing
 from adk_nb.notebook.cells.session_store import APP, USER, SessionStore
 from adk_nb.notebook.cells.templates import Template, read
 from adk_nb.notebook.chat import Chat
@@ -74,9 +75,8 @@ class Notebook:
         is_llm = wanted.kind == "llm"
         template = None if wanted.raw or not is_llm else read(wanted.instruction, self.variables)
         wanted = replace(wanted, variables=template.variables if template else {})
-        if not is_llm:
-            wanted = replace(wanted, members=team_cell.members_of(wanted, self))
-            self._refuse_circle(wanted)
+        wanted = replace(wanted, members=team_cell.members_of(wanted, self))
+        self._refuse_circle(wanted)
         if wanted.model and wanted.model_object is None:
             LLMRegistry.resolve(wanted.model)
         old = self.definitions.get(name)
@@ -303,6 +303,9 @@ class Notebook:
 
         Who was spoken to then, as a team goes on only as a whole; else the agent itself; None: both are gone.
         """
+        for (name, _), chat in self._chats.items():
+            if chat.has_asked(id) and name in self.agent_names:
+                return name
         team = self._spoken_to.get(id)
         if team in self.agent_names and self.agent(team).find_agent(agent):
             return team
@@ -327,10 +330,12 @@ class Notebook:
         if not definition or not self.is_of_its_cell(name):
             return
         self.tools_named(definition.tools)
-        for member in definition.members:
-            self._check_ready(member)
         if definition.members and self._made_of[name] != self._members(definition):
             self._renew(definition)
+        for member in definition.members:
+            self._check_ready(member)
+            if self.node_like(member) is None:
+                raise missing(member, name, self.agent_names)
 
     def _renew_teams(self) -> None:
         """Make teams and workflows anew that have a new member; those that cannot be stay as they are."""
@@ -339,8 +344,14 @@ class Notebook:
                 self._check_ready(name)
 
     def _renew(self, definition: AgentDefinition) -> None:
-        self.variables[definition.name] = self._agents[definition.name] = agent = self._built(definition, None)
-        self._reload(definition.name, agent)
+        name = definition.name
+        if definition.kind == "llm":  # all else is as when its cell ran
+            agent = self._agents[name].clone({"sub_agents": team_cell.agents_under(definition, self)})
+            self._made_of[name] = self._members(definition)
+        else:
+            agent = self._built(definition, None)
+        self.variables[name] = self._agents[name] = agent
+        self._reload(name, agent)
 
     def _members(self, definition: AgentDefinition) -> list[Any]:
         return [self.node_like(one) for one in definition.members]
@@ -358,6 +369,8 @@ class Notebook:
             self._made_of[wanted.name] = self._members(wanted)
             return made
         given: dict[str, Any] = {"max_iterations": wanted.max_iterations} if wanted.max_iterations else {}
+        given |= {"mode": wanted.mode} if wanted.mode else {}
+        self._made_of[wanted.name] = self._members(wanted)
         known = [one for one in wanted.tools if self.has_tool(one)]
         return CellAgent(
             name=wanted.name,
@@ -367,6 +380,7 @@ class Notebook:
             description=wanted.description,
             output_key=wanted.output_key,
             tools=list(self.tools_named(known)),
+            sub_agents=team_cell.agents_under(wanted, self),
             **given,
         ).bind(self, wanted.tools, template)
 
@@ -392,14 +406,24 @@ class Notebook:
         told.append(f"model {wanted.model or default_model()}")
         if wanted.tools:
             told.append("tools " + ", ".join(wanted.tools))
+        if wanted.members:
+            told.append("agents " + ", ".join(wanted.members))
+        if wanted.mode:
+            told.append(wanted.mode)
         return " · ".join(told)
 
     def _notes(self, wanted: AgentDefinition, template: Template | None) -> list[str]:
         notes = list(template.notes) if template else []
-        if missing := [one for one in wanted.tools if not self.has_tool(one)]:
-            near = [found for one in missing if (found := closest(one, self.tool_names))]
+        later = [one for one in wanted.tools if not self.has_tool(one)]
+        later += [one for one in wanted.members if self.node_like(one) is None]
+        if later:
+            own = [*self.tool_names, *self.agent_names] if wanted.members else self.tool_names
+            known = own if wanted.kind == "llm" else self.node_names
+            near = [found for one in later if (found := closest(one, known, cutoff=0.75))]
             meant = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
-            notes.append(f"not defined yet: {', '.join(missing)}; define before you ask {wanted.name}{meant}")
+            notes.append(f"not defined yet: {', '.join(later)}; define before you ask {wanted.name}{meant}")
+        if wanted.kind == "llm" and team_cell.is_team(wanted.instruction, self.agent_names):
+            notes.append(f"these are names of agents; a team of them is %%agent {wanted.name} --kind sequential")
         keys = template.keys if template else []
         known = self.sessions.state()
         open_ones = dict.fromkeys(
@@ -425,6 +449,14 @@ class Notebook:
         said = f"{tool.name} v{old.version} -> v{version}"
         self.sessions.mark("definition_changed", f"tool {said}")
         return said + used
+
+    def can_name_an_agent(self, name: str, /) -> bool:
+        """Whether a later cell may define an agent of that name."""
+        try:
+            self._check_agent_name(name)
+        except UserError:
+            return False
+        return True
 
     def _check_agent_name(self, name: str) -> None:
         if name in RESERVED or keyword.iskeyword(name):

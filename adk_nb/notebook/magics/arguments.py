@@ -213,7 +213,9 @@ class Grammar:
 
     def _unknown(self, word: str, mark: str) -> InputError:
         name = word.partition("=")[0]
-        near = closest(name.lstrip("-"), [one.name for one in self.options]) if len(name) > 2 else None
+        typed, known = name.lstrip("-"), [one.name for one in self.options]
+        swapped = next((one for one in known if sorted(one) == sorted(typed)), None)
+        near = swapped or (closest(typed, known) if len(name) > 2 else None)
         told = f"; did you mean --{near}?" if near else ";"
         return InputError(f"{mark} has no option {name}{told} see {mark}?")
 
@@ -270,7 +272,18 @@ def kind(text: str) -> str:
     if text not in kinds:
         near = closest(text, kinds)
         hint = f"write --kind {near}" if near else f"there is {', '.join(kinds)}"
+        hint = "a graph is a cell that begins %%workflow" if text in ("workflow", "graph") else hint
         raise argparse.ArgumentTypeError(f"{text!r} is no kind; {hint}")
+    return text
+
+
+def mode(text: str) -> str:
+    """How an agent works under another, as an option's value."""
+    modes = ("chat", "single_turn", "task")
+    if text not in modes:
+        near = closest(text.replace("-", "_"), modes)
+        hint = f"write --mode {near}" if near else f"there is {', '.join(modes)}"
+        raise argparse.ArgumentTypeError(f"{text!r} is no mode; {hint}")
     return text
 
 

@@ -16,6 +16,9 @@ _LINE = re.compile(rf"(?:^|=)\s*%({_NAMES})\s(.*)$", re.DOTALL)
 _VARIABLE = re.compile(r"(?<!\{)\{\{(\w*)$")
 _STATE_KEY = re.compile(r"(?<![{$])\{((?:\w+:)?\w*)$")
 _NODE = re.compile(r"(?:^|[>(,→])\s*(\w*)$")
+_TEAM = re.compile(r"--kind[\s=]+(?!llm\b)\w")
+_NAMED = {"workflow": "node", "team": "agent"}
+"""Magic -> what its body names."""
 _TYPES = {"always|never": "value"}
 
 
@@ -72,7 +75,8 @@ def candidates(cell: str, line: int, before: str, knows: Knows) -> tuple[str, li
     first = next((at for at, one in enumerate(cell.split("\n")) if one.strip()), 0)
     of_cell = _CELL.match(cell.split("\n")[first])
     if of_cell and line > first:
-        return _in_body(of_cell[1], before, knows)
+        is_team = of_cell[1] == "agent" and _TEAM.search(cell.split("\n")[first])
+        return _in_body("team" if is_team else of_cell[1], before, knows)
     if of_cell and line == first and len(before) > of_cell.end(1):
         return _on_line(GRAMMARS[of_cell[1]], before[of_cell.end(1) :], knows)
     if not of_cell and (of_line := _LINE.search(before)):
@@ -83,8 +87,8 @@ def candidates(cell: str, line: int, before: str, knows: Knows) -> tuple[str, li
 def _in_body(magic: str, before: str, knows: Knows) -> tuple[str, list[str], str] | None:
     if magic in ("agent", "chat") and (found := _VARIABLE.search(before)):
         return found[1], list(knows.names("variable")), "variable"
-    if magic == "workflow" and (found := _NODE.search(before)):
-        return found[1], list(knows.names("node")), "node"
+    if magic in _NAMED and (found := _NODE.search(before)):
+        return found[1], list(knows.names(_NAMED[magic])), _NAMED[magic]
     if magic == "agent" and (found := _STATE_KEY.search(before)):
         return found[1], [*knows.names("state"), "user:", "app:", "temp:"], "state"
     return None

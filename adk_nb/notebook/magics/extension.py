@@ -79,7 +79,7 @@ class AdkMagics(Magics):
     @line_cell_magic
     @_helps(AGENT)
     def agent(self, line: str, cell: str | None = None) -> Any:
-        asked = AGENT.parse(line, cell)
+        asked = _without_edges(AGENT, line, cell)
         if (asked.kind or "llm") != "llm":
             return self._team(asked, cell)
         if cell is None or not cell.strip():
@@ -93,16 +93,25 @@ class AdkMagics(Magics):
             model=model,
             model_object=notebook.model_named(model) if model else None,
             tools=tuple(dict.fromkeys(asked.tools or ())),
+            members=tuple(asked.sub or ()),
+            mode=asked.mode,
             description=asked.description or "",
             output_key=asked.output_key,
             max_iterations=asked.max_iterations,
             raw=asked.raw,
         )
-        return _shown(notebook.define_agent(wanted, root=asked.root), asked)
+        told = notebook.define_agent(wanted, root=asked.root)
+        if wanted.members:
+            return _unless_silent(_late("picture")(notebook, asked.name, *told), asked)
+        return _shown(told, asked)
 
     def _team(self, asked: Any, cell: str | None) -> Any:
-        for option, given in {"model": asked.model, "tools": asked.tools, "output-key": asked.output_key}.items():
-            if given:
+        if asked.sub:
+            raise InputError(
+                f"{asked.mark} --kind {asked.kind} has no --sub; write the names of its agents below the line"
+            )
+        for option in ("model", "tools", "output-key", "mode"):
+            if getattr(asked, option.replace("-", "_")):
                 raise InputError(f"{asked.mark} --kind {asked.kind} has no --{option}; give it to its agents")
         if asked.max_iterations and asked.kind != "loop":
             raise InputError(f"{asked.mark} --kind {asked.kind} makes one pass; --max-iterations goes with --kind loop")
@@ -114,7 +123,7 @@ class AdkMagics(Magics):
     @line_cell_magic
     @_helps(WORKFLOW)
     def workflow(self, line: str, cell: str | None = None) -> Any:
-        asked = WORKFLOW.parse(line, cell)
+        asked = _without_edges(WORKFLOW, line, cell)
         if cell is None or not cell.strip():
             raise InputError(f"%%workflow {asked.name} has no edges; write START -> draft below the line")
         return self._drawn(asked, cell, kind="workflow", max_concurrency=asked.max_concurrency)
@@ -233,6 +242,15 @@ class AdkMagics(Magics):
             if getattr(asked, word):
                 return word, f"{asked.mark} --{word}"
         return self.settings.confirm, "%config AdkNb.confirm"
+
+
+def _without_edges(grammar: Grammar, line: str, cell: str | None) -> Any:
+    try:
+        return grammar.parse(line, cell)
+    except InputError:
+        if "->" not in line and "→" not in line:
+            raise
+        raise InputError(f"%%{grammar.name}: names with arrows stand below the line, not on it") from None
 
 
 def _alone(grammar: Grammar, line: str, cell: str | None) -> Any:

@@ -1,6 +1,16 @@
 """What may stand on the line of each magic: names, options, examples. Help and completion are made from it."""
 
-from adk_nb.notebook.magics.arguments import Grammar, Option, Word, is_condition, kind, names_in, seconds, whole_number
+from adk_nb.notebook.magics.arguments import (
+    Grammar,
+    Option,
+    Word,
+    is_condition,
+    kind,
+    mode,
+    names_in,
+    seconds,
+    whole_number,
+)
 
 _SESSION = Option(name="session", short="s", value="NAME", help="another session than the current one", names="session")
 _ANSWERS = [
@@ -16,8 +26,9 @@ AGENT = Grammar(
         "%%agent weather -t get_weather\nAnswer in one sentence.\nAlways call get_weather; never guess.",
         "%%agent guide --model gemini-2.5-flash --output-key plan\nPlan a trip for {user:name?} within {budget} euros.",
         "%%agent planner --root\nThe season table is:\n{{season_table}}",
+        "%%agent desk --sub tickets,tours\nSend visitors to the colleague who can help them.",
         "%%agent pipeline --kind sequential\ndraft -> critic -> editor",
-        "%%agent refine --kind loop --max-iterations 4\nwriter -> critic",
+        "%%agent refine --kind loop --max-iterations 4\nwriter -> critic\nuntil: session_state.get('score', 0) >= 8",
         "%%agent ask_all --kind parallel\nweather, news",
     ],
     words=[Word(name="NAME", help="a Python name; the variable of that name is the agent", needed=True, names="agent")],
@@ -30,6 +41,20 @@ AGENT = Grammar(
             help="tools by name; those defined later count too",
             names="tool",
             convert=names_in,
+        ),
+        Option(
+            name="sub",
+            value="a,b",
+            help="agents that it can hand over to, or call if that is their mode; those defined later count too",
+            names="agent",
+            convert=names_in,
+        ),
+        Option(
+            name="mode",
+            value="MODE",
+            help="under another agent: chat takes over; single_turn is called, and answers; task is called, and talks",
+            names="chat|single_turn|task",
+            convert=mode,
         ),
         Option(
             name="kind",
@@ -176,12 +201,13 @@ CONFIRM = Grammar(
 WORKFLOW = Grammar(
     "workflow",
     "Define a workflow: its graph stands below the line, one edge or one chain a line. Names are those of agents, tools"
-    " and functions of this notebook.",
+    " and functions of this notebook; later cells may define them.",
     cells=True,
     examples=[
         "%%workflow write\nSTART -> draft -> review\nreview -[revise]-> draft\nreview -[ok]-> END",
         "%%workflow ask_all\n# both at once; sum_up gets what both said\nSTART -> (weather, news) -> sum_up",
-        "%%workflow triage\nSTART -> sort\nsort -[bug, crash]-> engineer\nsort -[*]-> clerk",
+        "%%workflow triage\nSTART -> sort\n# by what sort answers; * is any other answer\n"
+        "sort -[bug, crash]-> engineer\nsort -[*]-> clerk",
     ],
     words=[Word(name="NAME", help="a Python name; the variable of that name is the workflow", needed=True)],
     options=[

@@ -201,7 +201,8 @@ def _agent_row(notebook: Notebook, name: str) -> list[str]:
     named = list(of_a_cell.tools) if of_a_cell else [_tool_name(one) for one in getattr(agent, "tools", [])]
     kind = kind_of(agent)
     under = of_a_cell.members if of_a_cell and of_a_cell.members else [one.name for one in agent.sub_agents]
-    return [name, version, kind, "" if kind else _model_of(agent), ", ".join(named), ", ".join(under), where]
+    mode = getattr(agent, "mode", None) or ""
+    return [name, version, kind or mode, "" if kind else _model_of(agent), ", ".join(named), ", ".join(under), where]
 
 
 def _model_of(agent: BaseAgent) -> str:

@@ -17,6 +17,7 @@ from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.drawing import drawing_of
 from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
 from adk_nb.notebook.view.drawing_svg import live_drawing
+from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.render import waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
@@ -58,6 +59,7 @@ class LiveRun(RunOnShow):
         self._schema_of = schema_of
         self._drawing = drawing_of(agent)
         self._path = VisitedPath(self._drawing)
+        self._lanes = Lanes()
         self._rows: RunRows | None = None
         self._cards: set[str] = set()
         self._view = LiveView(title=agent.name)
@@ -80,6 +82,8 @@ class LiveRun(RunOnShow):
             self._push(self._rows.opening())
             if self._drawing.has_picture:
                 self._view.push({"op": "drawing", "drawing": live_drawing(self._drawing)})
+        self._lanes.begin()
+        self._mark(self._path.begin())
         if self.notice:
             self._view.push({"op": "notice", "text": self.notice})
         self._view.push({"op": "status", "status": "running", "text": "running"})
@@ -87,12 +91,24 @@ class LiveRun(RunOnShow):
     def event(self, event: Event) -> None:
         super().event(event)
         if self._rows:
-            self._push(self._rows.feed(event))
+            self._push(self._lanes.feed(event))
+            lane = self._lanes.of(event)
+            for op in self._rows.feed(event):
+                self._push([{**op, "row": {**op["row"], "lane": lane}} if op["op"] == "append" else op])
             self._mark(self._path.feed(event))
+
+    def agent_begins(self, name: str, branch: str | None, path: str) -> None:
+        self._push(self._lanes.agent_begins(name, branch, path))
+        self._mark(self._path.agent_begins(name, branch, path))
+
+    def agent_ends(self, name: str, branch: str | None, path: str) -> None:
+        self._push(self._lanes.agent_ends(name, branch, path))
+        self._mark(self._path.agent_ends(name, path))
 
     def end(self, reply: Reply) -> None:
         if usage := reply.usage.in_words():
             self._view.push({"op": "usage", "text": usage})
+        self._push(self._lanes.end(reply.status))
         self._mark(self._path.end(reply.status))
         self._view.push({"op": "status", "status": reply.status, "text": _in_words(reply)})
         self._view.close_run()

@@ -1,7 +1,8 @@
 """What is drawn of an agent, a team or a workflow: nodes and the ways between them, and the same as a text tree."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from adk_nb.agents.base_agent import BaseAgent
@@ -11,6 +12,7 @@ from adk_nb.agents.parallel_agent import ParallelAgent
 from adk_nb.agents.sequential_agent import SequentialAgent
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.function_node import FunctionNode
@@ -40,11 +42,16 @@ class Node:
     """A box."""
 
     key: str
+    """No other node of the whole drawing has it."""
     label: str
     kind: Kind
     note: str = ""
     """A word under the name: of what kind it is."""
     tools: tuple[str, ...] = ()
+    name: str = ""
+    """As events spell it."""
+    inside: "Drawing | None" = None
+    """What a team or a workflow is made of: the box is a frame around that."""
 
 
 @dataclass(frozen=True)
@@ -66,30 +73,41 @@ class Drawing:
     title: str
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
     lines: list[Line] = field(default_factory=list[Line])
-    within: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """Node -> the teams around it, outermost first."""
-    is_graph: bool = False
-    """It is a workflow, whose nodes are told by the events' paths."""
+    kind: str = ""
+    """Of the team whose members these are: `sequential`, `parallel`, `loop` or `workflow`; empty: of none."""
+
+    def walk(self) -> "Iterator[tuple[Node, Drawing]]":
+        """Every node with the drawing it stands in, each frame before what is inside it."""
+        for node in self.nodes.values():
+            yield node, self
+            if node.inside:
+                yield from node.inside.walk()
 
     @property
     def has_picture(self) -> bool:
         """False for a single box, and for more than anyone could look at: their text tells as much."""
-        return 1 < len(self.nodes) <= _MOST_NODES
+        return 1 < sum(1 for _ in self.walk()) <= _MOST_NODES
 
     @property
     def mermaid(self) -> str:
         """The same in mermaid's language, for pages that draw it themselves."""
-        ids = {key: f"n{number}" for number, key in enumerate(self.nodes)}
-        told = ["flowchart TD"]
+        ids = {node.key: f"n{number}" for number, (node, _) in enumerate(self.walk())}
+        return "\n".join(["flowchart TD", *self._in_mermaid(ids, "    ")])
+
+    def _in_mermaid(self, ids: dict[str, str], indent: str) -> Iterator[str]:
         for key, node in self.nodes.items():
+            words = _quoted(f"{node.label}<br/>{node.note}" if node.note and node.kind != "end" else node.label)
             left, right = _MERMAID[node.kind]
-            words = f"{node.label}<br/>{node.note}" if node.note and node.kind != "end" else node.label
-            told.append(f"    {ids[key]}{left}{_quoted(words)}{right}")
+            if node.inside and node.inside.nodes:
+                yield f"{indent}subgraph {ids[key]}[{words}]"
+                yield from node.inside._in_mermaid(ids, f"{indent}    ")
+                yield f"{indent}end"
+            else:
+                yield f"{indent}{ids[key]}{left}{words}{right}"
         for line in self.lines:
             arrow = "-.->" if line.may else "-->"
             label = f"|{_quoted(line.label)}|" if line.label else ""
-            told.append(f"    {ids[line.start]} {arrow}{label} {ids[line.end]}")
-        return "\n".join(told)
+            yield f"{indent}{ids[line.start]} {arrow}{label} {ids[line.end]}"
 
 
 _MERMAID = {
@@ -103,8 +121,7 @@ _MERMAID = {
 
 
 def _quoted(words: str) -> str:
-    parts = ("<br/>".join(map(_entities, words.split("<br/>"))),)
-    return f'"{parts[0]}"'
+    return '"' + "<br/>".join(map(_entities, words.split("<br/>"))) + '"'
 
 
 def _entities(words: str) -> str:
@@ -117,28 +134,78 @@ def _entities(words: str) -> str:
 def drawing_of(agent: BaseAgent) -> Drawing:
     """What is to be drawn of `agent`."""
     drawing = Drawing(title=one_line(agent.name, _LABEL))
+    drawer = _Drawer()
     if isinstance(agent, Workflow):
-        _draw_graph(agent, drawing)
+        drawer.draw_graph(agent, drawing)
     else:
-        _draw(agent, drawing, [])
+        drawer.draw(agent, drawing)
     return drawing
 
 
-def _draw_graph(workflow: Workflow, drawing: Drawing) -> None:
-    graph = workflow.graph
-    drawing.is_graph = True
-    drawing.nodes[START] = Node(START, START, "end")
-    for name, node in graph.nodes.items():
-        drawing.nodes[name] = _node_of(name, node)
-    for ways in graph.ways.values():
-        drawing.lines += [_line(way) for way in ways]
-    if graph.endings:
-        drawing.nodes[END] = Node(END, END, "end")
-        drawing.lines += [_line(way) for ways in graph.endings.values() for way in ways]
+class _Drawer:
+    """Gives each node of a drawing, and of what is inside its frames, a key of its own."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._drawn: dict[int, str] = {}
+        """Agents by their id, so that those which call each other are drawn once."""
+
+    def draw(self, agent: BaseAgent, drawing: Drawing) -> str:
+        """Add an agent and those under it; its key."""
+        if kind_of(agent):
+            return self._add(_agent_node(agent), drawing, self._inside(agent))
+        called = [one for one in _called(agent) if self._drawn.get(id(one), "") in ("", *drawing.nodes)]
+        node = replace(_agent_node(agent), tools=tuple(_tools(agent, called)))
+        key = self._drawn[id(agent)] = self._add(node, drawing, None)
+        for one in (*agent.sub_agents, *called):
+            calls = one in called or getattr(one, "mode", None) in _CALLED
+            end = self._drawn.get(id(one)) or self.draw(one, drawing)
+            drawing.lines.append(Line(key, end, "calls" if calls else "", may=True))
+        return key
+
+    def draw_graph(self, workflow: Workflow, drawing: Drawing) -> None:
+        """Add the nodes and edges of a workflow."""
+        graph, drawing.kind = workflow.graph, "workflow"
+        ends = [END] if graph.endings else []
+        keys = {name: self._key(name) for name in (START, *graph.nodes, *ends)}
+        for name, key in keys.items():
+            node = graph.nodes.get(name)
+            agent = node.agent if isinstance(node, AgentNode) else None
+            inside = self._inside(agent) if agent and kind_of(agent) else None
+            told = _node_of(name, node) if node else Node(name, name, "end", name=name)
+            drawing.nodes[key] = replace(told, key=key, inside=inside)
+        ways = [way for ways in (*graph.ways.values(), *graph.endings.values()) for way in ways]
+        drawing.lines += [Line(keys[way.start], keys[way.end], _routes(way.routes), way.routes) for way in ways]
+
+    def _inside(self, agent: BaseAgent) -> Drawing:
+        """What stands within the frame of a team."""
+        inside = Drawing(one_line(agent.name, _LABEL), kind=kind_of(agent))
+        if isinstance(agent, Workflow):
+            self.draw_graph(agent, inside)
+            return inside
+        members = [self.draw(one, inside) for one in agent.sub_agents]
+        if inside.kind != "parallel":
+            inside.lines += [Line(start, end) for start, end in itertools.pairwise(members)]
+        if inside.kind == "loop" and members:
+            inside.lines.append(Line(members[-1], members[0], "again"))
+        return inside
+
+    def _add(self, node: Node, drawing: Drawing, inside: Drawing | None) -> str:
+        key = self._key(node.key)
+        drawing.nodes[key] = replace(node, key=key, inside=inside)
+        return key
+
+    def _key(self, name: str) -> str:
+        while name in self._taken:
+            name += "'"
+        self._taken.add(name)
+        return name
 
 
-def _line(way: Way) -> Line:
-    return Line(way.start, way.end, _routes(way.routes), way.routes)
+def _called(agent: BaseAgent) -> list[BaseAgent]:
+    """The agents that it has as tools."""
+    found = [one.agent for one in getattr(agent, "tools", ()) if isinstance(one, AgentTool)]
+    return [one for one in found if isinstance(one, BaseAgent)]
 
 
 def _routes(routes: Sequence[Any]) -> str:
@@ -149,51 +216,24 @@ def _node_of(name: str, node: BaseNode) -> Node:
     label = one_line(name, _LABEL)
     if isinstance(node, AgentNode):
         one = _agent_node(node.agent)
-        return Node(name, label, one.kind, one.note, one.tools)
+        return Node(name, label, one.kind, one.note, one.tools, name)
     if isinstance(node, ParallelWorker):
         one = _node_of(name, node.worker)
-        return Node(name, label, one.kind, f"{one.note}, for each item".removeprefix(", "), one.tools)
+        return Node(name, label, one.kind, f"{one.note}, for each item".removeprefix(", "), one.tools, name)
     kinds: dict[type[BaseNode], tuple[Kind, str]] = {
         FunctionNode: ("function", "function"),
         ToolNode: ("tool", "tool"),
         JoinNode: ("join", "waits for all"),
     }
     kind, note = kinds.get(type(node), ("function", type(node).__name__))
-    return Node(name, label, kind, note)
+    return Node(name, label, kind, note, name=name)
 
 
 def _agent_node(agent: BaseAgent) -> Node:
     label = one_line(agent.name, _LABEL)
     if team := _team(agent):
-        return Node(agent.name, label, "team", team)
-    return Node(agent.name, label, "agent", _model(agent), tuple(_tools(agent)))
-
-
-def _draw(agent: BaseAgent, drawing: Drawing, around: list[str]) -> tuple[list[str], list[str]]:
-    """Add an agent and those under it; the nodes at which one enters it, and from which one leaves."""
-    node = _agent_node(agent)
-    key = node.key
-    while key in drawing.nodes:
-        key += "'"  # a namesake: only one of them is told from events
-    drawing.nodes[key] = Node(key, node.label, node.kind, node.note, node.tools)
-    drawing.within[key] = around
-    before = [key]
-    if isinstance(agent, Workflow):
-        return before, before
-    first: list[str] = []
-    gone: list[str] = []
-    for one in agent.sub_agents:
-        enter, leave = _draw(one, drawing, [*around, key])
-        first, gone = first or enter, [*gone, *leave]
-        chained = isinstance(agent, SequentialAgent | LoopAgent)
-        starts = before if chained else [key]
-        may = not (chained or isinstance(agent, ParallelAgent))
-        label = "calls" if may and getattr(one, "mode", None) in _CALLED else ""
-        drawing.lines += [Line(start, end, label, may=may) for start in starts for end in enter]
-        before = leave if chained else before
-    if isinstance(agent, LoopAgent) and first:
-        drawing.lines += [Line(start, end, "again") for start in before for end in first]
-    return [key], gone if isinstance(agent, ParallelAgent) and gone else before
+        return Node(agent.name, label, "team", team, name=agent.name)
+    return Node(agent.name, label, "agent", _model(agent), tuple(_tools(agent)), agent.name)
 
 
 def kind_of(agent: BaseAgent) -> str:
@@ -202,21 +242,25 @@ def kind_of(agent: BaseAgent) -> str:
 
 
 def _team(agent: BaseAgent) -> str:
-    kind = kind_of(agent)
+    told = [kind_of(agent)]
     if isinstance(agent, LoopAgent) and agent.max_iterations:
-        return f"{kind}, at most {agent.max_iterations} times"
-    return kind
+        told.append(f"at most {agent.max_iterations} times")
+    if isinstance(agent, LoopAgent) and (condition := agent.exit_condition):
+        words = condition if isinstance(condition, str) else getattr(condition, "__name__", "a function says so")
+        told.append(f"until {one_line(words, _LABEL)}")
+    return ", ".join(told)
 
 
 def _model(agent: BaseAgent) -> str:
     """The model that it names itself: the default is another one on another machine."""
     if not isinstance(agent, LlmAgent):
-        return "" if type(agent) is BaseAgent else type(agent).__name__
+        said = getattr(type(agent), "drawn_as", type(agent).__name__)
+        return "" if type(agent) is BaseAgent else said
     return one_line(agent.model.model if isinstance(agent.model, BaseLlm) else agent.model, _LABEL)
 
 
-def _tools(agent: BaseAgent) -> list[str]:
-    named = [_tool_name(one) for one in getattr(agent, "tools", ())]
+def _tools(agent: BaseAgent, but: Sequence[BaseAgent] = ()) -> list[str]:
+    named = [_tool_name(one) for one in getattr(agent, "tools", ()) if getattr(one, "agent", None) not in but]
     return (
         named if len(named) <= _MOST_TOOLS else [*named[: _MOST_TOOLS - 1], f"and {len(named) - _MOST_TOOLS + 1} more"]
     )

@@ -5,6 +5,7 @@ Source: Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchica
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from unicodedata import east_asian_width
@@ -20,6 +21,9 @@ _PAD = 14
 _GAP = 24
 """Between boxes side by side."""
 _SWEEPS = 8
+_COLUMNS = 5
+_TOP = -5
+"""Above what is inside a frame, below its title."""
 Point = tuple[float, float]
 
 
@@ -29,6 +33,8 @@ class Box:
 
     node: Node | None
     layer: int
+    inside: "Layout | None" = None
+    """Of a frame, at its place in the whole."""
     width: float = 2
     height: float = 0
     x: float = 0
@@ -61,6 +67,17 @@ class Layout:
     boxes: list[Box]
     routes: list[Route]
 
+    def move(self, right: float, down: float) -> None:
+        """Put all of it elsewhere."""
+        for box in self.boxes:
+            box.x, box.y = box.x + right, box.y + down
+            if box.inside:
+                box.inside.move(right, down)
+        for route in self.routes:
+            route.points = [(x + right, y + down) for x, y in route.points]
+            x, y = route.label_at
+            route.label_at = (x + right, y + down)
+
 
 @dataclass
 class _Grid:
@@ -77,11 +94,10 @@ class _Grid:
 def layout_of(drawing: Drawing) -> Layout:
     """Places for a drawing; equal for equal drawings."""
     back = _leading_back(drawing)
-    layer = _layers(drawing, back)
+    layer = _layers(drawing, back) if drawing.lines else _rows(drawing)
     grid = _Grid({}, [[] for _ in range(max(layer.values(), default=0) + 1)])
     for key, node in drawing.nodes.items():
-        width, height = _size(node)
-        box = grid.boxes[key] = Box(node, layer[key], width, height)
+        box = grid.boxes[key] = _box(node, layer[key])
         grid.layers[layer[key]].append(box)
     passing = {number: _pass(grid, one) for number, one in enumerate(drawing.lines) if number not in back}
     _order(grid)
@@ -92,6 +108,20 @@ def layout_of(drawing: Drawing) -> Layout:
 def text_width(text: str, char: float = CHAR) -> float:
     """Of one line; letters of East Asia are twice as wide."""
     return sum(char * 1.8 if east_asian_width(one) in "WF" else char for one in text)
+
+
+def _box(node: Node, layer: int) -> Box:
+    width, height = _size(node)
+    if not node.inside or not node.inside.nodes:
+        return Box(node, layer, None, width, height)
+    inside = layout_of(node.inside)
+    return Box(node, layer, inside, max(width, inside.width + 2 * _PAD), height + inside.height + _PAD)
+
+
+def _rows(drawing: Drawing) -> dict[str, int]:
+    """Of nodes without lines: several rows rather than a long one."""
+    columns = max(_COLUMNS, math.ceil(math.sqrt(len(drawing.nodes))))
+    return {key: number // columns for number, key in enumerate(drawing.nodes)}
 
 
 def _size(node: Node) -> tuple[float, float]:
@@ -212,25 +242,39 @@ def _apart(layer: list[Box], wanted: list[float]) -> None:
 
 
 def _placed(drawing: Drawing, grid: _Grid, passing: dict[int, list[Box]]) -> Layout:
-    left = min((box.x - box.width / 2 for layer in grid.layers for box in layer), default=0) - 2
     labelled = {box.layer for number, places in passing.items() for box in places[:1] if drawing.lines[number].label}
-    top = 2.0
+    top = 14.0  # above a box stands how it does
     for number, layer in enumerate(grid.layers):
-        height = max(box.height for box in layer)
+        height = max((box.height for box in layer), default=0)
         for box in layer:
-            box.x -= left
             box.y = top + (height - box.height) / 2 if box.node else top
             box.height = box.height if box.node else height
-        top += height + (46 if number in labelled else 30)
-    bottom = max((box.y + box.height for layer in grid.layers for box in layer), default=0) + 2
+        top += height + (46 if number in labelled else 30 if drawing.lines else 16)
     routes = [
         _route(line, passing[number]) if number in passing else _around(line, grid, number)
         for number, line in enumerate(drawing.lines)
     ]
-    right = max((box.x + box.width / 2 for layer in grid.layers for box in layer), default=0)
-    ends = [x for route in routes for x, _ in route.points]
-    ends += [route.label_at[0] + text_width(route.line.label, SMALL) for route in routes if not route.label_left]
-    return Layout(max([right, *ends]) + 4, bottom, list(grid.boxes.values()), routes)
+    boxes = list(grid.boxes.values())
+    for box in boxes:
+        if box.inside:
+            down = box.y + box.height - box.inside.height - _PAD + _TOP
+            box.inside.move(box.x - box.inside.width / 2, down)
+    left, right = _sides([box for layer in grid.layers for box in layer], routes)
+    reach = [y for route in routes for _, y in route.points]
+    bottom = max([*reach, *(box.y + box.height for box in boxes)], default=0) + 2
+    layout = Layout(right - left + 6, bottom, boxes, routes)
+    layout.move(2 - left, 0)
+    return layout
+
+
+def _sides(boxes: Sequence[Box], routes: Sequence[Route]) -> tuple[float, float]:
+    """How far all of it goes to the left and to the right."""
+    reach = [(box.x - box.width / 2, box.x + box.width / 2) for box in boxes]
+    reach += [(x, x) for route in routes for x, _ in route.points]
+    for route in routes:
+        x, width = route.label_at[0], text_width(route.line.label, SMALL)
+        reach.append((x - width, x) if route.label_left else (x, x + width))
+    return min((left for left, _ in reach), default=0), max((right for _, right in reach), default=0)
 
 
 def _route(line: Line, places: list[Box]) -> Route:
@@ -242,16 +286,32 @@ def _route(line: Line, places: list[Box]) -> Route:
             points.append((box.x, box.y + box.height))
     (x, _), (end_x, end_y) = points[:2]
     left = end_x < x
-    return Route(line, points, label_at=(end_x + (-9 if left else 9), end_y - 12), label_left=left)
+    return Route(line, points, label_at=(end_x + (-9 if left else 9), end_y - 17), label_left=left)
 
 
 def _around(line: Line, grid: _Grid, number: int) -> Route:
-    """Up at the right of all that is between; of several each has a lane of its own."""
+    """Up at the right of all that is between; of several each has a lane of its own. Past boxes beside it, it leads
+    below its start, and above its end.
+    """
     low, high = grid.boxes[line.start], grid.boxes[line.end]
     between = [box for layer in grid.layers[high.layer : low.layer + 1] for box in layer]
     lane = max(box.x + box.width / 2 for box in between) + 22 + 10 * (number % 3)
     shift = 6 if high is low else 0
-    start = (low.x + low.width / 2, low.y + low.height / 2 + shift)
-    end = (high.x + high.width / 2, high.y + high.height / 2 - shift)
-    points = [start, (lane, start[1]), (lane, end[1]), end]
-    return Route(line, points, back=True, label_at=(lane + 6, (start[1] + end[1]) / 2 + 4))
+    points = [(low.x + low.width / 2, low.y + low.height / 2 + shift)]
+    if _is_beside(low, grid):
+        points = [(low.x + _PAD, low.y + low.height), (low.x + _PAD, _bottom(low, grid) + 9)]
+    end = [(high.x + high.width / 2, high.y + high.height / 2 - shift)]
+    if _is_beside(high, grid):
+        above = min(box.y for box in grid.layers[high.layer] if box.node)
+        end = [(high.x + _PAD, above - 12), (high.x + _PAD, high.y)]
+    points += [(lane, points[-1][1]), (lane, end[0][1]), *end]
+    return Route(line, points, back=True, label_at=(lane + 6, (points[-1][1] + points[0][1]) / 2 + 4))
+
+
+def _is_beside(box: Box, grid: _Grid) -> bool:
+    """Whether another box stands at its right."""
+    return any(other.node and other.rank > box.rank for other in grid.layers[box.layer])
+
+
+def _bottom(box: Box, grid: _Grid) -> float:
+    return max(other.y + other.height for other in grid.layers[box.layer] if other.node)

@@ -1,116 +1,215 @@
-"""The path of a run through a drawing: which node works, which have worked, which lines were gone."""
+"""The path of a run through a drawing: which nodes work, wait or failed, which lines were gone, and how often."""
+
+from collections.abc import Iterator, Sequence
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.drawing import Drawing, Line
+from adk_nb.notebook.view.drawing import Drawing, Line, Node
+from adk_nb.notebook.view.drawing_places import Places
+from adk_nb.notebook.view.event_words import STOPPED
 from adk_nb.runtime.branches import is_under
-from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START
+from adk_nb.workflow.graph import DEFAULT_ROUTE, END
 
 Marks = dict[str, str]
-"""A shape's key -> `now`, `was` or `failed`; what is not in it was not reached."""
+"""A shape's key -> `now`, `waits`, `was`, `failed` or `stopped`; what is not in it was not reached. `c:` and a node's
+key -> how often it has run, in words."""
+_AT_ONCE = ("function", "tool")
+"""Kinds of nodes that say nothing when they begin, as agents do."""
 
 
 class VisitedPath:
-    """Follows the events of one run."""
+    """Follows the events of one run, and what is told of agents that begin and end."""
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
+        self._places = Places(drawing)
         self._marks: Marks = {}
         self._works: dict[str, str | None] = {}
         """Nodes that work -> the branch that they work on."""
-        self._tools: dict[str, str] = {}
-        """Call id -> the key of its tool."""
+        self._guessed: set[str] = set()
+        """Those of them that only follow on a node which has ended."""
+        self._waits: set[str] = set()
+        """Those of them that wait for someone, whatever else becomes of their calls."""
+        self._settled: set[str] = set()
+        """Nodes that gave a last answer."""
+        self._calls: dict[str, str] = {}
+        """Call id -> the key of its tool, or of the agent that it calls."""
         self._routes: dict[str, list[object]] = {}
         """Node -> the routes that it chose last."""
-        self._leading: dict[str, list[tuple[int, Line]]] = {}
-        for number, line in enumerate(drawing.lines):
-            self._leading.setdefault(line.end, []).append((number, line))
+        self._last: dict[str, tuple[int, ...]] = {}
+        """Loop -> which of its members worked last."""
+        self._passes: dict[str, int] = {}
+
+    def begin(self) -> Marks:
+        """What it changes that the run begins, or goes on."""
+        self._waits.clear()
+        changed: Marks = {}
+        if not self._marks and (start := self._places.start_of(self._drawing)):
+            changed[f"n:{start}"] = "was"
+            self._guess_what_follows(start, changed)
+        return self._new(changed)
+
+    def agent_begins(self, name: str, branch: str | None, path: str) -> Marks:
+        """What it changes that an agent begins to work; `path`: of the graph's node for which it does, if for one."""
+        if not (steps := self._steps(name, path)):
+            return {}
+        changed: Marks = {}
+        self._work(steps, branch, changed)
+        return self._new(changed)
+
+    def agent_ends(self, name: str, path: str) -> Marks:
+        """What it changes that an agent has ended, or waits now."""
+        steps = self._steps(name, path)
+        changed: Marks = {}
+        if steps and (node := steps[-1][0]) in self._works and self._marks.get(f"n:{node}") == "now":
+            self._leave(node, changed)
+        return self._new(changed)
 
     def feed(self, event: Event) -> Marks:
         """What one more event changes; empty for most."""
-        node = self._node_of(event)
-        if node is None or (event.partial and node in self._works):
+        steps = self._places.of(event.author, event.node_info.path, self._likely)
+        if not steps:
+            return {}
+        node = steps[-1][0]
+        if event.partial and self._marks.get(f"n:{node}") == "now":
             return {}
         changed: Marks = {}
-        if self._drawing.is_graph:
-            self._enter(START, changed)
-            changed[f"n:{START}"] = "was"
-        for team in self._drawing.within.get(node, ()):
-            if f"n:{team}" not in self._marks:
-                self._enter(team, changed)
-                changed[f"n:{team}"] = "was"
-        self._leave_before(node, event.branch, changed)
-        if node not in self._works:
-            self._enter(node, changed)
-        self._works[node] = event.branch
-        changed[f"n:{node}"] = "now"
-        self._tell_tools(node, event, changed)
+        if self._places.nodes[node].inside:
+            if event.error_code:
+                changed[f"n:{node}"] = "failed"
+            return self._new(changed)
+        self._work(steps, event.branch, changed)
+        self._tell_calls(node, event, changed)
         self._settle(node, event, changed)
         return self._new(changed)
 
     def end(self, status: str) -> Marks:
         """What the end of the run changes; where it waits for someone, who asked is still at work."""
         changed: Marks = {}
-        if status != "pending":
-            for node in list(self._works):
-                self._leave(node, changed)
-        if status == "done" and END in self._drawing.nodes:
-            self._enter(END, changed)
-            if any(key.startswith("e:") for key in changed):
-                changed[f"n:{END}"] = "was"
+        for node in list(self._works):
+            if status == "pending":
+                changed[f"n:{node}"] = "waits"
+            else:
+                self._leave(node, changed, "was" if status == "done" else "stopped")
+        if status == "done":
+            self._enter_end(self._drawing, changed)
         return self._new(changed)
 
     def _new(self, changed: Marks) -> Marks:
+        for frame, inside in self._places.frames:
+            self._mark_frame(frame, inside, changed)
         changed = {key: mark for key, mark in changed.items() if self._marks.get(key) != mark}
         self._marks |= changed
         return changed
 
-    def _node_of(self, event: Event) -> str | None:
-        steps = [step.partition("@")[0] for step in event.node_info.path.split("/")]
-        if not self._drawing.is_graph:
-            return next((one for one in (event.author, steps[0]) if one in self._drawing.nodes), None)
-        return steps[1] if len(steps) > 1 and steps[1] in self._drawing.nodes else None
+    def _mark_frame(self, frame: str, inside: Drawing, changed: Marks) -> None:
+        """A frame stands as what is inside it."""
+        marks = {self._mark(key, changed) for key in inside.nodes} - {None}
+        if not marks or (self._mark(frame, changed) == "failed" and "now" not in marks):
+            return
+        changed[f"n:{frame}"] = next((one for one in ("now", "waits", "failed", "stopped") if one in marks), "was")
+        if changed[f"n:{frame}"] == "was":
+            self._enter_end(inside, changed)
+
+    def _mark(self, node: str, changed: Marks) -> str | None:
+        return changed.get(f"n:{node}") or self._marks.get(f"n:{node}")
+
+    def _steps(self, agent: str, path: str) -> list[tuple[str, int]]:
+        """Where an agent works; nothing for a team, whose members are told of."""
+        steps = self._places.of(agent, path, self._likely)
+        return [] if not steps or self._places.nodes[steps[-1][0]].inside else steps
+
+    def _likely(self, keys: Sequence[str]) -> str:
+        """Which of several namesakes it is: one that works, else the first that has not been reached, else the last."""
+        at_work = [key for key in keys if key in self._works]
+        return next(iter(at_work or [key for key in keys if f"n:{key}" not in self._marks]), keys[-1])
+
+    # -- what works
+
+    def _work(self, steps: Sequence[tuple[str, int]], branch: str | None, changed: Marks) -> None:
+        """A node works; the frames around it are `steps`, each with how often it has run."""
+        node = steps[-1][0]
+        self._count(steps, changed)
+        for frame, _ in steps[:-1]:
+            if self._mark(frame, changed) != "now":
+                self._enter(frame, changed)
+                changed[f"n:{frame}"] = "now"
+        for drawing in self._places.around(node):
+            if start := self._places.start_of(drawing):
+                changed[f"n:{start}"] = "was"
+        self._leave_before(node, branch, changed)
+        if node not in self._works:
+            self._enter(node, changed)
+        self._works[node] = branch
+        self._guessed.discard(node)
+        changed[f"n:{node}"] = "waits" if node in self._waits else "now"
 
     def _leave_before(self, node: str, branch: str | None, changed: Marks) -> None:
         """Those that worked before on the same branch have ended, as this one works now."""
+        lines = self._places.leading[node]
         for other, own in list(self._works.items()):
-            if other != node and (is_under(branch, own) or is_under(own, branch)):
+            if other in self._guessed:
+                over = any(line.start == other for _, line in lines)
+            else:
+                over = is_under(branch, own) or is_under(own, branch)
+            called = any(line.start == other and line.label == "calls" for _, line in lines)
+            if over and other != node and not called and other not in self._waits:
                 self._leave(other, changed)
 
-    def _leave(self, node: str, changed: Marks) -> None:
+    def _leave(self, node: str, changed: Marks, mark: str = "was") -> None:
         del self._works[node]
-        changed[f"n:{node}"] = "was"
+        self._guessed.discard(node)
+        changed[f"n:{node}"] = mark
 
     def _enter(self, node: str, changed: Marks) -> None:
         """Mark the lines by which one may have come."""
-        lines = self._leading.get(node, [])
-        if len(lines) == 1 and node != END:  # a node that says nothing was passed through all the same
-            self._pass(lines[0][1].start, changed)
-        for number, line in lines:
-            if self._reached(line.start, changed) and self._fits(line):
-                changed[f"e:{number}"] = "was"
+        lines = self._places.leading[node]
+        only = lines[0][1] if len(lines) == 1 else None
+        if only and self._places.nodes[node].name != END and not self._places.leads_back(only):
+            self._pass(only.start, changed)  # a node that says nothing was passed through all the same
+        for key, line in lines:
+            if self._mark(line.start, changed) and self._fits(line):
+                changed[key] = "was"
+
+    def _enter_end(self, drawing: Drawing, changed: Marks) -> None:
+        end = next((key for key, node in drawing.nodes.items() if node.kind == "end" and node.name == END), None)
+        if end:
+            self._enter(end, changed)
+            if any(key in changed or key in self._marks for key, _ in self._places.leading[end]):
+                changed[f"n:{end}"] = "was"
 
     def _pass(self, node: str, changed: Marks) -> None:
-        if not self._reached(node, changed):
+        if not self._mark(node, changed):
             changed[f"n:{node}"] = "was"
             self._enter(node, changed)
-
-    def _reached(self, node: str, changed: Marks) -> bool:
-        return f"n:{node}" in changed or f"n:{node}" in self._marks
 
     def _fits(self, line: Line) -> bool:
         """Whether the line is one that its node's last choice leads along."""
         chosen = self._routes.get(line.start, [])
         if DEFAULT_ROUTE not in line.routes:
             return not line.routes or any(one in line.routes for one in chosen)
-        others = [one for one in self._drawing.lines if one.start == line.start and one is not line]
+        others = [one for _, one in self._places.leaving[line.start] if one is not line]
         return not any(one in other.routes for other in others for one in chosen)
 
-    def _tell_tools(self, node: str, event: Event, changed: Marks) -> None:
+    def _guess_what_follows(self, node: str, changed: Marks) -> None:
+        for key, line in self._places.leaving[node]:
+            follows = self._places.nodes[line.end]
+            if follows.kind in _AT_ONCE and not line.may and self._fits(line):
+                changed[key], changed[f"n:{line.end}"] = "was", "now"
+                self._works[line.end] = None
+                self._guessed.add(line.end)
+
+    # -- what an event tells
+
+    def _tell_calls(self, node: str, event: Event, changed: Marks) -> None:
         for call in event.get_function_calls():
-            self._tools[call.id or ""] = key = f"t:{node}/{call.name}"
+            called = (line.end for _, line in self._places.leaving[node] if line.may)
+            agent = next((key for key in called if self._places.nodes[key].name == call.name), None)
+            self._calls[call.id or ""] = key = f"n:{agent}" if agent else f"t:{node}/{call.name}"
             changed[key] = "now"
+            if agent:
+                self._enter(agent, changed)
         for response in event.get_function_responses():
-            if key := self._tools.get(response.id or ""):
+            if (key := self._calls.get(response.id or "")) and key[2:] not in self._works:
                 changed[key] = "was"
 
     def _settle(self, node: str, event: Event, changed: Marks) -> None:
@@ -120,7 +219,47 @@ class VisitedPath:
             route = event.actions.route
             self._routes[node] = list(route) if isinstance(route, list) else [route]
         if event.error_code:
-            changed[f"n:{node}"] = "failed"
-            self._works.pop(node, None)
-        elif event.is_final_response() and not event.long_running_tool_ids:
+            self._leave(node, changed, "stopped" if event.error_code == STOPPED else "failed")
+        elif event.long_running_tool_ids:
+            self._waits.add(node)
+            changed[f"n:{node}"] = "waits"
+        elif event.is_final_response() and node not in self._waits:
+            self._settled.add(node)
             self._leave(node, changed)
+            self._guess_what_follows(node, changed)
+
+    # -- how often
+
+    def _count(self, steps: Sequence[tuple[str, int]], changed: Marks) -> None:
+        for key, number in steps:
+            if number > 1:
+                changed[f"c:{key}"] = f"{number}x"
+        node = steps[-1][0]
+        if node in self._works:
+            return
+        for loop, order in self._orders(node):
+            last = self._last.get(loop)
+            again = last is not None and (order < last or (order == last and node in self._settled))
+            self._last[loop] = order
+            if again:
+                self._passes[loop] = self._passes.get(loop, 1) + 1
+                changed[f"c:{loop}"] = f"pass {self._passes[loop]}"
+        self._settled.discard(node)
+
+    def _orders(self, node: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Each loop around a node, with the node's place in the order of a pass."""
+        way: list[tuple[Node, int]] = []
+        for frame, inside, key in self._places.ways(node):
+            if (number := self._places.turn(inside, key)) is None:
+                return
+            way.insert(0, (frame, number))
+            if inside.kind == "loop":
+                yield frame.key, tuple(place for _, place in _one_by_one(way))
+
+
+def _one_by_one(way: Sequence[tuple[Node, int]]) -> Iterator[tuple[Node, int]]:
+    """The places along a way down, as far as one follows after another."""
+    for depth, (frame, place) in enumerate(way):
+        if depth and (frame.inside is None or frame.inside.kind != "sequential"):
+            return
+        yield frame, place

@@ -5,7 +5,9 @@ The shapes are of three elements and a handful of attributes; what anyone has na
 
 import html
 import itertools
+import math
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adk_nb.notebook.view.drawing import Drawing, Kind
@@ -16,12 +18,21 @@ from adk_nb.notebook.view.safe_html import Html, code, element
 
 Shape = dict[str, Any]
 """`{"tag": "rect" | "path" | "text", "at": {attribute: value}, "text": str, "key": str}`: `key` says what it is a part
-of, `n:` and a node, `t:` and a node's tool, or `e:` and the number of a line."""
+of, `n:` and a node, `t:` and a node's tool, or `e:` and the number of a line, behind the frame it is in. Empty until
+there is something to say: `s:` and a node, how it stands; `c:` and a node, how often it has run."""
 
 _CORNERS: dict[Kind, int] = {"agent": 4, "team": 4, "function": 12, "tool": 15, "join": 15, "end": 13}
+_FILL: dict[Kind, float] = {"end": 0.14}
+_MIDDLE = {"text_anchor": "middle", "fill": "currentColor"}
 _LEAST = 0.65
 """Of its size: a picture that would be smaller on a narrow page is scrolled."""
 _MATH = re.compile(r"[$\\]")
+_STANDS = {"waits": ("⚠", "waits"), "was": ("✓", "done"), "failed": ("✗", "failed"), "stopped": ("■", "stopped")}
+"""Mark of a node at the end of a run -> a sign, and a word."""
+_PATH = "#1e88e5"
+_COLOURS = {"waits": "#c47a00", "failed": "#e0464e", "stopped": "currentColor"}
+"""At least 3 to 1 on a white page and on a black one."""
+_NONE: Mapping[str, str] = {}
 _FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
 
@@ -32,14 +43,21 @@ def live_drawing(drawing: Drawing) -> dict[str, Any]:
     return {"title": _said(drawing), **size, "shapes": _shapes(layout)}
 
 
-def svg(drawing: Drawing) -> Html:
-    """One `<svg>` in the colour of the text around it: it fits a light page and a dark one."""
+def svg(drawing: Drawing, marks: Mapping[str, str] = _NONE) -> Html:
+    """One `<svg>` in the colour of the text around it: it fits a light page and a dark one.
+
+    Args:
+        drawing: What is drawn.
+        marks: How a run stands in it, as `drawing_path.Marks`.
+    """
     layout = layout_of(drawing)
     width, height = round(layout.width), round(layout.height)
-    inside = "".join(map(_markup, _shapes(layout)))
+    shapes = [_marked(shape, marks) for shape in _shapes(layout)] if marks else _shapes(layout)
+    inside = "".join(_markup(shape) for shape in shapes if shape["tag"] != "text" or shape["text"])
+    said = "; ".join([_said(drawing), *_standing(drawing, marks)])
     fits = f"max-width: 100%; min-width: {round(width * _LEAST)}px; height: auto"
     return Html(
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(_said(drawing))}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(said)}"'
         f' viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="{fits}"'
         f' font-family="{_FONT}" font-size="13">{inside}</svg>'
     )
@@ -65,16 +83,44 @@ def drawn(drawing: Drawing, tree: str, *lines: str) -> Bundle:
 
 
 def _said(drawing: Drawing) -> str:
-    return f"{drawing.title}: {', '.join(node.label for node in drawing.nodes.values())}"
+    return f"{drawing.title}: {', '.join(node.label for node, _ in drawing.walk())}"
+
+
+# ---- marks
+
+
+def _standing(drawing: Drawing, marks: Mapping[str, str]) -> Iterator[str]:
+    """How the nodes stand, in words, for those who do not see it."""
+    for mark, (_, word) in _STANDS.items():
+        names = [node.label for node, _ in drawing.walk() if node.kind != "end" and marks.get(f"n:{node.key}") == mark]
+        if names:
+            yield f"{word}: {', '.join(dict.fromkeys(names))}"
+
+
+def _marked(shape: Shape, marks: Mapping[str, str]) -> Shape:
+    key, at = shape["key"], shape["at"]
+    mark = marks.get(f"n:{key[2:]}" if key.startswith("s:") else key, "")
+    if not mark:
+        return shape
+    if shape["tag"] == "text":
+        text = _STANDS[mark][0] if key.startswith("s:") and mark in _STANDS else shape["text"]
+        bold = {} if key.startswith("e:") else {"font-weight": "600", "fill-opacity": "1"}
+        return {**shape, "at": {**at, **bold}, "text": mark if key.startswith("c:") else text}
+    colour = _COLOURS.get(mark, _PATH)
+    line = {"stroke": colour, "stroke-opacity": "1", "stroke-width": "2" if colour == _PATH else "2.5"}
+    opaque = "1" if shape["tag"] == "path" else "0.14"
+    filled = {} if at["fill"] == "none" or mark == "stopped" else {"fill": colour, "fill-opacity": opaque}
+    return {**shape, "at": {**at, **line, **filled}}
 
 
 # ---- shapes
 
 
-def _shapes(layout: Layout) -> list[Shape]:
+def _shapes(layout: Layout, within: str = "") -> list[Shape]:
+    """`within`: the key of the frame around it, and a slash."""
     shapes: list[Shape] = []
     for number, route in enumerate(layout.routes):
-        shapes += _line_shapes(route, f"e:{number}")
+        shapes += _line_shapes(route, f"e:{within}{number}")
     for box in layout.boxes:
         shapes += _box_shapes(box)
     return shapes
@@ -94,21 +140,25 @@ def _box_shapes(box: Box) -> list[Shape]:
     if node is None:
         return []
     key, left = f"n:{node.key}", box.x - box.width / 2
-    team = {"stroke_dasharray": "5 3"} if node.kind == "team" else {}
-    frame = _shape(
-        "rect", key, x=left, y=box.y, width=box.width, height=box.height, rx=_CORNERS[node.kind],
-        fill="currentColor", fill_opacity=0.14 if node.kind == "end" else 0.05, stroke="currentColor",
-        stroke_opacity=0.55, **team,
+    dashed = {"stroke_dasharray": "5 3"} if node.kind == "team" else {}
+    filled = {"fill": "none"} if box.inside else {"fill": "currentColor", "fill_opacity": _FILL.get(node.kind, 0.05)}
+    rect = _shape(
+        "rect", key, x=left, y=box.y, width=box.width, height=box.height, rx=_CORNERS[node.kind], stroke="currentColor",
+        stroke_opacity=0.55, **filled, **dashed,
     )  # fmt: skip
-    middle = {"text_anchor": "middle", "fill": "currentColor"}
     y = box.y + (17 if node.kind == "end" else 20)
-    shapes = [frame, _shape("text", key, node.label, x=box.x, y=y, font_weight=600, **middle)]
-    small = [(node.note, key)] if node.note and node.kind != "end" else []
-    small += [(f"⚙ {tool}", f"t:{node.key}/{tool}") for tool in node.tools]
-    for text, part in small:
-        y += ROW
-        shapes.append(_shape("text", part, text, x=box.x, y=y, font_size=11, fill_opacity=0.8, **middle))
-    return shapes
+    shapes = [rect, _shape("text", key, node.label, x=box.x, y=y, font_weight=600, **_MIDDLE)]
+    if node.kind != "end":
+        stands = {"y": box.y - 4, "font_size": 12, "fill": "currentColor"}
+        shapes.append(_shape("text", f"s:{node.key}", "", x=left + box.width - 2, text_anchor="end", **stands))
+        shapes.append(_shape("text", f"c:{node.key}", "", x=left + 2, **stands))
+    words = [(node.note, key)] if node.note and node.kind != "end" else []
+    words += [(f"⚙ {tool}", f"t:{node.key}/{tool}") for tool in node.tools]
+    for number, (text, part) in enumerate(words, 1):
+        shapes.append(
+            _shape("text", part, text, x=box.x, y=y + number * ROW, font_size=11, fill_opacity=0.8, **_MIDDLE)
+        )
+    return shapes + (_shapes(box.inside, f"{node.key}/") if box.inside else [])
 
 
 def _line_shapes(route: Route, key: str) -> list[Shape]:
@@ -139,18 +189,23 @@ def _curved(points: list[Point]) -> str:
 
 
 def _rounded(points: list[Point]) -> str:
-    (x, y), (lane, _), (_, end_y), (end_x, _) = points
-    turn = min(8.0, abs(y - end_y) / 2)
-    return (
-        f"M{_at((x, y))}L{_at((lane - turn, y))}Q{_at((lane, y), (lane, y - turn))}"
-        f"L{_at((lane, end_y + turn))}Q{_at((lane, end_y), (lane - turn, end_y))}L{_at((end_x, end_y))}"
-    )
+    told = [f"M{_at(points[0])}"]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        turn = min(8.0, math.dist(before, corner) / 2, math.dist(corner, after) / 2)
+        told.append(f"L{_at(_towards(corner, before, turn))}Q{_at(corner, _towards(corner, after, turn))}")
+    return "".join([*told, f"L{_at(points[-1])}"])
+
+
+def _towards(start: Point, end: Point, way: float) -> Point:
+    """The point that lies `way` from `start` on the line to `end`."""
+    part = way / (math.dist(start, end) or 1)
+    return start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part
 
 
 def _head(route: Route) -> str:
-    """The point of an arrow: to the left on a way back, else down."""
-    x, y = route.points[-1]
-    if route.back:
+    """The point of an arrow: to the left where a way back comes from the right, else down."""
+    (x, y), (from_x, _) = route.points[-1], route.points[-2]
+    if route.back and from_x > x:
         return f"M{_at((x, y), (x + 8, y - 4), (x + 8, y + 4))}Z"
     return f"M{_at((x, y), (x - 4, y - 8), (x + 4, y - 8))}Z"
 

@@ -18,6 +18,7 @@ WAITS = "waits for approval"
 STOPPED = INVOCATION_ABORTED
 """The error code of a run that its reader stopped; shown as a note, not as a failure."""
 
+_ID = "interruptId"
 _TICKS = re.compile("`{3,}")
 _TITLES = {
     MAX_ITERATIONS: "too many steps",
@@ -68,6 +69,12 @@ def _fenced(code: str) -> str:
     return f"\n{fence}\n{code}\n{fence}\n"
 
 
+def who_said(event: Event) -> str:
+    """Who an event is of: its author; what a graph's function says is said by its node."""
+    path = event.node_info.path
+    return event.node_info.name if path.partition("@")[0] == event.author and "/" in path else event.author
+
+
 def failure(event: Event) -> str:
     """What went wrong, as one sentence; empty if nothing did."""
     if not event.error_code:
@@ -116,12 +123,17 @@ def result_text(told: types.FunctionResponse) -> tuple[str, bool]:
     return f"{media} {text}".strip(), True
 
 
+def is_of_a_graph(call: types.FunctionCall) -> bool:
+    """True for what a graph asks; a model that asks the same calls a tool."""
+    return call.name == INPUT_REQUEST and _ID in (call.args or {})
+
+
 def arguments_of(call: types.FunctionCall) -> dict[str, Any]:
     """The arguments that a reader is told: of what a graph asks, those that it has, and not the id of the question."""
     args = call.args or {}
-    if call.name != INPUT_REQUEST:
+    if not is_of_a_graph(call):
         return args
-    return {name: value for name, value in args.items() if value is not None and name != "interruptId"}
+    return {name: value for name, value in args.items() if value is not None and name != _ID}
 
 
 def outcome_of(event: Event, call: types.FunctionCall) -> str:

@@ -1,11 +1,12 @@
 """A reply, or a table, in the three forms that a saved notebook keeps: text, markdown, html; the same on every run."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view import credential_words, grounding, input_words
-from adk_nb.notebook.view.event_words import asks_text
+from adk_nb.notebook.view.event_words import asks_text, is_of_a_graph
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
 from adk_nb.notebook.view.rows import rows_of
@@ -42,6 +43,11 @@ class ShownReply(Protocol):
     @property
     def text(self) -> str: ...
     @property
+    def answered_by(self) -> str:
+        """Who gave the answer; empty for none."""
+        ...
+
+    @property
     def pending(self) -> list[Pending]: ...
     @property
     def answer_with(self) -> tuple[str, str]:
@@ -72,19 +78,20 @@ class ShownReply(Protocol):
         ...
 
 
-def bundle(reply: ShownReply, *, history: Iterable[Event] = ()) -> Bundle:
+def bundle(reply: ShownReply, *, history: Iterable[Event] = (), picture: str = "") -> Bundle:
     """A reply: the answer, what waits or failed, and the events that led to it.
 
     Args:
         reply: The turn.
         history: The session's earlier events, oldest first; only needed to show the arguments and old state values
             of a turn that went on from an approval.
+        picture: Markup of this package, folded together with the events of `text/html`.
     """
     rows = rows_of(reply.events, history=history)
     return {
         "text/plain": _plain(reply, rows),
         "text/markdown": _markdown(reply, rows),
-        "text/html": _html(reply, rows),
+        "text/html": _html(reply, rows, picture),
     }
 
 
@@ -151,6 +158,15 @@ def waits_for(reply: ShownReply) -> str:
     return "waits for an answer" if any(one.is_question for one in reply.inputs) else "waits for an outcome"
 
 
+def heading(reply: ShownReply) -> str:
+    """Whom the chat is with, and behind that who of its team has answered, if it was another one."""
+    return one_line(f"{reply.agent} · {reply.answered_by}" if _was_another(reply) else reply.agent)
+
+
+def _was_another(reply: ShownReply) -> bool:
+    return bool(reply.text.strip()) and reply.answered_by not in ("", reply.agent)
+
+
 def row_text(row: Json) -> str:
     """A row in words, on one line."""
     if row["kind"] != "call":
@@ -173,7 +189,7 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
     elif not words:
         words = f"({waits_for(reply) or 'no answer'})"
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
-    lines = [f"{reply.agent} > {words}{suffix}", *grounding.plain(found)]
+    lines = [f"{heading(reply)} > {words}{suffix}", *grounding.plain(found)]
     for one in reply.pending:
         lines.append(f"waits for approval: {_asked(one)}")
         lines += [f"    {hint}" for hint in _hint(one)]
@@ -189,8 +205,9 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
 
 
 def _suffixes(reply: ShownReply, rows: list[Json]) -> list[str]:
-    calls = sum(row["kind"] == "call" for row in rows)
-    said = [f"{calls} tool call{'s' if calls > 1 else ''}"] if calls else []
+    asked = sum(is_of_a_graph(call) for event in reply.events for call in event.get_function_calls())
+    calls = sum(row["kind"] == "call" and row["author"] != "user" for row in rows) - asked
+    said = [f"{calls} tool call{'s' if calls > 1 else ''}"] if calls > 0 else []
     return [*said, "stopped"] if reply.status == "cancelled" else said
 
 
@@ -220,7 +237,8 @@ def _narrowed(widths: list[int], most: int) -> list[int]:
 def _markdown(reply: ShownReply, rows: list[Json]) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
-    blocks = [markdown_safe(words).strip(), *grounding.markdown(found)]
+    blocks = [f"*{markdown_cell(heading(reply))}*"] if _was_another(reply) else []
+    blocks += [markdown_safe(words).strip(), *grounding.markdown(found)]
     if error := _error(reply):
         blocks.append(f"**Error:** {markdown_cell(error)}")
     if reply.status == "cancelled":
@@ -250,10 +268,11 @@ def _markdown_table(head: list[str], body: list[list[str]]) -> str:
 # ---- html
 
 
-def _html(reply: ShownReply, rows: list[Json]) -> str:
+def _html(reply: ShownReply, rows: list[Json], picture: str) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
-    parts = [to_html(words)] if words.strip() else []
+    parts: list[str] = [element("p", element("small", heading(reply)))] if _was_another(reply) else []
+    parts += [to_html(words)] if words.strip() else []
     parts += grounding.html(found)
     if error := _error(reply):
         parts.append(element("p", element("strong", "Error:"), " " + error))
@@ -263,7 +282,8 @@ def _html(reply: ShownReply, rows: list[Json]) -> str:
     if reply.notice:
         parts.append(element("p", element("small", cleaned(reply.notice))))
     if rows:
-        parts.append(element("details", element("summary", _count(rows)), _html_table(*_trace(rows))))
+        drawn = [Html(f"\n{picture}\n")] if picture else []
+        parts.append(element("details", element("summary", _count(rows)), *drawn, _html_table(*_trace(rows))))
     return element("section", "\n", Html("\n".join(parts)), "\n")
 
 
@@ -284,10 +304,13 @@ def _waiting_html(reply: ShownReply) -> list[str]:
 
 
 _LEFT = "text-align: left"
+_AFTER_A_MARK = re.compile("(?<=[↳∥]) ")
+"""A mark stays on the line of the name that it belongs to."""
 
 
 def _html_table(head: list[str], body: list[list[str]]) -> Html:
-    lines = [element("tr", *(element("td", cell, style=_LEFT) for cell in line)) for line in body]
+    kept = ([_AFTER_A_MARK.sub("\u00a0", cell) for cell in line] for line in body)
+    lines = [element("tr", *(element("td", cell, style=_LEFT) for cell in line)) for line in kept]
     header = element("tr", *(element("th", cell, style=_LEFT) for cell in head))
     rows = Html("\n".join(lines))
     return element("table", "\n", element("thead", header), "\n", element("tbody", "\n", rows, "\n"), "\n")

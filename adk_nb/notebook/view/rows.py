@@ -335,11 +335,11 @@ def _tool_at_work(event: Event) -> str:
 
 def _who(event: Event) -> str:
     """The author, with a mark for each agent that was called as a tool on the way to it; before it, of those that work
-    at once, whose work it is. What a graph's function says is said by its node.
+    at once, whose work it is.
     """
     path = event.node_info.path
     depth = len(calls_to(event.branch, path)) - bool(_tool_at_work(event))
-    own = event.node_info.name if path.partition("@")[0] == event.author and "/" in path else event.author
+    own = event_words.who_said(event)
     who = "↳ " * depth + own
     if not (lane := lane_of(event.branch, path)):
         return who

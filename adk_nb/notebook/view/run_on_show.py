@@ -48,6 +48,12 @@ class RunOnShow:
         if not event.partial:
             self.events.append(event)
 
+    def agent_begins(self, name: str, branch: str | None, path: str) -> None:
+        """An agent begins to work; `path`: of the graph's node for which it does, empty if for none."""
+
+    def agent_ends(self, name: str, branch: str | None, path: str) -> None:
+        """An agent has ended, or stops to wait."""
+
     def end(self, reply: Reply) -> None:
         """The run has come to an end, or to a pause; if nothing of it waits, `close` follows."""
 

@@ -11,6 +11,7 @@ MAX_ROWS = 1000
 _ROW: Json = {
     "author": "",
     "kind": "text",
+    "lane": "",
     "text": "",
     "html": None,
     "pages": None,
@@ -57,6 +58,7 @@ class ViewState:
         self.cards: dict[str, Json] = {}
         self.drawing: Json | None = None
         self.marks: dict[str, str] = {}
+        self.lanes: dict[str, Json] = {}
 
     def apply(self, op: Json) -> Json:
         """Change the state by one op, and return that op as the front end is to hear it.
@@ -80,6 +82,7 @@ class ViewState:
             "cards": [dict(card) for card in self.cards.values()],
             "drawing": self.drawing,
             "marks": dict(self.marks),
+            "lanes": [dict(lane) for lane in self.lanes.values()],
         }
 
 
@@ -183,6 +186,11 @@ def _mark(view: ViewState, op: Json) -> Json:
     return op
 
 
+def _lane(view: ViewState, op: Json) -> Json:
+    view.lanes[op["lane"]["id"]] = dict(op["lane"])
+    return op
+
+
 _OPS: dict[str, Callable[[ViewState, Json], Json]] = {
     "append": _append,
     "text": _text,
@@ -194,4 +202,5 @@ _OPS: dict[str, Callable[[ViewState, Json], Json]] = {
     "notice": _notice,
     "drawing": _drawing,
     "mark": _mark,
+    "lane": _lane,
 }

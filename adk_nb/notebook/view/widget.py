@@ -64,7 +64,8 @@ class LiveView(anywidget.AnyWidget):
                 fields laid over what is known; an answered card stays answered unless it is asked again with a note),
                 `{"op": "status", "status", "text"}`, `{"op": "usage", "text"}`, `{"op": "notice", "text"}`,
                 `{"op": "drawing", "drawing"}` (of `drawing_svg.live_drawing`), `{"op": "mark", "marks"}` (shape's key
-                -> `now`, `was` or `failed`, laid over what is known).
+                -> how it stands, as `drawing_path.Marks`, laid over what is known), `{"op": "lane", "lane": {"id",
+                "name", "label", "state"}}` (one of those that work at once; a row's `lane` is the id of its own).
 
         Raises:
             ValueError: There is no such op.

@@ -17,6 +17,14 @@ const ANSWERED = {
   refused: ["✗", "refused"],
   superseded: ["–", "no longer asked"],
 };
+// How those that work stand, in a line and in a drawing.
+const STANDS = {
+  now: ["●", "works"],
+  waits: ["⚠", "waits"],
+  was: ["✓", "done"],
+  failed: ["✗", "failed"],
+  stopped: ["■", "stopped"],
+};
 const MARKS = { "+": "added", "~": "changed", "-": "removed" };
 
 // Elements and attributes that the renderer of answers makes; anything else loses its tag, keeping its words.
@@ -134,10 +142,18 @@ class Store {
   }
 
   load(snapshot) {
-    const { rows, cards, ...rest } = snapshot;
+    const { rows, cards, lanes, ...rest } = snapshot;
     Object.assign(this, rest);
     this.rows = new Map(rows.map((row) => [row.id, { ...row }]));
+    this.lanes = new Map(lanes.map((lane) => [lane.id, lane]));
+    this.last = new Map(); // lane -> the row of its last words
+    for (const row of rows) this.spoke(row);
     this.cards = new Map(cards.map((card) => [card.id, card]));
+  }
+
+  spoke(row) {
+    if (!row?.lane) return;
+    for (const id of this.lanes.keys()) if (row.lane === id || row.lane.startsWith(`${id}.`)) this.last.set(id, row.id);
   }
 
   adopt(snapshot) {
@@ -193,7 +209,10 @@ class Store {
       this.drawing = op.drawing;
     } else if (op.op === "mark") {
       this.marks = { ...this.marks, ...op.marks };
+    } else if (op.op === "lane") {
+      this.lanes.set(op.lane.id, op.lane);
     }
+    if (op.op === "append" || op.op === "text" || op.op === "patch") this.spoke(this.rows.get(op.id ?? op.row?.id));
     for (const view of this.views) view.touch(op);
   }
 
@@ -392,6 +411,10 @@ class View {
     });
     this.notice = el("div", "notice");
     this.notice.setAttribute("role", "note");
+    this.lanes = el("ul", "lanes");
+    this.lanes.setAttribute("aria-label", "Working at once");
+    this.lanes.tabIndex = 0; // it may have to be scrolled
+    this.laneNodes = new Map(); // lane id -> {node, drawn}
     this.picture = el("div", "picture");
     this.picture.setAttribute("role", "img");
     this.picture.tabIndex = 0; // it may have to be scrolled
@@ -412,7 +435,7 @@ class View {
     this.said.setAttribute("role", "status");
     const head = el("div", "head", this.title, this.status, this.stop);
     head.addEventListener("keydown", (event) => event.stopPropagation()); // Enter is the button's, not the notebook's
-    this.root = el("div", "view", head, this.notice, el("div", "panes", this.picture, this.log, this.state), this.asks, this.foot);
+    this.root = el("div", "view", head, this.notice, this.lanes, el("div", "panes", this.picture, this.log, this.state), this.asks, this.foot);
     this.root.append(this.said);
     this.box = el("div", "root", this.root);
     host.append(this.box);
@@ -456,6 +479,7 @@ class View {
     this.dirty.clear();
     this.forget();
     this.earlier.textContent = store.earlier ? `${store.earlier} earlier rows` : "";
+    this.paintLanes();
     if (this.stale) this.paintFrame();
     this.stale = false;
     if (!this.nodes.has(this.selected)) this.select(this.nodes.keys().next().value ?? null, false);
@@ -484,9 +508,11 @@ class View {
   // Keep what works now in sight, without moving the page.
   followPath() {
     const box = this.picture.getBoundingClientRect();
-    const now = this.picture.querySelector("rect[data-mark=now]")?.getBoundingClientRect();
-    if (!now || (now.top >= box.top && now.bottom <= box.bottom)) return;
-    this.picture.scrollTop += (now.top + now.bottom - box.top - box.bottom) / 2;
+    const now = this.picture.querySelector("rect:is([data-mark=now], [data-mark=waits]):not([fill=none])");
+    if (!now) return;
+    const at = now.getBoundingClientRect();
+    if (at.top < box.top || at.bottom > box.bottom) this.picture.scrollTop += (at.top + at.bottom - box.top - box.bottom) / 2;
+    if (at.left < box.left || at.right > box.right) this.picture.scrollLeft += (at.left + at.right - box.left - box.right) / 2;
   }
 
   // -- the drawing: its shapes once, then only their marks
@@ -497,14 +523,29 @@ class View {
     if (!drawing) return;
     if (this.drawn !== drawing) {
       this.drawn = drawing;
-      this.picture.setAttribute("aria-label", drawing.title);
       put(this.picture, svg(drawing));
     }
     for (const node of this.picture.querySelectorAll("[data-key]")) {
-      const mark = marks[node.dataset.key] ?? "";
-      if ((node.dataset.mark ?? "") !== mark) node.dataset.mark = mark;
+      const { key } = node.dataset;
+      const mark = marks[key.replace(/^s:/, "n:")] ?? "";
+      if ((node.dataset.mark ?? "") === mark) continue;
+      node.dataset.mark = mark;
+      if (key.startsWith("s:")) node.textContent = STANDS[mark]?.[0] ?? "";
+      else if (key.startsWith("c:")) node.textContent = mark;
     }
+    this.picture.setAttribute("aria-label", [drawing.title, ...this.standing()].join("; "));
     this.followPath();
+  }
+
+  // Who works, waits or failed, in words.
+  standing() {
+    const { drawing, marks } = this.store;
+    const names = drawing.shapes.filter(({ at, key }) => at["font-weight"] && key.startsWith("n:"));
+    return Object.entries(STANDS)
+      .filter(([mark]) => mark !== "was")
+      .map(([mark, [, word]]) => [word, names.filter(({ key }) => marks[key] === mark).map(({ text }) => text)])
+      .filter(([, found]) => found.length)
+      .map(([word, found]) => `${word}: ${[...new Set(found)].join(", ")}`);
   }
 
   forget() {
@@ -530,7 +571,7 @@ class View {
     const node = drawn?.node ?? el("div", "row");
     node.dataset.id = id;
     node.dataset.kind = row.kind;
-    if (row.author.startsWith("∥")) node.dataset.lane = this.lane(row.author);
+    if (row.lane) node.dataset.lane = this.color(row.lane);
     node.tabIndex = id === this.selected ? 0 : -1;
     node.setAttribute("aria-busy", String(Boolean(row.streaming)));
     const what = el("div", "what");
@@ -542,12 +583,37 @@ class View {
     this.nodes.set(id, { node, text: row.streaming ? text : null, length: row.text.length });
   }
 
-  // Of agents that work at once, each has a colour of its own.
-  lane(author) {
-    const name = author.slice(1).split("/")[0].trim();
-    this.lanes ??= [];
-    if (!this.lanes.includes(name)) this.lanes.push(name);
-    return this.lanes.indexOf(name) % 4;
+  // -- those that work at once: a line for each, with its last words
+
+  paintLanes() {
+    const { lanes, last, rows } = this.store;
+    this.lanes.hidden = lanes.size < 2;
+    if (this.lanes.hidden) return;
+    for (const lane of lanes.values()) {
+      const words = this.words(rows.get(last.get(lane.id)));
+      const drawn = `${lane.state} ${words}`;
+      const known = this.laneNodes.get(lane.id);
+      if (known?.drawn === drawn) continue;
+      const [icon, word] = STANDS[lane.state] ?? ["", ""];
+      const stands = el("span", "stands", el("span", "icon", icon), ` ${word}`);
+      const node = el("li", "lane", stands, el("span", "author", lane.label), el("span", "words", words));
+      node.dataset.mark = lane.state;
+      node.dataset.lane = this.color(lane.id);
+      if (known) known.node.replaceWith(node);
+      else this.lanes.append(node);
+      this.laneNodes.set(lane.id, { node, drawn });
+    }
+  }
+
+  words(row) {
+    if (!row) return "";
+    if (row.kind === "call") return `⚙ ${row.tool}(${row.args}) ${row.result ?? row.text}`;
+    return row.text.trim().split("\n").pop();
+  }
+
+  // Of those that work at once, each has a colour of its own.
+  color(lane) {
+    return [...this.store.lanes.keys()].indexOf(lane) % 4;
   }
 
   fill(what, row) {

@@ -1,0 +1,103 @@
+"""Those that work at once, a line for each: who it is and how it stands."""
+
+from collections.abc import Iterable, Iterator
+
+from adk_nb.events.event import Event
+from adk_nb.notebook.view.event_words import STOPPED
+from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.notebook.view.view_state import Json
+
+
+class Lanes:
+    """Follows one run, event by event, and what is told of agents that begin and end; gives ops for a live view."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, Json] = {}
+        """By the branch on which each works."""
+        self._waits: set[str] = set()
+        """Those that wait for someone, whatever else becomes of their calls."""
+        self._nodes: set[str] = set()
+        """The runs of nodes of graphs that were told of: steps of a branch that are no calls of tools."""
+
+    def begin(self) -> None:
+        """The run begins, or goes on."""
+        self._waits.clear()
+
+    def agent_begins(self, name: str, branch: str | None, path: str) -> list[Json]:
+        """`path`: of the graph's node for which it does; empty if for none."""
+        self._learn(path)
+        return self._reach(branch, "now")
+
+    def agent_ends(self, name: str, branch: str | None, path: str) -> list[Json]:
+        """An agent has ended, or stops to wait; one that was called on the way is not the lane's own."""
+        lane = self._lanes.get(branch or "")
+        return self._set(lane, "was") if lane and lane["name"] == name and lane["state"] == "now" else []
+
+    def feed(self, event: Event) -> list[Json]:
+        """What one more event changes; empty for most."""
+        self._learn(event.node_info.path)
+        if event.error_code:
+            return self._reach(event.branch, "stopped" if event.error_code == STOPPED else "failed")
+        if event.long_running_tool_ids:
+            return self._reach(event.branch, "waits")
+        ops = self._reach(event.branch, "now")
+        lane = self._lanes.get(event.branch or "")
+        if lane and event.output is not None and event.node_info.name == lane["name"]:
+            ops += self._set(lane, "was")
+        return ops
+
+    def end(self, status: str) -> list[Json]:
+        """What the end of the run changes; at a pause, who has not ended waits."""
+        left = [lane for lane in self._lanes.values() if lane["state"] == "now"]
+        state = {"pending": "waits", "done": "was"}.get(status, "stopped")
+        return [op for lane in left for op in self._set(lane, state)]
+
+    def of(self, event: Event) -> str:
+        """The lane in which an event happens; empty if in none."""
+        return next(iter([*self._along(event.branch)][::-1]), "")
+
+    def _learn(self, path: str) -> None:
+        self._nodes.update(path.split("/") if path else ())
+
+    def _reach(self, branch: str | None, state: str) -> list[Json]:
+        """All lanes along a branch work; the innermost is in that state."""
+        lanes = [self._lanes.get(one) or self._new(one) for one in self._along(branch)]
+        return [op for lane in lanes for op in self._set(lane, state if lane is lanes[-1] else "now")]
+
+    def _new(self, key: str) -> Json:
+        names = [one.rpartition(".")[2] for one in self._along(key)]
+        label = " / ".join(_numbered(one) for one in names)
+        name = names[-1].partition("@")[0]
+        self._lanes[key] = lane = {"id": key, "name": name, "label": one_line(label, 100), "state": ""}
+        return lane
+
+    def _set(self, lane: Json, state: str) -> list[Json]:
+        if lane["state"] == state or (lane["id"] in self._waits and state != "failed"):
+            return []
+        if state == "waits":
+            self._waits.add(lane["id"])
+        lane["state"] = state
+        return [{"op": "lane", "lane": dict(lane)}]
+
+    def _along(self, branch: str | None) -> Iterator[str]:
+        """The branches of the lanes that lead there, outermost first: a step of a graph, or a team's and a member's."""
+        steps = branch.split(".") if branch else []
+        yield from (".".join(steps[: at + 1]) for at in _members(steps, self._nodes))
+
+
+def _members(steps: list[str], nodes: Iterable[str]) -> Iterator[int]:
+    is_team = True
+    for at, step in enumerate(steps):
+        if "@" in step:
+            is_team = True
+            if step in nodes:
+                yield at
+        else:
+            if not is_team:
+                yield at
+            is_team = not is_team
+
+
+def _numbered(step: str) -> str:
+    name, _, number = step.partition("@")
+    return name if number in ("", "1") else f"{name} {number}"

@@ -1,0 +1,44 @@
+"""Runs of one session at the same time: what the others wrote, and which of them goes on."""
+
+from adk_nb.events.event import Event
+from adk_nb.runtime.approvals import Consumes
+from adk_nb.runtime.branches import is_within
+from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
+from adk_nb.sessions.state import State
+
+
+async def caught_up(ctx: InvocationContext) -> bool:
+    """Take in what other runs wrote to the session since this one read it. False: there is nothing of that."""
+    session, service = ctx.session, ctx.session_service
+    if service.is_current(session):
+        return False
+    found = await service.get_session(
+        app_name=session.app_name,
+        user_id=session.user_id,
+        session_id=session.id,
+        config=ctx.run_config.get_session_config,
+    )
+    if not found or not {event.id for event in session.events} < {event.id for event in found.events}:
+        return False
+    own = {key: value for key, value in session.state.items() if key.startswith(State.TEMP_PREFIX)}
+    session.state.clear()
+    session.state.update(found.state | own)
+    session.events[:] = found.events
+    session.views.clear()
+    session.revision = found.revision
+    return True
+
+
+async def is_first(ctx: InvocationContext) -> bool:
+    """True for one of the runs alone that would ask the agent's model of the newest result of its calls."""
+    newest = next((event for event in reversed(ctx.session.events) if _is_result(ctx, event)), None)
+    service = ctx.session_service
+    if newest is None or not isinstance(service, Consumes):
+        return True
+    return await service.consume(ctx.session, f"asked:{newest.id}")
+
+
+def _is_result(ctx: InvocationContext, event: Event) -> bool:
+    if event.author not in (ctx.agent.name, "user") or not is_within(event.branch, ctx.branch):
+        return False
+    return any(response.name not in REQUESTS for response in event.get_function_responses())
