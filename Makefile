@@ -9,7 +9,7 @@ PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?= notebooks/01_first_agent.ipynb
 BENCH ?=
 ARGS ?=
-QUICK = not (kernel or browser or live or browser_all or peers or servers or long)
+QUICK = not (kernel or browser or postgres or live or browser_all or peers or servers or long)
 # What needs no kernel and no browser minds no neighbour.
 SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
 # Node.js is the machine's, or else that of a package that the style checks bring.
@@ -18,7 +18,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/.venv/bin/python -c "import sys,
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long style browser browser-all peers servers bench clean chromium
+.PHONY: help demo lab test test-long style browser browser-all peers servers bench clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,9 +29,9 @@ demo: .venv/lab.stamp ## Run the first tutorial with no key and no network; prin
 lab: .venv/lab.stamp ## Open JupyterLab on the first tutorial
 	@.venv/bin/jupyter lab $(NOTEBOOK)
 
-test: style chromium ## Everything: style, unit, contract, notebooks, kernel, browser
+test: style chromium postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
 	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)
-	@.venv/bin/python -m pytest -m "(kernel or browser) and not (browser_all or long)" $(ARGS)
+	@.venv/bin/python -m pytest -m "(kernel or browser or postgres) and not (browser_all or long)" $(ARGS)
 
 test-long: .venv/dev.stamp ## More of the same: every tutorial every way, forty times the generated examples
 	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)
@@ -96,3 +96,12 @@ chromium:
 		echo "the browser tests need chromium and chromedriver on PATH; there is no apt-get here, so install them by hand, then say make test again"; exit 1; }; \
 	echo "installing chromium and chromium-driver"; \
 	$$run apt-get update -qq && $$run env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium chromium-driver
+
+postgresql:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then run=; elif command -v sudo >/dev/null; then run=sudo; else \
+		echo "the tests of sessions in PostgreSQL need Debian's postgresql; ask an administrator to install it, then say make test again"; exit 1; fi; \
+	command -v apt-get >/dev/null || { \
+		echo "the tests of sessions in PostgreSQL need its server under /usr/lib/postgresql; there is no apt-get here, so install it by hand, then say make test again"; exit 1; }; \
+	echo "installing postgresql"; \
+	$$run apt-get update -qq && $$run env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql

@@ -117,10 +117,11 @@ PATHS: dict[str, str] = {
     "adk_nb.plugins.save_files_as_artifacts_plugin": "SaveFilesAsArtifactsPlugin",
     "adk_nb.runners": "InMemoryRunner Runner",
     "adk_nb.sessions": (
-        "BaseSessionService GetSessionConfig InMemorySessionService ListSessionsResponse Session "
-        "SqliteSessionService State StateSchemaError"
+        "BaseSessionService DatabaseSessionService GetSessionConfig InMemorySessionService ListSessionsResponse "
+        "Session SqliteSessionService State StateSchemaError"
     ),
     "adk_nb.sessions.base_session_service": "BaseSessionService GetSessionConfig ListSessionsResponse",
+    "adk_nb.sessions.database_session_service": "DatabaseSessionService",
     "adk_nb.sessions.in_memory_session_service": "InMemorySessionService",
     "adk_nb.sessions.session": "Session",
     "adk_nb.sessions.sqlite_session_service": "SqliteSessionService",

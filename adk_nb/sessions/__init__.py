@@ -6,6 +6,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "BaseSessionService": "adk_nb.sessions.base_session_service",
+        "DatabaseSessionService": "adk_nb.sessions.database_session_service",
         "GetSessionConfig": "adk_nb.sessions.base_session_service",
         "InMemorySessionService": "adk_nb.sessions.in_memory_session_service",
         "ListSessionsResponse": "adk_nb.sessions.session",

@@ -15,6 +15,7 @@ from adk_nb.runners import Runner
 from adk_nb.runtime.approvals import Consumes
 from adk_nb.sessions import (
     BaseSessionService,
+    DatabaseSessionService,
     GetSessionConfig,
     InMemorySessionService,
     ListSessionsResponse,
@@ -27,15 +28,23 @@ SERVICES: dict[str, Callable[[Any], BaseSessionService]] = {
     "in memory": lambda folder: InMemorySessionService(),
     "sqlite": lambda folder: SqliteSessionService(folder / "nb.db"),
     "sqlite, full": lambda folder: SqliteSessionService(f"sqlite:///{folder}/nb.db", durability="full"),
+    "database, its sqlite": lambda folder: DatabaseSessionService(f"sqlite:///{folder}/nb.db"),
+    "database, threads": lambda folder: DatabaseSessionService(f"sqlite+pysqlite:///{folder}/nb.db"),
+    "database, async": lambda folder: DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/nb.db"),
 }
+POSTGRES = {"postgres, threads": "psycopg", "postgres, async": "psycopg_async", "postgres, asyncpg": "asyncpg"}
+"""Name -> driver. A server is started for them."""
 S = {"app_name": "app", "user_id": "u", "session_id": "s"}
 
 
-@pytest.fixture(params=SERVICES)
+@pytest.fixture(params=[*SERVICES, *(pytest.param(name, marks=pytest.mark.postgres) for name in POSTGRES)])
 def service(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[BaseSessionService]:
-    made = SERVICES[request.param](tmp_path)
+    if driver := POSTGRES.get(request.param):
+        made: BaseSessionService = DatabaseSessionService(request.getfixturevalue("postgres").url(driver))
+    else:
+        made = SERVICES[request.param](tmp_path)
     yield made
-    if isinstance(made, SqliteSessionService):
+    if isinstance(made, SqliteSessionService | DatabaseSessionService):
         asyncio.run(made.close())
 
 
