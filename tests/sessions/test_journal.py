@@ -15,27 +15,30 @@ import pytest
 from adk_nb import clock
 from adk_nb.errors import ConfigurationError, SessionBusyError, SessionNotFoundError, StaleSessionError, StorageError
 from adk_nb.events import Event
-from adk_nb.sessions import Session, SqliteSessionService
+from adk_nb.sessions import DatabaseSessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS, Intent, Journal, this_process
+from tests.sessions.postgres import Postgres
 from tests.sessions.writer import claim_and_append
 
 S = {"app_name": "app", "user_id": "u", "session_id": "s"}
 PAY = Intent(run_id="run", branch="root", call_id="c1", name="pay")
 
-JOURNALS: dict[str, Callable[[Path], SqliteSessionService]] = {
+JOURNALS: dict[str, Callable[[Path], SqliteSessionService | DatabaseSessionService]] = {
     "sqlite": lambda folder: SqliteSessionService(folder / "nb.db"),
+    "database": lambda folder: DatabaseSessionService(f"sqlite+pysqlite:///{folder}/nb.db"),
 }
 """Of services that have a journal. A new one is added here."""
 
 Use = Callable[[Any], Awaitable[Any]]
 
 
-@pytest.fixture(params=JOURNALS)
+@pytest.fixture(params=[*JOURNALS, pytest.param("postgres", marks=pytest.mark.postgres)])
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Use], Any]:
     """Runs what it is given with a service, and closes that; the store stays."""
+    url = request.getfixturevalue("postgres").url() if request.param == "postgres" else ""
 
     async def using(use: Use) -> Any:
-        service = JOURNALS[request.param](tmp_path)
+        service = DatabaseSessionService(url) if url else JOURNALS[request.param](tmp_path)
         try:
             return await use(service)
         finally:
@@ -44,9 +47,23 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Use], Any]:
     return lambda use: asyncio.run(using(use))
 
 
+class ServerTicks(list[float]):
+    """What the leases of a database server are, which has a clock of its own, when that has gone on."""
+
+    def __init__(self, server: Postgres) -> None:
+        super().__init__([1000.0])
+        self._server = server
+
+    def __setitem__(self, at: Any, now: Any) -> None:
+        self._server.sql(f"UPDATE leases SET expires = expires - {now - self[0]}")
+        super().__setitem__(at, now)
+
+
 @pytest.fixture
-def ticks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The one number in it is what the machine's clock says."""
+def ticks(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list[float]:
+    """The one number in it is what the clock says that leases are counted by."""
+    if request.node.callspec.params["run"] == "postgres":
+        return ServerTicks(request.getfixturevalue("postgres"))
     now = [1000.0]
     monkeypatch.setattr(clock, "ticks", lambda: now[0])
     return now
@@ -252,7 +269,8 @@ def test_an_event_with_an_id_made_from_its_intent_is_taken_in_once_by_whoever_re
     run(use)
 
 
-def test_a_damaged_row_of_the_journal_is_refused(tmp_path: Path, run: Callable[[Use], Any]):
+@pytest.mark.parametrize("run", ["sqlite"], indirect=True)
+def test_a_damaged_row_of_the_journal_in_a_file_is_refused(tmp_path: Path, run: Callable[[Use], Any]):
     async def use(service: Any) -> None:
         lease = await service.claim(await service.create_session(**S), "run", owner="me")
         await lease.begin(PAY)
