@@ -110,6 +110,8 @@ class Chat:
         """Called with the reply of each turn, also of one that a click on a card let go on."""
         self.magic: Callable[[], str] = str
         """Returns the `%confirm` that reaches this session, empty if only Python has this chat."""
+        self.about: Callable[[], dict[str, Any]] = dict
+        """Returns what is noted on the events of a turn that begins."""
         self._task: asyncio.Task[Any] | None = None
         self._stopped = False
         """The turn under way was stopped by `stop()`."""
@@ -351,7 +353,8 @@ class Chat:
             runner = copy(runner)
             runner.agent = agent
         watch(runner.plugin_manager, shown)
-        config = RunConfig(streaming_mode=StreamingMode.SSE if shown.is_live else StreamingMode.NONE)
+        streaming = StreamingMode.SSE if shown.is_live else StreamingMode.NONE
+        config = RunConfig(streaming_mode=streaming, custom_metadata=self.about() or None)
         turn = runner.run_async(
             user_id=self.user_id,
             session_id=self.session_id,

@@ -43,9 +43,14 @@ class AgentDefinition:
     @property
     def digest(self) -> str:
         """Of all that makes it behave as it does: equal for equal cells."""
-        return _digest(
+        return digest([self.lasting_digest, str(id(self.model_object))])
+
+    @property
+    def lasting_digest(self) -> str:
+        """The same in another kernel: a model that a variable holds counts by the variable's name."""
+        return digest(
             [
-                self.instruction, self.model, str(id(self.model_object)), *self.tools, self.description,
+                self.instruction, self.model, *self.tools, self.description,
                 str(self.output_key), str(self.max_iterations), str(self.raw),
                 self.kind, *self.members, str(self.max_concurrency), str(self.mode),
                 *(f"{key}={text}" for key, text in self.variables.items()),
@@ -91,10 +96,11 @@ class ToolDefinition:
 
 def digest_of_tool(source: str, *options: object) -> str:
     """Equal for equal source and options."""
-    return _digest([source, *map(repr, options)])
+    return digest([source, *map(repr, options)])
 
 
-def _digest(parts: Iterable[str]) -> str:
+def digest(parts: Iterable[str]) -> str:
+    """Of all parts, in their order."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

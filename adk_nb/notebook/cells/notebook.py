@@ -7,16 +7,19 @@ import shlex
 from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError, UserError, closest
+from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.notebook.cells import team_cell
+from adk_nb.notebook.cells.addressed import last_spoken_to, spoken_to, told_of
 from adk_nb.notebook.cells.cell_agent import CellAgent
-from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition
+from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition, digest
 from adk_nb.notebook.cells.not_yet import missing
 from adk_nb.notebook.cells.session_store import APP, USER, SessionStore
 from adk_nb.notebook.cells.templates import Template, read
@@ -54,8 +57,6 @@ class Notebook:
         self._made_of: dict[str, list[Any]] = {}
         """Team or workflow -> what it was made of, by the order of its members."""
         self._chats: dict[tuple[str, str], Chat] = {}
-        self._spoken_to: dict[str, str] = {}
-        """What waits, by its id -> who was spoken to when it was asked."""
 
     def define_agent(self, wanted: AgentDefinition, *, root: bool = False) -> list[str]:
         """Define an agent, or a new version of it. Sessions are kept.
@@ -251,10 +252,21 @@ class Notebook:
         names = self.agent_names
         if not names:
             raise InputError("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
-        chosen = self.root or (names[0] if len(names) == 1 else self.last_asked)
+        chosen = self.root or (names[0] if len(names) == 1 else self.last_asked or self._asked_last())
         if chosen is None:
             raise InputError(f"which agent? begin the line with its name: {', '.join(names)}; or make one --root")
         return chosen
+
+    def _asked_last(self) -> str | None:
+        """Whom the current session was with, before this kernel."""
+        name = last_spoken_to(self.sessions.events())
+        return name if name in self.agent_names else None
+
+    def keep_sessions_in(self, address: str, folder: Path) -> list[str]:
+        """As `SessionStore.keep_in`."""
+        told = self.sessions.keep_in(address, folder)
+        self._chats.clear()
+        return told
 
     def chat(self, name: str, session: str | None = None, *, show: Mode = "auto") -> Chat:
         """The conversation with an agent in a session; one object for each pair.
@@ -277,7 +289,8 @@ class Notebook:
                 credential_service=self.sessions.credentials,
             )
             self._chats[key].magic = lambda: self.confirm_magic(key[1])
-            self._chats[key].on_reply = lambda reply: self._noted(name, reply)
+            self._chats[key].on_reply = self._noted
+            self._chats[key].about = lambda: told_of(name, self.digest_of(name))
         chat = self._chats[key]
         if chat.agent is not agent:
             chat.agent = agent
@@ -289,6 +302,24 @@ class Notebook:
         definition = self.definitions.get(name)
         return f"v{definition.version}" if definition and self.is_of_its_cell(name) else ""
 
+    def digest_of(self, name: str) -> str:
+        """Of what an agent is as its cell and those of the agents under it say; empty for what no cell has defined."""
+        if name not in self.definitions or not self.is_of_its_cell(name):
+            return ""
+        definition = self.definitions[name]
+        return digest([definition.lasting_digest, *(self.digest_of(one) for one in definition.members)])
+
+    def is_edited(self, id: str, events: Sequence[Event]) -> str | None:
+        """The agent that was spoken to when `id` was asked, if its cell says something else now.
+
+        None: it is as it was, or waits as it was then, or nobody knows.
+        """
+        then = spoken_to(id, events)
+        if not then.digest or any(name == then.name and chat.has_asked(id) for (name, _), chat in self._chats.items()):
+            return None
+        now = self.digest_of(then.name)
+        return then.name if now and now != then.digest else None
+
     def users_of(self, tool: str) -> list[str]:
         """The agents whose cells name a tool, workflows among them."""
         return [one.name for one in self.definitions.values() if tool in one.tools or tool in one.members]
@@ -298,23 +329,22 @@ class Notebook:
         names = [one for one in self.agent_names if self.agent(one).name == agent]
         return agent if agent in names else next(iter(names), None)
 
-    def who_hears(self, id: str, agent: str) -> str | None:
+    def who_hears(self, id: str, agent: str, events: Sequence[Event]) -> str | None:
         """By what name one is asked who hears of the answer to what waits under `id`, and which `agent` asked for.
 
         Who was spoken to then, as a team goes on only as a whole; else the agent itself; None: both are gone.
+        `events` are those of the session.
         """
         for (name, _), chat in self._chats.items():
             if chat.has_asked(id) and name in self.agent_names:
                 return name
-        team = self._spoken_to.get(id)
+        team = spoken_to(id, events).name
         if team in self.agent_names and self.agent(team).find_agent(agent):
             return team
         return self.name_of(agent)
 
-    def _noted(self, name: str, reply: Reply) -> None:
+    def _noted(self, reply: Reply) -> None:
         self.variables["_run"] = reply
-        for one in (*reply.pending, *reply.inputs):
-            self._spoken_to.setdefault(one.id, name)
 
     def confirm_magic(self, session: str) -> str:
         """The `%confirm` that answers what is open in a session, as it has to be typed now."""

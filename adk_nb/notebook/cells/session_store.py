@@ -1,8 +1,10 @@
 """The sessions of a notebook: all agents share them, one of them is the current one."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Container, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
+from adk_nb import sync
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
 from adk_nb.errors import InputError, SessionNotFoundError, StateKeyError, closest
@@ -13,18 +15,29 @@ from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
+from adk_nb.sessions import session_file
+from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
+from adk_nb.sessions.session_file import Loaded
+from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 
 APP = "notebook"
 USER = "user"
+IN_A_FILE = "sqlite:///"
+"""What the address of a file of sessions begins with."""
+
+T = TypeVar("T")
 
 
 class SessionStore:
     """Sessions by name."""
 
     def __init__(self) -> None:
-        self.service = InMemorySessionService()
+        self._in_memory = InMemorySessionService()
+        self.service: BaseSessionService = self._in_memory
+        self.kept_in = ""
+        """The address of the file that they are in; empty: they are in memory."""
         self.artifacts = InMemoryArtifactService()
         self.memory = InMemoryMemoryService()
         self.credentials = InMemoryCredentialService()
@@ -35,7 +48,7 @@ class SessionStore:
     @property
     def names(self) -> list[str]:
         """In the order they were last used, the newest last."""
-        return [one.id for one in self.service.list_sessions(app_name=APP, user_id=USER).sessions]
+        return [one.id for one in _done(self.service.list_sessions(app_name=APP, user_id=USER)).sessions]
 
     def find(self, name: str | None = None) -> Session | None:
         """A copy of the session as it stands; None if nothing was said in it yet. Without a name: the current one.
@@ -43,12 +56,98 @@ class SessionStore:
         Raises:
             SessionNotFoundError: It was named, and there is none.
         """
-        found = self.service.get_session(app_name=APP, user_id=USER, session_id=name or self.current)
-        if isinstance(found, Session):
+        if found := self._get(name or self.current):
             return found
         if name is not None and name != self.current:
             raise SessionNotFoundError("session", name, {*self.names, self.current})
         return None
+
+    def keep_in(self, address: str, folder: Path) -> list[str]:
+        """Go on in the sessions that are kept there; those that are in memory go into a file that is new to them.
+
+        Args:
+            address: `sqlite:///` and a path; empty for memory.
+            folder: Where the path begins.
+
+        Returns:
+            What there is to say of it, a line each.
+
+        Raises:
+            StorageError: The file cannot be used; all is as it was.
+        """
+        if address == self.kept_in:
+            return []
+        service: BaseSessionService = self._in_memory
+        if address:
+            path = Path(address.removeprefix(IN_A_FILE)).expanduser()
+            service = SqliteSessionService(folder / path)
+            _done(service.flush())
+        told = self._carried_over(service) if address and not self.kept_in else []
+        if isinstance(self.service, SqliteSessionService):
+            _done(self.service.close())
+        self.service, self.kept_in = service, address
+        return told
+
+    def _carried_over(self, service: BaseSessionService) -> list[str]:
+        """Move what is in memory; nothing is lost of it, and nothing of what is there is written over."""
+        there = {one.id for one in _done(service.list_sessions(app_name=APP, user_id=USER)).sessions}
+        told: list[str] = []
+        for name in self.names:
+            found = self.find(name)
+            if found is None:
+                continue
+            free = _free(name, there)
+            there.add(free)
+            loaded = Loaded(name, found.state, found.events)
+            _done(loaded.put(service, app_name=APP, user_id=USER, session_id=free))
+            _done(self.service.delete_session(app_name=APP, user_id=USER, session_id=name))
+            as_other = f" as {free!r}, since there is another {name!r}" if free != name else ""
+            told.append(f"session {name!r} ({counted(found.events)}) is kept there from now on{as_other}")
+        return told
+
+    def use(self, name: str) -> None:
+        """Make a session the current one.
+
+        Raises:
+            SessionNotFoundError: There is none.
+        """
+        if name != self.current and name not in self.names:
+            hint = f"a new one is begun with: %session new {name}"
+            raise SessionNotFoundError("session", name, {*self.names, self.current}, hint=hint)
+        self.current = name
+
+    def save(self, file: str, name: str | None = None, *, replace: bool = False) -> tuple[Session, bool]:
+        """Save a session to a file; what was saved, and whether an earlier save of it was there.
+
+        Raises:
+            InputError: Nothing was said in it yet, or the file is something else.
+            StorageError: The file cannot be written.
+        """
+        found = self.find(name)
+        if found is None:
+            raise InputError(f"nothing was said in session {name or self.current!r} yet; there is nothing to save")
+        return found, session_file.write(found, file, replace=replace)
+
+    def load(self, file: str, name: str | None = None) -> tuple[str, Loaded, list[str]]:
+        """Make a session of a file, which is the current one then.
+
+        Returns:
+            Its name, what was in the file, and the keys that other sessions see, and that stay as they are here.
+
+        Raises:
+            InputError: The file holds none, or there is a session of that name.
+            StorageError: It cannot be read, or not be stored.
+        """
+        loaded = session_file.read(file)
+        name = session_file.check_name(name or loaded.name)
+        if name in self.names:
+            free = _free(name, self.names)
+            raise InputError(
+                f"there is a session {name!r} already, and it stays as it is; write --as {free} for another name"
+            )
+        kept = _done(loaded.put(self.service, app_name=APP, user_id=USER, session_id=name))
+        self.current = name
+        return name, loaded, kept
 
     def events(self, name: str | None = None) -> list[Event]:
         """Oldest first."""
@@ -68,9 +167,7 @@ class SessionStore:
         """
         taken = {*self.names, self.current}
         if name is None:
-            count = 2
-            while (name := f"main-{count}") in taken:
-                count += 1
+            name = _free("main", {*taken, "main"})
         elif name in self.names:
             raise InputError(
                 f"there is a session {name!r} already; leave --new out to go on in it, or give another name"
@@ -82,7 +179,7 @@ class SessionStore:
         """Write keys to the state, as an event of the user's; the session is made if it is not there."""
         self.keys |= delta.keys()
         session = self._made(name or self.current)
-        self.service.append_event(session, Event(author="user", actions=EventActions(state_delta=dict(delta))))
+        self._append(session, Event(author="user", actions=EventActions(state_delta=dict(delta))))
 
     def delete(self, keys: list[str], name: str | None = None) -> None:
         """Delete keys from the state.
@@ -102,14 +199,17 @@ class SessionStore:
         Raises:
             InputError: One was answered in the meantime.
         """
+        service: Any = self.service
         session = self._made(name)
         said = ToolConfirmation(confirmed=False, reason=reason, by="%confirm")
         made: list[Event] = []
         for one in refused:
-            if not self.service.consume(session, approvals.use_of(one.id)):
+            if isinstance(service, approvals.Consumes) and not _done(
+                service.consume(session, approvals.use_of(one.id))
+            ):
                 raise InputError(f"approval {one.id!r} was answered in the meantime")
             made.append(approvals.refused(one, said))
-            self.service.append_event(session, made[-1])
+            self._append(session, made[-1])
         return made
 
     def no_key(self, key: str, state: Mapping[str, Any], name: str | None) -> StateKeyError:
@@ -127,12 +227,43 @@ class SessionStore:
         session = self.find()
         if session is None or not session.events:
             return 0
-        count = sum(event.author != NOTEBOOK for event in session.events)
-        self.service.append_event(session, Event(author=NOTEBOOK, custom_metadata={what: said}))
-        return count
+        self._append(session, Event(author=NOTEBOOK, custom_metadata={what: said}))
+        return said_in(session.events)
+
+    def _get(self, name: str) -> Session | None:
+        return _done(self.service.get_session(app_name=APP, user_id=USER, session_id=name)) or None
 
     def _made(self, name: str) -> Session:
-        found = self.service.get_session(app_name=APP, user_id=USER, session_id=name)
-        if isinstance(found, Session):
-            return found
-        return self.service.create_session(app_name=APP, user_id=USER, session_id=name)
+        return self._get(name) or _done(self.service.create_session(app_name=APP, user_id=USER, session_id=name))
+
+    def _append(self, session: Session, event: Event) -> None:
+        _done(self.service.append_event(session, event))
+
+
+def said_in(events: Sequence[Event]) -> int:
+    """How many events there are without those of the notebook."""
+    return sum(event.author != NOTEBOOK for event in events)
+
+
+def counted(events: Sequence[Event]) -> str:
+    """`1 event`."""
+    count = said_in(events)
+    return f"{count} event{'' if count == 1 else 's'}"
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """`name`, or that with a number behind it."""
+    found, count = name, 1
+    while found in taken:
+        count += 1
+        found = f"{name}-{count}"
+    return found
+
+
+def _done(answer: Awaitable[T]) -> T:
+    """The answer of a session service, which may have to be waited for."""
+
+    async def awaited() -> T:
+        return await answer
+
+    return sync.run(awaited())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from adk_nb.errors import InputError, PendingError
+from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import questions
 from adk_nb.notebook.cells.notebook import Notebook
@@ -64,8 +65,9 @@ def _addressed(notebook: Notebook, word: str | None) -> str | None:
 
 def _who_asks(notebook: Notebook, said: Said) -> str | None:
     """The agent that a line without a name answers, if one has asked something."""
-    asks = None if said.fresh else questions.who_asks(notebook.sessions.events(said.session))
-    return notebook.who_hears(*asks) if asks else None
+    events = [] if said.fresh else notebook.sessions.events(said.session)
+    asks = questions.who_asks(events)
+    return notebook.who_hears(*asks, events) if asks else None
 
 
 def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
@@ -83,16 +85,17 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
         return reports.approvals(notebook, asked.session)
     edits = _edits(asked)
     session = asked.session or notebook.sessions.current
-    waiting = pending(notebook.sessions.events(asked.session))
+    events = notebook.sessions.events(asked.session)
+    waiting = pending(events)
     magic = notebook.confirm_magic(session)
     if not waiting and reports.waits_otherwise(notebook, asked.session):
         raise InputError(f"what waits in session {session!r} is no approval; type {magic} to see how it is answered")
     chosen = waiting if asked.all and waiting else [_one(waiting, asked.id, session, magic)]
-    unheard = [one for one in chosen if notebook.who_hears(one.id, _heard_by(one)) is None]
+    unheard = [one for one in chosen if notebook.who_hears(one.id, _heard_by(one), events) is None]
     if unheard and asked.yes:
         raise InputError(_gone(unheard[0], how_to_answer(magic, _place(waiting, unheard[0]))[1]))
     reply = _refused_unheard(notebook, unheard, asked.reason, session) if unheard else None
-    for agent, decisions in _by_agent(notebook, chosen, asked, edits).items():
+    for agent, decisions in _by_agent(notebook, chosen, events, asked, edits).items():
         reply = notebook.chat(agent, session, show=show).decide(decisions)
     if reply is None:
         raise InputError("no approval was chosen")
@@ -109,11 +112,13 @@ def _edits(asked: Any) -> dict[str, Any]:
     return pairs(asked.edit or [], "%confirm --edit")
 
 
-def _by_agent(notebook: Notebook, chosen: list[Pending], asked: Any, edits: dict[str, Any]) -> dict[str, Decisions]:
+def _by_agent(
+    notebook: Notebook, chosen: list[Pending], events: Sequence[Event], asked: Any, edits: dict[str, Any]
+) -> dict[str, Decisions]:
     """What was decided, by the name under which its agent can be asked."""
     made: dict[str, Decisions] = {}
     for one in chosen:
-        if name := notebook.who_hears(one.id, _heard_by(one)):
+        if name := notebook.who_hears(one.id, _heard_by(one), events):
             args = {**(one.call.args or {}), **edits} if edits else None
             payload = _payload(one, pairs(asked.payload or [], "%confirm --payload"))
             decided = ToolConfirmation(

@@ -1,0 +1,46 @@
+"""Whom the notebook spoke to in a run, as its events tell: a later kernel has to find the same agent again."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from adk_nb.events.event import Event
+
+_SPOKEN_TO = "spoken_to"
+_DEFINED_AS = "defined_as"
+
+
+@dataclass(frozen=True)
+class Addressed:
+    """Who was spoken to; empty if that is not known."""
+
+    name: str = ""
+    digest: str = ""
+    """Of its cells then."""
+
+
+def told_of(name: str, digest: str) -> dict[str, Any]:
+    """What is noted on the events of a run of the agent of that name."""
+    return {_SPOKEN_TO: name, _DEFINED_AS: digest} if digest else {_SPOKEN_TO: name}
+
+
+def spoken_to(id: str, events: Iterable[Event]) -> Addressed:
+    """Who was spoken to when the call `id` was made, or asked."""
+    made = (event for event in events if any(call.id == id for call in event.get_function_calls()))
+    return _in(next(made, None))
+
+
+def last_spoken_to(events: Iterable[Event]) -> str:
+    """Who was spoken to last; empty if that is not known."""
+    return next((found.name for event in reversed(list(events)) if (found := _in(event)).name), "")
+
+
+def of_run(invocation_id: str, events: Iterable[Event]) -> Addressed:
+    """Who was spoken to in a run."""
+    return _in(next((event for event in events if event.invocation_id == invocation_id), None))
+
+
+def _in(event: Event | None) -> Addressed:
+    told: dict[str, Any] = (event.custom_metadata if event else None) or {}
+    name, digest = told.get(_SPOKEN_TO), told.get(_DEFINED_AS)
+    return Addressed(name if isinstance(name, str) else "", digest if isinstance(digest, str) else "")
