@@ -9,11 +9,12 @@ from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar, cast
+from urllib.parse import quote
 
 from adk_nb.errors import AdkNbError, InputError, StorageError
 from adk_nb.lazy import require
 from adk_nb.loop_thread import Call, LoopThread, workers
-from adk_nb.redaction import hidden, remember_url
+from adk_nb.redaction import hidden, remember
 from adk_nb.sessions.database_schema import SPELLED, bring_up
 
 PACKAGE = "'adk-nb[db]'"
@@ -22,6 +23,8 @@ LOCKED_SECONDS = 30
 CONNECT_SECONDS = 10
 _THREADS = 15
 """As many as SQLAlchemy's pool has connections at most, unless it is told otherwise."""
+_THEIRS = ("sqlalchemy", "psycopg", "asyncpg", "aiosqlite", "sqlite3")
+"""Whose errors are told in our words."""
 _TIMEOUTS = {"psycopg": "connect_timeout", "psycopg_async": "connect_timeout", "asyncpg": "timeout"}
 
 T = TypeVar("T")
@@ -39,10 +42,11 @@ class Database:
             InputError: `url` is none of a database that this is written for.
             MissingExtraError: SQLAlchemy, or the driver, is not installed.
         """
-        remember_url(url)
-        self._serves = _Serves(_parsed(url), options)
+        parsed = _parsed(url)
+        remember(parsed.password, quote(parsed.password or ""))
+        self._serves = _Serves(parsed, options)
         self._made_in = os.getpid()
-        self._thread: LoopThread | None = None
+        self._thread: _Thread | None = None
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -86,7 +90,13 @@ class Database:
             AdkNbError: As `ask`.
             TimeoutError: It took longer than that.
         """
-        return self._begin(_Job(work, None, None)).result(seconds)
+        job = _Job(work, None, None)
+        heard = self._begin(job)
+        try:
+            return heard.result(seconds)
+        except TimeoutError:
+            job.take()
+            raise
 
     async def close(self) -> None:
         """Finish what was asked for, and let the connections go. Again is no error."""
@@ -96,7 +106,6 @@ class Database:
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._serves.close(), thread.loop))
             thread.loop.call_soon_threadsafe(thread.loop.stop)
             await asyncio.to_thread(thread.join)
-            thread.loop.close()
 
     def _begin(self, job: "_Job[T]") -> "Future[T]":
         with self._lock:
@@ -105,9 +114,15 @@ class Database:
             if self._made_in != os.getpid():
                 raise StorageError("this session service was made in another process; make one in each")
             if self._thread is None:
-                self._thread = LoopThread("adk-nb-database")
+                self._thread = _Thread("adk-nb-database")
                 weakref.finalize(self, _end, self._serves, self._thread)
             return asyncio.run_coroutine_threadsafe(self._serves.run(job), self._thread.loop)
+
+
+class _Thread(LoopThread):
+    def run(self) -> None:
+        super().run()
+        self.loop.close()
 
 
 class _Withdrawn(Exception):
@@ -182,7 +197,9 @@ class _Serves:
         except AdkNbError:
             raise
         except Exception as error:
-            raise self._told(error) from None  # what the driver says may hold the password
+            if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _THEIRS:
+                raise self._told(error) from None  # what the driver says may hold the password
+            raise
 
     async def _do(self, work: Work[T]) -> T:
         if self._is_async:
@@ -248,6 +265,8 @@ def _parsed(url: str) -> Any:
         known = name in SPELLED and parsed.get_dialect()
     except sqlalchemy.exc.ArgumentError as error:
         raise InputError(f"no database is named by {hidden(str(url))!r:.200}; write {_SHAPE}") from error
+    if known and name == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise InputError(f"no file is named by {str(url)!r:.200}; give a path, or use InMemorySessionService()")
     if not known:
         raise InputError(f"sessions are kept in PostgreSQL or SQLite, and not in {name!r}; write {_SHAPE}")
     return parsed
@@ -283,7 +302,7 @@ def _tell(told: "asyncio.Future[T]", then: Callable[[T], None] | None) -> None:
         then(told.result())
 
 
-def _end(serves: _Serves, thread: LoopThread) -> None:
+def _end(serves: _Serves, thread: _Thread) -> None:
     """For a service that nobody closed: let its connections go, and its thread end."""
 
     async def end() -> None:

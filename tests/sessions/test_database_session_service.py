@@ -1,0 +1,432 @@
+"""Sessions in PostgreSQL: what it gives back equal, who waits for whom, and which databases are refused."""
+
+import asyncio
+import gc
+import multiprocessing
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from adk_nb import redaction, types
+from adk_nb.agents import LlmAgent
+from adk_nb.errors import (
+    AlreadyExistsError,
+    ConfigurationError,
+    InputError,
+    MissingExtraError,
+    StaleSessionError,
+    StorageError,
+)
+from adk_nb.events import Event, EventActions
+from adk_nb.models import ScriptedLlm
+from adk_nb.runners import Runner
+from adk_nb.sessions import DatabaseSessionService, GetSessionConfig, Session, database_engine, database_schema
+from tests.sessions.database_writer import append_in_a_process
+from tests.sessions.postgres import Postgres, running
+
+S = {"app_name": "app", "user_id": "u", "session_id": "s"}
+Use = Callable[[DatabaseSessionService], Awaitable[Any]]
+
+
+def said(text: str, at: float = 1.0, **delta: Any) -> Event:
+    content = types.Content(role="user", parts=[types.Part(text=text)])
+    return Event(author="user", content=content, timestamp=at, actions=EventActions(state_delta=delta))
+
+
+def using(url: str, use: Use, **options: Any) -> Any:
+    """What `use` gives, with a service that is made for it and closed after."""
+
+    async def run() -> Any:
+        service = DatabaseSessionService(url, **options)
+        try:
+            return await use(service)
+        finally:
+            await service.close()
+
+    return asyncio.run(run())
+
+
+async def read(service: DatabaseSessionService, session_id: str = "s", **config: Any) -> Session:
+    limits = GetSessionConfig(**config) if config else None
+    found = await service.get_session(app_name="app", user_id="u", session_id=session_id, config=limits)
+    assert found
+    return found
+
+
+def texts(session: Session) -> list[str]:
+    return [event.text for event in session.events]
+
+
+@pytest.fixture(params=["psycopg", "asyncpg"])
+def url(request: pytest.FixtureRequest, postgres: Postgres) -> str:
+    return postgres.url(request.param)
+
+
+@pytest.mark.postgres
+def test_what_jsonb_would_change_is_given_back_as_it_was(url: str, postgres: Postgres):
+    odd = {
+        "zulu": [1e23, -0.0, 1e16, 1e-07, 5e-324, 1.5, 10**400, 2**53 + 1],
+        "a": {"long name": 1, "b": 2, "é": "\x00 \\u0000 \x7f\u202e</script>'; DROP TABLE events; --", "": None},
+        "NUL \x00": "\x00",
+    }
+    call = types.Part(function_call=types.FunctionCall(id="c" * 10_000, name="look", args=odd))
+    answer = types.Part(function_response=types.FunctionResponse(id="c", name="look", response=odd))
+    rich = Event(author="guide", content=types.Content(role="model", parts=[call, answer]), output=odd)
+    rich.actions = EventActions(state_delta=odd | {f"user:{name}": one for name, one in odd.items()} | {"app:a": odd})
+    plain = said("words", at=2.0, a=1, bb="x")
+
+    async def write(service: DatabaseSessionService) -> Session:
+        session = await service.create_session(**S, state=odd)
+        for event in (rich, plain, said("\x00" + "x" * 1_000_000), said("", at=-5.0), said("", at=253402300800.0)):
+            await service.append_event(session, event)
+        return session
+
+    written = using(url, write)
+    again = using(url, read)
+
+    assert again == written
+    said_again, said_first = ([event.model_dump_json() for event in one.events] for one in (again, written))
+    assert said_again == said_first  # and so the order of keys, and 1e+23 no int
+    assert repr(again.state["zulu"]) == repr(odd["zulu"])
+    exact = postgres.sql("SELECT event_text IS NULL, jsonb_typeof(event_data) FROM events ORDER BY seq")
+    assert exact == [(False, "object"), (True, "object"), (False, "object"), (True, "object"), (True, "object")]
+    by_query = postgres.sql("SELECT event_data->'content'->'parts'->0->>'text' FROM events WHERE seq = 2")
+    assert by_query == [("words",)]
+
+
+@pytest.mark.postgres
+def test_the_tables_are_those_that_others_read(postgres: Postgres):
+    using(postgres.url(), lambda service: service.create_session(**S, state={"own": 1, "user:n": 2, "app:m": 3}))
+
+    columns = postgres.sql(
+        "SELECT table_name, column_name FROM information_schema.columns WHERE data_type = 'jsonb' ORDER BY 1"
+    )
+    assert columns == [
+        ("app_states", "state"),
+        ("events", "event_data"),
+        ("sessions", "state"),
+        ("user_states", "state"),
+    ]
+    for table, found in (("sessions", {"own": 1}), ("user_states", {"n": 2}), ("app_states", {"m": 3})):
+        assert postgres.sql(f"SELECT state FROM {table}") == [(found,)]
+    assert postgres.sql("SELECT * FROM adk_internal_metadata") == [("adk_nb_schema_version", "1")]
+
+
+@pytest.mark.postgres
+def test_a_name_that_no_key_column_holds_is_refused_by_its_name(postgres: Postgres):
+    async def write(service: DatabaseSessionService) -> None:
+        for what in ("app_name", "user_id", "session_id"):
+            with pytest.raises(InputError, match=f"the {what} has 129 characters, and a database keeps 128; shorten"):
+                await service.create_session(**(S | {what: "é" * 129}))
+            with pytest.raises(InputError, match=f"the {what} holds the character NUL"):
+                await service.create_session(**(S | {what: "a\x00b"}))
+            assert await service.get_session(**(S | {what: "a\x00b"})) is None
+            await service.delete_session(**(S | {what: "é" * 129}))
+        assert (await service.list_sessions(app_name="a\x00")).sessions == []
+        assert await service.get_user_state(app_name="app", user_id="é" * 129) == {}
+        longest = await service.create_session(app_name="é" * 128, user_id="é" * 128, session_id="é" * 128)
+        with pytest.raises(InputError, match="the id of an event has 129 characters"):
+            await service.append_event(longest, Event(author="a", id="x" * 129, actions={"state_delta": {"temp:t": 1}}))
+        assert longest.events == []
+
+    using(postgres.url(), write)
+
+
+@pytest.mark.postgres
+def test_a_newer_schema_and_anothers_tables_are_refused_and_left(postgres: Postgres, monkeypatch: pytest.MonkeyPatch):
+    url, today = postgres.url(), database_schema.MIGRATIONS
+    using(url, lambda service: service.create_session(**S, state={"k": 1}))
+    monkeypatch.setattr(database_schema, "MIGRATIONS", [*today, ["ALTER TABLE sessions ADD COLUMN title TEXT"]])
+    assert using(url, read).state == {"k": 1}  # brought up
+    assert postgres.sql("SELECT title FROM sessions") == [(None,)]
+
+    monkeypatch.setattr(database_schema, "MIGRATIONS", today)
+    with pytest.raises(StorageError, match=r"has schema version 2, and this adk_nb reads up to 1; install the newer"):
+        using(url, read)
+    assert postgres.sql("SELECT value FROM adk_internal_metadata") == [("2",)]
+
+    postgres.empty()
+    postgres.sql("CREATE TABLE sessions (mine INT)", "INSERT INTO sessions VALUES (1)")
+    with pytest.raises(StorageError, match="has tables of another program's: sessions; give another database"):
+        using(url, read)
+    assert postgres.sql("SELECT * FROM sessions") == [(1,)]
+
+
+@pytest.mark.postgres
+def test_a_migration_that_fails_leaves_the_version_that_was(postgres: Postgres, monkeypatch: pytest.MonkeyPatch):
+    url, today = postgres.url(), database_schema.MIGRATIONS
+    using(url, lambda service: service.create_session(**S))
+    broken = [*today, ["ALTER TABLE sessions ADD COLUMN title TEXT", "ALTER TABLE nowhere ADD COLUMN x TEXT"]]
+    monkeypatch.setattr(database_schema, "MIGRATIONS", broken)
+
+    with pytest.raises(StorageError, match='relation "nowhere" does not exist'):
+        using(url, read)
+
+    monkeypatch.setattr(database_schema, "MIGRATIONS", today)
+    assert using(url, read).events == []
+
+
+def test_a_url_that_names_no_such_database_is_refused_without_its_password(tmp_path: Path):
+    wrong = {
+        "mysql://u:hunter2-hunter2@h/d": "in PostgreSQL or SQLite, and not in 'mysql'; write postgresql://",
+        "no url": "no database is named by 'no url'; write postgresql://",
+        "sqlite+pysqlite://": "no file is named by",
+        "postgresql+nothing://h/d": "no database is named by",
+    }
+    for url, message in wrong.items():
+        with pytest.raises(InputError, match=message) as told:
+            DatabaseSessionService(url)
+        assert "hunter2" not in str(told.value)
+    with pytest.raises(ConfigurationError, match=r"pool_size: options of SQLAlchemy's engine, which sqlite:/// does"):
+        DatabaseSessionService(f"sqlite:///{tmp_path}/nb.db", pool_size=5)
+    with pytest.raises(InputError, match=r"an option of the database is not .*SQLAlchemy's engine takes: .*'colour'"):
+        DatabaseSessionService(f"sqlite+pysqlite:///{tmp_path}/nb.db", colour=5)
+
+
+@pytest.mark.parametrize("missing", ["sqlalchemy", "asyncpg"])
+def test_what_is_not_installed_is_told_with_what_to_type(missing: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(MissingExtraError, match=rf"'{missing}' is not installed; type: %pip install "):
+        DatabaseSessionService("postgresql+asyncpg://h/d")
+
+
+def test_a_file_needs_no_sqlalchemy(tmp_path: Path):
+    code = (
+        "import asyncio, sys\nfrom adk_nb.sessions import DatabaseSessionService as D\n"
+        f"async def run():\n    s = D('sqlite:///{tmp_path}/nb.db', durability='full')\n"
+        "    await s.create_session(app_name='a', user_id='u')\n    await s.close()\n"
+        "asyncio.run(run())\nprint('sqlalchemy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("False\n", "")
+    assert (tmp_path / "nb.db").exists()
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg_async", "asyncpg"])
+def test_a_server_that_is_not_there_is_one_error_without_the_password(driver: str, tmp_path: Path):
+    async def look(service: DatabaseSessionService) -> None:
+        with pytest.raises(StorageError, match=r"could not be read or written: .*; see that it runs and that") as told:
+            await service.flush()
+        assert "hunter2" not in str(told.value) and "u:[redacted]@" in str(told.value)
+
+    using(f"postgresql+{driver}://u:hunter2-hunter2@/d?host={tmp_path}", look)
+    assert redaction.hidden("it was hunter2-hunter2") == "it was [secret]"
+
+
+@pytest.mark.postgres
+def test_who_may_not_connect_is_told_what_the_server_said(url: str):
+    async def look(service: DatabaseSessionService) -> None:
+        with pytest.raises(StorageError, match=r'could not be read or written: .*role "nobody-here" does not exist'):
+            await service.flush()
+
+    using(url.replace("tester", "nobody-here"), look)
+
+
+@pytest.mark.postgres
+def test_a_server_that_was_restarted_is_connected_to_again():
+    async def write(service: DatabaseSessionService) -> Session:
+        session = await service.create_session(**S)
+        await service.append_event(session, said("before", k=1))
+        server.stop()
+        assert not service.is_current(session)
+        late = said("late", **{"k": 2, "temp:t": 3})
+        with pytest.raises(StorageError, match="see that it runs"):
+            await service.append_event(session, late)
+        assert (texts(session), session.state, late.actions.state_delta) == (
+            ["before"],
+            {"k": 1},
+            {"k": 2, "temp:t": 3},
+        )
+        server.start()
+        await service.append_event(session, late)
+        assert service.is_current(session) is False  # temp: keys are in it
+        return session
+
+    with running() as server:
+        assert texts(using(server.url(), write)) == ["before", "late"] == texts(using(server.url("asyncpg"), read))
+
+
+@pytest.mark.postgres
+def test_events_of_one_copy_that_are_appended_at_once_stand_in_the_order_of_the_calls(url: str, postgres: Postgres):
+    async def write(service: DatabaseSessionService) -> Session:
+        session = await service.create_session(**S)
+        await asyncio.gather(*(service.append_event(session, said(str(n), 9.0 - n, **{f"k{n}": n})) for n in range(40)))
+        assert service.is_current(session)
+        return session
+
+    written = using(url, write)
+
+    assert texts(written) == [str(n) for n in range(40)]
+    assert using(url, read) == written
+    assert postgres.sql("SELECT seq FROM events ORDER BY seq") == [(n + 1,) for n in range(40)]
+
+
+@pytest.mark.postgres
+def test_another_service_on_the_database_is_noticed(url: str):
+    async def write(mine: DatabaseSessionService) -> None:
+        other = DatabaseSessionService(url)
+        session = await mine.create_session(**S)
+        theirs = await read(other)
+        assert mine.is_current(session) and other.is_current(theirs)
+
+        await other.append_event(theirs, said("theirs", **{"app:k": 1}))
+        assert not mine.is_current(session) and other.is_current(theirs)
+        with pytest.raises(StaleSessionError, match="it has 1 events, and this copy knew of 0"):
+            await mine.append_event(session, said("mine"))
+        assert session.events == []
+        twice = said("twice").model_copy(update={"id": theirs.events[0].id})
+        with pytest.raises(AlreadyExistsError, match="session 's' has another event of the id"):
+            await mine.append_event(session, twice)
+        await other.close()
+
+    using(url, write)
+
+
+@pytest.mark.postgres
+def test_a_runner_reads_a_session_only_once(postgres: Postgres):
+    class Counting(DatabaseSessionService):
+        reads = 0
+
+        async def get_session(self, **asked: Any) -> Session | None:
+            self.reads += 1
+            return await super().get_session(**asked)
+
+    service = Counting(postgres.url())
+    agent = LlmAgent(name="guide", model=ScriptedLlm("one", "two", "three"), output_key="last")
+    runner = Runner(app_name="app", agent=agent, session_service=service, auto_create_session=True)
+    heard = [event.text for _ in range(3) for event in runner.run(user_id="u", session_id="s", new_message="hi")]
+    reads = service.reads
+
+    async def look() -> Session:
+        stored = await read(service)
+        await service.close()
+        return stored
+
+    stored = asyncio.run(look())
+    assert (heard, reads) == (["one", "two", "three"], 1)
+    assert texts(stored) == ["hi", "one", "hi", "two", "hi", "three"] and stored.state == {"last": "three"}
+
+
+@pytest.mark.postgres
+def test_a_row_that_is_locked_is_waited_for_and_the_loop_goes_on(url: str, postgres: Postgres):
+    async def write(service: DatabaseSessionService) -> Session:
+        session = await service.create_session(**S)
+        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
+            other.execute("SELECT * FROM sessions FOR UPDATE")
+            appending = asyncio.ensure_future(service.append_event(session, said("a")))
+            found = await read(service)  # who only reads need not wait
+            assert service.is_current(session) and found.events == [] and not appending.done()
+        await asyncio.wait_for(appending, 10)
+        return session
+
+    assert texts(using(url, write)) == ["a"]
+
+
+@pytest.mark.postgres
+def test_a_row_that_stays_locked_is_told_of_and_nothing_is_half_done(
+    url: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(database_engine, "LOCKED_SECONDS", 0.1)
+
+    async def write(service: DatabaseSessionService) -> Session:
+        session = await service.create_session(**S)
+        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
+            other.execute("SELECT * FROM sessions FOR UPDATE")
+            with pytest.raises(StorageError, match=r"was kept locked by another program for 0.1 s, and nothing was"):
+                await service.append_event(session, said("a", k=1))
+            assert (session.events, session.state) == ([], {}) and service.is_current(session)
+        await service.append_event(session, said("b"))
+        return session
+
+    assert texts(using(url, write)) == ["b"] == texts(using(url, read))
+
+
+@pytest.mark.postgres
+def test_a_cancelled_append_is_in_the_copy_as_in_the_store(url: str, postgres: Postgres):
+    async def write(service: DatabaseSessionService) -> Session:
+        session = await service.create_session(**S)
+        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
+            other.execute("SELECT * FROM sessions FOR UPDATE")
+            first = asyncio.ensure_future(service.append_event(session, said("first")))
+            second = asyncio.ensure_future(service.append_event(session, said("never")))
+            await read(service)
+            second.cancel()
+            await asyncio.wait([second])
+        await first
+        for number in range(20):
+            appending = asyncio.ensure_future(service.append_event(session, said(str(number))))
+            await asyncio.wait([appending], timeout=number / 2_000)  # from too early to too late
+            appending.cancel()
+            await asyncio.wait([appending])
+        return session
+
+    written = using(url, write)
+    assert written == using(url, read) and "never" not in texts(written)
+
+
+@pytest.mark.postgres
+def test_several_processes_begin_at_once_on_an_empty_database_and_nothing_is_lost(postgres: Postgres):
+    names, count, url = ["a", "b", "c"], 15, postgres.url()
+    spawn = multiprocessing.get_context("spawn")
+    processes = [spawn.Process(target=append_in_a_process, args=(url, name, count)) for name in names]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    for name in names:
+        assert texts(using(url, lambda service, name=name: read(service, name))) == [str(n) for n in range(count)]
+    shared = texts(using(url, lambda service: read(service, "shared")))
+    assert len(shared) == len(names) * count
+    for name in names:
+        assert [text for text in shared if text[0] == name] == [f"{name}{n}" for n in range(count)]
+    seqs = postgres.sql("SELECT seq FROM events WHERE session_id = 'shared' ORDER BY seq")
+    assert seqs == [(n + 1,) for n in range(len(names) * count)]
+
+
+@pytest.mark.postgres
+def test_an_event_that_is_gone_is_noticed(postgres: Postgres):
+    async def write(service: DatabaseSessionService) -> None:
+        session = await service.create_session(**S)
+        for text in "abc":
+            await service.append_event(session, said(text))
+        postgres.sql("DELETE FROM events WHERE seq = 2")
+        with pytest.raises(StorageError, match="has 3 events, and of the last 3 only 2 are in the database"):
+            await read(service)
+        assert texts(await read(service, num_recent_events=1)) == ["c"]
+
+    using(postgres.url(), write)
+
+
+@pytest.mark.postgres
+def test_a_service_that_nobody_closed_lets_its_connections_go(postgres: Postgres):
+    service = DatabaseSessionService(postgres.url())
+    asyncio.run(service.create_session(**S))
+    thread = service._kept._database._thread
+    del service
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
+    mine = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+    for _ in range(100):  # the server sees to it in its own time
+        if postgres.sql(mine) == [(1,)]:
+            break
+    assert postgres.sql(mine) == [(1,)]
+
+
+@pytest.mark.postgres
+def test_a_closed_service_says_so(postgres: Postgres):
+    async def use(service: DatabaseSessionService) -> None:
+        await service.create_session(**S)
+        await service.close()
+        await service.close()
+        with pytest.raises(StorageError, match="this session service is closed; make another"):
+            await service.flush()
+
+    using(postgres.url(), use)
