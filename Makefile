@@ -33,7 +33,7 @@ test: style chromium postgresql ## Everything: style, unit, contract, notebooks,
 	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)
 	@.venv/bin/python -m pytest -m "(kernel or browser or postgres) and not (browser_all or long)" $(ARGS)
 
-test-long: .venv/dev.stamp ## More of the same: every tutorial every way, forty times the generated examples
+test-long: .venv/dev.stamp postgresql ## More of the same: every tutorial every way, forty times the generated examples
 	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)
 
 style: .venv/dev.stamp ## ruff format, ruff check, pyright strict, import-linter

@@ -109,6 +109,10 @@ class DatabaseLease:
 
         return await self._database.ask(begin, lane=self._key)
 
+    async def attempts(self, run_id: str) -> list[Attempt]:
+        """What was begun of the session's intents with that `run_id`, oldest first; see `journal.Lease`."""
+        return await self._database.ask(lambda db: _attempts(db, self._number, run_id))
+
     async def finish(self, attempt: Attempt, outcome: Any = None) -> None:
         if odd := not_json(outcome):
             raise ConfigurationError(f"the outcome of {attempt.intent.name or attempt.intent.kind} cannot be {odd}")
