@@ -1,6 +1,7 @@
 """A conversation you can hold from a cell, without await."""
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from copy import copy
@@ -48,6 +49,7 @@ from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
+from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
@@ -278,6 +280,40 @@ class Chat:
     def write_state(self, delta: dict[str, Any]) -> None:
         """Write several keys in one event. `None` is a value; `events.event_actions.DELETED` removes the key."""
         sync.run(self._append(Event(author="user", actions=EventActions(state_delta=delta))))
+
+    def save(self, file: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Save the session to a file that people can read.
+
+        Args:
+            file: An earlier save of this session is written over.
+            replace: Anything else too.
+
+        Raises:
+            InputError: Nothing was said yet, or the file holds something else.
+            StorageError: It cannot be written.
+        """
+        if (session := sync.run(self._loaded())) is None:
+            raise InputError(f"nothing was said in session {self.session_id!r} yet; there is nothing to save")
+        session_file.write(session, file, replace=replace)
+
+    def load(self, file: str | os.PathLike[str], *, name: str | None = None) -> None:
+        """Make a session of a file, and go on in it. Keys that other sessions see too stay as they are here.
+
+        Args:
+            file: What `save` has written.
+            name: The session's here. None: as in the file.
+
+        Raises:
+            InputError: The file holds none, or the name cannot be one.
+            AlreadyExistsError: There is a session of that name; give another.
+            StorageError: It cannot be read.
+        """
+        self._refuse_while_busy()
+        loaded = session_file.read(file)
+        name = session_file.check_name(name or loaded.name)
+        key = {"app_name": self._runner.app_name, "user_id": self.user_id, "session_id": name}
+        sync.run(loaded.put(self._service, **key))
+        self.session_id = name
 
     def run_on_loop(self, coro: Coroutine[Any, Any, T]) -> T:
         """Run `coro` on the loop that runs the agents: where clients and locks for async tools have to be made."""

@@ -131,8 +131,8 @@ def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, n
     name = one.call.name or ""
     if one.is_expired:
         raise InputError(f"{expired_words(one.call.name)}; refuse the call with {no}, and ask again")
-    if tool and one.tool is not None and fingerprint(tool) != one.tool:
-        raise InputError(f"{name} was redefined since this was asked; refuse the call with {no}, and ask again")
+    if _is_another(one, tool):
+        raise InputError(_redefined_words(name, no))
     if decided.args is None:
         return
     if tool is None:
@@ -140,6 +140,30 @@ def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, n
     _refuse_unknown(one, decided.args, tool)
     if wrong := tool.check(decided.args):
         raise InputError(f"the changed arguments do not fit: {wrong}")
+
+
+def redefined(one: Pending, agent: BaseAgent, events: Sequence[Event]) -> bool:
+    """Whether the tool of a waiting call was redefined since; `agent` is who answers, `events` are the session's."""
+    asked_by = asker(agent, one, events)
+    return asked_by is not None and _is_another(one, tools_of(asked_by).get(one.call.name or ""))
+
+
+def edited_words(agent: str) -> str:
+    """That an agent was edited while it waited."""
+    return f"{agent} was edited since this was asked; it goes on as it is now"
+
+
+def redefined_words(one: Pending, magic: str, which: int | None) -> str:
+    """That it was, and what to type; the rest as in `how_to_answer`."""
+    return _redefined_words(one.call.name or "", how_to_answer(magic, which)[1])
+
+
+def _is_another(one: Pending, tool: BaseTool | None) -> bool:
+    return tool is not None and one.tool is not None and fingerprint(tool) != one.tool
+
+
+def _redefined_words(name: str, no: str) -> str:
+    return f"{name} was redefined since this was asked; refuse the call with {no}, and ask again"
 
 
 def _refuse_unknown(one: Pending, args: dict[str, object], tool: BaseTool) -> None:

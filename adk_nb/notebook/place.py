@@ -1,6 +1,7 @@
 """Where this shell runs; nothing of the runtime is loaded to find out."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 
@@ -8,3 +9,9 @@ def is_being_tested(shell: Any) -> bool:
     """True under nbval, nbclient and nbconvert, where nobody looks: they run a kernel that cannot ask for input."""
     kernel = getattr(shell, "kernel", None)
     return "PYTEST_VERSION" in os.environ or not getattr(kernel, "_allow_stdin", True)
+
+
+def folder_of(shell: Any) -> Path:
+    """Where the notebook lies, whatever directory its cells have gone to since."""
+    notebook = shell.user_ns.get("__vsc_ipynb_file__")  # VS Code starts kernels elsewhere
+    return Path(notebook).parent if isinstance(notebook, str) else Path(shell.starting_dir)

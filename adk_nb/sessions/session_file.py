@@ -76,7 +76,9 @@ def read(path: str | os.PathLike[str]) -> "Loaded":
     if not isinstance(data, dict) or cast(Any, data).get("format") != _FORMAT:
         raise InputError(f"{str(path)!r} holds no session that was saved here; write one with %session save")
     version = cast(Any, data).get("version")
-    if type(version) is int and version > VERSION:
+    if type(version) is not int:
+        _refuse(path, "it has no version")
+    if version > VERSION:
         raise InputError(
             f"{str(path)!r} is of version {version}, and this adk_nb reads up to {VERSION}; "
             "install the newer adk_nb that wrote it"

@@ -24,9 +24,6 @@ from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 
 APP = "notebook"
 USER = "user"
-IN_A_FILE = "sqlite:///"
-"""What the address of a file of sessions begins with."""
-
 T = TypeVar("T")
 
 
@@ -79,8 +76,7 @@ class SessionStore:
             return []
         service: BaseSessionService = self._in_memory
         if address:
-            path = Path(address.removeprefix(IN_A_FILE)).expanduser()
-            service = SqliteSessionService(folder / path)
+            service = SqliteSessionService(folder / Path(address.removeprefix("sqlite:///")).expanduser())
             _done(service.flush())
         told = self._carried_over(service) if address and not self.kept_in else []
         if isinstance(self.service, SqliteSessionService):
@@ -128,11 +124,11 @@ class SessionStore:
             raise InputError(f"nothing was said in session {name or self.current!r} yet; there is nothing to save")
         return found, session_file.write(found, file, replace=replace)
 
-    def load(self, file: str, name: str | None = None) -> tuple[str, Loaded, list[str]]:
+    def load(self, file: str, name: str | None = None) -> tuple[str, list[str]]:
         """Make a session of a file, which is the current one then.
 
         Returns:
-            Its name, what was in the file, and the keys that other sessions see, and that stay as they are here.
+            Its name, and the keys that other sessions see too, and that stay as they are here.
 
         Raises:
             InputError: The file holds none, or there is a session of that name.
@@ -147,7 +143,7 @@ class SessionStore:
             )
         kept = _done(loaded.put(self.service, app_name=APP, user_id=USER, session_id=name))
         self.current = name
-        return name, loaded, kept
+        return name, kept
 
     def events(self, name: str | None = None) -> list[Event]:
         """Oldest first."""

@@ -61,7 +61,7 @@ class Word:
     needed: bool = False
     many: bool = False
     names: str = ""
-    """What completes it, as in `Option.names`."""
+    """What completes it, as in `Option.names`; `use=session|load=file`: by the word before it."""
 
 
 class Grammar:

@@ -114,9 +114,14 @@ def _options(grammar: Grammar, words: list[str]) -> list[str]:
 
 def _word(grammar: Grammar, words: list[str], fragment: str, knows: Knows) -> tuple[str, list[str], str] | None:
     plain = _plain(grammar, words)
-    if not grammar.words or (plain and not grammar.words[0].many):
+    places = grammar.words
+    if not places or (len(plain) >= len(places) and not places[-1].many):
         return None
-    kind = grammar.words[0].names
+    kind = places[min(len(plain), len(places) - 1)].names
+    if "=" in kind:  # by the word before
+        kind = dict(one.split("=") for one in kind.split("|")).get(plain[-1], "")
+    if "|" in kind:
+        return fragment, kind.split("|"), "value"
     return (fragment, list(knows.names(kind)), kind) if kind else None
 
 

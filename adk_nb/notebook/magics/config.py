@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from traitlets import Bool, Enum, TraitError, Unicode, observe, validate
@@ -15,6 +16,10 @@ from adk_nb.models.google_access import key_from_environment, uses_vertex
 
 DEFAULT_MODEL = "ADK_NB_DEFAULT_MODEL"
 """The environment variable that `models.registry.default_model` reads first."""
+
+IN_A_FILE = "sqlite:///"
+"""What the address of a file of sessions begins with."""
+_NEAR_FILE = re.compile(r"(?:sqlite3?(?:\+\w+)?:/{0,4}|file:/{0,3})?([^:]*)")
 
 _SETTING = re.compile(r"\s*%config\s+AdkNb\.(\w+)\s*=\s*([^\s'\"]+)\s*$")
 
@@ -37,12 +42,19 @@ class AdkNb(Configurable):
         help="What a turn does about approvals: leave them open, approve, or reject all. Left open, nothing runs, also "
         "where nobody is there to click.",
     ).tag(config=True)
+    sessions = Unicode(
+        "",
+        help="Where sessions are kept: 'sqlite:///nb.db' is a file beside the notebook, which later kernels go on "
+        "with. Empty: in this kernel's memory.",
+    ).tag(config=True)
     nest_asyncio = Bool(
         False, help="Let cells call asyncio.run(...), with nest-asyncio2. Stays on until the kernel restarts."
     ).tag(config=True)
 
     def __init__(self, **said: Any) -> None:
         self._given_model = os.environ.get(DEFAULT_MODEL)
+        self.on_sessions: Callable[[str], None] | None = None
+        """Called with where sessions are to be kept; raises a UserError if they cannot be."""
         super().__init__(**said)
 
     @validate("model")
@@ -61,6 +73,31 @@ class AdkNb(Configurable):
             os.environ[DEFAULT_MODEL] = change.new
         else:
             self.give_back()
+
+    @validate("sessions")
+    def _known_place(self, proposal: Any) -> str:
+        named = proposal.value.strip()
+        path = named.removeprefix(IN_A_FILE)
+        if not named or (path != named and path.strip("/") and path[:1] != ":" and "\0" not in path):
+            return named
+        meant = _NEAR_FILE.fullmatch(named)
+        near = meant[1] if meant and meant[1].strip("./") else "nb.db"
+        raise TraitError(
+            f'sessions cannot be kept in {named[:80]!r}; write "{IN_A_FILE}{near}" for a file beside the notebook, '
+            'or "" for memory'
+        )
+
+    @observe("sessions")
+    def _keep_sessions(self, change: Any) -> None:
+        if not self.on_sessions:
+            return
+        try:
+            self.on_sessions(change.new)
+        except UserError:
+            taking, self.on_sessions = self.on_sessions, None
+            self.sessions = change.old
+            self.on_sessions = taking
+            raise
 
     @observe("confirm")
     def _set_policy(self, change: Any) -> None:

@@ -16,8 +16,8 @@ from adk_nb.notebook.magics import completion, lines, tracebacks
 from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.arguments import Grammar
 from adk_nb.notebook.magics.config import AdkNb, hint
-from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, STATE, TOOL, TOOLS, TRACE, WORKFLOW
-from adk_nb.notebook.place import is_being_tested
+from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, SESSION, STATE, TOOL, TOOLS, TRACE, WORKFLOW
+from adk_nb.notebook.place import folder_of, is_being_tested
 
 _DRAWN = ("adk_nb.agents.base_agent", "BaseAgent")
 """What draws itself at the end of a cell; by name, so that nothing is loaded for it."""
@@ -35,6 +35,7 @@ _late, _ = face(
         "picture": "adk_nb.notebook.magics.pictures",
         "reports": "adk_nb.notebook.magics.reports",
         "session_keys": "adk_nb.notebook.magics.session_keys",
+        "session_line": "adk_nb.notebook.magics.session_line",
         "tool_cell": "adk_nb.notebook.cells.tool_cell",
         "turns": "adk_nb.notebook.magics.turns",
     },
@@ -58,12 +59,22 @@ class AdkMagics(Magics):
     def __init__(self, shell: Any, settings: AdkNb) -> None:
         super().__init__(shell)
         self.settings = settings
+        if (kept := getattr(shell, _KEPT, None)) is not None:
+            settings.sessions = kept.sessions.kept_in
+        settings.on_sessions = self._keep_sessions_in
+
+    def _keep_sessions_in(self, address: str) -> None:
+        told = self.notebook.keep_sessions_in(address, folder_of(self.shell))
+        for line in [*told, *_late("session_line").found_again(self.notebook)]:
+            sys.stdout.write(line + "\n")
 
     @property
     def notebook(self) -> Any:
         """What this notebook has defined."""
         if getattr(self.shell, _KEPT, None) is None:
-            setattr(self.shell, _KEPT, _late("Notebook")(self.shell.user_ns))
+            notebook = _late("Notebook")(self.shell.user_ns)
+            notebook.keep_sessions_in(self.settings.sessions, folder_of(self.shell))
+            setattr(self.shell, _KEPT, notebook)
         return getattr(self.shell, _KEPT)
 
     @property
@@ -215,6 +226,13 @@ class AdkMagics(Magics):
     def state(self, line: str, cell: str | None = None) -> Any:
         asked = _alone(STATE, line, cell)
         return _unless_silent(_late("session_keys").show_or_change(self.notebook, asked), asked)
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(SESSION)
+    def session(self, line: str, cell: str | None = None) -> Any:
+        asked = _alone(SESSION, line, cell)
+        return _unless_silent(_late("session_line").show_or_change(self.notebook, asked), asked)
 
     @no_var_expand
     @line_cell_magic

@@ -165,6 +165,34 @@ STATE = Grammar(
     pairs=True,
 )
 
+SESSION = Grammar(
+    "session",
+    "List the sessions, take another, begin one, save one to a file, or load one. All agents share the current one.",
+    examples=[
+        "%session",
+        "%session use second",
+        "%session new second",
+        "%session save trip.json",
+        "%session load trip.json --as trip",
+        '%config AdkNb.sessions = "sqlite:///nb.db"',
+    ],
+    words=[
+        Word(name="DO", help="list (as without a word), use, new, save or load", names="list|use|new|save|load"),
+        Word(
+            name="NAME",
+            help="use, new: of the session; save, load: of the file, which is JSON that people can read",
+            names="use=session|save=file|load=file",
+        ),
+    ],
+    options=[
+        Option(name="as", value="NAME", help="load: what the session is called here; else as in the file"),
+        Option(name="session", short="s", value="NAME", help="save: another than the current one", names="session"),
+        Option(name="replace", help="save: the file may be written over, whatever is in it"),
+    ],
+    twin='chat = Chat(planner, session="second", session_service=SqliteSessionService("nb.db")), '
+    'chat.save("trip.json"), chat.load("trip.json")',
+)
+
 TRACE = Grammar(
     "trace",
     "Show the events of the session.",
@@ -218,4 +246,4 @@ WORKFLOW = Grammar(
     twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',
 )
 
-GRAMMARS = {one.name: one for one in (AGENT, WORKFLOW, TOOL, CHAT, AGENTS, TOOLS, STATE, TRACE, CONFIRM)}
+GRAMMARS = {one.name: one for one in (AGENT, WORKFLOW, TOOL, CHAT, AGENTS, TOOLS, STATE, SESSION, TRACE, CONFIRM)}

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 
 from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import BaseLlm
@@ -53,9 +54,14 @@ def _approvals(notebook: Notebook) -> list[str]:
     return [str(number) for number, _ in enumerate(pending(notebook.sessions.events()), 1)]
 
 
+def _files(notebook: Notebook) -> list[str]:
+    return sorted(one.name for one in Path().glob("*.json"))
+
+
 _KINDS: dict[str, Callable[[Notebook], list[str]]] = {
     "agent": lambda notebook: notebook.agent_names,
     "approval": _approvals,
+    "file": _files,
     "function": _functions,
     "node": lambda notebook: [*notebook.node_names, "START", "END"],
     "model": _models,

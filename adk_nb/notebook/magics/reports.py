@@ -16,6 +16,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import default_model
 from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.decisions import edited_words, redefined, redefined_words
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view import input_words
@@ -43,7 +44,7 @@ def agents(notebook: Notebook) -> Shown:
     needed = [
         at for at, header in enumerate(headers) if header not in ("kind", "agents") or any(row[at] for row in rows)
     ]
-    return _table([headers[at] for at in needed], [[row[at] for at in needed] for row in rows])
+    return in_a_table([headers[at] for at in needed], [[row[at] for at in needed] for row in rows])
 
 
 def agent_cell(notebook: Notebook, name: str) -> Shown:
@@ -69,7 +70,7 @@ def tools(notebook: Notebook) -> Shown:
     if not names:
         return said("no tool is defined yet; begin a cell with %%tool, see %%tool?")
     headers = ["tool", "description", "approval", "defined in", "used by"]
-    return _table(headers, [_tool_row(notebook, one) for one in names])
+    return in_a_table(headers, [_tool_row(notebook, one) for one in names])
 
 
 def schema(notebook: Notebook, name: str) -> Shown:
@@ -96,7 +97,7 @@ def state(notebook: Notebook, session: str | None, keys: Sequence[str] = ()) -> 
         return said(
             f"the state of session {session or notebook.sessions.current!r} is empty; %state key=value sets a key"
         )
-    return _table(["key", "value"], [[key, short(now[key])] for key in sorted(keys or now)])
+    return in_a_table(["key", "value"], [[key, short(now[key])] for key in sorted(keys or now)])
 
 
 def state_changes(notebook: Notebook, session: str | None) -> Shown:
@@ -107,7 +108,7 @@ def state_changes(notebook: Notebook, session: str | None) -> Shown:
         changed += [[str(number), row["author"], change_text(change)] for change in changes]
     if not changed:
         return said(f"nothing has changed the state of session {session or notebook.sessions.current!r} yet")
-    return _table(["event", "author", "change"], changed)
+    return in_a_table(["event", "author", "change"], changed)
 
 
 def trace(events: Sequence[Event], before: Sequence[Event] = ()) -> Shown:
@@ -160,7 +161,20 @@ def approvals(notebook: Notebook, session: str | None) -> Shown:
     shown = _approvals(waiting) if waiting else None
     shown = to_be_let_in(asked, way("%confirm"), below=shown) if asked else shown
     magic = notebook.confirm_magic(session or notebook.sessions.current)
-    return Shown(to_be_answered(left, input_words.ways(magic), below=shown) if left else shown or {})
+    whole = to_be_answered(left, input_words.ways(magic), below=shown) if left else shown or {}
+    return Shown(whole).below(*edited_since(notebook, waiting, events, magic))
+
+
+def edited_since(notebook: Notebook, waiting: Sequence[Pending], events: Sequence[Event], magic: str) -> list[str]:
+    """What was edited since approvals were asked, a line each, and what comes of it."""
+    told: dict[str, None] = {}
+    for number, one in enumerate(waiting, 1):
+        if name := notebook.is_edited(one.id, events):
+            told[edited_words(name)] = None
+        heard_by = notebook.who_hears(one.id, one.led_by or one.author, events)
+        if heard_by and redefined(one, notebook.agent(heard_by), events):
+            told[redefined_words(one, magic, number if len(waiting) > 1 else None)] = None
+    return list(told)
 
 
 def waits_otherwise(notebook: Notebook, session: str | None) -> bool:
@@ -182,7 +196,8 @@ def as_json(value: Any, *, indent: int | None = 2) -> Shown:
     return said(json.dumps(value, indent=indent, ensure_ascii=False, default=str))
 
 
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Shown:
+def in_a_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Shown:
+    """Rows under their headers, as wide as there is room."""
     return Shown(table(headers, rows, width=_width()))
 
 

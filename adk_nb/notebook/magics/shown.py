@@ -18,6 +18,12 @@ class Shown:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return self._bundle
 
+    def below(self, *lines: str) -> "Shown":
+        """The same, with lines of text of this package's own under it."""
+        ends = {"text/plain": "\n{}", "text/markdown": "\n\n{}", "text/html": "<p>{}</p>"}
+        more = {kind: "".join(map(end.format, lines)) for kind, end in ends.items()}
+        return Shown({kind: form + more.get(kind, "") for kind, form in self._bundle.items()})
+
     def __str__(self) -> str:
         return self._bundle["text/plain"]
 

@@ -2,6 +2,7 @@
 
 import keyword
 import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,7 +13,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import questions
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.templates import read
-from adk_nb.notebook.decisions import Confirm, Decisions, how_to_answer, settled
+from adk_nb.notebook.decisions import Confirm, Decisions, edited_words, how_to_answer, settled
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.reply import Reply
@@ -94,12 +95,19 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
     unheard = [one for one in chosen if notebook.who_hears(one.id, _heard_by(one), events) is None]
     if unheard and asked.yes:
         raise InputError(_gone(unheard[0], how_to_answer(magic, _place(waiting, unheard[0]))[1]))
+    _say_who_was_edited(notebook, chosen if asked.yes else [], events)
     reply = _refused_unheard(notebook, unheard, asked.reason, session) if unheard else None
     for agent, decisions in _by_agent(notebook, chosen, events, asked, edits).items():
         reply = notebook.chat(agent, session, show=show).decide(decisions)
     if reply is None:
         raise InputError("no approval was chosen")
     return keep(notebook, reply, None)
+
+
+def _say_who_was_edited(notebook: Notebook, approved: list[Pending], events: Sequence[Event]) -> None:
+    for name in dict.fromkeys(notebook.is_edited(one.id, events) for one in approved):
+        if name:
+            sys.stdout.write(edited_words(name) + "\n")
 
 
 def _edits(asked: Any) -> dict[str, Any]:

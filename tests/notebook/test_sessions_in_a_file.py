@@ -1,0 +1,466 @@
+"""%config AdkNb.sessions and %session: a notebook's conversations outlive its kernel, and go from file to file."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_nb import Chat, LlmAgent
+from adk_nb.errors import InputError
+from adk_nb.events.event import Event
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.sessions import session_file
+from tests.notebook.conftest import Shell
+
+KEPT = '%config AdkNb.sessions = "sqlite:///nb.db"'
+PAY = '''%%tool --confirm
+def pay(amount: int) -> str:
+    """Pay."""
+    paid.append(amount)
+    return "paid"
+'''
+OTHER_PAY = PAY.replace('return "paid"', 'return "paid in full"')
+CLERK = "%%agent clerk -m model -t pay\nPay what is due."
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Shell]:
+    """A shell with the magics, whose notebook lies in `tmp_path`."""
+    monkeypatch.chdir(tmp_path)
+    bare: Shell = request.getfixturevalue("bare")
+    bare.cell("%load_ext adk_nb")
+    yield bare
+
+
+def another_kernel(shell: Shell, *answers: Any) -> ScriptedLlm:
+    """Forget all that a kernel forgets when it dies; its model from now on."""
+    shell.cell("%unload_ext adk_nb")
+    shell.ip.adk_nb = None
+    shell.ip.config.pop("AdkNb", None)
+    shell.ip.reset(new_session=False)
+    shell.cell("%load_ext adk_nb")
+    return scripted(shell, *answers)
+
+
+def scripted(shell: Shell, *answers: Any) -> ScriptedLlm:
+    model = ScriptedLlm(*answers)
+    shell.names.update(model=model, paid=[])
+    return model
+
+
+def told(model: ScriptedLlm) -> list[str]:
+    """All words of the last request."""
+    return [part.text for content in model.requests[-1].contents for part in content.parts or () if part.text]
+
+
+def test_a_chat_of_a_later_kernel_goes_on_with_the_same_file(shell: Shell, tmp_path: Path) -> None:
+    scripted(shell, "Hello Ada.")
+    shell.cell(KEPT)
+    shell.cell(PAY)
+    shell.cell(CLERK)
+    shell.cell("%chat clerk I am Ada.")
+    shell.cell("%state budget=400")
+
+    model = another_kernel(shell, "You are Ada.")
+    shell.cell(KEPT)
+
+    assert shell.printed == "session 'main' goes on: 3 events\n"
+    shell.cell(PAY)
+    shell.cell(CLERK)
+    assert shell.cell("%chat clerk Who am I?").text == "You are Ada."
+    assert told(model) == ["I am Ada.", "Hello Ada.", "Who am I?"]
+    assert shell.cell("%state budget") == 400
+    assert (tmp_path / "nb.db").is_file()
+
+
+def test_a_line_without_a_name_finds_who_was_spoken_to_before(shell: Shell) -> None:
+    scripted(shell, "One.")
+    shell.cell(KEPT)
+    both = ["%%agent clerk -m model\nA.", "%%agent guide -m model\nB."]
+    for cell in both:
+        shell.cell(cell)
+    shell.cell("%chat guide Hi")
+
+    another_kernel(shell, "Two.")
+    shell.cell(KEPT)
+    for cell in both:
+        shell.cell(cell)
+
+    assert shell.cell("%chat And now?").agent == "guide"
+
+
+def test_the_file_lies_beside_the_notebook_wherever_its_cells_have_gone(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    shell.names["os"] = os
+    shell.cell("os.chdir('deep')")
+
+    shell.cell(KEPT)
+    shell.cell("%state a=1")
+
+    assert (tmp_path / "nb.db").is_file()
+    assert not (tmp_path / "deep" / "nb.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("nb.db", "sqlite:///nb.db"),
+        ("sqlite:nb.db", "sqlite:///nb.db"),
+        ("sqlite://nb.db", "sqlite:///nb.db"),
+        ("sqlite3:///nb.db", "sqlite:///nb.db"),
+        ("sqlite:///", "sqlite:///nb.db"),
+        ("sqlite:///:memory:", "sqlite:///nb.db"),
+        ("postgresql://db/nb", "sqlite:///nb.db"),
+        ("memory", "sqlite:///memory"),
+    ],
+)
+def test_a_wrong_address_is_refused_in_one_line_with_what_to_write(
+    shell: Shell, caplog: pytest.LogCaptureFixture, typed: str, meant: str
+) -> None:
+    shell.run(f"%config AdkNb.sessions = {typed!r}")
+
+    assert len(caplog.records) == 1
+    assert f'write "{meant}" for a file beside the notebook, or "" for memory' in caplog.text
+    assert shell.cell("%config AdkNb.sessions") == ""
+
+
+def test_a_file_that_is_something_else_is_refused_and_the_sessions_stay_where_they_are(
+    shell: Shell, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    with sqlite3.connect(tmp_path / "nb.db") as db:
+        db.execute("CREATE TABLE mine (x)")
+    db.close()
+    shell.cell("%state a=1")
+
+    shell.run(KEPT)
+
+    assert len(caplog.records) == 1
+    assert "database of another program's" in caplog.text
+    assert shell.cell("%config AdkNb.sessions") == ""
+    assert shell.cell("%state a") == 1
+
+
+def test_what_was_said_in_memory_moves_into_the_file_and_writes_over_nothing(shell: Shell) -> None:
+    scripted(shell, "One.", "Two.")
+    shell.cell(KEPT)
+    shell.cell(PAY)
+    shell.cell(CLERK)
+    shell.cell("%chat clerk In the file")
+    model = another_kernel(shell, "Three.", "Four.")
+    shell.cell(PAY)
+    shell.cell(CLERK)
+    shell.cell("%chat clerk In memory")
+    shell.cell("%state note=1 user:name=Ada")
+    before = shell.ip.adk_nb.sessions.find()
+
+    shell.cell(KEPT)
+
+    assert shell.printed.splitlines() == [
+        "session 'main' (3 events) is kept there from now on as 'main-2', since there is another 'main'",
+        "session 'main' goes on: 2 events",
+    ]
+    moved = shell.ip.adk_nb.sessions.find("main-2")
+    assert (moved.events, moved.state) == (before.events, before.state)
+    shell.cell("%chat clerk Who?")
+    assert told(model) == ["In the file", "One.", "Who?"]
+    shell.cell(KEPT)
+    assert shell.printed == ""
+
+
+def test_in_memory_again_is_where_the_notebook_began(shell: Shell) -> None:
+    shell.cell(KEPT)
+    shell.cell("%state a=1")
+    shell.cell('%config AdkNb.sessions = ""')
+    assert "is empty" in str(shell.cell("%state"))
+    shell.cell(KEPT)
+    assert shell.cell("%state a") == 1
+
+
+def test_a_reloaded_extension_keeps_the_file(shell: Shell) -> None:
+    shell.cell(KEPT)
+    shell.cell("%state a=1")
+
+    shell.cell("%reload_ext adk_nb")
+    assert shell.cell("%config AdkNb.sessions") == "sqlite:///nb.db"
+    shell.cell("%unload_ext adk_nb")
+    shell.cell("%load_ext adk_nb")
+
+    assert shell.cell("%config AdkNb.sessions") == "sqlite:///nb.db"
+    assert shell.cell("%state a") == 1
+
+
+# ---- an approval that outlives its kernel
+
+
+def asked(shell: Shell, *answers: Any, cells: tuple[str, ...] = (PAY, CLERK), who: str = "clerk") -> None:
+    """A notebook in a file, whose agent waits for an approval."""
+    scripted(shell, call("pay", amount=5), *answers)
+    shell.cell(KEPT)
+    for cell in cells:
+        shell.cell(cell)
+    assert shell.cell(f"%chat {who} Pay 5").status == "pending"
+
+
+def test_an_approval_of_an_earlier_kernel_is_answered_once(shell: Shell) -> None:
+    asked(shell)
+
+    another_kernel(shell, "Done.")
+    shell.cell(KEPT)
+    assert "1 approval is open, see %confirm" in shell.printed
+    shell.cell(PAY)
+    shell.cell(CLERK)
+    assert "pay" in str(shell.cell("%confirm"))
+    assert "1 approval is open (pay)" in shell.fails("%chat clerk And?")
+
+    assert shell.cell("%confirm --yes").text == "Done."
+
+    assert shell.names["paid"] == [5]
+    assert "no approval is open" in shell.fails("%confirm --yes")
+    another_kernel(shell)
+    shell.cell(KEPT)
+    assert "no approval is open" in shell.fails("%confirm --yes")
+
+
+def test_a_tool_that_was_edited_meanwhile_does_not_run_on_the_old_yes(shell: Shell) -> None:
+    asked(shell)
+
+    another_kernel(shell, "I see.")
+    shell.cell(KEPT)
+    shell.cell(OTHER_PAY)
+    shell.cell(CLERK)
+
+    assert "pay was redefined since this was asked; refuse the call with %confirm --no" in str(shell.cell("%confirm"))
+    assert "pay was redefined since this was asked" in shell.fails("%confirm --yes")
+    assert shell.cell("%confirm --no").text == "I see."
+    assert shell.names["paid"] == []
+
+
+def test_an_agent_that_was_edited_meanwhile_goes_on_and_that_is_said(shell: Shell) -> None:
+    asked(shell)
+
+    another_kernel(shell, "Done.")
+    shell.cell(KEPT)
+    shell.cell(PAY)
+    shell.cell(CLERK + " Be brief.")
+
+    edited = "clerk was edited since this was asked; it goes on as it is now"
+    assert edited in str(shell.cell("%confirm"))
+    assert shell.cell("%confirm --yes").text == "Done."
+    assert edited in shell.printed
+    assert shell.names["paid"] == [5]
+
+
+def test_what_a_member_of_a_team_asked_goes_on_in_the_team(shell: Shell) -> None:
+    team = (PAY, CLERK, "%%agent thanks -m model\nSay thanks.", "%%agent both --kind sequential\nclerk -> thanks")
+    asked(shell, cells=team, who="both")
+
+    another_kernel(shell, "Paid it.", "Thanks!")
+    shell.cell(KEPT)
+    for cell in team:
+        shell.cell(cell)
+
+    assert shell.cell("%confirm --yes").text == "Thanks!"
+    assert shell.names["paid"] == [5]
+
+
+def test_a_cell_that_is_missing_is_named(shell: Shell) -> None:
+    asked(shell)
+
+    another_kernel(shell)
+    shell.cell(KEPT)
+
+    assert "agent 'clerk', which asked for this, is gone; define it again" in shell.fails("%confirm --yes")
+
+
+# ---- %session
+
+
+def test_sessions_are_listed_begun_and_taken_again(shell: Shell) -> None:
+    scripted(shell, "One.", "Two.", "Three.")
+    shell.cell("%%agent guide -m model\nHi.")
+    shell.cell("%chat guide Hi")
+    assert str(shell.cell("%session new trip")) == "session 'trip' is the current one: nothing was said in it yet"
+    shell.cell("%chat guide Oslo?")
+
+    lines = str(shell.cell("%session")).splitlines()
+    assert [line.split() for line in lines if "events" not in line and "-" not in line] == [
+        ["trip", "current", "2"],
+        ["main", "2"],
+    ]
+    assert str(shell.cell("%session use main")) == "session 'main' is the current one: 2 events"
+    assert len(shell.cell("%chat guide Again").chat.events) == 4
+    assert str(shell.cell("%session new")).startswith("session 'main-2' is")
+
+
+def test_a_saved_session_is_loaded_in_another_kernel_equal(shell: Shell, tmp_path: Path) -> None:
+    asked(shell)
+    shell.cell('%state note={"deep": [1, null]} user:name="Ada é"')
+    before = shell.ip.adk_nb.sessions.find()
+    assert str(shell.cell("%session save trip.json")) == "session 'main' (5 events) is saved in trip.json"
+    again = "session 'main' (5 events) is saved in trip.json, in place of what was saved there"
+    assert str(shell.cell("%session save trip.json")) == again
+
+    another_kernel(shell, "Done.")
+    shell.cell(PAY)
+    shell.cell(CLERK)
+    loaded = str(shell.cell("%session load trip.json --as trip"))
+
+    assert loaded == "session 'trip' is loaded, and the current one: 5 events, 1 approval is open, see %confirm"
+    after = shell.ip.adk_nb.sessions.find()
+    assert (after.events, after.state) == (before.events, before.state)
+    assert shell.cell("%confirm --yes").text == "Done."
+    assert shell.names["paid"] == [5]
+    assert "Ada é" in (tmp_path / "trip.json").read_text("utf-8")
+
+
+def test_loading_never_writes_over_what_is_there(shell: Shell) -> None:
+    shell.cell("%state a=1 user:name=Ada app:n=1")
+    shell.cell("%session save one.json")
+    shell.cell("%state a=2 user:name=Bo")
+
+    said = shell.fails("%session load one.json")
+    assert said.endswith("there is a session 'main' already, and it stays as it is; write --as main-2 for another name")
+    loaded = str(shell.cell("%session load one.json --as old"))
+
+    assert "other sessions see user:name too: the values stay as they were here" in loaded
+    assert shell.cell("%state a") == 1
+    assert shell.cell("%state user:name") == "Bo"
+    shell.cell("%session use main")
+    assert shell.cell("%state a") == 2
+
+
+def test_saving_writes_over_no_other_file(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text('{"mine": 1}')
+    shell.cell("%state a=1")
+
+    assert "'notes.json' is there, and holds no save of session 'main'" in shell.fails("%session save notes.json")
+    assert (tmp_path / "notes.json").read_text() == '{"mine": 1}'
+    shell.cell("%session save notes.json --replace")
+    assert json.loads((tmp_path / "notes.json").read_text())["name"] == "main"
+    assert "cannot be written" in shell.fails("%session save nowhere/notes.json")
+    assert not [one for one in tmp_path.iterdir() if one.name.startswith(".notes")]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%session sav x.json", "%session cannot 'sav'; type: %session save x.json"),
+        ("%session switch main", "%session cannot 'switch'; type: %session use main"),
+        ("%session ls", "%session cannot 'ls'; type: %session list"),
+        ("%session frobnicate", "write list, use, new, save or load, see %session?"),
+        ("%session main", "to take session 'main', type: %session use main"),
+        ("%session use", "%session use needs a name; there is main"),
+        (
+            "%session use mian",
+            "no session named 'mian'; did you mean 'main'? a new one is begun with: %session new",
+        ),
+        ("%session new main", "there is a session 'main' already; to go on in it, type: %session use main"),
+        ("%session new '  '", "a session cannot be named '  '"),
+        ("%session save", "%session save needs a file; write %session save main.json"),
+        ("%session save x.json -s other", "no session named 'other'"),
+        ("%session load", "%session load needs a file; write %session load FILE.json"),
+        ("%session load none.json", "there is no file 'none.json'"),
+        ("%session list main", "to take that one, type: %session use main"),
+        ("%session use main --as x", "%session use has no --as; it goes with %session load"),
+        ("%session --sav x", "%session has no option --sav"),
+        ("%session use a b", "there is no place for b"),
+    ],
+)
+def test_every_wrong_line_is_answered_by_what_to_type(shell: Shell, line: str, said: str) -> None:
+    shell.cell("%state a=1")
+
+    assert said in shell.fails(line)
+    assert shell.cell("%state a") == 1
+
+
+def test_nothing_said_is_nothing_to_save(shell: Shell, tmp_path: Path) -> None:
+    assert "nothing was said in session 'main' yet" in shell.fails("%session save x.json")
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_help_and_completion_know_the_words_the_sessions_and_the_files(shell: Shell, tmp_path: Path) -> None:
+    shell.cell("%state a=1")
+    shell.cell("%session save trip.json")
+
+    assert shell.complete("%session lo") == ["%session load"]
+    assert shell.complete("%session use m") == ["%session use main"]
+    assert shell.complete("%session load t") == ["%session load trip.json"]
+    assert shell.complete("%session save x.json -s ") == ["%session save x.json -s main"]
+    assert shell.complete("%session load trip.json --a") == ["%session load trip.json --as"]
+    shell.cell("%session?")
+    assert "%session save trip.json" in shell.printed
+    assert "In Python:" in shell.printed
+
+
+# ---- a file of a stranger's
+
+
+def saved(tmp_path: Path, **changed: Any) -> str:
+    event = Event(author="user", message="Hi").model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    whole = {"format": "adk_nb session", "version": 1, "name": "main", "state": {}, "events": [event]} | changed
+    (tmp_path / "s.json").write_text(json.dumps(whole))
+    return str(tmp_path / "s.json")
+
+
+HI = {"author": "user", "id": "1"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"version": 2}, "is of version 2, and this adk_nb reads up to 1; install the newer adk_nb that wrote it"),
+        ({"version": True}, "it has no version"),
+        ({"format": "pickle"}, "holds no session that was saved here"),
+        ({"lease": {}}, "lease: "),
+        ({"name": 7}, "name: "),
+        ({"name": "a\x1b[2J"}, "a session cannot be named"),
+        ({"name": "x" * 101}, "a session cannot be named"),
+        ({"state": []}, "state: "),
+        ({"state": {"a": "\ud800"}}, "half a character"),
+        ({"events": [{"author": 1}]}, "event 1: author"),
+        ({"events": [HI, HI]}, "event 2 has the id of another"),
+        ({"events": [HI | {"partial": True}]}, "event 1 is a piece of an event"),
+        ({"events": ["x"]}, "events.0: "),
+    ],
+)
+def test_a_file_that_cannot_be_is_refused_whole(
+    shell: Shell, tmp_path: Path, changed: dict[str, Any], said: str
+) -> None:
+    assert said in shell.fails(f"%session load {saved(tmp_path, **changed)}")
+    assert shell.ip.adk_nb.sessions.names == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[" * 100_000, '{"a": 1e999}', "\udcff", '{"format": "adk_nb session", "version": 1', "null", "7"]
+)
+def test_what_is_no_json_is_refused(shell: Shell, tmp_path: Path, text: str) -> None:
+    (tmp_path / "s.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+
+    assert shell.fails("%session load s.json").startswith("InputError: 's.json' holds no ")
+
+
+def test_a_file_that_is_too_large_is_not_read(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_file, "MAX_BYTES", 100)
+    assert "it is larger than 0 MB" in shell.fails(f"%session load {saved(tmp_path, name='x' * 90)}")
+
+
+def test_the_python_twins_do_the_same(tmp_path: Path) -> None:
+    model = ScriptedLlm("Hello Ada.", "You are Ada.")
+    agent = LlmAgent(name="guide", model=model)
+    first = Chat(agent, session="trip")
+    with pytest.raises(InputError, match="nothing was said"):
+        first.save(tmp_path / "trip.json")
+    first.ask("I am Ada.")
+    first.save(tmp_path / "trip.json")
+
+    second = Chat(agent)
+    second.load(tmp_path / "trip.json")
+
+    assert second.session_id == "trip"
+    assert second.events == first.events
+    assert second.ask("Who am I?").text == "You are Ada."
+    assert told(model)[0] == "I am Ada."
