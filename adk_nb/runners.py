@@ -3,13 +3,16 @@
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncGenerator, Iterator, Sequence
+import threading
+from collections.abc import AsyncGenerator, Hashable, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Self
 
 from adk_nb import sync, types
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.toolsets import close_toolsets
+from adk_nb.agents.version import version_of
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
@@ -33,6 +36,7 @@ from adk_nb.runtime.rewind import undoing
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.run_handle import RunHandle
 from adk_nb.runtime.stopping import Stop
+from adk_nb.runtime.turns import Turn, Turns
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.tools import input_answer
@@ -65,6 +69,7 @@ class Runner:
         plugin_close_timeout: float = 5.0,
         auto_create_session: bool = False,
         sticky_agents: bool = True,
+        serialize_sessions: bool = False,
     ) -> None:
         """Give `app`, or `agent` with `app_name` and `plugins`.
 
@@ -81,6 +86,9 @@ class Runner:
             auto_create_session: A missing session is made instead of refused.
             sticky_agents: What the user says next goes to the agent that has taken the conversation over. False: to the
                 root, always; but answers go to who asked, and words to who works on a task.
+            serialize_sessions: A run on a session that another works on waits for the end of that one. False: it gets a
+                SessionBusyError from a session service with a journal, and with others the two work side by side. A run
+                that is started by who reads another's events, before the next is taken, is within that one either way.
         """
         self.app = app
         self.app_name, self.agent, plugins = _what_runs(app, app_name, agent, plugins)
@@ -96,6 +104,7 @@ class Runner:
         """Of the runs that bring none: made once, since it reads the environment."""
         self._compaction = app.compaction() if app else None
         self._sessions = OpenSessions(self.app_name, session_service)
+        self._turns = Turns(session_service, waits=serialize_sessions)
         self._active: dict[str, Stop] = {}
         """Invocation id -> what stops it."""
         self._started: dict[str, RunHandle] = {}
@@ -138,6 +147,9 @@ class Runner:
             InputError: The message cannot be answered; nothing was stored.
             ConfigurationError: The run cannot be as `run_config` says, or is to go on in an app that is not resumable;
                 nothing was stored.
+            SessionBusyError: Another run works on the session; nothing was stored.
+            StaleSessionError: Another took the session over, since this process stood still for too long, or wrote to
+                it; what comes after that was not stored.
             LlmCallsLimitExceededError: `RunConfig.max_llm_calls` are used up, and agents want more.
             Exception: What a model raised, or a callback, or a tool whose errors end the run; after its event.
         """
@@ -224,7 +236,7 @@ class Runner:
         """True from the beginning of a run here until its last event was taken."""
         return invocation_id in self._active
 
-    async def _answer(
+    def _answer(
         self,
         user_id: str,
         session_id: str,
@@ -234,19 +246,40 @@ class Runner:
         invocation_id: str | None = None,
         shared: Shared | None = None,
         *,
+        consumer: Hashable | None = None,
+        **said: Any,
+    ) -> AsyncGenerator[Event, None]:
+        shared = shared or Shared()
+        turn = self._turns.turn((user_id, session_id), shared.stop, consumer)
+        events = self._work(
+            user_id, session_id, new_message, state_delta, run_config, invocation_id, shared, turn=turn, **said
+        )
+        return turn.around(events) if turn else events
+
+    async def _work(
+        self,
+        user_id: str,
+        session_id: str,
+        new_message: Message | None,
+        state_delta: dict[str, Any],
+        run_config: RunConfig,
+        invocation_id: str | None,
+        shared: Shared,
+        *,
+        turn: Turn | None,
         resumes: str | None = None,
         yield_user_message: bool = False,
         abort_signal: asyncio.Event | None = None,
         live: LiveRequestQueue | None = None,
     ) -> AsyncGenerator[Event, None]:
-        invocation_id, shared = invocation_id or new_invocation_id(), shared or Shared()
+        invocation_id = invocation_id or new_invocation_id()
         self._active[invocation_id] = shared.stop
         went_on = ""
         try:
             check_asked(run_config, abort_signal)
-            session = await self._sessions.take(
-                user_id, session_id, run_config.get_session_config, create=self.auto_create_session
-            )
+            partly, make = run_config.get_session_config, self.auto_create_session
+            find = partial(self._sessions.take, user_id, session_id, partly, create=make)
+            session = await (turn.take(find, resumes or invocation_id, version_of(self.agent)) if turn else find())
             ctx = InvocationContext(
                 agent=self.agent,
                 session=session,
@@ -264,13 +297,10 @@ class Runner:
                 shared=shared,
                 live_request_queue=live,
             )
-            silent, sticky = isinstance(self.agent, LlmAgent), self.sticky_agents
-            first = await first_event(
-                ctx, new_message, state_delta, may_be_silent=silent, sticky=sticky, invocation_id=resumes
-            )
-            if ctx.user_content and ctx.calls_answered:
-                input_answer.check(ctx.user_content, session.events)
+            first = await self._first(ctx, new_message, state_delta, resumes)
             went_on = self._taken_up(ctx) if ctx.standing else ""
+            if turn:
+                await turn.begin(ctx)
             event = first
             async with aclosing(invoke(ctx, first)) as events:
                 async for event in events:
@@ -284,6 +314,16 @@ class Runner:
         finally:
             del self._active[invocation_id]
             self._active.pop(went_on, None)
+
+    async def _first(
+        self, ctx: InvocationContext, said: Message | None, delta: dict[str, Any], resumes: str | None
+    ) -> Event | None:
+        """The event with what the user says."""
+        silent, sticky = isinstance(self.agent, LlmAgent), self.sticky_agents
+        first = await first_event(ctx, said, delta, may_be_silent=silent, sticky=sticky, invocation_id=resumes)
+        if ctx.user_content and ctx.calls_answered:
+            input_answer.check(ctx.user_content, ctx.session.events)
+        return first
 
     def _taken_up(self, ctx: InvocationContext) -> str:
         """Let an invocation that goes on be known as one that is under way; its id."""
@@ -302,15 +342,9 @@ class Runner:
         run_config: RunConfig | None = None,
     ) -> Iterator[Event]:
         """`run_async` for sync code; works in a notebook cell. Sync tools run in the caller's thread."""
-        return sync.iterate(
-            self.run_async(
-                user_id=user_id,
-                session_id=session_id,
-                new_message=new_message,
-                state_delta=state_delta,
-                run_config=run_config,
-            )
-        )
+        config = run_config or self._run_config
+        me = threading.get_ident()
+        return sync.iterate(self._answer(user_id, session_id, new_message, state_delta or {}, config, consumer=me))
 
     async def rewind_async(
         self,

@@ -15,6 +15,7 @@ from adk_nb.runtime.approvals import take_answers
 from adk_nb.runtime.called import held, in_line, is_told, leads_to, unanswered, without_result
 from adk_nb.runtime.catching_up import caught_up, is_first
 from adk_nb.runtime.credentials import is_of_toolset
+from adk_nb.runtime.durable import recall
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.sealing import abandoned
@@ -58,6 +59,7 @@ class Answering:
         if not (calls or gone or let_in or is_told(ctx)):
             self.ends_the_turn = bool(ctx.calls_answered)
             return  # someone else answered a moment ago: nothing is left to do for this message
+        await recall(ctx, calls)
         ends = False
         while calls:
             answering = Progress(ctx, answer_calls(ctx, self._spec, calls, self._tools))

@@ -126,7 +126,9 @@ def _refused(why: str) -> Decided:
 
 async def _first(ctx: InvocationContext, request_id: str) -> bool:
     service = ctx.session_service
-    return not isinstance(service, Consumes) or await service.consume(ctx.session, credentials.use_of(request_id))
+    if ctx.session.lease is not None or not isinstance(service, Consumes):
+        return True
+    return await service.consume(ctx.session, credentials.use_of(request_id))
 
 
 async def _use(ctx: InvocationContext, asked: PendingCredential, said: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Run the calls of one event side by side and answer them in one event. The only place that calls tools."""
+"""Run the calls of one event side by side and answer them in one event."""
 
 import asyncio
 import copy
@@ -16,10 +16,11 @@ from adk_nb.flow import credentials
 from adk_nb.flow.result_part import as_part, in_words
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.storable import UNREADABLE
+from adk_nb.flow.tool_call import gated
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.credentials import placeholder as waiting_for_credential
+from adk_nb.runtime.durable import Step, step_of
 from adk_nb.runtime.hooks import Hook, first_answer
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.sessions.state import committed
@@ -83,6 +84,8 @@ class _Answer:
     """It is told in the user's name."""
     finished: tuple[Any] | None = None
     """What came of the work of the agent, which is done with this."""
+    event_id: str | None = None
+    """Of the event that tells it, where there is a journal."""
 
 
 class _Missing(BaseTool):
@@ -201,7 +204,10 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> 
     pausing = {response.id for one in answers if one.pauses and (response := _response_in(one.part)) and response.id}
     results += [answer.words for answer in answers if answer.words]
     failed_at = {one.id: one.failed_at for one in answers if one.failed_at}
+    ids = [one.event_id for one in answers if one.event_id]
+    known: dict[str, Any] = {"id": ids[0]} if ids else {}
     return Event(
+        **known,
         author="user" if results and all(one.hands_back for one in answers if one.part) else spec.name,
         invocation_id=ctx.invocation_id,
         branch=ctx.branch,
@@ -224,13 +230,16 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     confirmation = decided.confirmation if decided else None
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation)
     tool, waits = tools.get(name), False
+    step = step_of(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.takes_up else None
+    if step and (said := step.recorded(decided)):
+        return _told_again(said, step.event_id)
     if UNREADABLE in given:
         result = {"error": f"{name}() was not called: its arguments hold {given[UNREADABLE]}"}
     else:
         # Copies: history keeps what was said, whatever callbacks and tools do to their arguments.
         args: dict[str, Any] = {key: one if type(one) is str else copy.deepcopy(one) for key, one in given.items()}
         if tool:
-            result, waits = await _outcome(ctx, spec, tool, args, context, decided)
+            result, waits = await _outcome(ctx, spec, tool, args, context, decided, step)
         else:
             result = await _no_such(ctx, spec, name, args, tools, context)
         asked = context.actions.requested_tool_confirmations.get(call.id or "")
@@ -241,7 +250,8 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     goes_on = tool is not None and (tool.is_long_running or context.long_running)
     is_done = tool is not None and tool.tells and not context.long_running  # it has told its news while it ran
     if context.waits_inside or (goes_on and (result is None if is_done else _is_nothing(result))):
-        return _Answer(None, context.actions, waits_inside=context.waits_inside)
+        answer = _Answer(None, context.actions, waits_inside=context.waits_inside)
+        return await _noted(step, answer)
     part = await as_part(call, result, context, confirmation)
     response = _response_in(part)
     goes_on = goes_on and not (waits or is_done) and response is not None and "error" not in (response.response or {})
@@ -252,7 +262,46 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     answer = _Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
     answer.hands_back = tool is not None and tool.hands_back
     answer.finished = (context.output,) if context.finished else None
+    return await _noted(step, answer)
+
+
+async def _noted(step: Step | None, answer: _Answer) -> _Answer:
+    """`answer`, once it is in the journal."""
+    if step and step.attempt:
+        answer.event_id = step.event_id
+        await step.finish(_record(answer))
     return answer
+
+
+def _record(answer: _Answer) -> dict[str, Any]:
+    """What is to be told of a call that ran, as JSON."""
+    acts = answer.actions.model_copy(update={"state_delta": committed(answer.actions.state_delta)})
+    return {
+        "part": answer.part and answer.part.model_dump(mode="json", exclude_none=True),
+        "words": answer.words and answer.words.text,
+        "actions": acts.model_dump(mode="json", exclude_defaults=True, exclude_none=True),
+        "asks": bool(acts.requested_tool_confirmations or acts.requested_auth_configs),
+        "id": answer.id,
+        "failed_at": answer.failed_at,
+        "pauses": answer.pauses,
+        "hands_back": answer.hands_back,
+        "finished": answer.finished and list(answer.finished),
+    }
+
+
+def _told_again(said: dict[str, Any], event_id: str | None) -> _Answer:
+    """The answer of a call that ran in a run that was cut before it could tell."""
+    return _Answer(
+        said["part"] and types.Part.model_validate(said["part"]),
+        EventActions.model_validate(said["actions"]),
+        pauses=said["pauses"],
+        words=said["words"] and parts.words(said["words"]),
+        id=said["id"],
+        failed_at=said["failed_at"],
+        hands_back=said["hands_back"],
+        finished=said["finished"] and (said["finished"][0],),
+        event_id=event_id,
+    )
 
 
 def _is_nothing(result: Any) -> bool:
@@ -298,6 +347,7 @@ async def _outcome(
     args: dict[str, Any],
     context: Context,
     decided: Decided | None,
+    step: Step | None,
 ) -> tuple[Any, bool]:
     """The result of a call, and whether it is only a placeholder while a person is asked."""
     approved = copy.deepcopy(args) if decided else args
@@ -306,44 +356,16 @@ async def _outcome(
     result = await first_answer(before, **said) if before else None
     if result is None:
         try:
-            result, waits = await _gated(tool, args, approved, context, decided)
+            result, waits = await gated(tool, args, approved, context, decided, step)
         except Exception as error:
+            if step and step.failed is error:
+                raise
             result, waits = await _failed(ctx, spec, tool, args, context, error), False
         if waits or context.waits_inside:
             return result, waits
     after = _hooks(ctx, spec, "after_tool")
     other = await first_answer(after, **said, tool_response=result) if after else None
     return (result if other is None else other), False
-
-
-async def _gated(
-    tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decided: Decided | None
-) -> tuple[Any, bool]:
-    """The one gate before a tool: nothing that needs a person's word passes without it, or as something else."""
-    if decided is None and not context.taken_up:
-        if needed := await tool.confirmation(args, context):
-            context.actions.requested_tool_confirmations[context.function_call_id or ""] = needed
-            return approvals.placeholder(), True
-    elif decided and (refusal := await _refusal(tool, args, approved, context, decided)):
-        return refusal, False
-    if tool.auth_config is not None and not await credentials.let_in(tool.auth_config, context):
-        return tool.response_for_auth_required or waiting_for_credential(), True
-    return await tool.run_async(args=args, tool_context=context), False
-
-
-async def _refusal(
-    tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decided: Decided
-) -> dict[str, Any] | None:
-    """Why a call does not run that a person has decided. None: it runs, and if it is a no, the tool itself obeys it."""
-    redefined = decided.tool is not None and decided.tool != fingerprint(tool)
-    said = decided.confirmation
-    if not said.confirmed:
-        # Only a tool that asked while it ran knows what a no means: for all others it means that they do not run.
-        obeys = decided.ran and not redefined and not await tool.confirmation(args, context)
-        return None if obeys else approvals.rejection(said)
-    if redefined:
-        return {"error": approvals.REDEFINED}
-    return None if approvals.same(args, approved) else {"error": approvals.CHANGED}
 
 
 async def _failed(

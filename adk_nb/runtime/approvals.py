@@ -223,7 +223,7 @@ async def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
             logger.warning("the answer to approval %r was ignored: agent %r has none open", response.id, ctx.agent.name)
             continue
         key = asked.call.id or ""
-        ctx.answered[key] = Decided(confirmation=decided, ran=asked.ran, tool=asked.tool)
+        ctx.answered[key] = Decided(confirmation=decided, ran=asked.ran, tool=asked.tool, request=asked.id)
         taken[key] = asked.call if decided.args is None else asked.call.model_copy(update={"args": decided.args})
     return list(taken.values())
 
@@ -249,8 +249,13 @@ def expired_words(name: str | None) -> str:
 
 
 async def is_first_use(ctx: InvocationContext, request_id: str) -> bool:
-    """True once for each request, whoever asks at the same time, if the session service can promise that."""
+    """True once for each request, whoever asks at the same time, if the session service can promise that.
+
+    A run that holds its session has no other beside it: there the answer is used up when the call is begun.
+    """
     service = ctx.session_service
+    if ctx.session.lease is not None:
+        return True
     return not isinstance(service, Consumes) or await service.consume(ctx.session, use_of(request_id))
 
 

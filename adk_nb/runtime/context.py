@@ -18,6 +18,7 @@ from adk_nb.memory.base_memory_service import BaseMemoryService, SearchMemoryRes
 from adk_nb.memory.memory_entry import MemoryEntry
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.run_config import RunConfig
+from adk_nb.sessions.journal import Attempt, Intent
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.state import State
 
@@ -151,6 +152,9 @@ class Context(ReadonlyContext):
         """Set it in a tool: what the tool returns is not the outcome, and the run ends until that is sent."""
         self.waits_inside = False
         """Set it in a tool: something that it does waits for an answer, and it is called again when that is there."""
+        self.attempt = 1
+        """In a tool: 1 at first. More: it was called for this call before, and may have taken effect then."""
+        self._key = ""
         self.taken_up = function_call_id in invocation.shared.taken_up
         """True: it is called again for that."""
         self.failed_at: str | None = None
@@ -167,6 +171,19 @@ class Context(ReadonlyContext):
     def state(self) -> State:
         """The session's state. A write is seen at once by what runs later, and kept with the event that follows."""
         return self._state
+
+    @property
+    def idempotency_key(self) -> str:
+        """In a tool: the same at every attempt of this call, another for each other call. 32 hexadecimal digits."""
+        of = self._invocation
+        return (
+            self._key
+            or Intent(run_id=of.invocation_id, branch=of.branch or "", call_id=self.function_call_id or "").key
+        )
+
+    def note_attempt(self, attempt: Attempt) -> None:
+        """This is that attempt of the call."""
+        self.attempt, self._key = attempt.number, attempt.intent.key
 
     def get_invocation_context(self) -> InvocationContext:
         """The invocation itself; set its `end_invocation` to stop before the next step."""

@@ -21,6 +21,7 @@ from adk_nb.runtime.live_request_queue import LiveRequestQueue, Streams
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.stopping import Stop
 from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.journal import Attempt
 from adk_nb.sessions.session import Session
 
 APPROVAL_REQUEST = "adk_request_confirmation"
@@ -82,6 +83,8 @@ class Decided:
     """The tool asked while it ran, and gave a result; False: the call was held back before it ran."""
     tool: str | None
     """What the tool was when it was asked about; None if that is not known."""
+    request: str = ""
+    """Id of the request that was answered."""
 
 
 def new_invocation_id() -> str:
@@ -104,6 +107,10 @@ class Shared:
     """The last error of which an event has told."""
     taken_up: set[str] = field(default_factory=set[str])
     """Ids of calls that are made once more, since the user's message answers something inside them."""
+    begun: dict[str, Attempt | None] = field(default_factory=dict[str, Attempt | None])
+    """What is in the journal of calls that are older than this run, by their keys: the last attempt of each, if any."""
+    is_edited: bool = False
+    """This run goes on with what other agents or tools had begun: they were edited since."""
     whole: "Shared | None" = None
     """What the whole invocation shares, of which this run is a part: that of an agent which was called as a tool. None:
     it is the whole."""

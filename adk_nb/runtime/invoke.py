@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
-from adk_nb.errors import ConfigurationError, PluginError, SessionNotFoundError
+from adk_nb.errors import ConfigurationError, PluginError, SessionNotFoundError, StaleSessionError
 from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.hooks import Hook, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -79,7 +79,9 @@ async def _left(ctx: InvocationContext) -> None:
 
 async def _failed(ctx: InvocationContext, error: Exception) -> Event | None:
     """The event that tells of `error`, stored, if none has told of it yet; the plugins have heard of both."""
-    if failed := news_of(ctx, error):
+    if isinstance(error, StaleSessionError):
+        failed = None  # the session is another's now
+    elif failed := news_of(ctx, error):
         try:
             failed = await commit(ctx, failed, ctx.plugins.hooks("on_event"))
         except PluginError:  # the plugin that raised may be the one that is asked about every event

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -17,6 +18,8 @@ from adk_nb.sessions.session import Session
 LEASE_SECONDS = 15.0
 """How long a run holds its session without `renew`. Renew at a third of it. A run that did not, because its process
 stood still, keeps the session for as long as nobody else takes it."""
+
+_PROCESS = re.compile(r"process (\d+) on (.*)", re.DOTALL)
 
 Effect = Literal["pure", "idempotent", "once"]
 """What it means to do something again: nothing; nothing, if the same key is given; that it happens twice."""
@@ -122,6 +125,10 @@ class Lease(Protocol):
         """
         ...
 
+    def attempts(self, run_id: str) -> Awaitable[list[Attempt]]:
+        """What was begun of the session's intents with that `run_id`, oldest first; whether or not that run ended."""
+        ...
+
     def finish(self, attempt: Attempt, outcome: Any = None) -> Awaitable[None]:
         """Write down that `attempt` has ended, and how. Of two outcomes the first stands.
 
@@ -170,3 +177,17 @@ class Journal(Protocol):
 def this_process() -> str:
     """`process 4711 on saturn`."""
     return f"process {os.getpid()} on {platform.node()}"
+
+
+def is_gone(owner: str) -> bool:
+    """True if `owner` is a process of this machine, as `this_process` tells it, that has ended. Else nobody knows."""
+    said = _PROCESS.fullmatch(owner) if os.name == "posix" else None
+    if said is None or said[2] != platform.node():
+        return False
+    try:
+        os.kill(int(said[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        pass
+    return False

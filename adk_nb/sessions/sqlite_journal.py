@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from adk_nb import clock
 from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionError
-from adk_nb.sessions.journal import LEASE_SECONDS, Attempt, Intent, Run
+from adk_nb.sessions.journal import LEASE_SECONDS, Attempt, Intent, Run, is_gone
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sqlite_file import Damaged, crc
 from adk_nb.sessions.sqlite_rows import Head, Key, Mark, head_of, missing
@@ -91,6 +91,9 @@ class SqliteLease:
             return attempt
 
         return await self._thread.ask(begin)
+
+    async def attempts(self, run_id: str) -> list[Attempt]:
+        return await self._thread.ask(lambda db: _attempts(db, self._number, run_id), reads=True)
 
     async def finish(self, attempt: Attempt, outcome: Any = None) -> None:
         if odd := not_json(outcome):
@@ -190,8 +193,10 @@ class _Held(NamedTuple):
 
     @property
     def is_alive(self) -> bool:
-        """More left than a lease lasts: the machine was restarted since, and so the owner is gone."""
-        return self.run_id is not None and 0 < self.expires - clock.ticks() <= LEASE_SECONDS
+        """More left than a lease lasts: the machine was restarted since, and so the owner is gone, as it is if its
+        process has ended.
+        """
+        return self.run_id is not None and 0 < self.expires - clock.ticks() <= LEASE_SECONDS and not is_gone(self.owner)
 
 
 def _held(db: sqlite3.Connection, number: int) -> _Held | None:

@@ -11,6 +11,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.approvals import RESERVED
 from adk_nb.runtime.context import ToolContext
+from adk_nb.sessions.journal import Effect
 
 
 class BaseTool(ABC):
@@ -21,6 +22,12 @@ class BaseTool(ABC):
 
     response_for_auth_required: dict[str, Any] | str | None = None
     """What the model has as result while a person is asked for that. None: words of our own."""
+
+    effect: Effect = "once"
+    """What it means to call it again with the same arguments, after a run was cut in its midst: `pure`, nothing;
+    `idempotent`, nothing, if it goes by `tool_context.idempotency_key`; `once`, that it may happen twice, so that a
+    person is asked first.
+    """
 
     bound_to: str = ""
     """What it acts on, such as an address, where its code does not say so: an approval holds for that only."""

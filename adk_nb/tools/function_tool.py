@@ -6,7 +6,7 @@ import inspect
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator
 from types import AsyncGeneratorType
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
@@ -16,6 +16,7 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
+from adk_nb.sessions.journal import Effect
 from adk_nb.sync_items import blocking_items
 from adk_nb.tools.annotations import gives, yields
 from adk_nb.tools.base_tool import BaseTool
@@ -42,6 +43,7 @@ class FunctionTool(BaseTool):
             on them, as `"amount > 100"`, with defaults for those that are missing, as `expression.Expression` says.
         auth_config: What it has to be let in with; it then finds that in `tool_context.auth_credential`.
         thread: Run a sync function on a worker thread even where it would run in the caller's.
+        effect: What it means to call it again after a run was cut in its midst; see `BaseTool.effect`.
         timeout: Seconds after which the call fails with a TimeoutError. An async function is stopped then. A sync one
             cannot be: so with a timeout it runs on a worker thread, and a late one is left to end there by itself; what
             it still does to state and actions is lost. What the caller takes to read progress counts too. None: it may
@@ -60,6 +62,7 @@ class FunctionTool(BaseTool):
         auth_config: AuthConfig | None = None,
         thread: bool = False,
         timeout: float | None = None,
+        effect: Effect = "once",
         name: str | None = None,
         description: str | None = None,
     ) -> None:
@@ -72,6 +75,11 @@ class FunctionTool(BaseTool):
             raise ConfigurationError(
                 f"tool {self.name!r}: a timeout is a number of seconds above 0, and not {timeout!r}"
             )
+        if effect not in get_args(Effect):
+            raise ConfigurationError(
+                f"tool {self.name!r}: an effect is 'pure', 'idempotent' or 'once', and not {effect!r:.80}"
+            )
+        self.effect = effect
         self.thread = thread or timeout is not None
         self.timeout = timeout
         self.signature = signature_of(func, self.name)

@@ -5,6 +5,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.auth.auth_tool import AuthConfig
+from adk_nb.sessions.journal import Effect
 from adk_nb.tools.conditions import Decides
 from adk_nb.tools.function_tool import FunctionTool
 
@@ -33,6 +34,7 @@ class LongRunningFunctionTool(FunctionTool):
         auth_config: As for FunctionTool.
         thread: As for FunctionTool.
         timeout: As for FunctionTool; of the first answer alone.
+        effect: As for FunctionTool.
         name: As for FunctionTool.
         description: As for FunctionTool.
     """
@@ -46,6 +48,7 @@ class LongRunningFunctionTool(FunctionTool):
         auth_config: AuthConfig | None = None,
         thread: bool = False,
         timeout: float | None = None,
+        effect: Effect = "once",
         name: str | None = None,
         description: str | None = None,
     ) -> None:
@@ -55,6 +58,7 @@ class LongRunningFunctionTool(FunctionTool):
             auth_config=auth_config,
             thread=thread,
             timeout=timeout,
+            effect=effect,
             name=name,
             description=description,
         )

@@ -5,6 +5,7 @@ from typing import Any, overload
 
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError, closest
+from adk_nb.sessions.journal import Effect
 from adk_nb.tools.conditions import Decides
 from adk_nb.tools.function_tool import FunctionTool, name_of
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
@@ -25,6 +26,7 @@ def tool(
     auth_config: AuthConfig | None = None,
     thread: bool = False,
     timeout: float | None = None,
+    effect: Effect = "once",
     long_running: bool = False,
     pause: bool = False,
     name: str | None = None,
@@ -40,6 +42,7 @@ def tool(
     auth_config: AuthConfig | None = None,
     thread: bool = False,
     timeout: float | None = None,
+    effect: Effect = "once",
     long_running: bool = False,
     pause: bool = False,
     name: str | None = None,
@@ -54,6 +57,7 @@ def tool(
         auth_config: What it has to be let in with; see `tool_context.auth_credential`.
         thread: Run a sync function on a worker thread.
         timeout: Seconds after which a call fails; a sync function then runs on a worker thread.
+        effect: `pure`, `idempotent` or `once`; see `BaseTool.effect`.
         long_running: It only starts something: it becomes a LongRunningFunctionTool.
         pause: As LongRunningFunctionTool has it.
         name: What the model calls it. None: the function's name.
@@ -77,6 +81,7 @@ def tool(
             auth_config=auth_config,
             thread=thread,
             timeout=timeout,
+            effect=effect,
             name=name,
             description=description,
         )
@@ -105,7 +110,7 @@ def no_pause(name: str) -> str:
 
 
 def _no_option(option: str) -> str:
-    known = ("confirm", "auth_config", "thread", "timeout", "long_running", "pause", "name", "description")
+    known = ("confirm", "auth_config", "thread", "timeout", "effect", "long_running", "pause", "name", "description")
     better = _SPELLED_HERE.get(option) or closest(option, known)
     hint = f"write @tool({better}=...)" if better else f"there is: {', '.join(known)}"
     return f"@tool takes no {option!r}; {hint}"

@@ -1,0 +1,74 @@
+"""One call of a tool: the gate before it, the note of it, the call itself. The only place that calls tools."""
+
+import logging
+from typing import Any
+
+from adk_nb.flow import credentials
+from adk_nb.runtime import approvals
+from adk_nb.runtime.context import Context
+from adk_nb.runtime.credentials import placeholder as waiting_for_credential
+from adk_nb.runtime.durable import IN_DOUBT, Step
+from adk_nb.runtime.invocation_context import Decided
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.fingerprint import fingerprint
+
+logger = logging.getLogger(__name__)
+
+
+async def gated(
+    tool: BaseTool,
+    args: dict[str, Any],
+    approved: dict[str, Any],
+    context: Context,
+    decided: Decided | None,
+    step: Step | None,
+) -> tuple[Any, bool]:
+    """The one gate before a tool: nothing that needs a person's word passes without it, or as something else.
+
+    Returns:
+        The result, and whether it is only a placeholder while a person is asked.
+    """
+    if decided is None and not context.taken_up:
+        if needed := await _needed(tool, args, context, step):
+            return _held(context, needed)
+    elif decided and (refusal := await _refusal(tool, args, approved, context, decided)):
+        return _in_doubt(refusal) if step and step.in_doubt and not decided.confirmation.confirmed else refusal, False
+    if tool.auth_config is not None and not await credentials.let_in(tool.auth_config, context):
+        return tool.response_for_auth_required or waiting_for_credential(), True
+    if step and not await step.begin(decided, context):
+        if step.in_doubt and (needed := await _needed(tool, args, context, step)):
+            return _held(context, needed)
+        logger.warning("%s() was not called: another run has used its approval", tool.name)
+        context.waits_inside = True  # that one tells the result
+        return None, False
+    return await tool.run_async(args=args, tool_context=context), False
+
+
+async def _needed(tool: BaseTool, args: dict[str, Any], context: Context, step: Step | None) -> Any:
+    own = await tool.confirmation(args, context)
+    return step.doubt(own) if step else own
+
+
+def _held(context: Context, needed: Any) -> tuple[Any, bool]:
+    context.actions.requested_tool_confirmations[context.function_call_id or ""] = needed
+    return approvals.placeholder(), True
+
+
+def _in_doubt(refusal: dict[str, Any]) -> dict[str, Any]:
+    said = str(refusal.get("error", "")).removeprefix(approvals.REJECTED)
+    return {"error": f"{IN_DOUBT}, and a person decided not to make it again{said}"}
+
+
+async def _refusal(
+    tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decided: Decided
+) -> dict[str, Any] | None:
+    """Why a call does not run that a person has decided. None: it runs, and if it is a no, the tool itself obeys it."""
+    redefined = decided.tool is not None and decided.tool != fingerprint(tool)
+    said = decided.confirmation
+    if not said.confirmed:
+        # Only a tool that asked while it ran knows what a no means: for all others it means that they do not run.
+        obeys = decided.ran and not redefined and not await tool.confirmation(args, context)
+        return None if obeys else approvals.rejection(said)
+    if redefined:
+        return {"error": approvals.REDEFINED}
+    return None if approvals.same(args, approved) else {"error": approvals.CHANGED}

@@ -1,0 +1,214 @@
+"""Runs and their sessions: one run at a time where a session can be held, and a run within a run as part of it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
+from contextlib import aclosing
+from contextvars import ContextVar
+from typing import Any
+
+from adk_nb import clock
+from adk_nb.errors import SessionBusyError, StaleSessionError, StorageError
+from adk_nb.events.event import Event
+from adk_nb.runtime.called import waiting
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.stopping import Stop
+from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.journal import LEASE_SECONDS, Journal, Lease, this_process
+from adk_nb.sessions.session import Session
+
+logger = logging.getLogger(__name__)
+
+_PAUSE_SECONDS = 0.02
+"""Between two looks at a session that is waited for."""
+Find = Callable[[], Awaitable[Session]]
+
+
+class Turns:
+    """The turns of one runner's runs at its sessions."""
+
+    def __init__(self, service: BaseSessionService, *, waits: bool) -> None:
+        """`waits`: a run on a session that another works on waits for that one. Otherwise it is refused, where the
+        service can tell, and let in beside it, where it cannot.
+        """
+        self.journal = service if isinstance(service, Journal) else None
+        self.waits = waits
+        self.running: dict[Hashable, list[Turn]] = {}
+        """Session -> the run that works on it, and after it those within it, the innermost last."""
+
+    def turn(self, where: tuple[str, str], stop: Stop, consumer: Hashable | None) -> "Turn | None":
+        """A run's turn, which is still to be taken. None: whoever comes may work.
+
+        Args:
+            where: User and session.
+            stop: The run's.
+            consumer: Who takes the events: another run that it starts before it takes the next is within this one.
+                None: the task that asks for the event.
+        """
+        return Turn(self, where, stop, consumer) if self.journal or self.waits else None
+
+
+class Turn:
+    """One run's turn at a session."""
+
+    def __init__(self, turns: Turns, where: tuple[str, str], stop: Stop, consumer: Hashable | None) -> None:
+        self._turns = turns
+        self._where = where
+        self._stop = stop
+        self._fixed = consumer
+        self._consumer: Hashable | None = None
+        self._outer: Turn | None = None
+        self._ctx: InvocationContext | None = None
+        self._id = self._version = ""
+        self._session: Session | None = None
+        self._lease: Lease | None = None
+        self._since = 0.0
+        self._is_paused = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._renewing: asyncio.Task[None] | None = None
+
+    async def around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+        """`events`, which take the turn; it ends with them."""
+        outcome = "cancelled"
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    self._pause()
+                    yield event
+                    self._resume()
+            outcome = self._ended() or "done"
+        except GeneratorExit:
+            outcome = self._ended() or outcome
+            raise
+        except Exception:
+            outcome = "failed"
+            raise
+        finally:
+            await self._end(outcome)
+
+    async def take(self, find: Find, run_id: str, version: str) -> Session:
+        """The session, held for this run until `end`.
+
+        Args:
+            find: Gets the session as it is now.
+            run_id: The invocation's id.
+            version: What its agents and tools are.
+
+        Raises:
+            SessionBusyError: Another run works on it, and is not waited for; or this one was stopped meanwhile.
+        """
+        self._id, self._version = run_id, version
+        while True:
+            try:
+                return await self._taken(find)
+            except StaleSessionError:
+                continue  # someone wrote to it a moment ago
+            except SessionBusyError:
+                if not self._turns.waits or self._stop.why or (self._stop.signal and self._stop.signal.is_set()):
+                    raise
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _taken(self, find: Find) -> Session:
+        others = self._turns.running.setdefault(self._where, [])
+        if others:
+            self._outer = others[-1] if any(one.has_within(self._who()) for one in others) else None
+            if self._outer is None:
+                raise SessionBusyError(self._where[1], this_process(), others[0]._since)
+        others.append(self)
+        self._since = clock.now()
+        try:
+            session = await find()
+            if self._outer and self._outer._session:
+                held = self._outer._session
+                session.lease, session.revision = held.lease, held.revision  # each goes on after what the other writes
+            else:
+                await self._claim(session)
+        except BaseException:
+            self._leave()
+            raise
+        self._session = session
+        _inside.set(self)
+        return session
+
+    async def begin(self, ctx: InvocationContext) -> None:
+        """`ctx` is what works on the session: the run is known by its id from now on, in the place of another."""
+        self._ctx = ctx
+        if self._lease and ctx.invocation_id != self._id:
+            await self._lease.release("done")
+            self._id = ctx.invocation_id
+            await self._claim(ctx.session)
+
+    async def _claim(self, session: Session) -> None:
+        if journal := self._turns.journal:
+            self._lease = await journal.claim(session, self._id, owner=this_process(), version=self._version)
+            if not self._timer:
+                self._renew_later()
+
+    def has_within(self, who: Hashable | None) -> bool:
+        """True if a run that `who` starts now is within this one."""
+        return _inside.get() is self or (self._is_paused and self._consumer == who)
+
+    def _pause(self) -> None:
+        """An event is out: what its reader starts now is within this run."""
+        self._consumer, self._is_paused = self._who(), True
+        _inside.set(self._outer)
+
+    def _resume(self) -> None:
+        """The next event is asked for."""
+        self._is_paused = False
+        _inside.set(self)
+
+    def _ended(self) -> str | None:
+        """How the run ended, if it was stopped, or something that it asked waits for an answer."""
+        if self._stop.why or self._ctx is None:
+            return "cancelled"
+        mine = [event for event in self._ctx.session.events if event.invocation_id == self._id]
+        return "waiting" if waiting(self._ctx.agent, mine) else None
+
+    async def _end(self, outcome: str) -> None:
+        """Let others in."""
+        self._leave()
+        _inside.set(self._outer)
+        for renewing in (self._timer, self._renewing):
+            if renewing:
+                renewing.cancel()
+        if self._outer and self._session:
+            self._session.lease = None
+        if self._lease:
+            try:
+                await self._lease.release(outcome)
+            except StorageError as error:
+                logger.warning("session %r stays held until its lease runs out: %s", self._where[1], error)
+
+    def _leave(self) -> None:
+        running = self._turns.running.get(self._where, [])
+        if self in running:
+            running.remove(self)
+        if not running:
+            self._turns.running.pop(self._where, None)
+
+    def _who(self) -> Hashable | None:
+        return self._fixed or asyncio.current_task()
+
+    def _renew_later(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(LEASE_SECONDS / 3, self._due)
+
+    def _due(self) -> None:
+        self._renewing = asyncio.get_running_loop().create_task(self._renew())
+
+    async def _renew(self) -> None:
+        try:
+            if self._lease:
+                await self._lease.renew()
+        except StaleSessionError as error:
+            logger.warning("a run is stopped: %s", error)
+            self._stop.request()
+            return
+        except StorageError as error:
+            logger.warning("session %r could not be held on to yet: %s", self._where[1], error)
+        self._renew_later()
+
+
+_inside: ContextVar[Any] = ContextVar("adk_nb_turn", default=None)
+"""The turn that the code belongs to which runs now: of a tool, say."""
