@@ -14,13 +14,13 @@ from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
-from adk_nb.errors import ConfigurationError, InputError, UserError
+from adk_nb.errors import ConfigurationError, InputError, PendingError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
-from adk_nb.notebook import letting_in, questions
+from adk_nb.notebook import cut_runs, letting_in, questions
 from adk_nb.notebook.chat_state import ChatState
 from adk_nb.notebook.decisions import (
     Confirm,
@@ -52,6 +52,7 @@ from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
+from adk_nb.sessions.journal import Journal, Run
 from adk_nb.sessions.session import Session
 from adk_nb.wire import copied
 
@@ -98,6 +99,7 @@ class Chat:
         self.user_id = user_id
         self.show: Mode = show
         self._service = session_service or InMemorySessionService()
+        self._has_app = app is not None
         self._runner = Runner(
             app=app,
             app_name=app_name or (app.name if app else "notebook"),
@@ -108,6 +110,7 @@ class Chat:
             credential_service=credential_service,
             auto_create_session=True,
         )
+        self._put(self._runner, self.agent)
         self.on_reply: Callable[[Reply], None] | None = None
         """Called with the reply of each turn, also of one that a click on a card let go on."""
         self.magic: Callable[[], str] = str
@@ -117,6 +120,8 @@ class Chat:
         self._task: asyncio.Task[Any] | None = None
         self._stopped = False
         """The turn under way was stopped by `stop()`."""
+        self._is_looked_through = not isinstance(self._service, Journal)
+        """No run of the session was cut before this chat."""
         self._waiting: dict[str, RunOnShow] = {}
         """Approval id -> the view whose card asks for it."""
         self._teams = WaitingTeams()
@@ -140,7 +145,12 @@ class Chat:
 
     @agent.setter
     def agent(self, agent: BaseAgent) -> None:
-        self._runner.agent = agent
+        self._put(self._runner, agent)
+
+    def _put(self, runner: Runner, agent: BaseAgent) -> None:
+        runner.agent = agent
+        if not self._has_app:
+            runner.app = cut_runs.marking(agent) if isinstance(self._service, Journal) else None
 
     def has_asked(self, id: str) -> bool:
         """True if what waits under `id` is the question of a team, which goes on here as it was then."""
@@ -256,6 +266,36 @@ class Chat:
         self._refuse_while_busy()
         return waited_for(self._given(value, id, self._on_show(None)))
 
+    def resume(self) -> Reply:
+        """Let the run go on that was cut last, by a kernel that died, and wait for what comes of it.
+
+        Calls that have a result are not made again; of one that was begun, and that may not happen twice, a person is
+        asked first.
+
+        Raises:
+            InputError: No run of this session was cut.
+        """
+        self._refuse_while_busy()
+        run, _ = sync.run(self._cut())
+        return waited_for(self._say(lambda _: None, self._on_show(None), run.id))
+
+    def drop(self) -> None:
+        """Leave the run as it is that was cut last: what it left open is told as in doubt, and nothing of it goes on.
+
+        Raises:
+            InputError: No run of this session was cut.
+        """
+        self._refuse_while_busy()
+        run, session = sync.run(self._cut())
+        sync.run(cut_runs.leave(self._service, session, run))
+
+    async def _cut(self) -> tuple[Run, Session]:
+        session = await self._loaded()
+        runs = await cut_runs.cut_runs(self._service, session)
+        if session is None or not runs:
+            raise InputError(f"no run of session {self.session_id!r} was cut; nothing is left to go on with")
+        return runs[-1], session
+
     @property
     def pending(self) -> list[Pending]:
         """The approvals that are open in this session, oldest first."""
@@ -332,10 +372,23 @@ class Chat:
         return shown
 
     async def _turn(self, text: str, shown: RunOnShow) -> Reply:
+        await self._look_for_cut_runs()
+
         def message(events: list[Event]) -> types.Content:
             return questions.message(text, events, self._teams.of_words(events) or self.agent, self.magic())
 
         return await self._say(message, shown)
+
+    async def _look_for_cut_runs(self) -> None:
+        """Say of one, before anything is said over it."""
+        if self._is_looked_through:
+            return
+        session = await self._loaded()
+        runs = await cut_runs.cut_runs(self._service, session)
+        if session and runs and not approvals.pending(session.events):
+            ways = cut_runs.ways(self.magic())
+            raise PendingError(cut_runs.cut_words(runs[-1], session.events, session.id, ways))
+        self._is_looked_through = not runs
 
     async def _given(self, value: Any, which: str | int | None, shown: RunOnShow) -> Reply:
         return await self._say(lambda events: questions.answer(value, events, which, self.session_id), shown)
@@ -351,18 +404,23 @@ class Chat:
     async def _let_in(self, key: str, given: Given, shown: RunOnShow) -> Reply:
         return await self._say(lambda events: letting_in.message(key, given, events, self.session_id), shown)
 
-    async def _say(self, message_after: Callable[[list[Event]], types.Content], shown: RunOnShow) -> Reply:
+    async def _say(
+        self,
+        message_after: Callable[[list[Event]], types.Content | None],
+        shown: RunOnShow,
+        invocation_id: str | None = None,
+    ) -> Reply:
         session = await self._loaded()
         before = session.events if session else []
         message = message_after(before)
-        agent = self._teams.of_message(message, before) or self.agent
+        agent = (message and self._teams.of_message(message, before)) or self.agent
         self._refuse_while_busy()
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
         ended = partial(self._ended, agent, shown, before)
         shown.begin(session, self._clicks_on(shown))
         try:
-            await self._walk(agent, message, shown)
+            await self._walk(agent, message, shown, invocation_id)
         except asyncio.CancelledError:
             reply = ended("cancelled")
             if not self._stopped:
@@ -383,11 +441,13 @@ class Chat:
         if self._task and not self._task.done():
             raise InputError(f"session {self.session_id!r} is still answering; wait for it, or stop it: chat.stop()")
 
-    async def _walk(self, agent: BaseAgent, message: types.Content, shown: RunOnShow) -> None:
+    async def _walk(
+        self, agent: BaseAgent, message: types.Content | None, shown: RunOnShow, invocation_id: str | None
+    ) -> None:
         runner = self._runner
         if agent is not self.agent:
             runner = copy(runner)
-            runner.agent = agent
+            self._put(runner, agent)
         watch(runner.plugin_manager, shown)
         streaming = StreamingMode.SSE if shown.is_live else StreamingMode.NONE
         config = RunConfig(streaming_mode=streaming, custom_metadata=self.about() or None)
@@ -395,6 +455,7 @@ class Chat:
             user_id=self.user_id,
             session_id=self.session_id,
             new_message=message,
+            invocation_id=invocation_id,
             run_config=config,
             yield_user_message=True,
         )

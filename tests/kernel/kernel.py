@@ -14,6 +14,7 @@ It is a kernel of a reader at a screen: it may ask for input, and knows nothing 
 import os
 import queue
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -112,6 +113,11 @@ class Kernel:
         self.until_ended(cell)
         return time.monotonic() - began
 
+    def kill(self) -> None:
+        """End the kernel as the system does when memory runs out."""
+        self._manager.signal_kernel(signal.SIGKILL)
+        self.until(lambda: not self._manager.is_alive(), "the end of the kernel")
+
     def until(self, what: Callable[[], bool], why: str) -> None:
         """Take in messages until `what()` holds."""
         deadline = time.monotonic() + TIMEOUT
@@ -146,7 +152,9 @@ class Kernel:
 def running_kernel(folder: Path) -> Iterator[Kernel]:
     """A kernel that works in `folder`; after it, its log must hold no word of lost tasks and lost errors."""
     places = {name: str(folder / name.lower()) for name in ("HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "SYSTEMROOT") if name in os.environ}
+    kept = {
+        name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR", "SYSTEMROOT") if name in os.environ
+    }
     manager, log = KernelManager(kernel_name="python3"), folder / "kernel.log"
     with log.open("wb") as told:
         manager.start_kernel(cwd=str(folder), env={**kept, **places}, stdout=told, stderr=told)

@@ -2,18 +2,22 @@
 
 import json
 import os
+import platform
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adk_nb import Chat, LlmAgent
-from adk_nb.errors import InputError
+from adk_nb import Chat, LlmAgent, sync, types
+from adk_nb.errors import InputError, PendingError
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.sessions import session_file
+from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from tests.notebook.conftest import Shell
 
 KEPT = '%config AdkNb.sessions = "sqlite:///nb.db"'
@@ -351,7 +355,7 @@ def test_saving_writes_over_no_other_file(shell: Shell, tmp_path: Path) -> None:
         ("%session sav x.json", "%session cannot 'sav'; type: %session save x.json"),
         ("%session switch main", "%session cannot 'switch'; type: %session use main"),
         ("%session ls", "%session cannot 'ls'; type: %session list"),
-        ("%session frobnicate", "write list, use, new, save or load, see %session?"),
+        ("%session frobnicate", "write list, use, new, save, load, resume or drop, see %session?"),
         ("%session main", "to take session 'main', type: %session use main"),
         ("%session use", "%session use needs a name; there is main"),
         (
@@ -394,6 +398,100 @@ def test_help_and_completion_know_the_words_the_sessions_and_the_files(shell: Sh
     shell.cell("%session?")
     assert "%session save trip.json" in shell.printed
     assert "In Python:" in shell.printed
+
+
+# ---- a run that was cut
+
+PAY_AT_ONCE = PAY.replace(" --confirm", "")
+
+
+def cut(tmp_path: Path) -> SqliteSessionService:
+    """A file as a kernel leaves it that died before it had made a call that its model wants."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    service = SqliteSessionService(tmp_path / "nb.db")
+
+    async def leave() -> None:
+        session = await service.create_session(app_name="notebook", user_id="user", session_id="main")
+        await service.claim(session, "run-1", owner=f"process {ended.pid} on {platform.node()}")
+        wanted = types.Part(function_call=types.FunctionCall(id="call-1", name="pay", args={"amount": 5}))
+        said = {"invocation_id": "run-1", "custom_metadata": {"spoken_to": "clerk", "defined_as": "other"}}
+        await service.append_event(session, Event(author="user", message="Pay 5", **said))
+        asks = types.Content(role="model", parts=[wanted])
+        await service.append_event(session, Event(author="clerk", content=asks, **said))
+
+    sync.run(leave())
+    return service
+
+
+def test_a_run_that_was_cut_is_told_when_its_session_is_used_and_goes_on(shell: Shell, tmp_path: Path) -> None:
+    cut(tmp_path)
+    model = scripted(shell, "Paid.", "Yes?")
+    shell.cell(KEPT)
+    assert shell.printed == ("session 'main' goes on: 2 events, a run was cut: %session resume, or %session drop\n")
+    assert "agent 'clerk'" in shell.fails("%session resume")
+    shell.cell(PAY_AT_ONCE)
+    shell.cell(CLERK)
+    assert shell.fails("%chat clerk Hello").endswith(
+        "the run that answers 'Pay 5' in session 'main' was cut; it goes on with %session resume, and is left as it is "
+        "with %session drop"
+    )
+
+    assert shell.cell("%session resume").text == "Paid."
+
+    assert "clerk was edited since this run was cut; it goes on as it is now" in shell.printed
+    assert shell.names["paid"] == [5]
+    assert shell.cell("%chat clerk Hello").text == "Yes?"
+    assert told(model) == ["Pay 5", "Paid.", "Hello"]
+    assert "no run of session 'main' was cut" in shell.fails("%session resume")
+
+
+def test_a_run_that_was_cut_may_be_left_as_it_is(shell: Shell, tmp_path: Path) -> None:
+    cut(tmp_path)
+    model = scripted(shell, "I see.")
+    shell.cell(KEPT)
+    shell.cell(PAY_AT_ONCE)
+    shell.cell(CLERK)
+
+    assert "%session drop -s x" in shell.fails("%session drop x")
+    shell.cell("%session drop")
+    shell.cell("%chat clerk What now?")
+
+    results = [part.function_response for one in model.requests[-1].contents for part in one.parts or ()]
+    assert [one.response for one in results if one] == [
+        {"error": "the run was cut while this call was made; it may or may not have taken effect"}
+    ]
+    assert shell.names["paid"] == []
+    assert "no run of session 'main' was cut" in shell.fails("%session drop")
+
+
+def test_a_fresh_session_needs_no_word_on_the_old_one(shell: Shell, tmp_path: Path) -> None:
+    cut(tmp_path)
+    scripted(shell, "Hello.")
+    shell.cell(KEPT)
+    shell.cell("%%agent guide -m model\nHi.")
+
+    assert shell.cell("%chat --new guide Hi").text == "Hello."
+
+
+def test_in_python_a_run_goes_on_with_the_chat_of_its_session(tmp_path: Path) -> None:
+    paid: list[int] = []
+
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    agent = LlmAgent(name="clerk", model=ScriptedLlm("Paid."), tools=[pay])
+    chat = Chat(agent, session_service=cut(tmp_path))
+    with pytest.raises(PendingError, match=r"it goes on with chat.resume\(\), and is left as it is with chat.drop"):
+        chat.ask("Hello")
+
+    assert chat.resume().text == "Paid."
+
+    assert paid == [5]
+    with pytest.raises(InputError, match="no run of session 'main' was cut"):
+        chat.drop()
 
 
 # ---- a file of a stranger's

@@ -1,23 +1,33 @@
 """The sessions of a notebook: all agents share them, one of them is the current one."""
 
 from collections.abc import Awaitable, Container, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from adk_nb import sync
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
-from adk_nb.errors import InputError, SessionNotFoundError, StateKeyError, closest
+from adk_nb.errors import (
+    InputError,
+    SessionBusyError,
+    SessionNotFoundError,
+    StaleSessionError,
+    StateKeyError,
+    closest,
+)
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
+from adk_nb.notebook.cut_runs import cut_runs, leave
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
+from adk_nb.sessions.journal import Run
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.session_file import Loaded
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
@@ -79,8 +89,6 @@ class SessionStore:
             service = SqliteSessionService(folder / Path(address.removeprefix("sqlite:///")).expanduser())
             _done(service.flush())
         told = self._carried_over(service) if address and not self.kept_in else []
-        if isinstance(self.service, SqliteSessionService):
-            _done(self.service.close())
         self.service, self.kept_in = service, address
         return told
 
@@ -223,8 +231,21 @@ class SessionStore:
         session = self.find()
         if session is None or not session.events:
             return 0
-        self._append(session, Event(author=NOTEBOOK, custom_metadata={what: said}))
+        with suppress(SessionBusyError, StaleSessionError):  # a run is under way: it is only a note
+            self._append(session, Event(author=NOTEBOOK, custom_metadata={what: said}))
         return said_in(session.events)
+
+    def cut(self, session: Session) -> list[Run]:
+        """The runs of it that were cut, oldest first."""
+        return _done(cut_runs(self.service, session))
+
+    def drop(self, session: Session, run: Run) -> None:
+        """Leave a run as it is that was cut.
+
+        Raises:
+            SessionBusyError: Another run works on the session.
+        """
+        _done(leave(self.service, session, run))
 
     def _get(self, name: str) -> Session | None:
         return _done(self.service.get_session(app_name=APP, user_id=USER, session_id=name)) or None

@@ -232,7 +232,7 @@ class AdkMagics(Magics):
     @_helps(SESSION)
     def session(self, line: str, cell: str | None = None) -> Any:
         asked = _alone(SESSION, line, cell)
-        return _unless_silent(_late("session_line").show_or_change(self.notebook, asked), asked)
+        return _unless_silent(_late("session_line").show_or_change(self.notebook, asked, self.settings.display), asked)
 
     @no_var_expand
     @line_cell_magic

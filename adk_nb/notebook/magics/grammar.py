@@ -174,10 +174,15 @@ SESSION = Grammar(
         "%session new second",
         "%session save trip.json",
         "%session load trip.json --as trip",
+        "%session resume",
         '%config AdkNb.sessions = "sqlite:///nb.db"',
     ],
     words=[
-        Word(name="DO", help="list (as without a word), use, new, save or load", names="list|use|new|save|load"),
+        Word(
+            name="DO",
+            help="list (as without a word), use, new, save, load; resume or drop a run that was cut",
+            names="list|use|new|save|load|resume|drop",
+        ),
         Word(
             name="NAME",
             help="use, new: of the session; save, load: of the file, which is JSON that people can read",
@@ -186,11 +191,17 @@ SESSION = Grammar(
     ],
     options=[
         Option(name="as", value="NAME", help="load: what the session is called here; else as in the file"),
-        Option(name="session", short="s", value="NAME", help="save: another than the current one", names="session"),
+        Option(
+            name="session",
+            short="s",
+            value="NAME",
+            help="save, resume, drop: another than the current one",
+            names="session",
+        ),
         Option(name="replace", help="save: the file may be written over, whatever is in it"),
     ],
     twin='chat = Chat(planner, session="second", session_service=SqliteSessionService("nb.db")), '
-    'chat.save("trip.json"), chat.load("trip.json")',
+    'chat.save("trip.json"), chat.load("trip.json"), chat.resume(), chat.drop()',
 )
 
 TRACE = Grammar(

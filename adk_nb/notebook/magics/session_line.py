@@ -1,21 +1,26 @@
-"""What `%session` does: list the sessions of a notebook, take another, begin one, save one to a file, load one."""
+"""What `%session` does: list sessions, take another, begin, save or load one, let a run of one go on that was cut."""
 
 import shlex
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from adk_nb.errors import InputError, closest
+from adk_nb.errors import AgentNotFoundError, InputError, closest
+from adk_nb.notebook.cells.addressed import of_run
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.session_store import counted
+from adk_nb.notebook.cut_runs import ways
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.shown import Shown, said
+from adk_nb.notebook.view.display import Mode
 from adk_nb.runtime import credentials, inputs
 from adk_nb.runtime.approvals import pending
+from adk_nb.sessions.journal import Run
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.session_file import check_name
 
 
-def show_or_change(notebook: Notebook, asked: Any) -> Shown:
+def show_or_change(notebook: Notebook, asked: Any, show: Mode) -> Any:
     """Do what the line of `%session` asks for.
 
     Raises:
@@ -26,12 +31,51 @@ def show_or_change(notebook: Notebook, asked: Any) -> Shown:
     word = asked.do or "list"
     if word not in _DOES:
         raise InputError(_no_such_word(notebook, asked))
-    for option, goes_with in (("as", "load"), ("session", "save"), ("replace", "save")):
-        if getattr(asked, option) and word != goes_with:
-            raise InputError(f"%session {word} has no --{option}; it goes with %session {goes_with}")
+    for option, goes_with in _OPTIONS.items():
+        if getattr(asked, option) and word not in goes_with:
+            raise InputError(f"%session {word} has no --{option}; it goes with %session {goes_with[0]}")
+    if asked.name and word in ("list", "resume", "drop"):
+        raise InputError(_takes_no_name(word, shlex.quote(asked.name)))
     if asked.name is None and word in _LACKS:
         raise InputError(f"%session {word} needs {_LACKS[word](notebook)}")
+    asked.show = show
     return _DOES[word](notebook, asked)
+
+
+def _resume(notebook: Notebook, asked: Any) -> Any:
+    run, found = _last_cut(notebook, asked)
+    name = _asked_then(notebook, run, found)
+    if (then := of_run(run.id, found.events).digest) and notebook.digest_of(name) != then:
+        sys.stdout.write(f"{name} was edited since this run was cut; it goes on as it is now\n")
+    reply = notebook.chat(name, found.id, show=asked.show).resume()
+    return reply if reply.events else said("the run had come to its end; nothing was left to do")
+
+
+def _drop(notebook: Notebook, asked: Any) -> Shown:
+    run, found = _last_cut(notebook, asked)
+    notebook.sessions.drop(found, run)
+    return said(f"the run is left as it is; session {found.id!r} goes on without it")
+
+
+def _last_cut(notebook: Notebook, asked: Any) -> tuple[Run, Session]:
+    found = notebook.sessions.find(asked.session)
+    runs = notebook.sessions.cut(found) if found else []
+    if found is None or not runs:
+        name = asked.session or notebook.sessions.current
+        raise InputError(f"no run of session {name!r} was cut; nothing is left to go on with")
+    return runs[-1], found
+
+
+def _asked_then(notebook: Notebook, run: Run, found: Session) -> str:
+    """Who was spoken to in the run, or the agent that worked in it."""
+    mine = [event for event in found.events if event.invocation_id == run.id]
+    named = of_run(run.id, mine).name or next((one.author for one in mine if one.author != "user"), "")
+    name = named if named in notebook.agent_names else notebook.name_of(named)
+    if name is None:
+        raise AgentNotFoundError(
+            "agent", named, notebook.agent_names, hint="this run was asked of it: run the cell that defines it"
+        )
+    return name
 
 
 def found_again(notebook: Notebook) -> list[str]:
@@ -44,8 +88,6 @@ def found_again(notebook: Notebook) -> list[str]:
 
 
 def _list(notebook: Notebook, asked: Any) -> Shown:
-    if asked.name:
-        raise InputError(f"%session list takes no name; to take that one, type: %session use {shlex.quote(asked.name)}")
     store = notebook.sessions
     names = store.names
     if store.current not in names:
@@ -69,6 +111,9 @@ def _about(notebook: Notebook, found: Session) -> list[str]:
     if waiting := pending(found.events):
         count = "1 approval is" if len(waiting) == 1 else f"{len(waiting)} approvals are"
         told.append(f"{count} open, see {notebook.confirm_magic(found.id)}")
+    if notebook.sessions.cut(found):
+        go_on, leave = ways(notebook.confirm_magic(found.id))
+        told.append(f"a run was cut: {go_on}, or {leave}")
     if credentials.pending(found.events) or inputs.pending(found.events):
         told.append(f"an answer is waited for, see {notebook.confirm_magic(found.id)}")
     return told
@@ -105,18 +150,28 @@ def _load(notebook: Notebook, asked: Any) -> Shown:
     return said(f"session {name!r} is loaded, and the current one: {', '.join(about)}", stays)
 
 
-_DOES: dict[str, Callable[[Notebook, Any], Shown]] = {
+_DOES: dict[str, Callable[[Notebook, Any], Any]] = {
     "list": _list,
     "use": _use,
     "new": _new,
     "save": _save,
     "load": _load,
+    "resume": _resume,
+    "drop": _drop,
 }
+_OPTIONS = {"as": ("load",), "session": ("save", "resume", "drop"), "replace": ("save",)}
+"""Options, and the words that they go with."""
 _LACKS: dict[str, Callable[[Notebook], str]] = {
     "use": lambda notebook: f"a name; there is {', '.join(notebook.sessions.names) or 'none but the current one'}",
     "save": lambda notebook: f"a file; write %session save {shlex.quote(notebook.sessions.current + '.json')}",
     "load": lambda notebook: "a file; write %session load FILE.json",
 }
+
+
+def _takes_no_name(word: str, name: str) -> str:
+    if word == "list":
+        return f"%session list takes no name; to take that one, type: %session use {name}"
+    return f"%session {word} takes no name; write %session {word} -s {name}"
 
 
 def _no_such_word(notebook: Notebook, asked: Any) -> str:
@@ -126,10 +181,14 @@ def _no_such_word(notebook: Notebook, asked: Any) -> str:
         return f"%session: to take session {word!r}, type: %session use {shlex.quote(word)}"
     if near := _MEANT.get(word.lower()) or closest(word.lower(), _DOES):
         return f"%session cannot {word!r}; type: %session {near}{rest}"
-    return f"%session cannot {word!r}; write list, use, new, save or load, see %session?"
+    return f"%session cannot {word!r}; write list, use, new, save, load, resume or drop, see %session?"
 
 
 _MEANT = {
+    "continue": "resume",
+    "recover": "resume",
+    "abandon": "drop",
+    "forget": "drop",
     "switch": "use",
     "open": "use",
     "go": "use",

@@ -1,0 +1,99 @@
+"""Runs that were cut, by a kernel that died: found when their session is used again, gone on with, or left."""
+
+from collections.abc import Sequence
+
+from adk_nb import types
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.apps.app import App
+from adk_nb.apps.resumability_config import ResumabilityConfig
+from adk_nb.events.event import Event
+from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.runtime.approvals import unanswered_calls
+from adk_nb.runtime.durable import IN_DOUBT
+from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.journal import Journal, Run, this_process
+from adk_nb.sessions.session import Session
+
+_RESUMABLE = ResumabilityConfig(is_resumable=True)
+_ASKED = 60
+"""Characters of the message that a run answers."""
+
+
+async def cut_runs(service: BaseSessionService, session: Session | None) -> list[Run]:
+    """The runs of a session that did not end, and that nobody works on any more; oldest first."""
+    if session is None or not isinstance(service, Journal):
+        return []
+    left = [run for run in await service.unfinished(session) if not run.is_alive]
+    return [run for run in left if any(event.invocation_id == run.id for event in session.events)]
+
+
+async def leave(service: BaseSessionService, session: Session, run: Run) -> None:
+    """Let a run that was cut be at its end: the calls that it left open get a result, and nothing of it goes on.
+
+    Raises:
+        SessionBusyError: Another run works on the session.
+    """
+    if not isinstance(service, Journal):
+        return
+    lease = await service.claim(session, run.id, owner=this_process())
+    outcome = None
+    try:
+        for event in _sealing(session.events, run.id):
+            await service.append_event(session, event)
+        outcome = "cancelled"
+    finally:
+        await lease.release(outcome)
+
+
+def marking(agent: BaseAgent) -> App | None:
+    """The app of an agent that runs others: they mark where they stand, so that a run of it can go on. None: of one
+    that needs no marks, since only models work in it.
+    """
+    return None if _is_of_models(agent) else App(name="notebook", root_agent=agent, resumability_config=_RESUMABLE)
+
+
+def _is_of_models(agent: BaseAgent) -> bool:
+    return isinstance(agent, LlmAgent) and all(map(_is_of_models, agent.members))
+
+
+def cut_words(run: Run, events: Sequence[Event], session: str, ways: tuple[str, str]) -> str:
+    """That a run was cut, and what to type to let it go on, and to leave it."""
+    first = next(event for event in events if event.invocation_id == run.id)
+    asked = f" that answers {one_line(first.text, _ASKED)!r}" if first.author == "user" and first.text else ""
+    go_on, stop = ways
+    return f"the run{asked} in session {session!r} was cut; it goes on with {go_on}, and is left as it is with {stop}"
+
+
+def ways(magic: str) -> tuple[str, str]:
+    """What to type. `magic`: the `%confirm` of the session; empty where only Python has the chat."""
+    if not magic:
+        return "chat.resume()", "chat.drop()"
+    where = magic.removeprefix("%confirm")
+    return f"%session resume{where}", f"%session drop{where}"
+
+
+def _sealing(events: Sequence[Event], run_id: str) -> list[Event]:
+    mine = [event for event in events if event.invocation_id == run_id]
+    left = {call.id for call in unanswered_calls(mine)}
+    made: list[Event] = []
+    for event in mine:
+        results = [
+            types.Part(
+                function_response=types.FunctionResponse(id=call.id, name=call.name, response={"error": IN_DOUBT})
+            )
+            for call in event.get_function_calls()
+            if call.id in left
+        ]
+        if results:
+            content = types.Content(role="user", parts=results)
+            made.append(
+                Event(
+                    author=event.author,
+                    invocation_id=run_id,
+                    branch=event.branch,
+                    isolation_scope=event.isolation_scope,
+                    content=content,
+                )
+            )
+    return made
