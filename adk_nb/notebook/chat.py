@@ -14,7 +14,7 @@ from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
-from adk_nb.errors import ConfigurationError, InputError, PendingError, UserError
+from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, PendingError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -344,15 +344,17 @@ class Chat:
             name: The session's here. None: as in the file.
 
         Raises:
-            InputError: The file holds none, or the name cannot be one.
-            AlreadyExistsError: There is a session of that name; give another.
+            InputError: The file holds none, the name cannot be one, or there is a session of that name.
             StorageError: It cannot be read.
         """
         self._refuse_while_busy()
         loaded = session_file.read(file)
         name = session_file.check_name(name or loaded.name)
         key = {"app_name": self._runner.app_name, "user_id": self.user_id, "session_id": name}
-        sync.run(loaded.put(self._service, **key))
+        try:
+            sync.run(loaded.put(self._service, **key))
+        except AlreadyExistsError as error:
+            raise InputError(f"{error}, and it stays as it is; write chat.load(..., name='another')") from error
         self.session_id = name
 
     def run_on_loop(self, coro: Coroutine[Any, Any, T]) -> T:

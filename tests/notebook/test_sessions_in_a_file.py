@@ -109,27 +109,28 @@ def test_the_file_lies_beside_the_notebook_wherever_its_cells_have_gone(shell: S
     assert not (tmp_path / "deep" / "nb.db").exists()
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("nb.db", "sqlite:///nb.db"),
-        ("sqlite:nb.db", "sqlite:///nb.db"),
-        ("sqlite://nb.db", "sqlite:///nb.db"),
-        ("sqlite3:///nb.db", "sqlite:///nb.db"),
-        ("sqlite:///", "sqlite:///nb.db"),
-        ("sqlite:///:memory:", "sqlite:///nb.db"),
-        ("postgresql://db/nb", "sqlite:///nb.db"),
-        ("memory", "sqlite:///memory"),
-    ],
-)
-def test_a_wrong_address_is_refused_in_one_line_with_what_to_write(
-    shell: Shell, caplog: pytest.LogCaptureFixture, typed: str, meant: str
-) -> None:
-    shell.run(f"%config AdkNb.sessions = {typed!r}")
+WRONG_ADDRESSES = {
+    "nb.db": "sqlite:///nb.db",
+    "sqlite:nb.db": "sqlite:///nb.db",
+    "sqlite://nb.db": "sqlite:///nb.db",
+    "sqlite3:///nb.db": "sqlite:///nb.db",
+    "sqlite:///": "sqlite:///nb.db",
+    "sqlite:///:memory:": "sqlite:///nb.db",
+    "postgresql://db/nb": "sqlite:///nb.db",
+    "memory": "sqlite:///memory",
+}
 
-    assert len(caplog.records) == 1
-    assert f'write "{meant}" for a file beside the notebook, or "" for memory' in caplog.text
-    assert shell.cell("%config AdkNb.sessions") == ""
+
+def test_a_wrong_address_is_refused_in_one_line_with_what_to_write(
+    shell: Shell, caplog: pytest.LogCaptureFixture
+) -> None:
+    for typed, meant in WRONG_ADDRESSES.items():
+        caplog.clear()
+        shell.run(f"%config AdkNb.sessions = {typed!r}")
+
+        assert len(caplog.records) == 1, typed
+        assert f'write "{meant}" for a file beside the notebook, or "" for memory' in caplog.text, typed
+        assert shell.cell("%config AdkNb.sessions") == ""
 
 
 def test_a_file_that_is_something_else_is_refused_and_the_sessions_stay_where_they_are(
@@ -349,35 +350,35 @@ def test_saving_writes_over_no_other_file(shell: Shell, tmp_path: Path) -> None:
     assert not [one for one in tmp_path.iterdir() if one.name.startswith(".notes")]
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("%session sav x.json", "%session cannot 'sav'; type: %session save x.json"),
-        ("%session switch main", "%session cannot 'switch'; type: %session use main"),
-        ("%session ls", "%session cannot 'ls'; type: %session list"),
-        ("%session frobnicate", "write list, use, new, save, load, resume or drop, see %session?"),
-        ("%session main", "to take session 'main', type: %session use main"),
-        ("%session use", "%session use needs a name; there is main"),
-        (
-            "%session use mian",
-            "no session named 'mian'; did you mean 'main'? a new one is begun with: %session new",
-        ),
-        ("%session new main", "there is a session 'main' already; to go on in it, type: %session use main"),
-        ("%session new '  '", "a session cannot be named '  '"),
-        ("%session save", "%session save needs a file; write %session save main.json"),
-        ("%session save x.json -s other", "no session named 'other'"),
-        ("%session load", "%session load needs a file; write %session load FILE.json"),
-        ("%session load none.json", "there is no file 'none.json'"),
-        ("%session list main", "to take that one, type: %session use main"),
-        ("%session use main --as x", "%session use has no --as; it goes with %session load"),
-        ("%session --sav x", "%session has no option --sav"),
-        ("%session use a b", "there is no place for b"),
-    ],
-)
-def test_every_wrong_line_is_answered_by_what_to_type(shell: Shell, line: str, said: str) -> None:
+WRONG_LINES = [
+    ("%session sav x.json", "%session cannot 'sav'; type: %session save x.json"),
+    ("%session switch main", "%session cannot 'switch'; type: %session use main"),
+    ("%session ls", "%session cannot 'ls'; type: %session list"),
+    ("%session frobnicate", "write list, use, new, save, load, resume or drop, see %session?"),
+    ("%session main", "to take session 'main', type: %session use main"),
+    ("%session use", "%session use needs a name; there is main"),
+    (
+        "%session use mian",
+        "no session named 'mian'; did you mean 'main'? a new one is begun with: %session new",
+    ),
+    ("%session new main", "there is a session 'main' already; to go on in it, type: %session use main"),
+    ("%session new '  '", "a session cannot be named '  '"),
+    ("%session save", "%session save needs a file; write %session save main.json"),
+    ("%session save x.json -s other", "no session named 'other'"),
+    ("%session load", "%session load needs a file; write %session load FILE.json"),
+    ("%session load none.json", "there is no file 'none.json'"),
+    ("%session list main", "to take that one, type: %session use main"),
+    ("%session use main --as x", "%session use has no --as; it goes with %session load"),
+    ("%session --sav x", "%session has no option --sav"),
+    ("%session use a b", "there is no place for b"),
+]
+
+
+def test_every_wrong_line_is_answered_by_what_to_type(shell: Shell) -> None:
     shell.cell("%state a=1")
 
-    assert said in shell.fails(line)
+    for line, said in WRONG_LINES:
+        assert said in shell.fails(line), line
     assert shell.cell("%state a") == 1
 
 
@@ -507,38 +508,31 @@ def saved(tmp_path: Path, **changed: Any) -> str:
 HI = {"author": "user", "id": "1"}
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"version": 2}, "is of version 2, and this adk_nb reads up to 1; install the newer adk_nb that wrote it"),
-        ({"version": True}, "it has no version"),
-        ({"format": "pickle"}, "holds no session that was saved here"),
-        ({"lease": {}}, "lease: "),
-        ({"name": 7}, "name: "),
-        ({"name": "a\x1b[2J"}, "a session cannot be named"),
-        ({"name": "x" * 101}, "a session cannot be named"),
-        ({"state": []}, "state: "),
-        ({"state": {"a": "\ud800"}}, "half a character"),
-        ({"events": [{"author": 1}]}, "event 1: author"),
-        ({"events": [HI, HI]}, "event 2 has the id of another"),
-        ({"events": [HI | {"partial": True}]}, "event 1 is a piece of an event"),
-        ({"events": ["x"]}, "events.0: "),
-    ],
-)
-def test_a_file_that_cannot_be_is_refused_whole(
-    shell: Shell, tmp_path: Path, changed: dict[str, Any], said: str
-) -> None:
-    assert said in shell.fails(f"%session load {saved(tmp_path, **changed)}")
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"version": 2}, "is of version 2, and this adk_nb reads up to 1; install the newer adk_nb that wrote it"),
+    ({"version": True}, "it has no version"),
+    ({"format": "pickle"}, "holds no session that was saved here"),
+    ({"lease": {}}, "lease: "),
+    ({"name": 7}, "name: "),
+    ({"name": "a\x1b[2J"}, "a session cannot be named"),
+    ({"name": "x" * 101}, "a session cannot be named"),
+    ({"state": []}, "state: "),
+    ({"state": {"a": "\ud800"}}, "half a character"),
+    ({"events": [{"author": 1}]}, "event 1: author"),
+    ({"events": [HI, HI]}, "event 2 has the id of another"),
+    ({"events": [HI | {"partial": True}]}, "event 1 is a piece of an event"),
+    ({"events": ["x"]}, "events.0: "),
+]
+NO_JSON = ["", "{", "[" * 100_000, '{"a": 1e999}', "\udcff", '{"format": "adk_nb session", "version": 1', "null", "7"]
+
+
+def test_a_file_that_cannot_be_is_refused_whole(shell: Shell, tmp_path: Path) -> None:
+    for changed, said in REFUSED:
+        assert said in shell.fails(f"%session load {saved(tmp_path, **changed)}"), changed
+    for text in NO_JSON:
+        (tmp_path / "s.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+        assert shell.fails("%session load s.json").startswith("InputError: 's.json' holds no "), text[:40]
     assert shell.ip.adk_nb.sessions.names == []
-
-
-@pytest.mark.parametrize(
-    "text", ["", "{", "[" * 100_000, '{"a": 1e999}', "\udcff", '{"format": "adk_nb session", "version": 1', "null", "7"]
-)
-def test_what_is_no_json_is_refused(shell: Shell, tmp_path: Path, text: str) -> None:
-    (tmp_path / "s.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-
-    assert shell.fails("%session load s.json").startswith("InputError: 's.json' holds no ")
 
 
 def test_a_file_that_is_too_large_is_not_read(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -559,6 +553,8 @@ def test_the_python_twins_do_the_same(tmp_path: Path) -> None:
     second.load(tmp_path / "trip.json")
 
     assert second.session_id == "trip"
+    with pytest.raises(InputError, match="has a session 'trip' already, and it stays as it is"):
+        second.load(tmp_path / "trip.json")
     assert second.events == first.events
     assert second.ask("Who am I?").text == "You are Ada."
     assert told(model)[0] == "I am Ada."
