@@ -279,6 +279,9 @@ def test_a_cell_that_is_missing_is_named(shell: Shell) -> None:
     shell.cell(KEPT)
 
     assert "agent 'clerk', which asked for this, is gone; define it again" in shell.fails("%confirm --yes")
+    shell.cell(CLERK)
+    assert "pay" in str(shell.cell("%confirm"))
+    assert "no tool named 'pay'" in shell.fails("%confirm --yes")
 
 
 # ---- %session

@@ -107,7 +107,7 @@ def test_each_of_several_calls_has_its_own_line_and_one_that_works_has_none(shel
 
     [results] = [event for event in reply.events if event.get_function_responses()]
     ids = [one.id for one in results.get_function_responses()]
-    assert results.custom_metadata == {"failed_at": {ids[0]: "In[2] line 6", ids[2]: "In[2] line 5"}}
+    assert results.custom_metadata["failed_at"] == {ids[0]: "In[2] line 6", ids[2]: "In[2] line 5"}
 
 
 @pytest.mark.parametrize("callback", ["before_tool_callback", "after_tool_callback", "before_model_callback"])

@@ -4,6 +4,7 @@ import inspect
 import json
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from IPython.core.getipython import get_ipython
@@ -11,7 +12,7 @@ from IPython.core.getipython import get_ipython
 from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.errors import CredentialError, InputError
+from adk_nb.errors import CredentialError, InputError, ToolNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import default_model
@@ -172,8 +173,9 @@ def edited_since(notebook: Notebook, waiting: Sequence[Pending], events: Sequenc
         if name := notebook.is_edited(one.id, events):
             told[edited_words(name)] = None
         heard_by = notebook.who_hears(one.id, one.led_by or one.author, events)
-        if heard_by and redefined(one, notebook.agent(heard_by), events):
-            told[redefined_words(one, magic, number if len(waiting) > 1 else None)] = None
+        with suppress(ToolNotFoundError):  # its cell was not run yet
+            if heard_by and redefined(one, notebook.agent(heard_by), events):
+                told[redefined_words(one, magic, number if len(waiting) > 1 else None)] = None
     return list(told)
 
 
