@@ -432,8 +432,8 @@ def test_a_run_that_was_cut_is_told_when_its_session_is_used_and_goes_on(shell: 
     cut(tmp_path)
     model = scripted(shell, "Paid.", "Yes?")
     shell.cell(KEPT)
-    assert shell.printed == ("session 'main' goes on: 2 events, a run was cut: %session resume, or %session drop\n")
-    assert "agent 'clerk'" in shell.fails("%session resume")
+    assert shell.printed == "session 'main' goes on: 2 events, a run was cut: %session resume, or %session drop\n"
+    assert "no agent named 'clerk'; this run was asked of it" in shell.fails("%session resume")
     shell.cell(PAY_AT_ONCE)
     shell.cell(CLERK)
     assert shell.fails("%chat clerk Hello").endswith(
