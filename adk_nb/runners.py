@@ -129,8 +129,10 @@ class Runner:
             user_id: Whose session it is.
             session_id: An existing session's, unless the runner makes missing ones.
             new_message: Words, a content, or parts; function responses stand alone.
-            invocation_id: In a resumable app: of a run that was left in its middle, and goes on. Agents that had done
-                their work do not work again, and calls without a result are made once more. A message is not needed; a
+            invocation_id: Of a run that was left in its middle, and goes on; in a resumable app, or with a session
+                service that has a journal. Agents that had done their work do not work again, and calls without a
+                result are made once more: with a journal, what came to its end is not, and of a tool whose `effect` is
+                `once`, and which may have run, a person is asked. A message is not needed; a
                 function response to a call of that run makes it go on by itself. Nothing comes of a run that is done.
             state_delta: Written to the state together with the message.
             run_config: How the run is to be done.
@@ -145,8 +147,8 @@ class Runner:
             SessionNotFoundError: Make the session first, with `session_service.create_session`.
             InvocationNotFoundError: The session has no run of that `invocation_id`.
             InputError: The message cannot be answered; nothing was stored.
-            ConfigurationError: The run cannot be as `run_config` says, or is to go on in an app that is not resumable;
-                nothing was stored.
+            ConfigurationError: The run cannot be as `run_config` says, or is to go on in an app that is not resumable,
+                without a journal, or where more than agents with a model are at work; nothing was stored.
             SessionBusyError: Another run works on the session; nothing was stored.
             StaleSessionError: Another took the session over, since this process stood still for too long, or wrote to
                 it; what comes after that was not stored.

@@ -11,7 +11,7 @@ from adk_nb.flow import credentials
 from adk_nb.flow.progress import Progress
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Tools, answer_calls
-from adk_nb.runtime.approvals import take_answers
+from adk_nb.runtime.approvals import Wanted, ask, pending, placeholder, take_answers
 from adk_nb.runtime.called import held, in_line, is_told, leads_to, unanswered, without_result
 from adk_nb.runtime.catching_up import caught_up, is_first
 from adk_nb.runtime.credentials import is_of_toolset
@@ -19,6 +19,7 @@ from adk_nb.runtime.durable import recall
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.sealing import abandoned
+from adk_nb.tools.fingerprint import fingerprint
 
 
 class Answering:
@@ -46,6 +47,14 @@ class Answering:
         Raises:
             BaseException: What a tool raised, where that ends the run.
         """
+        if self._ctx.standing and (asks := self._unasked()):
+            yield asks
+            return
+        async with aclosing(self._carried_out()) as events:
+            async for event in events:
+                yield event
+
+    async def _carried_out(self) -> AsyncGenerator[Event, None]:
         ctx, led = self._ctx, leads_to(self._ctx)
         gone = [call for call in led if not self._takes_up(call.name or "")]
         for call in gone:
@@ -71,6 +80,25 @@ class Answering:
             ends = answering.outcome.end_the_turn()
             calls = [] if ends else in_line(ctx, self._later)
         self.ends_the_turn = ends or not await self._goes_on(bool(led))
+
+    def _unasked(self) -> Event | None:
+        """What the agent was about to ask, its results being out, when its run was cut."""
+        ctx, events = self._ctx, surviving(self._ctx.session.events)
+        mine = (one for one in reversed(events) if one.author == ctx.agent.name and one.branch == ctx.branch)
+        last = next(mine, None)
+        wanted = last.actions.requested_tool_confirmations if last else {}
+        left = wanted.keys() - {one.call.id for one in pending(events)} if wanted else set[str]()
+        if last is None or not left or last.invocation_id != ctx.invocation_id:
+            return None
+        calls = [call for event in events for call in event.get_function_calls() if call.id in left]
+        ran = {one.id: one.response != placeholder() for one in last.get_function_responses()}
+        names = {call.id: self._tools[call.name or ""] for call in calls if call.name in self._tools}
+        asked = {
+            key: Wanted(confirmation=wanted[key], ran=ran.get(key, True), tool=tool and fingerprint(tool))
+            for key in left
+            for tool in [names.get(key)]
+        }
+        return ask(self._spec.name, ctx.branch, calls, asked)
 
     async def _goes_on(self, led: bool) -> bool:
         """True if the model is to be asked: all of its calls have results, and no run beside this one asks it."""

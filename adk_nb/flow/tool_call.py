@@ -3,16 +3,21 @@
 import logging
 from typing import Any
 
+from adk_nb import types
+from adk_nb.errors import PendingError
 from adk_nb.flow import credentials
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import placeholder as waiting_for_credential
-from adk_nb.runtime.durable import IN_DOUBT, Step
+from adk_nb.runtime.durable import IN_DOUBT, Step, recall, step_of
 from adk_nb.runtime.invocation_context import Decided
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
+from adk_nb.wire import not_json
 
 logger = logging.getLogger(__name__)
+
+_TO_BE_CALLED_AGAIN = {"value": None, "asks": True}
 
 
 async def gated(
@@ -42,6 +47,40 @@ async def gated(
         context.waits_inside = True  # that one tells the result
         return None, False
     return await tool.run_async(args=args, tool_context=context), False
+
+
+async def call_in_a_node(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
+    """Call a tool that a graph has for a node, and no model called.
+
+    Raises:
+        PendingError: The run was cut while this was called before, and may not be called twice.
+    """
+    ctx = context.get_invocation_context()
+    call = types.FunctionCall(id=context.function_call_id, name=tool.name)
+    if ctx.session.lease is not None and (ctx.standing or ctx.calls_answered):
+        await recall(ctx, [call])
+    step = step_of(ctx, call, tool.name, tool.effect)
+    if step is None:
+        return await tool.run_async(args=args, tool_context=context)
+    if said := step.recorded(answered=True):
+        return said["value"]
+    if step.in_doubt and tool.effect == "once":
+        raise PendingError(
+            f"{tool.name}() was not called again: {IN_DOUBT}; see whether it has, and run the graph anew, or say that "
+            "it may be repeated: effect='idempotent'"
+        )
+    await step.begin(None, context)
+    try:
+        result = await tool.run_async(args=args, tool_context=context)
+    except Exception:
+        await step.finish(_TO_BE_CALLED_AGAIN)
+        raise
+    did = context.actions
+    if did.requested_tool_confirmations or did.requested_auth_configs:
+        await step.finish(_TO_BE_CALLED_AGAIN)
+    elif not (did.model_dump(exclude_defaults=True) or not_json(result)):  # else it could not be told again
+        await step.finish({"value": result, "asks": False})
+    return result
 
 
 async def _needed(tool: BaseTool, args: dict[str, Any], context: Context, step: Step | None) -> Any:

@@ -13,6 +13,7 @@ from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNo
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.flow import credentials
+from adk_nb.flow.answer import Answer, noted, told_again
 from adk_nb.flow.result_part import as_part, in_words
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.storable import UNREADABLE
@@ -59,35 +60,6 @@ class Answers:
         return self.nothing_to_tell or not self.events or any(_is_last(event) for event in self.events)
 
 
-@dataclass
-class _Answer:
-    """One call's answer, and what its tool did besides."""
-
-    part: types.Part | None
-    """None: the result comes later, from outside."""
-    actions: EventActions
-    waits: bool = False
-    """True: a person is asked first; the part is a placeholder."""
-    decided: Decided | None = None
-    """What a person had approved of the call."""
-    pauses: bool = False
-    """True: the part is not the outcome, and the model is not to be asked before that comes."""
-    words: types.Part | None = None
-    """The result in words, where nobody else says it."""
-    id: str | None = None
-    """Of the call."""
-    failed_at: str | None = None
-    """Where in a notebook's cells the tool raised."""
-    waits_inside: bool = False
-    """True: the tool is called again when what waits inside it is answered, and the model is asked after that."""
-    hands_back: bool = False
-    """It is told in the user's name."""
-    finished: tuple[Any] | None = None
-    """What came of the work of the agent, which is done with this."""
-    event_id: str | None = None
-    """Of the event that tells it, where there is a journal."""
-
-
 class _Missing(BaseTool):
     """Stands, before callbacks, for a tool that the agent does not have."""
 
@@ -128,7 +100,7 @@ async def answer_calls(
 
 
 def _wanted(
-    actions: EventActions, calls: Sequence[types.FunctionCall], answers: list[_Answer], tools: Tools
+    actions: EventActions, calls: Sequence[types.FunctionCall], answers: list[Answer], tools: Tools
 ) -> dict[str, approvals.Wanted]:
     """What a person is asked, by the id of the call."""
     names = {call.id or "": call.name or "" for call in calls}
@@ -146,7 +118,7 @@ def _fingerprint(tools: Tools, name: str) -> str | None:
 
 async def _side_by_side(
     ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
-) -> tuple[list[_Answer], BaseException | None]:
+) -> tuple[list[Answer], BaseException | None]:
     """The answers of all calls; or, when one ends the run, of those that were done by then, and its error."""
     tasks = _begun(ctx, spec, calls, tools)
     try:
@@ -157,15 +129,15 @@ async def _side_by_side(
     failed = [
         one for one, task in zip(ended, tasks, strict=True) if isinstance(one, BaseException) and task not in cut_off
     ]
-    return [one for one in ended if isinstance(one, _Answer)], failed[0] if failed else None
+    return [one for one in ended if isinstance(one, Answer)], failed[0] if failed else None
 
 
 def _begun(
     ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
-) -> list[asyncio.Task[_Answer]]:
+) -> list[asyncio.Task[Answer]]:
     """One for each call, all at work at once; but a user talks over one task at a time, and a hand-over is the last."""
-    begun: dict[int, asyncio.Task[_Answer]] = {}
-    given = set[asyncio.Task[_Answer]]()
+    begun: dict[int, asyncio.Task[Answer]] = {}
+    given = set[asyncio.Task[Answer]]()
     for at, call in sorted(enumerate(calls), key=lambda one: _comes_last(one[1], tools)):
         tool = tools.get(call.name or "")
         gives = tool is not None and tool.hands_back
@@ -182,19 +154,19 @@ def _comes_last(call: types.FunctionCall, tools: Tools) -> bool:
 
 
 async def _in_turn(
-    before: set[asyncio.Task[_Answer]],
+    before: set[asyncio.Task[Answer]],
     ctx: InvocationContext,
     spec: LlmSpec,
     call: types.FunctionCall,
     tools: Tools,
-) -> _Answer:
+) -> Answer:
     await asyncio.wait(before)
     if any(one.cancelled() or one.exception() or one.result().waits_inside for one in before):
-        return _Answer(None, no_actions(), waits_inside=True)
+        return Answer(None, no_actions(), waits_inside=True)
     return await _answer(ctx, spec, call, tools)
 
 
-def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[_Answer]) -> Event | None:
+def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[Answer]) -> Event | None:
     actions = no_actions()
     for answer in answers:
         actions.merge(answer.actions)
@@ -223,7 +195,7 @@ def _response_in(part: types.Part | None) -> types.FunctionResponse | None:
     return part.function_response if part else None
 
 
-async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCall, tools: Tools) -> _Answer:
+async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCall, tools: Tools) -> Answer:
     name, given = call.name or "", call.args or {}
     # Taken out: the answer is for this one call, even if a model uses its id again.
     decided = ctx.answered.pop(call.id or "", None)
@@ -231,8 +203,8 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation)
     tool, waits = tools.get(name), False
     step = step_of(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.takes_up else None
-    if step and (said := step.recorded(decided)):
-        return _told_again(said, step.event_id)
+    if step and (said := step.recorded(answered=bool(ctx.calls_answered))):
+        return told_again(said, step.event_id)
     if UNREADABLE in given:
         result = {"error": f"{name}() was not called: its arguments hold {given[UNREADABLE]}"}
     else:
@@ -250,8 +222,8 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     goes_on = tool is not None and (tool.is_long_running or context.long_running)
     is_done = tool is not None and tool.tells and not context.long_running  # it has told its news while it ran
     if context.waits_inside or (goes_on and (result is None if is_done else _is_nothing(result))):
-        answer = _Answer(None, context.actions, waits_inside=context.waits_inside)
-        return await _noted(step, answer)
+        answer = Answer(None, context.actions, waits_inside=context.waits_inside)
+        return await noted(step, answer)
     part = await as_part(call, result, context, confirmation)
     response = _response_in(part)
     goes_on = goes_on and not (waits or is_done) and response is not None and "error" not in (response.response or {})
@@ -259,49 +231,10 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
         response.will_continue = True
     words = in_words(response) if context.speaks and context.actions.skip_summarization else None
     pauses = goes_on and context.long_running
-    answer = _Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
+    answer = Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
     answer.hands_back = tool is not None and tool.hands_back
     answer.finished = (context.output,) if context.finished else None
-    return await _noted(step, answer)
-
-
-async def _noted(step: Step | None, answer: _Answer) -> _Answer:
-    """`answer`, once it is in the journal."""
-    if step and step.attempt:
-        answer.event_id = step.event_id
-        await step.finish(_record(answer))
-    return answer
-
-
-def _record(answer: _Answer) -> dict[str, Any]:
-    """What is to be told of a call that ran, as JSON."""
-    acts = answer.actions.model_copy(update={"state_delta": committed(answer.actions.state_delta)})
-    return {
-        "part": answer.part and answer.part.model_dump(mode="json", exclude_none=True),
-        "words": answer.words and answer.words.text,
-        "actions": acts.model_dump(mode="json", exclude_defaults=True, exclude_none=True),
-        "asks": bool(acts.requested_tool_confirmations or acts.requested_auth_configs),
-        "id": answer.id,
-        "failed_at": answer.failed_at,
-        "pauses": answer.pauses,
-        "hands_back": answer.hands_back,
-        "finished": answer.finished and list(answer.finished),
-    }
-
-
-def _told_again(said: dict[str, Any], event_id: str | None) -> _Answer:
-    """The answer of a call that ran in a run that was cut before it could tell."""
-    return _Answer(
-        said["part"] and types.Part.model_validate(said["part"]),
-        EventActions.model_validate(said["actions"]),
-        pauses=said["pauses"],
-        words=said["words"] and parts.words(said["words"]),
-        id=said["id"],
-        failed_at=said["failed_at"],
-        hands_back=said["hands_back"],
-        finished=said["finished"] and (said["finished"][0],),
-        event_id=event_id,
-    )
+    return await noted(step, answer)
 
 
 def _is_nothing(result: Any) -> bool:

@@ -33,7 +33,7 @@ async def is_first(ctx: InvocationContext) -> bool:
     """True for one of the runs alone that would ask the agent's model of the newest result of its calls."""
     newest = next((event for event in reversed(ctx.session.events) if _is_result(ctx, event)), None)
     service = ctx.session_service
-    if newest is None or not isinstance(service, Consumes):
+    if newest is None or ctx.session.lease is not None or not isinstance(service, Consumes):
         return True
     return await service.consume(ctx.session, f"asked:{newest.id}")
 

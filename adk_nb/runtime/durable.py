@@ -52,12 +52,12 @@ class Step:
         """True: it was begun, and nobody knows whether it came to its end."""
         return self._last is not None and self._last.outcome is None
 
-    def recorded(self, decided: Decided | None) -> Any:
-        """What it came to, in a run that was cut before it could tell. None: it is to be called; of one that asked
-        something while it ran, with what was `decided`.
+    def recorded(self, *, answered: bool) -> Any:
+        """What it came to, in a run that was cut before it could tell. None: it is to be called, as is one that asked
+        something while it ran, if this run has what was `answered`.
         """
         known = self._last.outcome if self._last else None
-        return None if known and known["asks"] and decided else known
+        return None if known and known["asks"] and answered else known
 
     def doubt(self, own: ToolConfirmation | None) -> ToolConfirmation | None:
         """What a person is asked before the call may be made: what the tool itself asks (`own`), and what the journal
@@ -115,7 +115,7 @@ async def recall(ctx: InvocationContext, calls: Iterable[types.FunctionCall]) ->
     durable: Durable | None = ctx.session.lease
     if durable is None:
         return
-    intents = [_intent(ctx, call) for call in calls]
+    intents = [one for one in (_intent(ctx, call) for call in calls) if one.key not in ctx.shared.begun]
     ctx.shared.begun |= dict.fromkeys(one.key for one in intents)
     for run_id in {one.run_id for one in intents}:
         ctx.shared.begun |= {one.intent.key: one for one in await durable.attempts(run_id)}

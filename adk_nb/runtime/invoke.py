@@ -46,7 +46,8 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
             yield event
         await first_answer(ctx.plugins.hooks("after_run"), invocation_context=ctx)
     except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit) as cut:
-        await (_left(ctx) if isinstance(cut, GeneratorExit) else _seal(ctx, stop.why or STOPPED))
+        with suppress(StaleSessionError):  # the session is another's by now
+            await (_left(ctx) if isinstance(cut, GeneratorExit) else _seal(ctx, stop.why or STOPPED))
         raise
     except Exception as error:
         if failed := await _failed(ctx, error):

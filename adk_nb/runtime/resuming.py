@@ -4,8 +4,10 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvocationNotFoundError
 from adk_nb.events.event import Event
+from adk_nb.runtime import approvals
 from adk_nb.runtime.called import outermost, pauses, waiting
 from adk_nb.runtime.invocation_context import InvocationContext, Runs
 from adk_nb.runtime.message import answering
@@ -28,25 +30,32 @@ def go_on(ctx: InvocationContext, root: Runs, invocation_id: str | None, *, stic
         sticky: As the runner has it.
 
     Raises:
-        ConfigurationError: The app is not resumable, and an invocation is named.
+        ConfigurationError: An invocation is named, the app is not resumable, and the session service has no journal; or
+            it has, and an agent is at work that decides when others work.
         InvocationNotFoundError: The session has no such invocation.
     """
-    if not ctx.resumable:
-        if invocation_id:
-            raise ConfigurationError(
-                f"invocation {invocation_id!r} cannot be gone on with: this app keeps no marks of where its agents "
-                "stand; write App(resumability_config=ResumabilityConfig(is_resumable=True), ...)"
-            )
+    if not ctx.resumable and not invocation_id:
         return
     events = surviving(ctx.session.events)
-    if asked_in := _answered(ctx, events):
+    if ctx.resumable and (asked_in := _answered(ctx, events)):
         if invocation_id not in (None, asked_in):
             logger.warning("the message answers invocation %r, which goes on; not %r", asked_in, invocation_id)
         standing = Standing(root, events, asked_in)
         ctx.invocation_id, ctx.standing = asked_in, standing
         ctx.end_invocation = standing.is_ended(ctx.agent, None)
     elif invocation_id:
+        if not ctx.resumable and ctx.session.lease is None:
+            raise _keeps_no_marks(invocation_id)
         _by_id(ctx, root, invocation_id, events, sticky)
+        if not ctx.resumable and not ctx.end_invocation and getattr(ctx.agent, "runs_others", False):
+            raise _keeps_no_marks(invocation_id)
+
+
+def _keeps_no_marks(invocation_id: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"invocation {invocation_id!r} cannot be gone on with: this app keeps no marks of where its agents "
+        "stand; write App(resumability_config=ResumabilityConfig(is_resumable=True), ...)"
+    )
 
 
 def idle(ctx: InvocationContext) -> str:
@@ -78,8 +87,26 @@ def _by_id(ctx: InvocationContext, root: Runs, invocation_id: str, events: Seque
     began = answering(root, events[at].content if events[at].author == "user" else None, before, sticky=sticky)
     left = standing.left_of(began, None)
     ctx.invocation_id, ctx.standing = invocation_id, standing
-    ctx.end_invocation = left is None or (not ctx.user_content and _waits(left, events))
+    said = ctx.user_content or _said_last(events, invocation_id)
+    answers = any(part.function_response for part in (said and said.parts) or ())
+    ctx.end_invocation = left is None or (not ctx.user_content and not answers and _waits(left, events))
     ctx.agent = outermost(left or began)
-    if ctx.user_content is None:
-        mine = (event for event in reversed(events) if event.invocation_id == invocation_id and event.author == "user")
-        ctx.user_content = next((event.content for event in mine if event.text), None)
+    ctx.user_content = said
+
+
+def _said_last(events: Sequence[Event], invocation_id: str) -> types.Content | None:
+    """What the user said last in that invocation: answers, if they are not carried out yet, or words."""
+    waiting = {one.id: {one.id, one.call.id} for one in approvals.pending(events)}
+    left = set[str | None]().union(*waiting.values())
+    for event in reversed(events):
+        if event.invocation_id != invocation_id:
+            continue
+        if event.author == "user" and event.text:
+            return event.content
+        given = {one.id for one in event.get_function_responses() if one.name == approvals.REQUEST}
+        if event.author == "user" and given & left:
+            return event.content
+        # What was asked after an answer is not what that answered.
+        for call in event.get_function_calls():
+            left -= waiting.get(call.id or "", set())
+    return None

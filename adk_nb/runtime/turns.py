@@ -118,9 +118,9 @@ class Turn:
         self._since = clock.now()
         try:
             session = await find()
-            if self._outer and self._outer._session:
-                held = self._outer._session
-                session.lease, session.revision = held.lease, held.revision  # each goes on after what the other writes
+            if held := self._outer and self._outer._session:
+                if held.lease is not None:  # each goes on after what the other writes
+                    session.lease, session.revision = held.lease, held.revision
             else:
                 await self._claim(session)
         except BaseException:
@@ -137,6 +137,10 @@ class Turn:
             await self._lease.release("done")
             self._id = ctx.invocation_id
             await self._claim(ctx.session)
+        if self._turns.journal and ctx.standing:
+            runs = await self._turns.journal.unfinished(ctx.session)
+            versions = {run.version for run in runs if run.id == self._id and run.version}
+            ctx.shared.is_edited = bool(versions - {self._version})
 
     async def _claim(self, session: Session) -> None:
         if journal := self._turns.journal:

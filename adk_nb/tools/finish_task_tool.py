@@ -31,6 +31,7 @@ class FinishTaskTool(BaseTool):
         output_key: Where in the state that is kept, too.
         """
         super().__init__(name=NAME, description="Hands back what came of your task, once all of it is done.")
+        self.effect = "pure"
         self._output = output
         self._output_key = output_key
 

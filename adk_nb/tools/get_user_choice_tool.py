@@ -10,6 +10,6 @@ def _get_user_choice(options: list[str], tool_context: ToolContext, prompt: str 
     tool_context.actions.skip_summarization = True
 
 
-get_user_choice = get_user_choice_tool = LongRunningFunctionTool(_get_user_choice, name=CHOICE)
+get_user_choice = get_user_choice_tool = LongRunningFunctionTool(_get_user_choice, effect="pure", name=CHOICE)
 """Its call ends the run; the user's next words in a chat are the choice, an option or its number, or a
 `types.FunctionResponse` with the id and name of the call."""

@@ -44,6 +44,7 @@ class LoadArtifactsTool(BaseTool):
 
     def __init__(self) -> None:
         super().__init__(name=NAME, description="Loads artifacts (files of this session or user), by their names.")
+        self.effect = "pure"
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         names = {"type": "array", "items": {"type": "string"}, "description": "Names, as they are listed."}

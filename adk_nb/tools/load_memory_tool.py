@@ -27,7 +27,7 @@ class LoadMemoryTool(FunctionTool):
     """
 
     def __init__(self) -> None:
-        super().__init__(_load_memory, name="load_memory")
+        super().__init__(_load_memory, effect="pure", name="load_memory")
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)

@@ -19,7 +19,7 @@ def _request_input(message: str, response_schema: dict[str, Any] | None = None) 
 
 class _RequestInputTool(LongRunningFunctionTool):
     def __init__(self) -> None:
-        super().__init__(_request_input, name="request_input")
+        super().__init__(_request_input, effect="pure", name="request_input")
         self.name = INPUT_REQUEST  # the one name of those reserved that a model may call
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:

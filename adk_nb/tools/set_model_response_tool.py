@@ -26,6 +26,7 @@ class SetModelResponseTool(BaseTool):
     def __init__(self, output_schema: Any) -> None:
         """`output_schema`: a schema, or the shape that was read from one."""
         super().__init__(name=NAME, description="Gives your final answer. Call it once, at the end.")
+        self.effect = "pure"
         self._output = output_schema if isinstance(output_schema, Shape) else Shape(output_schema)
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:

@@ -21,7 +21,7 @@ class TaskCompletedTool(FunctionTool):
     """What an agent in a live sequence gets beside its own tools."""
 
     def __init__(self) -> None:
-        super().__init__(_task_completed, name=NAME)
+        super().__init__(_task_completed, effect="pure", name=NAME)
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)

@@ -34,6 +34,7 @@ class TransferToAgentTool(BaseTool):
     """Offers the agents that can take over, and tells the model of each what it is good at."""
 
     comes_last = True
+    effect = "pure"
 
     def __init__(self, agent_names: Sequence[str | Target], parent: Target | None = None) -> None:
         """`parent`: the one of them to turn to when none fits."""

@@ -8,6 +8,7 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import WorkflowDataError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.flow.tool_call import call_in_a_node
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.tools.base_tool import BaseTool
@@ -71,7 +72,7 @@ class ToolNode(BaseNode):
         result = await first_answer(hooks("before_tool"), **said)
         if result is None:
             try:
-                result = await self.tool.run_async(args=args, tool_context=ctx)
+                result = await call_in_a_node(self.tool, args, ctx)
             except Exception as error:
                 result = await first_answer(hooks("on_tool_error"), **said, error=error)
                 if result is None:

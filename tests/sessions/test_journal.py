@@ -16,7 +16,7 @@ from adk_nb import clock
 from adk_nb.errors import ConfigurationError, SessionBusyError, SessionNotFoundError, StaleSessionError, StorageError
 from adk_nb.events import Event
 from adk_nb.sessions import DatabaseSessionService, Session, SqliteSessionService
-from adk_nb.sessions.journal import LEASE_SECONDS, Intent, Journal, this_process
+from adk_nb.sessions.journal import LEASE_SECONDS, Intent, Journal, is_gone, this_process
 from tests.sessions.postgres import Postgres
 from tests.sessions.writer import claim_and_append
 
@@ -203,6 +203,15 @@ def test_a_run_that_did_not_end_is_told_of_with_all_that_it_began(run: Callable[
 
     run(die)
     run(go_on)
+
+
+def test_a_process_of_this_machine_that_has_ended_is_gone():
+    ended = multiprocessing.get_context("spawn").Process()
+    ended.start()
+    ended.join(20)
+    assert is_gone(this_process().replace(str(os.getpid()), str(ended.pid)))
+    for other in (this_process(), f"process {ended.pid} on another-machine", "kernel 1", ""):
+        assert not is_gone(other)
 
 
 def test_nothing_of_the_journal_is_in_the_history(run: Callable[[Use], Any]):
