@@ -221,6 +221,17 @@ def test_what_the_line_does_not_say_stays_as_the_tool_was_made(shell: Shell) -> 
     assert type(shell.names["load_memory"]).__name__ == "LoadMemoryTool"
 
 
+def test_what_it_means_to_call_a_tool_again_is_said_on_the_line(shell: Shell) -> None:
+    shell.cell("%%tool --effect pure\ndef look(n: int) -> int:\n    'Look.'\n    return n")
+    assert shell.names["look"].effect == "pure"
+    shell.cell("%tool look")
+    assert shell.names["look"].effect == "pure"
+    shell.cell("%tool look --effect idempotent")
+    assert shell.names["look"].effect == "idempotent"
+    said = shell.fails("%tool look --effect onces")
+    assert "'onces' is no effect; write --effect once" in said
+
+
 def test_the_line_and_the_decorator_take_the_same_options() -> None:
     line = {option.name.replace("-", "_") for option in TOOL.options}
     decorator = {one.name for one in inspect.signature(tool).parameters.values() if one.kind is one.KEYWORD_ONLY}

@@ -12,6 +12,7 @@ from adk_nb.errors import ConfigurationError, InputError, closest
 from adk_nb.expression import Expression
 from adk_nb.notebook.cells.definitions import digest_of_tool
 from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.sessions.journal import Effect
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Decides, as_condition
 from adk_nb.tools.function_tool import FunctionTool
@@ -44,6 +45,8 @@ class ToolOptions:
     thread: bool = False
     timeout: float | None = None
     """Seconds."""
+    effect: Effect | None = None
+    """None: `once`, or as the tool was made."""
     long_running: bool = False
     pause: bool = False
     only: tuple[str, ...] = ()
@@ -87,6 +90,7 @@ def options_of(asked: Any, cell: str | None) -> ToolOptions:
         confirm=asked.confirm,
         thread=asked.thread,
         timeout=asked.timeout,
+        effect=asked.effect,
         long_running=asked.long_running,
         pause=asked.pause,
         only=tuple(asked.only or ()),
@@ -120,7 +124,7 @@ def define(notebook: Notebook, found: list[Found], options: ToolOptions, cell: i
             f"--confirm={options.name}, and else name the tool otherwise"
         )
     made = [(one, made_tool(one, options, cell, notebook.variables)) for one in found]
-    said = [options.confirm, options.thread, options.timeout, options.long_running, options.pause]
+    said = [options.confirm, options.thread, options.timeout, options.effect, options.long_running, options.pause]
     told = notebook.define_tools([(tool, digest_of_tool(one.source, tool.name, *said)) for one, tool in made], cell)
     for one, tool in made:
         notebook.variables[one.variable] = tool
@@ -235,6 +239,7 @@ def made_tool(
         require_confirmation=_function_or(options.confirm, signature_of(value, found.variable), variables),
         thread=options.thread,
         timeout=options.timeout,
+        effect=options.effect or "once",
         long_running=options.long_running,
         pause=options.pause,
         name=name or found.variable,
@@ -250,6 +255,7 @@ def _changed(tool: FunctionTool, name: str | None, options: ToolOptions, variabl
             auth_config=tool.auth_config,
             thread=tool.thread,
             timeout=tool.timeout,
+            effect=tool.effect,
             name=tool.name,
             description=tool.description,
         )
@@ -260,6 +266,7 @@ def _changed(tool: FunctionTool, name: str | None, options: ToolOptions, variabl
         made.require_confirmation = as_condition(confirm, f"tool {made.name!r}", known)
     made.timeout = options.timeout or tool.timeout
     made.thread = tool.thread or options.thread or options.timeout is not None
+    made.effect = options.effect or tool.effect
     if options.pause:
         if not isinstance(made, LongRunningFunctionTool):
             raise ConfigurationError(no_pause(made.name))

@@ -287,6 +287,16 @@ def mode(text: str) -> str:
     return text
 
 
+def effect(text: str) -> str:
+    """What it means to call a tool again, as an option's value."""
+    effects = ("pure", "idempotent", "once")
+    if text not in effects:
+        near = closest(text, effects)
+        hint = f"write --effect {near}" if near else f"there is {', '.join(effects)}"
+        raise argparse.ArgumentTypeError(f"{text!r} is no effect; {hint}")
+    return text
+
+
 def is_condition(word: str) -> bool:
     """Whether the word behind `--confirm` is its value, and not the name of a tool."""
     return word in ("always", "never") or not (word.isidentifier() or _is_option(word))
