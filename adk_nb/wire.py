@@ -123,6 +123,8 @@ def wrong_fields(error: ValidationError, known: Iterable[str], unknown: Callable
                 told.append(no_field(field))
             else:
                 told.append(unknown(field) if unknown else no_field(field, known))
+        elif not steps:
+            told.append(wrong["msg"].removeprefix("Value error, "))
         else:
             message = wrong["msg"].removeprefix("Value error, ")
             hint = f"; write {given.__name__}(...)" if isinstance(given, type) and "instance of" in message else ""

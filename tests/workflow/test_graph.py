@@ -163,7 +163,7 @@ def choose(node_input: Any) -> Event:
         ([(START, choose, {2.5: a})], "a route is text, a number or a bool, and not 2.5"),
         ([(START, a), Edge(from_node=a, to_node=b, route=["x", DEFAULT_ROUTE])], "DEFAULT_ROUTE stands alone"),
         ([(START, a, node(b, name="a"))], "two nodes are named 'a'; give one another"),
-        ([(START, lambda node_input: 1)], "name='...'"),
+        ([(START, lambda node_input: 1)], "node '': '' is no name of a node: it is empty"),
         ([(START, node(a, name="START"))], "is where it begins or ends"),
         ([(START, node(a, name="END"))], "is where it begins or ends"),
     ],
