@@ -104,7 +104,7 @@ def _marked(shape: Shape, marks: Mapping[str, str]) -> Shape:
         return shape
     if shape["tag"] == "text":
         text = _STANDS[mark][0] if key.startswith("s:") and mark in _STANDS else shape["text"]
-        bold = {} if key.startswith("e:") else {"font-weight": "600", "fill-opacity": "1"}
+        bold = {"font-weight": "600", "fill-opacity": "1"} if key.startswith(("s:", "c:", "t:")) else {}
         return {**shape, "at": {**at, **bold}, "text": mark if key.startswith("c:") else text}
     colour = _COLOURS.get(mark, _PATH)
     line = {"stroke": colour, "stroke-opacity": "1", "stroke-width": "2" if colour == _PATH else "2.5"}
