@@ -15,7 +15,7 @@ from adk_nb.notebook.view.drawing import Drawing, Line, Node, drawing_of, tree_o
 from adk_nb.notebook.view.drawing_layout import SMALL, Layout, layout_of, text_width
 from adk_nb.notebook.view.drawing_svg import drawn, live_drawing, svg
 from adk_nb.tools import AgentTool, FunctionTool
-from adk_nb.workflow import JoinNode, Workflow, node
+from adk_nb.workflow import DEFAULT_ROUTE, Edge, JoinNode, Workflow, node
 from tests.hostile import PAYLOADS
 from tests.notebook.conftest import Shell
 
@@ -159,6 +159,30 @@ def test_the_tree_says_the_same_in_text() -> None:
     assert (
         tree_of(flow()).splitlines()[3]
         == "├─ choose (function) -[revise]-> draft, -[ok]-> left, -[ok]-> right, -[no]-> END"
+    )
+
+
+def test_several_routes_between_two_nodes_are_one_way_with_all_their_words() -> None:
+    mend, ask = agent("mend"), agent("ask")
+    edges = [
+        ("START", choose, {"pothole": mend, "no": "END", "crack": mend, "lamp": ask, DEFAULT_ROUTE: "END"}),
+        Edge(from_node=choose, to_node=ask),
+        (ask, "END"),
+    ]
+    roads = Workflow(name="roads", edges=edges)
+    drawing = drawing_of(roads)
+
+    assert arrows(drawing)[1:] == [
+        "choose -pothole, crack-> mend",
+        "choose -always, lamp-> ask",
+        "choose -no, otherwise-> END",
+        "ask -> END",
+    ]
+    assert svg(drawing).count(">pothole, crack</text>") == 1
+    assert '-->|"pothole, crack"| ' in drawing.mermaid
+    assert (
+        tree_of(roads).splitlines()[2]
+        == "├─ choose (function) -[pothole, crack]-> mend, -[always, lamp]-> ask, -[no, otherwise]-> END"
     )
 
 
