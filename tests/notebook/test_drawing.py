@@ -232,6 +232,61 @@ def test_what_is_inside_a_frame_stays_inside_it() -> None:
                 assert box.y + box.height < frame.y + frame.height
 
 
+def walked(path: str) -> Iterator[tuple[float, float]]:
+    """Points along a path, each near the next."""
+    here = (0.0, 0.0)
+    for step, numbers in re.findall(r"([MLCQ])([^MLCQZ]*)", path):
+        xs = [float(one) for one in numbers.split()]
+        bends = [here, *zip(xs[::2], xs[1::2], strict=True)]
+        for part in range(0 if step == "M" else 201):
+            between = bends
+            while len(between) > 1:
+                between = [
+                    tuple(a + (b - a) * part / 200 for a, b in zip(one, other, strict=True))
+                    for one, other in itertools.pairwise(between)
+                ]
+            yield between[0]
+        here = bends[-1]
+
+
+def crossed(drawing: Drawing) -> list[str]:
+    """The labels of lines that a line, a box or another label runs through."""
+    shapes = live_drawing(drawing)["shapes"]
+    points = [point for one in shapes if one["tag"] == "path" for point in walked(one["at"]["d"])]
+    labels: list[tuple[str, float, float, float, float]] = []
+    for one in shapes:
+        if one["tag"] == "text" and one["key"].startswith("e:"):
+            x, y, half = float(one["at"]["x"]), float(one["at"]["y"]), text_width(one["text"], SMALL) / 2
+            labels.append((one["text"], x - half, x + half, y - 9, y + 2))
+    found = [label for label, *at in labels if any(at[0] < x < at[1] and at[2] < y < at[3] for x, y in points)]
+    boxes = [
+        [float(one["at"][name]) for name in ("x", "y", "width", "height")] for one in shapes if one["tag"] == "rect"
+    ]
+    others = [("", x, x + width, y, y + height) for x, y, width, height in boxes]
+    for one, other in itertools.product(labels, [*labels, *others]):
+        label, left, right, top, bottom = one
+        if one is not other and left < other[2] and other[1] < right and top < other[4] and other[3] < bottom:
+            found.append(label)
+    return found
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [
+        "ab:lamp ac:pothole,crack ad:otherwise",
+        "ab:one ac:a-rather-long-route ad:three ae:a-rather-long-route-too af:five bg cg dg eg fg",
+        "ab bb:again ba:revise bc:ok cb:once-more cc:wait ca:from-the-start cd dc:back",
+        "ab bc:yes bd:perhaps be:otherwise cd ce:stop de",
+        "ab:yes ac:no bb:again ca:revise bd cd",
+    ],
+)
+def test_nothing_runs_through_the_label_of_a_line(ways: str) -> None:
+    lines = [Line(way[0], way[1], way[3:]) for way in ways.split()]
+    keys = sorted({key for line in lines for key in (line.start, line.end)})
+
+    assert crossed(Drawing("d", {key: Node(key, f"node {key}", "agent") for key in keys}, lines)) == []
+
+
 def test_no_label_is_cut_off_at_either_side() -> None:
     long = "a route whose name is rather long for that"
     drawing = Drawing(
