@@ -207,8 +207,9 @@ def _is_of_a_model(event: Event) -> bool:
 
 
 def _is_outcome(event: Event) -> bool:
-    """True for what a node of the run's own graph gave without words."""
-    return event.output is not None and event.node_info.path.count("/") == 1 and not event.text
+    """True for what a node of the run's own graph gave without words, or that graph itself after an answer."""
+    path = event.node_info.path
+    return event.output is not None and path != "" and path.count("/") <= 1 and not event.text
 
 
 def _as_text(value: Any) -> str:

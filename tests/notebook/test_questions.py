@@ -376,3 +376,13 @@ def test_what_a_graph_shows_with_its_question_is_shown():
 
     assert lines(asks)[1] == 'notices asks: Is it good? · payload: {"draft": "Dear <b>citizens</b>"}'
     assert "<b>" not in bundle(asks)["text/html"]
+
+
+def test_the_answer_to_a_question_after_which_nothing_follows_is_the_answer_of_the_graph() -> None:
+    def name(node_input: str) -> Any:
+        yield RequestInput(message="Your name?")
+
+    chat = Chat(Workflow(name="desk", edges=[(START, name)]), show="off")
+    chat.ask("hello")
+
+    assert chat.ask("Ada").text == "Ada"
