@@ -167,3 +167,9 @@ def test_what_follows_on_nodes_side_by_side_without_a_join_answers_and_not_one_o
     reply = Chat(Workflow(name="flow", edges=[(START, (left, right), last)]), show="off").ask("it")
 
     assert (reply.text, reply.answered_by) == ("last of right of it", "last")
+
+
+def test_what_an_agent_hands_back_that_the_user_gave_a_task_to_is_its_answer() -> None:
+    chat = Chat(agent("booking", "Which day?", call("finish_task", result="Friday"), mode="task"), show="off")
+
+    assert [chat.ask("A table, please").text, chat.ask("Friday").text] == ["Which day?", "Friday"]
