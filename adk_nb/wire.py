@@ -69,7 +69,10 @@ def reads_privates_fast(model: type[M]) -> type[M]:
     otherwise: Callable[[M, str], Any] = vars(BaseModel)["__getattr__"]
 
     def found(one: M, name: str) -> Any:
-        private = one.__pydantic_private__
+        try:
+            private: Any = object.__getattribute__(one, "__pydantic_private__")
+        except AttributeError:
+            private = None  # it is only being made
         return private[name] if private and name in private else otherwise(one, name)
 
     setattr(model, "__getattr__", found)  # noqa: B010 - written into the class, it would hide misspelt names from checkers
