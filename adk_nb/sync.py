@@ -7,7 +7,7 @@ a sync tool finds itself in the thread of the cell that asked: sqlite connection
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
@@ -139,6 +139,16 @@ async def blocking(fn: Callable[[], T], *, thread: bool = False, threads: int | 
     call = Call(fn, context)
     (desk or workers(threads or MAX_WORKERS)).put(call)
     return await asyncio.wrap_future(call.outcome)
+
+
+@contextmanager
+def in_workers() -> Generator[None, None, None]:
+    """Blocking calls within run on worker threads, as with `thread=True`; not to be left open over a `yield`."""
+    token = current_desk.set(None)
+    try:
+        yield
+    finally:
+        current_desk.reset(token)
 
 
 class Started(Generic[T]):

@@ -69,7 +69,10 @@ def reads_privates_fast(model: type[M]) -> type[M]:
     otherwise: Callable[[M, str], Any] = vars(BaseModel)["__getattr__"]
 
     def found(one: M, name: str) -> Any:
-        private = one.__pydantic_private__
+        try:
+            private: Any = object.__getattribute__(one, "__pydantic_private__")
+        except AttributeError:
+            private = None  # it is only being made
         return private[name] if private and name in private else otherwise(one, name)
 
     setattr(model, "__getattr__", found)  # noqa: B010 - written into the class, it would hide misspelt names from checkers
@@ -123,6 +126,8 @@ def wrong_fields(error: ValidationError, known: Iterable[str], unknown: Callable
                 told.append(no_field(field))
             else:
                 told.append(unknown(field) if unknown else no_field(field, known))
+        elif not steps:
+            told.append(wrong["msg"].removeprefix("Value error, "))
         else:
             message = wrong["msg"].removeprefix("Value error, ")
             hint = f"; write {given.__name__}(...)" if isinstance(given, type) and "instance of" in message else ""

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 
 
+@pytest.mark.timeout(400)  # pyright reads a thousand files: half a minute, or several on a throttled machine
 @pytest.mark.parametrize(
     "command",
     ["ruff format --check .", "ruff check .", "pyright", "lint-imports --no-logo"],

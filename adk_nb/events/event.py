@@ -151,12 +151,12 @@ class Event(LlmResponse):
             return True
         if self.partial:
             return False
-        answers, parts = False, self.parts
-        for part in parts:
+        answers = False
+        for part in self.parts:
             if part.function_call:
                 return False
             answers = answers or part.function_response is not None
-        return bool(self.error_code) or not (answers or (parts and parts[-1].code_execution_result is not None))
+        return bool(self.error_code) or not (answers or self.has_trailing_code_execution_result())
 
     def has_trailing_code_execution_result(self) -> bool:
         """True if the content ends with what a program gave: the model has yet to say what that means."""

@@ -198,6 +198,9 @@ class Chat:
         Raises:
             InputError: Nothing waits, several do and `id` does not say which, or the changed arguments do not fit.
         """
+        if not edits and (asked := questions.node_approval(self.events)) and id in (None, asked.id):
+            given = {} if payload is None else {"payload": payload}
+            return self.answer({"confirmed": True, **given}, id=asked.id)
         waiting = one_of(self.pending, id, self.session_id)
         args = {**(waiting.call.args or {}), **edits} if edits else None
         decided = ToolConfirmation(confirmed=True, args=args, payload=payload, by="chat.approve()")
@@ -209,6 +212,8 @@ class Chat:
         Raises:
             InputError: Nothing waits, or several do and `id` does not say which.
         """
+        if (asked := questions.node_approval(self.events)) and id in (None, asked.id):
+            return self.answer({"confirmed": False, "reason": reason}, id=asked.id)
         waiting = one_of(self.pending, id, self.session_id)
         return self.decide({waiting.id: ToolConfirmation(confirmed=False, reason=reason, by="chat.reject()")})
 

@@ -40,6 +40,13 @@ def who_asks(events: Sequence[Event]) -> tuple[str, str] | None:
     return (asked.id, speaker(events, [asked.id])) if asked else None
 
 
+def node_approval(events: Sequence[Event]) -> PendingInput | None:
+    """The oldest open question whether a node of a graph may run. None: there is none, or a call waits for approval."""
+    if approvals.pending(events):
+        return None
+    return next((one for one in inputs.pending(events) if one.is_approval), None)
+
+
 def answer(value: Any, events: Sequence[Event], which: str | int | None, session: str) -> types.Content:
     """`value` as the answer to what waits: the one with that id or at that place, 1 for the oldest; None: the oldest.
 

@@ -17,6 +17,7 @@ from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.credentials import PendingCredential
 from adk_nb.runtime.inputs import PendingInput
 from adk_nb.sessions.state import State
+from adk_nb.tools.finish_task_tool import NAME as FINISH_TASK
 
 Status = Literal["done", "pending", "cancelled", "error"]
 
@@ -182,7 +183,7 @@ def answer_in(events: Sequence[Event]) -> tuple[str, str]:
         elif event.content:
             goes_on = False
     answer = _not_before_a_pause(said, events) or list(asking.values())
-    return "\n\n".join(event.text or _as_text(event.output) for event in answer), who_said(answer[-1]) if answer else ""
+    return "\n\n".join(event.text or _as_text(event) for event in answer), who_said(answer[-1]) if answer else ""
 
 
 def _not_before_a_pause(said: list[Event], events: Iterable[Event]) -> list[Event]:
@@ -207,9 +208,21 @@ def _is_of_a_model(event: Event) -> bool:
 
 
 def _is_outcome(event: Event) -> bool:
-    """True for what a node of the run's own graph gave without words."""
-    return event.output is not None and event.node_info.path.count("/") == 1 and not event.text
+    """True for what came of it without words: given by a node of the run's own graph, by that graph itself after an
+    answer, or handed back by an agent that talked a task over with the user alone.
+    """
+    path = event.node_info.path
+    if event.output is None or event.text or path.count("/") > 1:
+        return False
+    return path != "" or _hands_back(event)
 
 
-def _as_text(value: Any) -> str:
+def _hands_back(event: Event) -> bool:
+    return any(response.name == FINISH_TASK for response in event.get_function_responses())
+
+
+def _as_text(event: Event) -> str:
+    value = event.output
+    if _hands_back(event) and value.keys() == {"result"}:  # the one argument of a task that has no output schema
+        value = value["result"]
     return value if isinstance(value, str) else json_text(value)

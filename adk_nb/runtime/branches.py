@@ -15,13 +15,14 @@ def for_call(branch: str | None, name: str, call_id: str | None) -> str:
 def calls_to(branch: str | None, path: str = "") -> list[tuple[str, str]]:
     """The calls for which happens what is on `branch`, outermost first: who works for each, and its id.
 
-    `path`: of the graph's node where it happens; the steps that lead to that are no calls.
+    `path`: of the graph's node where it happens; the steps that lead to that, and those of the nodes that it follows,
+    are no calls. Such steps have the number of a run for an id.
     """
     if not branch or "@" not in branch:
         return []
     nodes = path.split("/") if path else ()
     steps = [step.rpartition("@") for step in branch.split(".") if step not in nodes]
-    return [(name, unquote(key)) for name, _, key in steps if name]
+    return [(name, unquote(key)) for name, _, key in steps if name and not (nodes and key.isdecimal())]
 
 
 def lane_of(branch: str | None, path: str = "") -> str:

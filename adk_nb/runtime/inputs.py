@@ -40,9 +40,19 @@ class PendingInput:
         return self.call.name in _TOLD
 
     @property
+    def is_approval(self) -> bool:
+        """True: the user is asked whether a node of a graph may run."""
+        return self.id.startswith(NODE_APPROVAL)
+
+    @property
     def message(self) -> str:
         """What the user is asked; empty if the model did not say."""
         return str(self._args.get("message") or self._args.get("prompt") or "")
+
+    @property
+    def payload(self) -> Any:
+        """JSON that a graph shows with its question; None for nothing."""
+        return self._args.get("payload") if self.call.name == INPUT_REQUEST else None
 
     @property
     def options(self) -> list[str]:

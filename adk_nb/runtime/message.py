@@ -83,7 +83,7 @@ def check_fits(agent: Runs, message: types.Content) -> None:
 
 
 def _check_calls(answers: Iterable[types.FunctionResponse], events: Iterable[Event], session_id: str) -> None:
-    runs = {call.id: event.invocation_id for event in events for call in event.get_function_calls()}
+    runs = _runs_of_calls(events)
     asked: dict[str, str | None] = {}
     for one in answers:
         if one.id not in runs:
@@ -98,6 +98,21 @@ def _check_calls(answers: Iterable[types.FunctionResponse], events: Iterable[Eve
             f"the function responses {first!r} and {second!r} answer calls of different runs; "
             "send them one after the other"
         )
+
+
+def _runs_of_calls(events: Iterable[Event]) -> dict[str | None, str]:
+    """Call id -> the run in which it was made: the first of those of which each goes on with the one before, after an
+    answer.
+    """
+    first: dict[str, str] = {}
+    runs: dict[str | None, str] = {}
+    for event in events:
+        for response in event.get_function_responses() if event.author == "user" else ():
+            if response.id in runs:
+                first.setdefault(event.invocation_id, runs[response.id])
+        for call in event.get_function_calls():
+            runs[call.id] = first.get(event.invocation_id, event.invocation_id)
+    return runs
 
 
 def task_for(root: Runs, message: types.Content | None, session: Session) -> str | None:

@@ -41,6 +41,12 @@ class RetryConfig(BaseModel):
     exceptions: list[Any] | None = None
     """Classes of errors, or their names. None: every error may pass by itself."""
 
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise ConfigurationError(f"RetryConfig: {wrong_fields(error, type(self).model_fields)}") from error
+
     def passes(self, error: BaseException) -> bool:
         """Whether a node that raised `error` is run again."""
         if not isinstance(error, Exception):

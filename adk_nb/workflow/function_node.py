@@ -43,6 +43,9 @@ class FunctionNode(BaseNode):
 
     Its parameter `node_input` gets the input, `ctx` (or one annotated as Context) the context, any other the state's
     value of that name, or its default. Values are made into the types that the annotations say, as pydantic does.
+
+    After its `timeout` an async function is stopped. A sync one cannot be: so with a timeout it runs on a worker
+    thread, and a late one is left to end there by itself; what it still does to state and actions is lost.
     """
 
     func: Callable[..., Any]
@@ -82,14 +85,18 @@ class FunctionNode(BaseNode):
         if signature.kind == "items":
             return call()
         if signature.kind == "blocking items":
-            return blocking_items(call, thread=self.thread)
+            return blocking_items(call, thread=self._in_a_worker)
         return self._awaited(call) if signature.kind == "awaited" else self._once(call)
+
+    @property
+    def _in_a_worker(self) -> bool:
+        return self.thread or self.timeout is not None
 
     async def _awaited(self, call: Callable[[], Any]) -> AsyncGenerator[Any, None]:
         yield await call()
 
     async def _once(self, call: Callable[[], Any]) -> AsyncGenerator[Any, None]:
-        made = await sync.blocking(call, thread=self.thread)
+        made = await sync.blocking(call, thread=self._in_a_worker)
         yield await made if inspect.isawaitable(made) else made
 
     def _arguments(self, signature: _Signature, ctx: Context, node_input: Any) -> dict[str, Any]:

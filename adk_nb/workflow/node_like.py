@@ -70,7 +70,7 @@ def _agent_node(agent: BaseAgent, options: dict[str, Any]) -> BaseNode:
     if isinstance(agent, LlmAgent) and agent.mode is None:
         changed["mode"] = "single_turn"
     copy = agent.clone(update=changed)
-    waits = isinstance(copy, LlmAgent) and copy.mode == "task"
+    waits = isinstance(copy, LlmAgent) and copy.mode in ("task", "chat")
     node = AgentNode(**_with(options, name=copy.name, description=copy.description, agent=copy, wait_for_output=waits))
     if isinstance(copy, LlmAgent) and copy.parallel_worker:
         return ParallelWorker(name=node.name, worker=node)

@@ -1,9 +1,10 @@
 """A tool as a node."""
 
 from collections.abc import AsyncGenerator
+from contextlib import nullcontext
 from typing import Any, cast
 
-from adk_nb import clock, parts, types
+from adk_nb import clock, parts, sync, types
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import WorkflowDataError
 from adk_nb.events.event import Event
@@ -22,7 +23,7 @@ class ToolNode(BaseNode):
     """Calls `tool` with its input: a dict is the arguments, anything else the only one that the tool takes.
 
     What the tool asks a person for is asked first: a confirmation, a credential. The output of a long-running tool is
-    what comes from outside. An error of the tool is the node's.
+    what comes from outside. An error of the tool is the node's. With a timeout, a sync tool runs on a worker thread.
     """
 
     tool: BaseTool
@@ -72,7 +73,8 @@ class ToolNode(BaseNode):
         result = await first_answer(hooks("before_tool"), **said)
         if result is None:
             try:
-                result = await call_in_a_node(self.tool, args, ctx)
+                with sync.in_workers() if self.timeout else nullcontext():
+                    result = await call_in_a_node(self.tool, args, ctx)
             except Exception as error:
                 result = await first_answer(hooks("on_tool_error"), **said, error=error)
                 if result is None:

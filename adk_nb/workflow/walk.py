@@ -101,6 +101,19 @@ class Walk:
                     yield self._standing(run)
         if self._waiting and not told:
             yield self._standing()
+        if self.is_over:
+            self._warn_of_joins()
+
+    def _warn_of_joins(self) -> None:
+        for name, there in self._joins.items():
+            missing = ", ".join(one for one in self._graph.before[name] if one not in there)
+            logger.warning(
+                "workflow %r: join %r waited for %s, and no way led there; where only one of them comes, "
+                "lead to what follows without the join",
+                self._name,
+                name,
+                missing,
+            )
 
     def _ended(self, key: str, end: Ended) -> NodeRun:
         run = self._runs.pop(key)
@@ -131,8 +144,16 @@ class Walk:
                 self.outputs[name] = run.output
             return
         if not following:
-            routes = ", ".join(map(repr, run.taken)) or "none"
-            logger.warning("workflow %r: node %r chose the route %s, and no edge has that", self._name, name, routes)
+            chose = (
+                f"the route {', '.join(map(repr, run.taken))}, and no edge" if run.taken else "no route, and no edge"
+            )
+            logger.warning(
+                "workflow %r: node %r chose %s is for that; write one for DEFAULT_ROUTE, or %s -[*]-> END",
+                self._name,
+                name,
+                chose,
+                name,
+            )
         self._go(name, following, run.output, run.branch)
 
     def _go(self, name: str, following: list[str], value: Any, branch: str | None) -> None:

@@ -316,3 +316,13 @@ def test_agents_of_a_tree_run_in_the_same_invocation_under_their_own_names():
     assert [event.author for event in events if event.content] == ["guide", "two"]
     assert {event.invocation_id for event in events} == {seen[0][1]}
     assert [(name, before) for name, _, before in seen] == [("root", None), ("two", "root")]
+
+
+def test_a_subclass_that_reads_a_field_before_it_is_made_is_told_which() -> None:
+    class Early(LlmAgent):
+        def __init__(self, **fields: Any) -> None:
+            self.seen = self.name
+            super().__init__(**fields)
+
+    with pytest.raises(AttributeError, match="no attribute 'name'"):
+        Early(name="early")

@@ -260,7 +260,9 @@ def test_retry_after_is_waited_for_as_seconds_or_as_a_date(service: Service, soo
 
 
 @pytest.mark.parametrize(
-    "late", ["3600", "1e999", formatdate(clock.now() + 3600, usegmt=True), "Fri, 31 Dec 9999 23:59:59 GMT"]
+    "late",
+    ["3600", "1e999", formatdate(clock.now() + 3600, usegmt=True), "Fri, 31 Dec 9999 23:59:59 GMT"],
+    ids=["seconds", "no end", "in an hour", "in the year 9999"],  # a date of its own would name each worker's test anew
 )
 def test_a_wait_that_is_longer_than_all_attempts_may_take_is_none(service: Service, late: str):
     service.say("/chat", Answer(b"", 503, {"Retry-After": late}))

@@ -15,7 +15,7 @@ from adk_nb.notebook.view.drawing import Drawing, Line, Node, drawing_of, tree_o
 from adk_nb.notebook.view.drawing_layout import SMALL, Layout, layout_of, text_width
 from adk_nb.notebook.view.drawing_svg import drawn, live_drawing, svg
 from adk_nb.tools import AgentTool, FunctionTool
-from adk_nb.workflow import JoinNode, Workflow, node
+from adk_nb.workflow import DEFAULT_ROUTE, Edge, JoinNode, Workflow, node
 from tests.hostile import PAYLOADS
 from tests.notebook.conftest import Shell
 
@@ -162,6 +162,30 @@ def test_the_tree_says_the_same_in_text() -> None:
     )
 
 
+def test_several_routes_between_two_nodes_are_one_way_with_all_their_words() -> None:
+    mend, ask = agent("mend"), agent("ask")
+    edges = [
+        ("START", choose, {"pothole": mend, "no": "END", "crack": mend, "lamp": ask, DEFAULT_ROUTE: "END"}),
+        Edge(from_node=choose, to_node=ask),
+        (ask, "END"),
+    ]
+    roads = Workflow(name="roads", edges=edges)
+    drawing = drawing_of(roads)
+
+    assert arrows(drawing)[1:] == [
+        "choose -pothole, crack-> mend",
+        "choose -always, lamp-> ask",
+        "choose -no, otherwise-> END",
+        "ask -> END",
+    ]
+    assert svg(drawing).count(">pothole, crack</text>") == 1
+    assert '-->|"pothole, crack"| ' in drawing.mermaid
+    assert (
+        tree_of(roads).splitlines()[2]
+        == "├─ choose (function) -[pothole, crack]-> mend, -[always, lamp]-> ask, -[no, otherwise]-> END"
+    )
+
+
 def test_mermaid_is_an_extra() -> None:
     text = drawing_of(flow()).mermaid
 
@@ -208,6 +232,61 @@ def test_what_is_inside_a_frame_stays_inside_it() -> None:
                 assert box.y + box.height < frame.y + frame.height
 
 
+def walked(path: str) -> Iterator[tuple[float, float]]:
+    """Points along a path, each near the next."""
+    here = (0.0, 0.0)
+    for step, numbers in re.findall(r"([MLCQ])([^MLCQZ]*)", path):
+        xs = [float(one) for one in numbers.split()]
+        bends = [here, *zip(xs[::2], xs[1::2], strict=True)]
+        for part in range(0 if step == "M" else 201):
+            between = bends
+            while len(between) > 1:
+                between = [
+                    tuple(a + (b - a) * part / 200 for a, b in zip(one, other, strict=True))
+                    for one, other in itertools.pairwise(between)
+                ]
+            yield between[0]
+        here = bends[-1]
+
+
+def crossed(drawing: Drawing) -> list[str]:
+    """The labels of lines that a line, a box or another label runs through."""
+    shapes = live_drawing(drawing)["shapes"]
+    points = [point for one in shapes if one["tag"] == "path" for point in walked(one["at"]["d"])]
+    labels: list[tuple[str, float, float, float, float]] = []
+    for one in shapes:
+        if one["tag"] == "text" and one["key"].startswith("e:"):
+            x, y, half = float(one["at"]["x"]), float(one["at"]["y"]), text_width(one["text"], SMALL) / 2
+            labels.append((one["text"], x - half, x + half, y - 9, y + 2))
+    found = [label for label, *at in labels if any(at[0] < x < at[1] and at[2] < y < at[3] for x, y in points)]
+    boxes = [
+        [float(one["at"][name]) for name in ("x", "y", "width", "height")] for one in shapes if one["tag"] == "rect"
+    ]
+    others = [("", x, x + width, y, y + height) for x, y, width, height in boxes]
+    for one, other in itertools.product(labels, [*labels, *others]):
+        label, left, right, top, bottom = one
+        if one is not other and left < other[2] and other[1] < right and top < other[4] and other[3] < bottom:
+            found.append(label)
+    return found
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [
+        "ab:lamp ac:pothole,crack ad:otherwise",
+        "ab:one ac:a-rather-long-route ad:three ae:a-rather-long-route-too af:five bg cg dg eg fg",
+        "ab bb:again ba:revise bc:ok cb:once-more cc:wait ca:from-the-start cd dc:back",
+        "ab bc:yes bd:perhaps be:otherwise cd ce:stop de",
+        "ab:yes ac:no bb:again ca:revise bd cd",
+    ],
+)
+def test_nothing_runs_through_the_label_of_a_line(ways: str) -> None:
+    lines = [Line(way[0], way[1], way[3:]) for way in ways.split()]
+    keys = sorted({key for line in lines for key in (line.start, line.end)})
+
+    assert crossed(Drawing("d", {key: Node(key, f"node {key}", "agent") for key in keys}, lines)) == []
+
+
 def test_no_label_is_cut_off_at_either_side() -> None:
     long = "a route whose name is rather long for that"
     drawing = Drawing(
@@ -217,10 +296,9 @@ def test_no_label_is_cut_off_at_either_side() -> None:
     layout = layout_of(drawing)
 
     for route in layout.routes:
-        x, width = route.label_at[0], text_width(route.line.label, SMALL)
-        left, right = (x - width, x) if route.label_left else (x, x + width)
-        assert left >= 0
-        assert right <= layout.width
+        x, half = route.label_at[0], text_width(route.line.label, SMALL) / 2
+        assert x - half >= 0
+        assert x + half <= layout.width
 
 
 def test_a_line_that_leads_back_passes_no_box() -> None:

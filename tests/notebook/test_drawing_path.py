@@ -8,7 +8,7 @@ from adk_nb.notebook.view.drawing import drawing_of
 from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools import AgentTool
-from adk_nb.workflow import Workflow
+from adk_nb.workflow import DEFAULT_ROUTE, Workflow
 from tests.notebook.test_drawing import agent, choose, flow, team
 
 
@@ -95,6 +95,22 @@ def test_only_the_route_that_was_chosen_lights_up() -> None:
     assert ", ".join(f"{one.start} {one.end}" for one in gone) == (
         "START draft, draft choose, choose left, choose right, left join, right join, join last, last END"
     )
+
+
+def test_a_way_for_a_route_and_for_all_others_is_gone_for_each_of_them() -> None:
+    def routed(*routes: str) -> list[str]:
+        def choose() -> Event:
+            return Event(output="x", route=list(routes))
+
+        mend, ask = agent("mend"), agent("ask")
+        edges = [("START", choose, {"crack": mend, DEFAULT_ROUTE: mend, "lamp": ask})]
+        root = Workflow(name="roads", edges=edges, allow_multiple_outputs=True)
+        drawing, marks = drawing_of(root), lit(root)
+        return [one.label for number, one in enumerate(drawing.lines) if one.label and f"e:{number}" in marks]
+
+    assert routed("crack") == routed("rust") == ["crack, otherwise"]
+    assert routed("lamp") == ["lamp"]
+    assert routed("crack", "lamp") == ["crack, otherwise", "lamp"]
 
 
 def test_a_function_that_follows_works_from_when_the_node_before_it_has_ended() -> None:

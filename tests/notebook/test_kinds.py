@@ -197,6 +197,7 @@ WRONG = [
     ("--kind loop", "draft\nuntil ready", "line 3: a colon stands behind until; write until: ready"),
     ("--kind loop", "until: 1 > 2\nuntil: 2 > 3\ndraft", "line 3: until: is there already; write one condition"),
     ("--kind sequential", "draft\nuntil: 1 > 2", "until: is when a loop ends, and team is none; write --kind loop"),
+    ("--kind sequential", "draft ->\ncritic ->  # and?", "nothing follows the last arrow; write a name behind it"),
     ("--kind sequential", "Write, please!", "'please!' is no name of an agent; write names alone"),
 ]
 

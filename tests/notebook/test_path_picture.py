@@ -71,14 +71,26 @@ def test_a_saved_page_has_no_picture_for_an_agent_alone():
 
 
 def test_only_the_colleague_that_took_over_is_lit():
-    team = [agent("billing", "12 euros."), agent("repairs", "On the way.")]
+    team = [agent("billing", "12 euros.", "24 euros."), agent("repairs", "On the way.")]
     desk = agent("desk", call("transfer_to_agent", agent_name="billing"), sub_agents=team)
+    chat = Chat(desk, show="off")
 
-    assert said(Chat(desk, show="off").ask("a bill")) == "desk: desk, billing, repairs; done: desk, billing"
+    assert said(chat.ask("a bill")) == "desk: desk, billing, repairs; done: desk, billing"
+    assert said(chat.ask("and now?")) == "desk: desk, billing, repairs; done: billing"
 
 
 def test_a_loop_says_in_which_pass_it_ended():
     loop = LoopAgent(name="refine", sub_agents=[agent("title", "One", "Two")], max_iterations=2)
+
+    assert ">pass 2</text>" in html(Chat(loop, show="off").ask("go"))
+
+
+def test_what_a_callback_writes_to_the_state_is_no_pass_of_its_own():
+    def count(callback_context: Any) -> None:
+        callback_context.state["words"] = 1
+
+    title = agent("title", "One", "Two", after_agent_callback=count)
+    loop = LoopAgent(name="refine", sub_agents=[title], max_iterations=2)
 
     assert ">pass 2</text>" in html(Chat(loop, show="off").ask("go"))
 

@@ -21,7 +21,7 @@ from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.get_user_choice_tool import get_user_choice
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 from adk_nb.tools.request_input_tool import request_input
-from adk_nb.workflow import START, Workflow
+from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
 from tests.talk import Talk
 
@@ -337,3 +337,52 @@ def test_what_one_member_said_is_no_answer_while_another_waits(kind: Any):
 
     assert lines(waits)[0] == "team > (waits for approval)  [1 tool call]"
     assert (done.text, done.answered_by) == ("Paid.", "asks")
+
+
+def gated() -> Workflow:
+    def pay(node_input: str) -> str:
+        return f"paid {node_input}"
+
+    return Workflow(name="desk", edges=[(START, node(pay, require_confirmation=True, rerun_on_resume=True))])
+
+
+@pytest.mark.parametrize(("typed", "value"), [("--yes", "paid 7"), ("--no --reason dear", "dear")])
+def test_whether_a_node_may_run_is_answered_like_any_approval(shell: Shell, typed: str, value: str) -> None:
+    shell.names["desk"] = gated()
+
+    told = str(shell.cell("%chat -s bill desk 7"))
+    assert "answer with %confirm -s bill --yes or %confirm -s bill --no" in told
+    assert told.splitlines()[-2:] == str(shell.cell("%confirm -s bill")).splitlines()
+    assert "cannot be changed" in shell.fails("%confirm -s bill --yes --edit node_input=8")
+    assert value in shell.cell(f"%confirm -s bill {typed}").text
+    assert "no approval is open" in shell.fails("%confirm -s bill --yes")
+
+
+def test_whether_a_node_may_run_is_answered_in_python_like_any_approval() -> None:
+    chat = Chat(gated(), show="off")
+
+    assert "answer with chat.approve() or chat.reject()" in str(chat.ask("7"))
+    assert chat.approve().text == "paid 7"
+    assert "dear" in chat.ask("7").reject(reason="dear").text
+    with pytest.raises(InputError, match="nothing is waiting for approval"):
+        chat.approve()
+
+
+def test_what_a_graph_shows_with_its_question_is_shown():
+    def check(node_input: str) -> Iterator[RequestInput]:
+        yield RequestInput(message="Is it good?", payload={"draft": node_input})
+
+    asks = Chat(Workflow(name="notices", edges=[(START, check)]), show="off").ask("Dear <b>citizens</b>")
+
+    assert lines(asks)[1] == 'notices asks: Is it good? · payload: {"draft": "Dear <b>citizens</b>"}'
+    assert "<b>" not in bundle(asks)["text/html"]
+
+
+def test_the_answer_to_a_question_after_which_nothing_follows_is_the_answer_of_the_graph() -> None:
+    def name(node_input: str) -> Any:
+        yield RequestInput(message="Your name?")
+
+    chat = Chat(Workflow(name="desk", edges=[(START, name)]), show="off")
+    chat.ask("hello")
+
+    assert chat.ask("Ada").text == "Ada"

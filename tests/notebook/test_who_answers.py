@@ -152,3 +152,24 @@ def test_a_name_is_no_markup_in_a_heading() -> None:
     assert forms["text/plain"] == "desk · <b>*odd* > Here."
     assert forms["text/markdown"].startswith("*desk · &lt;b&#62;&#42;odd&#42;*")
     assert "<small>desk · &lt;b&gt;*odd*</small>" in forms["text/html"]
+
+
+def test_what_follows_on_nodes_side_by_side_without_a_join_answers_and_not_one_of_those() -> None:
+    def left(node_input: str) -> str:
+        return f"left of {node_input}"
+
+    def right(node_input: str) -> str:
+        return f"right of {node_input}"
+
+    def last(node_input: str) -> str:
+        return f"last of {node_input}"
+
+    reply = Chat(Workflow(name="flow", edges=[(START, (left, right), last)]), show="off").ask("it")
+
+    assert (reply.text, reply.answered_by) == ("last of right of it", "last")
+
+
+def test_what_an_agent_hands_back_that_the_user_gave_a_task_to_is_its_answer() -> None:
+    chat = Chat(agent("booking", "Which day?", call("finish_task", result="Friday"), mode="task"), show="off")
+
+    assert [chat.ask("A table, please").text, chat.ask("Friday").text] == ["Which day?", "Friday"]

@@ -115,6 +115,11 @@ WRONG = [
     ("START draft", "no arrow stands between START and draft; write START -> draft"),
     ("START -> draft, review", "several nodes stand in brackets: (draft, ...)"),
     ("START -> (draft, review", "a bracket is open; write (draft, review)"),
+    (
+        "START -> (draft -> review, END) -> END",
+        "an arrow stands within brackets; write draft -> review on a line of its",
+    ),
+    ("START -> (draft, review -> END", "a bracket is open; write (draft, review)"),
     ("START -> (draft review)", "no comma stands between draft and review in the brackets"),
     ("START -> ()", "the brackets are empty; write (a, b)"),
     ("START -> (draft, draft)", "draft is in the brackets twice; leave one out"),

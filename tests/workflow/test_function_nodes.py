@@ -1,6 +1,7 @@
 """What a function of a graph is given, and what becomes of what it returns."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -11,9 +12,9 @@ from pydantic import BaseModel
 from adk_nb import Context, types
 from adk_nb.errors import NodeTimeoutError, WorkflowDataError
 from adk_nb.events import Event
-from adk_nb.tools import ToolContext
+from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.workflow import START, FunctionNode, RetryConfig, Workflow, node
-from tests.talk import Talk
+from tests.talk import SECONDS, Talk
 from tests.workflow.steps import step, walked
 
 
@@ -237,6 +238,46 @@ def test_a_node_that_takes_too_long_is_tried_again() -> None:
 
     retry = RetryConfig(initial_delay=0, jitter=0, exceptions=[NodeTimeoutError])
     assert run(node(slow, timeout=0.01, retry_config=retry)) == 2
+
+
+@pytest.mark.parametrize("kind", ["function", "generator", "tool"])
+def test_a_late_sync_node_is_left_to_end_by_itself_and_what_it_still_does_is_lost(kind: str) -> None:
+    free, done = threading.Event(), threading.Event()
+
+    def late(ctx: Context) -> str:
+        free.wait(SECONDS)
+        ctx.state["late"] = True
+        done.set()
+        return "late"
+
+    def late_items(ctx: Context) -> Iterator[str]:
+        yield late(ctx)
+
+    def late_tool(tool_context: Context) -> str:
+        return late(tool_context)
+
+    slow = {"function": late, "generator": late_items, "tool": FunctionTool(late_tool)}[kind]
+    talk = Talk(Workflow(name="wf", edges=[(START, gives({}), node(slow, name="slow", timeout=0.01))]))
+    events = talk.say("q")  # comes back although the function still waits
+
+    assert not done.is_set()
+    assert isinstance(talk.error, NodeTimeoutError)
+    assert walked(events)[-1] == "wf/slow: failed NodeTimeoutError"
+    free.set()
+    assert done.wait(SECONDS)
+    assert "late" not in talk.stored().state
+
+
+def test_a_quick_sync_node_with_a_timeout_has_its_output() -> None:
+    def where(node_input: str) -> str:
+        return threading.current_thread().name
+
+    def where_items(node_input: str) -> Iterator[str]:
+        yield threading.current_thread().name
+
+    for one in (where, where_items, FunctionTool(where)):
+        assert run(node(one, timeout=SECONDS)).startswith("adk-nb-worker")
+        assert not run(node(one)).startswith("adk-nb-worker")
 
 
 def test_a_timeout_of_the_nodes_own_is_its_own() -> None:

@@ -312,6 +312,20 @@ def test_a_route_nobody_waits_for_ends_the_way_with_a_warning(caplog: pytest.Log
     assert "'none'" in caplog.text and "'choosing'" in caplog.text
 
 
+def test_no_route_at_all_is_told_with_what_to_write(caplog: pytest.LogCaptureFixture) -> None:
+    assert len(walked(talk((START, s), (s, {"x": b})).say("q"))) == 1
+    assert (
+        "node 's' chose no route, and no edge is for that; write one for DEFAULT_ROUTE, or s -[*]-> END" in caplog.text
+    )
+
+
+def test_a_join_that_waits_for_who_never_comes_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    join = JoinNode(name="j")
+    run = talk((START, chose("x"), {"x": a, "y": b}, join, fin))
+    assert walked(run.say("q")) == ["wf/choosing: gives 'q' -> x", "wf/a: gives 'a:q'"]
+    assert "join 'j' waited for b, and no way led there; where only one of them comes" in caplog.text
+
+
 @pytest.mark.parametrize(("route", "taken"), [(True, "a"), (1, "b")])
 def test_a_route_can_be_a_bool_or_a_number(route: Any, taken: str) -> None:  # G2b
     edges = [(START, (start := chose(route)), {"x": fin, 1: b}), (start, {"y": fin})]
@@ -326,6 +340,13 @@ def test_an_agent_that_chats_stands_right_after_the_start() -> None:  # G3
     assert walked(run.say("q")) == ["wf/c: says chat1"]
     assert walked(run.say("r")) == ["wf/c: says chat2"]
     assert requests(c) == [[("user", "q")], [("user", "q"), ("model", "chat1"), ("user", "r")]]
+
+
+def test_nothing_follows_on_an_agent_that_chats_while_it_gives_no_output() -> None:  # G3
+    c = step("c", "chat1", "chat2", mode="chat")
+    run = talk((START, c, b))
+    assert walked(run.say("q")) == ["wf/c: says chat1"]
+    assert walked(run.say("r")) == ["wf/c: says chat2"]
 
 
 def test_an_agent_that_chats_stands_nowhere_else() -> None:  # G3b

@@ -523,3 +523,29 @@ def test_agents_that_run_at_once_wait_for_a_yes_each_and_see_their_own() -> None
     assert last(talk.say(answer(second, {"confirmed": True}, APPROVES))) == {"one": "paid one", "two": "paid two"}
     for agent in (one, two):
         assert [role for role, _ in requests(agent)[1]] == ["user", "model", "user"]
+
+
+def test_what_was_asked_later_is_answered_together_with_what_is_open_from_before() -> None:
+    join = JoinNode(name="j")
+
+    def ask3(node_input: Any) -> Any:
+        yield RequestInput(interrupt_id="i3", message="3?")
+
+    talk = Talk(wf((START, (ask1, ask2)), (ask1, ask3, join), (ask2, join)))
+    talk.say("q")
+    assert asked(talk.say(answer("i1", "one"))) == ["i3"]
+
+    assert last(talk.say(answers({"i2": "two", "i3": "three"}))) == {"ask3": "three", "ask2": "two"}
+    assert talk.error is None
+
+
+def test_in_a_team_too_what_was_asked_later_is_answered_together_with_what_is_open_from_before() -> None:
+    talk = Talk(
+        ParallelAgent(name="par", sub_agents=[pays(call("pay", n=2), "a done", name="pa"), pays("b done", name="pb")])
+    )
+    first, other = asked(talk.say("q"))
+    [second] = asked(talk.say(answer(first, {"confirmed": True}, APPROVES)))
+
+    said = [event.text for event in talk.say(answers({key: {"confirmed": True} for key in (other, second)}, APPROVES))]
+    assert talk.error is None
+    assert sorted(filter(None, said)) == ["a done", "b done"]

@@ -138,7 +138,7 @@ class _Line:
                 return self._as_set(names), end + 1
             elif token["mark"] != ",":
                 break
-        self._refuse_open(self._text[tokens[at].end() :].partition(")")[0], names)
+        self._refuse_open(self._text[tokens[at].end() :], names)
 
     def _as_set(self, names: list[str]) -> tuple[str, ...]:
         if not names:
@@ -162,9 +162,12 @@ class _Line:
                 self._refuse(f"commas stand between routes: -[{word.replace('|', ', ')}]->")
         return tuple(map(_route, words))
 
-    def _refuse_open(self, inside: str, names: list[str]) -> NoReturn:
+    def _refuse_open(self, rest: str, names: list[str]) -> NoReturn:
+        inside, closed, _ = rest.partition(")")
         if "(" in inside:
             self._refuse(f"brackets stand within brackets; write ({inside.replace('(', '').strip()})")
+        if closed and (chain := next((one.strip() for one in inside.split(",") if "->" in one), None)):
+            self._refuse(f"an arrow stands within brackets; write {chain} on a line of its own")
         self._refuse(f"a bracket is open; write ({', '.join(names) or 'a, b'})")
 
     def _refuse_unparted(self, before: re.Match[str], token: re.Match[str]) -> NoReturn:

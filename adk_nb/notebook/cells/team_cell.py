@@ -127,9 +127,16 @@ def _team(wanted: AgentDefinition, knows: Knows) -> tuple[str, ...]:
                 )
             found[name] = number
     _check_conditions(wanted)
+    if found and re.search(r"(->|→)\s*$", _without_remarks(wanted)):
+        raise InputError(f"%%agent {wanted.name}: nothing follows the last arrow; write a name behind it")
     if not found:
         raise InputError(f"%%agent {wanted.name} --kind {wanted.kind} names no agents; write draft -> review below")
     return tuple(found)
+
+
+def _without_remarks(wanted: AgentDefinition) -> str:
+    lines = (line for line in wanted.instruction.split("\n") if not _UNTIL.match(line))
+    return "\n".join(line.partition("#")[0] for line in lines)
 
 
 def is_team(text: str, agents: Sequence[str]) -> bool:

@@ -115,7 +115,7 @@ def state_changes(notebook: Notebook, session: str | None) -> Shown:
 def trace(events: Sequence[Event], before: Sequence[Event] = ()) -> Shown:
     """A row for each event, oldest first. `before`: events in which calls were made that `events` answer."""
     if not events:
-        return said("nothing was said in this session yet")
+        return said("nothing was said in this session yet; what a Chat() of your own has said is in its chat.events")
     return Shown(event_table(events, history=before, width=_width()))
 
 

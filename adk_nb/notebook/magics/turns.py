@@ -19,6 +19,7 @@ from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 from adk_nb.runtime.approvals import Pending, pending
+from adk_nb.runtime.inputs import PendingInput
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +85,14 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
         if asked.edit or asked.payload or asked.reason or asked.all or asked.id:
             raise InputError("%confirm: is it a yes or a no? add --yes or --no")
         return reports.approvals(notebook, asked.session)
-    edits = _edits(asked)
     session = asked.session or notebook.sessions.current
+    node = None if asked.id else questions.node_approval(notebook.sessions.events(asked.session))
+    decided = _on_node(notebook, node, asked, session, show) if node else _on_calls(notebook, asked, session, show)
+    return keep(notebook, decided, None)
+
+
+def _on_calls(notebook: Notebook, asked: Any, session: str, show: Mode) -> Reply:
+    edits = _edits(asked)
     events = notebook.sessions.events(asked.session)
     waiting = pending(events)
     magic = notebook.confirm_magic(session)
@@ -101,7 +108,17 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
         reply = notebook.chat(agent, session, show=show).decide(decisions)
     if reply is None:
         raise InputError("no approval was chosen")
-    return keep(notebook, reply, None)
+    return reply
+
+
+def _on_node(notebook: Notebook, node: PendingInput, asked: Any, session: str, show: Mode) -> Reply:
+    if asked.edit or asked.payload:
+        raise InputError("%confirm: what a node of a graph is given cannot be changed; say --yes or --no alone")
+    events = notebook.sessions.events(session)
+    if (name := notebook.who_hears(node.id, node.author, events)) is None:
+        raise InputError(f"agent {node.author!r}, which asked this, is not there any more; start over with %chat --new")
+    chat = notebook.chat(name, session, show=show)
+    return chat.approve(node.id) if asked.yes else chat.reject(node.id, asked.reason)
 
 
 def _say_who_was_edited(notebook: Notebook, approved: list[Pending], events: Sequence[Event]) -> None:

@@ -1,7 +1,7 @@
 """What is drawn of an agent, a team or a workflow: nodes and the ways between them, and the same as a text tree."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -174,8 +174,9 @@ class _Drawer:
             inside = self._inside(agent) if agent and kind_of(agent) else None
             told = _node_of(name, node) if node else Node(name, name, "end", name=name)
             drawing.nodes[key] = replace(told, key=key, inside=inside)
-        ways = [way for ways in (*graph.ways.values(), *graph.endings.values()) for way in ways]
-        drawing.lines += [Line(keys[way.start], keys[way.end], _routes(way.routes), way.routes) for way in ways]
+        for ways in (*graph.ways.values(), *graph.endings.values()):
+            for way, label in _joined(ways):
+                drawing.lines.append(Line(keys[way.start], keys[way.end], label, way.routes))
 
     def _inside(self, agent: BaseAgent) -> Drawing:
         """What stands within the frame of a team."""
@@ -208,8 +209,17 @@ def _called(agent: BaseAgent) -> list[BaseAgent]:
     return [one for one in found if isinstance(one, BaseAgent)]
 
 
-def _routes(routes: Sequence[Any]) -> str:
-    return one_line(", ".join("otherwise" if one == DEFAULT_ROUTE else str(one) for one in routes), _LABEL)
+def _joined(ways: Iterable[Way]) -> Iterator[tuple[Way, str]]:
+    """All ways from one node to the same other one as one way, with the words for it."""
+    found: dict[str, list[Way]] = {}
+    for way in ways:
+        found.setdefault(way.end, []).append(way)
+    for end, alike in found.items():
+        routes = [route for way in alike for route in way.routes]
+        words = dict.fromkeys("otherwise" if one == DEFAULT_ROUTE else str(one) for one in routes)
+        always = any(not way.routes for way in alike)
+        told = ["always", *words] if always and words else words
+        yield Way(alike[0].start, end, () if always else tuple(routes)), one_line(", ".join(told), _LABEL)
 
 
 def _node_of(name: str, node: BaseNode) -> Node:
@@ -299,8 +309,8 @@ def _tree(agent: BaseAgent, version: Callable[[str], str], more: str = "") -> It
 def _graph_parts(workflow: Workflow, version: Callable[[str], str]) -> Iterator[list[str]]:
     graph = workflow.graph
     for name in (START, *graph.nodes):
-        ways = [*graph.ways.get(name, ()), *graph.endings.get(name, ())]
-        leads = ", ".join(f"{_arrow(way)} {one_line(way.end, _LABEL)}" for way in ways)
+        ways = _joined([*graph.ways.get(name, ()), *graph.endings.get(name, ())])
+        leads = ", ".join(f"{_arrow(label)} {one_line(way.end, _LABEL)}" for way, label in ways)
         more = f" {leads}" if leads else ""
         node = graph.nodes.get(name)
         if isinstance(node, AgentNode) and node.agent.name == name:
@@ -312,8 +322,8 @@ def _graph_parts(workflow: Workflow, version: Callable[[str], str]) -> Iterator[
             yield [f"{one.label} ({one.note}){more}" if one.note else f"{one.label}{more}"]
 
 
-def _arrow(way: Way) -> str:
-    return f"-[{_routes(way.routes)}]->" if way.routes else "->"
+def _arrow(label: str) -> str:
+    return f"-[{label}]->" if label else "->"
 
 
 def _branches(parts: Sequence[list[str]]) -> Iterator[str]:

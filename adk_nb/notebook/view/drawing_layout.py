@@ -1,12 +1,13 @@
 """Where the nodes and lines of a drawing go: layers from top to bottom, few crossings, lines led around boxes.
 
-The method is Sugiyama's: layers by longest path, order within a layer by the mean of the neighbours, then places.
+The method is Sugiyama's: layers by longest path, order within a layer by the mean of the neighbours, then places. The
+label of a line that leads down has a place of its own in a layer between, so that no other line crosses it.
 Source: Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures", 1981.
 """
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from unicodedata import east_asian_width
 
@@ -22,6 +23,11 @@ _GAP = 24
 """Between boxes side by side."""
 _SWEEPS = 8
 _COLUMNS = 5
+_LABEL_HEIGHT = 15
+_BASE = 4
+"""From the middle of a label down to what its letters stand on."""
+_PORT = 12
+"""Between lines that lead to the same side of a box."""
 _TOP = -5
 """Above what is inside a frame, below its title."""
 Point = tuple[float, float]
@@ -29,7 +35,7 @@ Point = tuple[float, float]
 
 @dataclass
 class Box:
-    """A node's place; of a line that passes through a layer, a place without a node."""
+    """A node's place; of a line that passes through a layer, or of its label there, a place without a node."""
 
     node: Node | None
     layer: int
@@ -52,10 +58,10 @@ class Route:
     line: Line
     points: list[Point]
     back: bool = False
-    """It leads up, around the boxes between, at the right."""
+    """It leads up, around the boxes between, at the right. If it leads down, its label stands in a gap between its
+    second point and its third."""
     label_at: Point = (0, 0)
-    label_left: bool = False
-    """Its label ends there, and does not begin there."""
+    """The middle of its label, on the line that the letters stand on."""
 
 
 @dataclass
@@ -94,7 +100,7 @@ class _Grid:
 def layout_of(drawing: Drawing) -> Layout:
     """Places for a drawing; equal for equal drawings."""
     back = _leading_back(drawing)
-    layer = _layers(drawing, back) if drawing.lines else _rows(drawing)
+    layer = _with_labels(drawing, _layers(drawing, back), back) if drawing.lines else _rows(drawing)
     grid = _Grid({}, [[] for _ in range(max(layer.values(), default=0) + 1)])
     for key, node in drawing.nodes.items():
         box = grid.boxes[key] = _box(node, layer[key])
@@ -175,12 +181,20 @@ def _layers(drawing: Drawing, back: set[int]) -> dict[str, int]:
     return layer
 
 
+def _with_labels(drawing: Drawing, layer: dict[str, int], back: set[int]) -> dict[str, int]:
+    """Another layer below each from which a line with a label leads down."""
+    with_labels = {layer[line.start] for number, line in enumerate(drawing.lines) if line.label and number not in back}
+    return {key: at + sum(one < at for one in with_labels) for key, at in layer.items()}
+
+
 def _pass(grid: _Grid, line: Line) -> list[Box]:
-    """The places of a line, one in each layer from its start to its end."""
+    """The places of a line, one in each layer from its start to its end: the second is that of its label."""
     here, end = grid.boxes[line.start], grid.boxes[line.end]
     places = [here]
     for layer in range(here.layer + 1, end.layer):
         box = Box(None, layer)
+        if line.label and len(places) == 1:
+            box.width, box.height = text_width(line.label, SMALL), _LABEL_HEIGHT
         grid.layers[layer].append(box)
         places.append(box)
     places.append(end)
@@ -242,16 +256,18 @@ def _apart(layer: list[Box], wanted: list[float]) -> None:
 
 
 def _placed(drawing: Drawing, grid: _Grid, passing: dict[int, list[Box]]) -> Layout:
-    labelled = {box.layer for number, places in passing.items() for box in places[:1] if drawing.lines[number].label}
     top = 14.0  # above a box stands how it does
+    has_nodes = [any(box.node for box in layer) for layer in grid.layers]
     for number, layer in enumerate(grid.layers):
         height = max((box.height for box in layer), default=0)
         for box in layer:
             box.y = top + (height - box.height) / 2 if box.node else top
             box.height = box.height if box.node else height
-        top += height + (46 if number in labelled else 30 if drawing.lines else 16)
+        to_labels = not all(has_nodes[number : number + 2])
+        top += height + (26 if not has_nodes[number] else 20 if to_labels else 30 if drawing.lines else 16)
+    around = _around(drawing, grid, passing)
     routes = [
-        _route(line, passing[number]) if number in passing else _around(line, grid, number)
+        _route(line, passing[number]) if number in passing else around[number]
         for number, line in enumerate(drawing.lines)
     ]
     boxes = list(grid.boxes.values())
@@ -272,8 +288,8 @@ def _sides(boxes: Sequence[Box], routes: Sequence[Route]) -> tuple[float, float]
     reach = [(box.x - box.width / 2, box.x + box.width / 2) for box in boxes]
     reach += [(x, x) for route in routes for x, _ in route.points]
     for route in routes:
-        x, width = route.label_at[0], text_width(route.line.label, SMALL)
-        reach.append((x - width, x) if route.label_left else (x, x + width))
+        x, half = route.label_at[0], text_width(route.line.label, SMALL) / 2
+        reach += [(x - half, x + half)] if route.line.label else []
     return min((left for left, _ in reach), default=0), max((right for _, right in reach), default=0)
 
 
@@ -284,28 +300,64 @@ def _route(line: Line, places: list[Box]) -> Route:
             points.append((box.x, box.y))
         if box is not places[-1]:
             points.append((box.x, box.y + box.height))
-    (x, _), (end_x, end_y) = points[:2]
-    left = end_x < x
-    return Route(line, points, label_at=(end_x + (-9 if left else 9), end_y - 17), label_left=left)
+    x, y = points[1]
+    return Route(line, points, label_at=(x, y + _LABEL_HEIGHT / 2 + _BASE))
 
 
-def _around(line: Line, grid: _Grid, number: int) -> Route:
-    """Up at the right of all that is between; of several each has a lane of its own. Past boxes beside it, it leads
-    below its start, and above its end.
+def _around(drawing: Drawing, grid: _Grid, passing: dict[int, list[Box]]) -> dict[int, Route]:
+    """The ways up at the right of all that is between: the longer a way, the further out its lane."""
+    back = {number: line for number, line in enumerate(drawing.lines) if number not in passing}
+    ends = {number: _ends(line, grid, back.values()) for number, line in back.items()}
+    levels = {number: (high[0][1], low[-1][1]) for number, (low, high) in ends.items()}
+    found: dict[int, Route] = {}
+    taken: list[tuple[float, float, float]] = []  # top, bottom, how far to the right
+    for number in sorted(back, key=lambda one: levels[one][1] - levels[one][0]):
+        line, (low, high), (top, bottom) = back[number], ends[number], levels[number]
+        between = grid.layers[grid.boxes[line.end].layer : grid.boxes[line.start].layer + 1]
+        lane = max(box.x + box.width / 2 for layer in between for box in layer) + 22
+        middle = _free(top, bottom, [y for other in back if other != number for y in levels[other]])
+        reach = min(top, middle - _PORT), max(bottom, middle + _PORT)
+        lane = max([lane, *(right + 10 for above, below, right in taken if above < reach[1] and below > reach[0])])
+        width = text_width(line.label, SMALL)
+        taken.append((*reach, lane + (6 + width if line.label else 0)))
+        points = [*low, (lane, bottom), (lane, top), *high]
+        found[number] = Route(line, points, back=True, label_at=(lane + 6 + width / 2, middle + _BASE))
+    return found
+
+
+def _free(top: float, bottom: float, others: Sequence[float]) -> float:
+    """A level as near as may be to the middle, at which no other line leads to the right."""
+    middle = (top + bottom) / 2
+    steps = [sign * 4 * step for step in range(int((bottom - top) / 8) + 1) for sign in (-1, 1)]
+    return next((middle + by for by in steps if all(abs(middle + by - y) >= _PORT - 2 for y in others)), middle)
+
+
+def _ends(line: Line, grid: _Grid, back: Iterable[Line]) -> tuple[list[Point], list[Point]]:
+    """The points of a way up before its lane, and those after it. Past boxes beside it, it leads below its start, and
+    above its end.
     """
     low, high = grid.boxes[line.start], grid.boxes[line.end]
-    between = [box for layer in grid.layers[high.layer : low.layer + 1] for box in layer]
-    lane = max(box.x + box.width / 2 for box in between) + 22 + 10 * (number % 3)
-    shift = 6 if high is low else 0
-    points = [(low.x + low.width / 2, low.y + low.height / 2 + shift)]
+    leaving, coming = _shifts(line.start, back)[0], _shifts(line.end, back)[1]
+    if low is high:
+        leaving, coming = _PORT / 2 - 1, 1 - _PORT / 2
+    start = [(low.x + low.width / 2, low.y + low.height / 2 + leaving)]
     if _is_beside(low, grid):
-        points = [(low.x + _PAD, low.y + low.height), (low.x + _PAD, _bottom(low, grid) + 9)]
-    end = [(high.x + high.width / 2, high.y + high.height / 2 - shift)]
+        start = [(low.x + _PAD, low.y + low.height), (low.x + _PAD, _bottom(low, grid) + 9)]
+    end = [(high.x + high.width / 2, high.y + high.height / 2 + coming)]
     if _is_beside(high, grid):
         above = min(box.y for box in grid.layers[high.layer] if box.node)
         end = [(high.x + _PAD, above - 12), (high.x + _PAD, high.y)]
-    points += [(lane, points[-1][1]), (lane, end[0][1]), *end]
-    return Route(line, points, back=True, label_at=(lane + 6, (points[-1][1] + points[0][1]) / 2 + 4))
+    return start, end
+
+
+def _shifts(key: str, back: Iterable[Line]) -> tuple[float, float]:
+    """How far from the middle of a box's side ways up leave it, and come to it."""
+    uses = {
+        ("leaves" if line.end != key else "stays") if line.start == key else "comes"
+        for line in back
+        if key in (line.start, line.end)
+    }
+    return (-_PORT, _PORT) if len(uses) > 1 else (0, 0)
 
 
 def _is_beside(box: Box, grid: _Grid) -> bool:

@@ -72,6 +72,8 @@ class VisitedPath:
         node = steps[-1][0]
         if event.partial and self._marks.get(f"n:{node}") == "now":
             return {}
+        if node in self._settled and _says_nothing(event):  # as a callback that writes to the state
+            return {}
         changed: Marks = {}
         if self._places.nodes[node].inside:
             if event.error_code:
@@ -164,7 +166,8 @@ class VisitedPath:
         """Mark the lines by which one may have come."""
         lines = self._places.leading[node]
         only = lines[0][1] if len(lines) == 1 else None
-        if only and self._places.nodes[node].name != END and not self._places.leads_back(only):
+        passed = only and not only.may and not self._places.leads_back(only)
+        if only and passed and self._places.nodes[node].name != END:
             self._pass(only.start, changed)  # a node that says nothing was passed through all the same
         for key, line in lines:
             if self._mark(line.start, changed) and self._fits(line):
@@ -185,8 +188,10 @@ class VisitedPath:
     def _fits(self, line: Line) -> bool:
         """Whether the line is one that its node's last choice leads along."""
         chosen = self._routes.get(line.start, [])
+        if not line.routes or any(one in line.routes for one in chosen):
+            return True
         if DEFAULT_ROUTE not in line.routes:
-            return not line.routes or any(one in line.routes for one in chosen)
+            return False
         others = [one for _, one in self._places.leaving[line.start] if one is not line]
         return not any(one in other.routes for other in others for one in chosen)
 
@@ -255,6 +260,10 @@ class VisitedPath:
             way.insert(0, (frame, number))
             if inside.kind == "loop":
                 yield frame.key, tuple(place for _, place in _one_by_one(way))
+
+
+def _says_nothing(event: Event) -> bool:
+    return event.content is None and event.output is None and not event.error_code
 
 
 def _one_by_one(way: Sequence[tuple[Node, int]]) -> Iterator[tuple[Node, int]]:

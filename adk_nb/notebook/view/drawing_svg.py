@@ -104,7 +104,7 @@ def _marked(shape: Shape, marks: Mapping[str, str]) -> Shape:
         return shape
     if shape["tag"] == "text":
         text = _STANDS[mark][0] if key.startswith("s:") and mark in _STANDS else shape["text"]
-        bold = {} if key.startswith("e:") else {"font-weight": "600", "fill-opacity": "1"}
+        bold = {"font-weight": "600", "fill-opacity": "1"} if key.startswith(("s:", "c:", "t:")) else {}
         return {**shape, "at": {**at, **bold}, "text": mark if key.startswith("c:") else text}
     colour = _COLOURS.get(mark, _PATH)
     line = {"stroke": colour, "stroke-opacity": "1", "stroke-width": "2" if colour == _PATH else "2.5"}
@@ -163,14 +163,12 @@ def _box_shapes(box: Box) -> list[Shape]:
 
 def _line_shapes(route: Route, key: str) -> list[Shape]:
     line = {"stroke_dasharray": "4 3"} if route.line.may else {}
-    path = _rounded(route.points) if route.back else _curved(route.points)
+    path = _rounded(route.points) if route.back else _curved(route.points, gap=1 if route.line.label else None)
     shapes = [_shape("path", key, d=path, fill="none", stroke="currentColor", stroke_opacity=0.55, **line)]
     shapes.append(_shape("path", key, d=_head(route), fill="currentColor", fill_opacity=0.7))
     if route.line.label:
         x, y = route.label_at
-        anchor = "end" if route.label_left else "start"
-        words = {"font_size": 11, "fill": "currentColor", "text_anchor": anchor}
-        shapes.append(_shape("text", key, route.line.label, x=x, y=y, **words))
+        shapes.append(_shape("text", key, route.line.label, x=x, y=y, font_size=11, **_MIDDLE))
     return shapes
 
 
@@ -178,13 +176,17 @@ def _at(*points: Point) -> str:
     return " ".join(f"{_number(float(x))} {_number(float(y))}" for x, y in points)
 
 
-def _curved(points: list[Point]) -> str:
+def _curved(points: list[Point], gap: int | None = None) -> str:
+    """`gap`: the number of the point after which there is no line up to the next."""
     told = [f"M{_at(points[0])}"]
-    for (x, y), (end_x, end_y) in itertools.pairwise(points):
-        middle = (y + end_y) / 2
-        told.append(
-            f"L{_at((end_x, end_y))}" if x == end_x else f"C{_at((x, middle), (end_x, middle), (end_x, end_y))}"
-        )
+    for number, ((x, y), (end_x, end_y)) in enumerate(itertools.pairwise(points)):
+        if number == gap:
+            told.append(f"M{_at((end_x, end_y))}")
+        elif x == end_x:
+            told.append(f"L{_at((end_x, end_y))}")
+        else:
+            middle = (y + end_y) / 2
+            told.append(f"C{_at((x, middle), (end_x, middle), (end_x, end_y))}")
     return "".join(told)
 
 

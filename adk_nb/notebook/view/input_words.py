@@ -1,7 +1,7 @@
 """What waits for an answer from outside as a reader sees it: a question with its options, or work under way."""
 
 from adk_nb.notebook.view.markdown import markdown_cell
-from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line
+from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, json_text, one_line, shortened
 from adk_nb.notebook.view.safe_html import Html, code, element
 from adk_nb.runtime.inputs import PendingInput
 
@@ -21,7 +21,8 @@ def ways(magic: str) -> Ways:
 
 def needs(one: PendingInput) -> str:
     """Who needs what, on one line."""
-    asks = one_line(one.message, _ASKED)
+    shown = "" if one.payload is None else f"payload: {shortened(json_text(one.payload), _ASKED)}"
+    asks = " · ".join(filter(None, (one_line(one.message, _ASKED), shown)))
     if one.is_question:
         return f"{one_line(one.author, 100)} asks: {asks}" if asks else f"{one_line(one.author, 100)} asks"
     return (
@@ -61,4 +62,9 @@ def _then(one: PendingInput) -> str:
 
 
 def _way(one: PendingInput, typed: Ways) -> str:
+    if one.is_approval and typed[0].startswith("%chat"):
+        confirm = typed[0].replace("%chat", "%confirm", 1).removesuffix(" ...")
+        return f"{confirm} --yes or {confirm} --no"
+    if one.is_approval:
+        return "chat.approve() or chat.reject()"
     return typed[0] if one.is_question else typed[1]
