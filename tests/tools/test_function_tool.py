@@ -431,7 +431,7 @@ def test_a_decorated_function_is_still_a_function():
         ("require_confirmation", "@tool takes no 'require_confirmation'; write @tool(confirm=...)"),
         ("is_long_running", "write @tool(long_running=...)"),
         ("time_out", "write @tool(timeout=...)"),
-        ("effect", "there is: confirm, auth_config, thread"),
+        ("colour", "there is: confirm, auth_config, thread"),
     ],
 )
 def test_an_option_that_there_is_not_is_told_with_the_one_that_is_meant(option: str, said: str):
