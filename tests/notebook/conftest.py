@@ -71,6 +71,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     unload_ipython_extension(ip)
     atexit.unregister(ip.atexit_operations)
     ip.atexit_operations()
+    ip.restore_sys_module_state()  # its __main__ is not the one that new processes need
     InteractiveShell.clear_instance()
 
 
