@@ -39,8 +39,8 @@ class Course:
         """An event of the agent itself said so, and not one of those under it."""
         self.exits = False
         """An event said that the task of the agent is complete (`exit_flow`)."""
-        self.said = ""
-        """The words of its last answer."""
+        self._heard: list[Event] = []
+        """What may be an answer."""
         self._asks = self._goes_on
         for event in self._before() if self._goes_on else ():
             self.hear(event)
@@ -60,7 +60,13 @@ class Course:
         self.escalates = self.escalates or _escalates(event, self._agent)
         self.leaves = self.leaves or bool(event.actions.escalate and event.author == self._agent.name)
         self.exits = self.exits or exits(event, self._agent)
-        self.said = event.text if event.is_answer() else self.said
+        if event.content is not None and not event.partial:
+            self._heard.append(event)
+
+    @property
+    def said(self) -> str:
+        """The words of its last answer."""
+        return next((event.text for event in reversed(self._heard) if event.is_answer()), "")
 
     def _who(self) -> BaseAgent | None:
         """The one to run. None: it is done, or waits for something that the user's message does not answer."""

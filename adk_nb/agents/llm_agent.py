@@ -198,20 +198,21 @@ class LlmAgent(TeamAgent):
     @property
     def toolsets(self) -> Sequence[BaseToolset]:
         """Those among its tools."""
-        self.tools_now()
-        given = self._with_toolsets
+        given = self._with_toolsets if self.tools_now() or self.tools else ()
         return [one for one in given if isinstance(one, BaseToolset)] if given else ()
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
         """Its tools, functions wrapped, those of its toolsets, and the way to hand over where there is somebody."""
         tools = self.tools_now()
-        if given := self._with_toolsets:
+        if self.tools and (given := self._with_toolsets):
             tools = await expanded(self.name, given, ctx)
             self._canonical = (self._canonical[0], tools)
-        return [*tools, *self._of_its_team()] if self.sub_agents or self._parent or self.mode else tools
+        return [*tools, *self._of_its_team()]
 
     def _of_its_team(self) -> list[BaseTool]:
         """How it calls those under it, hands the conversation over, and hands back what came of its task."""
+        if not (self.sub_agents or self.mode or isinstance(self._parent, TeamAgent)):
+            return []
         over = self._handing_over()
         own = [FinishTaskTool(self._shape("output_schema"), self.output_key)] if self.mode == "task" else []
         return [*self.sub_agent_tools, *([over] if over else []), *own]
@@ -220,9 +221,8 @@ class LlmAgent(TeamAgent):
     def instructed_by(self) -> Sequence["LlmAgent"]:
         """The agents whose `global_instruction` is told to this one: the root of its tree, then itself."""
         root = self.root_agent
-        if root is self:
-            return (self,) if self.global_instruction else ()
-        return [one for one in (root, self) if isinstance(one, LlmAgent) and one.global_instruction]
+        above = (root,) if root is not self and isinstance(root, LlmAgent) and root.global_instruction else ()
+        return (*above, self) if self.global_instruction else above
 
     async def canonical_instruction(self, ctx: ReadonlyContext, /) -> tuple[str, bool]:
         """The instruction of this turn; and True if its braces mean nothing: a function's, or `template=False`.
@@ -265,6 +265,8 @@ class LlmAgent(TeamAgent):
 
         Of toolsets it has what they had last.
         """
+        if not self.tools:
+            return []
         given, made = self._canonical
         if given != self.tools:
             all_of_them = _wrapped(self, self.tools)

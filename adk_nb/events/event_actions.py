@@ -86,7 +86,9 @@ class EventActions(WireModel):
 def no_actions() -> EventActions:
     """`EventActions()`, at half its price: many are made, most stay empty."""
     made = copied(_empty())
-    vars(made).update(state_delta={}, artifact_delta={}, requested_tool_confirmations={}, requested_auth_configs={})
+    held = vars(made)
+    held["state_delta"], held["artifact_delta"] = {}, {}
+    held["requested_tool_confirmations"], held["requested_auth_configs"] = {}, {}
     return made
 
 

@@ -51,10 +51,13 @@ async def _rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
             yield _too_many(ctx, spec)
             return
         context = Context(ctx)
-        async with aclosing(call_model(ctx, spec, await turn.request(context), context)) as events:
+        events = call_model(ctx, spec, await turn.request(context), context)
+        try:  # what `aclosing` does, at a quarter of its price: each model call comes by here
             async for event in events:
                 turn.hear(event)
                 yield event
+        finally:
+            await events.aclose()
         if turn.asks_once_more() and not ctx.end_invocation:
             continue
         work = turn.what_follows()

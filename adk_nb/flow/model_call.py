@@ -45,7 +45,8 @@ async def call_model(
                 yield event
     ctx.count_llm_call()
     event_id, said, answered = clock.new_id(), None, False
-    async with aclosing(_responses(ctx, spec, request, context)) as responses:
+    responses = _responses(ctx, spec, request, context)
+    try:  # what `aclosing` does, at a quarter of its price: each model call comes by here
         async for response in responses:
             if answered:  # and yet there is more: the next answer is another event
                 event_id, said, answered = clock.new_id(), None, False
@@ -56,6 +57,8 @@ async def call_model(
             else:
                 answered = True
                 yield _whole(ctx, spec, response, event_id, context)
+    finally:
+        await responses.aclose()
     if not answered:  # a model that only streams: what it said is the answer
         yield _whole(ctx, spec, said.joined(request.model or "") if said else _nothing(), event_id, context)
 
@@ -216,10 +219,12 @@ def _identified(content: types.Content, *, anew: bool) -> types.Content:
         anew: Every id is new: some services number the calls of a conversation, and the session has several.
     """
     taken: set[str] = set()
-    said = content.parts or []
-    parts = [storable(part) for part in said]
-    changed = not content.role or any(part is not one for part, one in zip(parts, said, strict=True))
-    for index, part in enumerate(parts):
+    parts: list[types.Part] = []
+    changed = not content.role
+    for index, said in enumerate(content.parts or ()):
+        part = storable(said)
+        parts.append(part)
+        changed = changed or part is not said
         if call := part.function_call:
             if anew or not call.id or call.id in taken:
                 call = copied(call, id=f"adk-{clock.new_id()}")

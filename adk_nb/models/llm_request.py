@@ -65,12 +65,13 @@ class LlmRequest(WireModel):
             texts, data = _told(instructions)
         else:
             texts = _texts(instructions)
-        present: Any = cast(Any, self.config).system_instruction  # its type names a package that may not be there
+        config: Any = self.config  # the type of this field names a package that may not be there
+        present: Any = config.system_instruction
         if present and not isinstance(present, str):
             logger.warning("the system instruction is not text, so %d instructions were not added", len(texts))
             return []
         if texts:
-            self.config.system_instruction = "\n\n".join([present, *texts] if present else texts)
+            config.system_instruction = "\n\n".join([present, *texts] if present else texts)
         if data:
             self.contents += data
         return data
@@ -114,8 +115,8 @@ def _is_question(content: types.Content) -> bool:
 
 
 def _texts(instructions: Any) -> list[str]:
-    if isinstance(instructions, list | tuple) and all(isinstance(one, str) for one in cast(list[Any], instructions)):
-        return list(cast(list[str], instructions))
+    if isinstance(instructions, list | tuple) and not [one for one in instructions if not isinstance(one, str)]:  # pyright: ignore[reportUnknownVariableType]
+        return list(instructions)  # pyright: ignore[reportUnknownArgumentType]
     raise TypeError(f"instructions are a list of texts or a types.Content, and not {instructions!r:.80}")
 
 

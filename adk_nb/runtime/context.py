@@ -130,6 +130,23 @@ class Context(ReadonlyContext):
     """In a graph: 1 at first, and one more each time that the node is run again after an error."""
     resume_inputs: Mapping[str, Any] = MappingProxyType({})
     """In a graph: what was answered to this node's questions, by their `interrupt_id`."""
+    auth_credential: AuthCredential | None = None
+    """What a tool is let in with. Its secrets are taken out of the result."""
+    long_running: bool = False
+    """Set it in a tool: what the tool returns is not the outcome, and the run ends until that is sent."""
+    waits_inside: bool = False
+    """Set it in a tool: something that it does waits for an answer, and it is called again when that is there."""
+    attempt: int = 1
+    """In a tool: 1 at first. More: it was called for this call before, and may have taken effect then."""
+    failed_at: str | None = None
+    """Where in a notebook's cells the tool raised, as `In[7] line 4`. None: it did not, or not in a cell."""
+    speaks: bool = False
+    """Set it in a tool beside `actions.skip_summarization`: its result is also said in words, as the answer."""
+    finished: bool = False
+    """Set it in a tool: the work of its agent is done; what came of it is `output`."""
+    output: Any = None
+    """What the event with the tool's result has as `output`: JSON."""
+    _key: str = ""
 
     def __init__(
         self,
@@ -139,32 +156,15 @@ class Context(ReadonlyContext):
         function_call_id: str | None = None,
         tool_confirmation: ToolConfirmation | None = None,
     ) -> None:
-        super().__init__(invocation)
+        self._invocation = invocation
         self.actions = actions or no_actions()
         """What the event that follows will do; a tool's land on the event with its result."""
         self.function_call_id = function_call_id
         """The call that this tool answers; None in callbacks of agents and models."""
         self.tool_confirmation = tool_confirmation
         """What a human decided of this call. None: nobody was asked yet."""
-        self.auth_credential: AuthCredential | None = None
-        """What a tool is let in with. Its secrets are taken out of the result."""
-        self.long_running = False
-        """Set it in a tool: what the tool returns is not the outcome, and the run ends until that is sent."""
-        self.waits_inside = False
-        """Set it in a tool: something that it does waits for an answer, and it is called again when that is there."""
-        self.attempt = 1
-        """In a tool: 1 at first. More: it was called for this call before, and may have taken effect then."""
-        self._key = ""
         self.taken_up = function_call_id in invocation.shared.taken_up
         """True: it is called again for that."""
-        self.failed_at: str | None = None
-        """Where in a notebook's cells the tool raised, as `In[7] line 4`. None: it did not, or not in a cell."""
-        self.speaks = False
-        """Set it in a tool beside `actions.skip_summarization`: its result is also said in words, as the answer."""
-        self.finished = False
-        """Set it in a tool: the work of its agent is done; what came of it is `output`."""
-        self.output: Any = None
-        """What the event with the tool's result has as `output`: JSON."""
         self._state = State(invocation.session.state, self.actions.state_delta, invocation.state_schema)
 
     @property

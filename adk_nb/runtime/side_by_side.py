@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -72,11 +71,13 @@ class SideBySide(Generic[K]):
         error: Exception | None = None
         loop = asyncio.get_running_loop()
         try:
-            async with aclosing(events):
+            try:
                 async for event in events:
                     read = loop.create_future()
                     self._say(key, event, read)
                     await read
+            finally:
+                await events.aclose()
         except Exception as raised:
             error = raised
         self._say(key, Ended(error), None)
