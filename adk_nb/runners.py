@@ -312,7 +312,7 @@ class Runner:
                 logger.warning("invocation %r does not go on: %s", ctx.invocation_id, idle(ctx))
             if self._compaction and not shared.stop.why:
                 await self._compaction.after_run(ctx)
-            self._sessions.put_back(session)  # not after an error: what it left half done is not kept
+            await self._sessions.put_back(session)  # not after an error: what it left half done is not kept
         finally:
             del self._active[invocation_id]
             self._active.pop(went_on, None)

@@ -11,6 +11,8 @@ from adk_nb.tools.base_tool import BaseTool
 class AskAPersonTool(BaseTool):
     """Not told to models: a service does not call it, it sends a `hitlRequest`."""
 
+    effect = "pure"
+
     def __init__(self) -> None:
         super().__init__(name="ask_a_person", description="Asks a person.", is_long_running=True)
         self.name = ASK_A_PERSON  # one of the reserved names

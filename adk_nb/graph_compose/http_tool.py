@@ -17,6 +17,7 @@ from adk_nb.models.retrying import ask_again, seconds_of
 from adk_nb.redaction import hidden, in_result, remember_named, remember_url
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.effects import effect_of_method
 from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.web_access import Answer, WebAccess
 from adk_nb.wire import not_json
@@ -49,6 +50,7 @@ class HttpTool(BaseTool):
         check_template([http.url, http.headers, http.body], f"tool {config.id!r}")
         remember_named(http.headers)
         self.bound_to = f"{http.method} {http.url}"
+        self.effect = effect_of_method(http.method)
         self._config = config
         self._activity = config.activity_config or ActivityConfig()
         self._web = web

@@ -10,7 +10,7 @@ from adk_nb.sessions.state import State
 async def caught_up(ctx: InvocationContext) -> bool:
     """Take in what other runs wrote to the session since this one read it. False: there is nothing of that."""
     session, service = ctx.session, ctx.session_service
-    if service.is_current(session):
+    if await service.is_current(session):
         return False
     found = await service.get_session(
         app_name=session.app_name,

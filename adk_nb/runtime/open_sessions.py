@@ -35,7 +35,7 @@ class OpenSessions:
             SessionNotFoundError: There is none; the message says how to make it, or whose it is.
         """
         hot = self._hot.pop((user_id, session_id), None)
-        if hot and config is None and self._service.is_current(hot):
+        if hot and config is None and await self._service.is_current(hot):
             return hot
         where: dict[str, Any] = {"app_name": self._app_name, "user_id": user_id, "session_id": session_id}
         found = await self._service.get_session(**where, config=config)
@@ -45,11 +45,11 @@ class OpenSessions:
             return await self._service.create_session(**where)
         raise await self._not_found(user_id, session_id)
 
-    def put_back(self, session: Session) -> None:
+    async def put_back(self, session: Session) -> None:
         """Keep it as a run left it, for the next run."""
         for key in [key for key in session.state if key.startswith(State.TEMP_PREFIX)]:
             del session.state[key]
-        if not self._service.is_current(session):
+        if not await self._service.is_current(session):
             return  # another run wrote meanwhile, or something was put into the state that no event carries
         self._hot[session.user_id, session.id] = session
         if len(self._hot) > _KEPT_HOT:

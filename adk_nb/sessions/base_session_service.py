@@ -92,9 +92,9 @@ class BaseSessionService(ABC):
         """Wait until all that was appended is in the store; here, it is so already."""
         return Ready(None)
 
-    def is_current(self, session: Session) -> bool:
+    def is_current(self, session: Session) -> Awaitable[bool]:
         """True if `session` is still what `get_session` would give, so that reading it again can be spared."""
-        return False
+        return Ready(False)
 
 
 class Ready(Generic[T]):

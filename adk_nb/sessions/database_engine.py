@@ -83,21 +83,6 @@ class Database:
                 await asyncio.wait([heard])
             raise
 
-    def ask_now(self, work: Work[T], seconds: float) -> T:
-        """What `work` gives; this thread waits for it.
-
-        Raises:
-            AdkNbError: As `ask`.
-            TimeoutError: It took longer than that.
-        """
-        job = _Job(work, None, None)
-        heard = self._begin(job)
-        try:
-            return heard.result(seconds)
-        except TimeoutError:
-            job.take()
-            raise
-
     async def close(self) -> None:
         """Finish what was asked for, and let the connections go. Again is no error."""
         with self._lock:

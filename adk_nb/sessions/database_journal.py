@@ -10,7 +10,7 @@ from adk_nb import clock
 from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionError
 from adk_nb.sessions.database_engine import Database
 from adk_nb.sessions.database_rows import MAX_KEY, Head, check_keys, execute, locked, missing, to_json
-from adk_nb.sessions.journal import LEASE_SECONDS, Attempt, Intent, Run
+from adk_nb.sessions.journal import LEASE_SECONDS, Attempt, Intent, Run, is_gone
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sqlite_rows import Key, Mark
 from adk_nb.wire import not_json
@@ -214,8 +214,11 @@ class _Held(NamedTuple):
 
     @property
     def is_alive(self) -> bool:
-        """More left than a lease lasts: the clock was set back since, or the machine restarted."""
-        return self.run_id is not None and 0 < self.left <= LEASE_SECONDS
+        """More left than a lease lasts: the clock was set back since, or the machine restarted. A process of this
+        machine that has ended holds nothing either.
+        """
+        held = self.run_id is not None and 0 < self.left <= LEASE_SECONDS
+        return held and not is_gone(self.owner, surely=True)
 
 
 def _now(db: Any) -> float:

@@ -1,9 +1,10 @@
 """Sessions in a database server: shared by the processes of many machines."""
 
+from collections.abc import Awaitable
 from typing import Any, cast
 
 from adk_nb import clock
-from adk_nb.errors import AlreadyExistsError, ConfigurationError
+from adk_nb.errors import AlreadyExistsError, ConfigurationError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.sessions import database_journal as journal
 from adk_nb.sessions import database_rows as rows
@@ -15,9 +16,6 @@ from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.sqlite_rows import Key, Mark, split
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from adk_nb.sessions.state import committed, is_same
-
-_CURRENT_SECONDS = 1.0
-"""How long it is waited to hear whether a copy is current. Who hears nothing reads the session anew."""
 
 
 class _ServerSessionService(BaseSessionService):
@@ -78,15 +76,15 @@ class _ServerSessionService(BaseSessionService):
     async def flush(self) -> None:
         await self._database.ask(lambda db: None)
 
-    def is_current(self, session: Session) -> bool:
+    async def is_current(self, session: Session) -> bool:
         mark = session.revision
         if not isinstance(mark, Mark) or not mark.is_whole or len(session.events) != mark.seq:
             return False
         if not is_same(session.state, mark.state):
             return False
         try:
-            stored = self._database.ask_now(lambda db: rows.newest(db, _key(session)), _CURRENT_SECONDS)
-        except Exception:  # whoever reads it next is told what is wrong
+            stored = await self._database.ask(lambda db: rows.newest(db, _key(session)))
+        except StorageError:  # whoever reads it next is told what is wrong
             return False
         return stored == (mark.number, mark.seq, mark.app, mark.user)
 
@@ -170,7 +168,7 @@ class DatabaseSessionService(BaseSessionService):
     async def flush(self) -> None:
         await self._kept.flush()
 
-    def is_current(self, session: Session) -> bool:
+    def is_current(self, session: Session) -> Awaitable[bool]:
         return self._kept.is_current(session)
 
     async def close(self) -> None:

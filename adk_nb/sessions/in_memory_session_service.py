@@ -137,12 +137,12 @@ class InMemorySessionService(BaseSessionService):
         owners = [key[1] for key in self._sessions if (key[0], key[2]) == (session.app_name, session.id)]
         return not_found(session.user_id, session.id, [key[2] for key in self._sessions if key[:2] == mine], owners)
 
-    def is_current(self, session: Session) -> bool:
+    def is_current(self, session: Session) -> Ready[bool]:
         with self._lock:
             kept = self._sessions.get((session.app_name, session.user_id, session.id))
             if kept is None or session.revision != _revision(kept) or len(session.events) != len(kept.events):
-                return False
-            return is_same(session.state, _state_of(kept))
+                return Ready(False)
+            return Ready(is_same(session.state, _state_of(kept)))
 
     create_session_sync = create_session
     list_sessions_sync = list_sessions

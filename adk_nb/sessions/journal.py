@@ -11,6 +11,8 @@ import platform
 import re
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from adk_nb.sessions.session import Session
@@ -19,7 +21,7 @@ LEASE_SECONDS = 15.0
 """How long a run holds its session without `renew`. Renew at a third of it. A run that did not, because its process
 stood still, keeps the session for as long as nobody else takes it."""
 
-_PROCESS = re.compile(r"process (\d+) on (.*)", re.DOTALL)
+_PROCESS = re.compile(r"process (\d+) on (.*?)(?: \(([0-9a-f]{8})\))?", re.DOTALL)
 
 Effect = Literal["pure", "idempotent", "once"]
 """What it means to do something again: nothing; nothing, if the same key is given; that it happens twice."""
@@ -175,14 +177,18 @@ class Journal(Protocol):
 
 
 def this_process() -> str:
-    """`process 4711 on saturn`."""
-    return f"process {os.getpid()} on {platform.node()}"
+    """`process 4711 on saturn (1b2c3d4e)`; see `_numbers` for what is in brackets, which not all systems tell."""
+    where = f" ({_numbers()})" if _numbers() else ""
+    return f"process {os.getpid()} on {platform.node()}{where}"
 
 
-def is_gone(owner: str) -> bool:
-    """True if `owner` is a process of this machine, as `this_process` tells it, that has ended. Else nobody knows."""
+def is_gone(owner: str, *, surely: bool = False) -> bool:
+    """True if `owner` is a process of this machine, as `this_process` tells it, that has ended. Else nobody knows.
+
+    `surely`: it may be of any machine, and two may have one name.
+    """
     said = _PROCESS.fullmatch(owner) if os.name == "posix" else None
-    if said is None or said[2] != platform.node():
+    if said is None or said[2] != platform.node() or not (said[3] == _numbers() if said[3] else not surely):
         return False
     try:
         os.kill(int(said[1]), 0)
@@ -191,3 +197,15 @@ def is_gone(owner: str) -> bool:
     except (PermissionError, OverflowError):
         pass
     return False
+
+
+@cache
+def _numbers() -> str:
+    """What the numbers of processes mean here: of this machine, since it was started, and of this container. Empty if
+    the system does not say. Source: random(4), boot_id; pid_namespaces(7).
+    """
+    try:
+        said = Path("/proc/sys/kernel/random/boot_id").read_text() + str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
+    return hashlib.blake2b(said.encode(), digest_size=4).hexdigest()

@@ -11,7 +11,7 @@ from adk_nb.errors import AlreadyExistsError, ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.sessions import sqlite_journal as journal
 from adk_nb.sessions import sqlite_rows as rows
-from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig, checked_id
+from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig, Ready, checked_id
 from adk_nb.sessions.journal import Run
 from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.sqlite_file import Durability, SessionFile, path_of
@@ -114,7 +114,10 @@ class SqliteSessionService(BaseSessionService):
     async def flush(self) -> None:
         await self._thread.ask(lambda db: None, reads=True)
 
-    def is_current(self, session: Session) -> bool:
+    def is_current(self, session: Session) -> Ready[bool]:
+        return Ready(self._is_current(session))
+
+    def _is_current(self, session: Session) -> bool:
         mark = session.revision
         if not isinstance(mark, Mark) or not mark.is_whole or len(session.events) != mark.seq:
             return False

@@ -1,8 +1,10 @@
 """`exit_loop`: a model says that the loop it works in is done."""
 
 from adk_nb.runtime.context import ToolContext
+from adk_nb.tools.effects import pure
 
 
+@pure
 def exit_loop(tool_context: ToolContext) -> None:
     """Leaves the loop that you work in. Call it only when what you were told to wait for has come."""
     tool_context.actions.escalate = True

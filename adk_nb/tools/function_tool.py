@@ -21,6 +21,7 @@ from adk_nb.sync_items import blocking_items
 from adk_nb.tools.annotations import gives, yields
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Decides, as_condition, can_be_awaited, is_asked, names_in
+from adk_nb.tools.effects import effect_of
 from adk_nb.tools.schema import documented_in, signature_of
 from adk_nb.tools.shape import in_words
 from adk_nb.tools.tool_progress import last_of
@@ -43,7 +44,8 @@ class FunctionTool(BaseTool):
             on them, as `"amount > 100"`, with defaults for those that are missing, as `expression.Expression` says.
         auth_config: What it has to be let in with; it then finds that in `tool_context.auth_credential`.
         thread: Run a sync function on a worker thread even where it would run in the caller's.
-        effect: What it means to call it again after a run was cut in its midst; see `BaseTool.effect`.
+        effect: What it means to call it again after a run was cut in its midst; see `BaseTool.effect`. None: `once`,
+            unless it is a function of ours that does nothing outside its run, as `exit_loop`.
         timeout: Seconds after which the call fails with a TimeoutError. An async function is stopped then. A sync one
             cannot be: so with a timeout it runs on a worker thread, and a late one is left to end there by itself; what
             it still does to state and actions is lost. What the caller takes to read progress counts too. None: it may
@@ -62,7 +64,7 @@ class FunctionTool(BaseTool):
         auth_config: AuthConfig | None = None,
         thread: bool = False,
         timeout: float | None = None,
-        effect: Effect = "once",
+        effect: Effect | None = None,
         name: str | None = None,
         description: str | None = None,
     ) -> None:
@@ -75,6 +77,7 @@ class FunctionTool(BaseTool):
             raise ConfigurationError(
                 f"tool {self.name!r}: a timeout is a number of seconds above 0, and not {timeout!r}"
             )
+        effect = effect or effect_of(func)
         if effect not in get_args(Effect):
             raise ConfigurationError(
                 f"tool {self.name!r}: an effect is 'pure', 'idempotent' or 'once', and not {effect!r:.80}"

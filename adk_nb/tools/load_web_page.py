@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 
 from adk_nb import sync
+from adk_nb.tools.effects import pure
 from adk_nb.tools.web_access import WebAccess
 
 web = WebAccess()
@@ -24,6 +25,7 @@ _WITHIN_A_LINE = re.compile(
 _CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
 
 
+@pure
 async def load_web_page(url: str) -> str | dict[str, Any]:
     """Fetches a page of the web, and returns the words in it: those of lines with more than three words.
 

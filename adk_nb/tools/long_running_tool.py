@@ -48,7 +48,7 @@ class LongRunningFunctionTool(FunctionTool):
         auth_config: AuthConfig | None = None,
         thread: bool = False,
         timeout: float | None = None,
-        effect: Effect = "once",
+        effect: Effect | None = None,
         name: str | None = None,
         description: str | None = None,
     ) -> None:

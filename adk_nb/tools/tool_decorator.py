@@ -26,7 +26,7 @@ def tool(
     auth_config: AuthConfig | None = None,
     thread: bool = False,
     timeout: float | None = None,
-    effect: Effect = "once",
+    effect: Effect | None = None,
     long_running: bool = False,
     pause: bool = False,
     name: str | None = None,
@@ -42,7 +42,7 @@ def tool(
     auth_config: AuthConfig | None = None,
     thread: bool = False,
     timeout: float | None = None,
-    effect: Effect = "once",
+    effect: Effect | None = None,
     long_running: bool = False,
     pause: bool = False,
     name: str | None = None,
@@ -57,7 +57,7 @@ def tool(
         auth_config: What it has to be let in with; see `tool_context.auth_credential`.
         thread: Run a sync function on a worker thread.
         timeout: Seconds after which a call fails; a sync function then runs on a worker thread.
-        effect: `pure`, `idempotent` or `once`; see `BaseTool.effect`.
+        effect: `pure`, `idempotent` or `once`, which it is if nothing is said; see `BaseTool.effect`.
         long_running: It only starts something: it becomes a LongRunningFunctionTool.
         pause: As LongRunningFunctionTool has it.
         name: What the model calls it. None: the function's name.

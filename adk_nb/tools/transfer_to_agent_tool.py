@@ -9,6 +9,7 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.tasks import TRANSFER
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.effects import pure
 
 NAME = TRANSFER
 _DESCRIPTION = "Hands the conversation over to another agent, which answers next."
@@ -25,6 +26,7 @@ class Target(Protocol):
     def description(self) -> str: ...
 
 
+@pure
 def transfer_to_agent(agent_name: str, tool_context: ToolContext) -> None:
     """Hands the conversation over to another agent, which answers next."""
     tool_context.actions.transfer_to_agent = agent_name

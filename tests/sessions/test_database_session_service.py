@@ -233,7 +233,7 @@ def test_a_server_that_was_restarted_is_connected_to_again():
         session = await service.create_session(**S)
         await service.append_event(session, said("before", k=1))
         server.stop()
-        assert not service.is_current(session)
+        assert not await service.is_current(session)
         late = said("late", **{"k": 2, "temp:t": 3})
         with pytest.raises(StorageError, match="see that it runs"):
             await service.append_event(session, late)
@@ -244,7 +244,7 @@ def test_a_server_that_was_restarted_is_connected_to_again():
         )
         server.start()
         await service.append_event(session, late)
-        assert service.is_current(session) is False  # temp: keys are in it
+        assert await service.is_current(session) is False  # temp: keys are in it
         return session
 
     with running() as server:
@@ -256,7 +256,7 @@ def test_events_of_one_copy_that_are_appended_at_once_stand_in_the_order_of_the_
     async def write(service: DatabaseSessionService) -> Session:
         session = await service.create_session(**S)
         await asyncio.gather(*(service.append_event(session, said(str(n), 9.0 - n, **{f"k{n}": n})) for n in range(40)))
-        assert service.is_current(session)
+        assert await service.is_current(session)
         return session
 
     written = using(url, write)
@@ -272,10 +272,10 @@ def test_another_service_on_the_database_is_noticed(url: str):
         other = DatabaseSessionService(url)
         session = await mine.create_session(**S)
         theirs = await read(other)
-        assert mine.is_current(session) and other.is_current(theirs)
+        assert await mine.is_current(session) and await other.is_current(theirs)
 
         await other.append_event(theirs, said("theirs", **{"app:k": 1}))
-        assert not mine.is_current(session) and other.is_current(theirs)
+        assert not await mine.is_current(session) and await other.is_current(theirs)
         with pytest.raises(StaleSessionError, match="it has 1 events, and this copy knew of 0"):
             await mine.append_event(session, said("mine"))
         assert session.events == []
@@ -320,7 +320,7 @@ def test_a_row_that_is_locked_is_waited_for_and_the_loop_goes_on(url: str, postg
             other.execute("SELECT * FROM sessions FOR UPDATE")
             appending = asyncio.ensure_future(service.append_event(session, said("a")))
             found = await read(service)  # who only reads need not wait
-            assert service.is_current(session) and found.events == [] and not appending.done()
+            assert await service.is_current(session) and found.events == [] and not appending.done()
         await asyncio.wait_for(appending, 10)
         return session
 
@@ -339,7 +339,7 @@ def test_a_row_that_stays_locked_is_told_of_and_nothing_is_half_done(
             other.execute("SELECT * FROM sessions FOR UPDATE")
             with pytest.raises(StorageError, match=r"was kept locked by another program for 0.1 s, and nothing was"):
                 await service.append_event(session, said("a", k=1))
-            assert (session.events, session.state) == ([], {}) and service.is_current(session)
+            assert (session.events, session.state) == ([], {}) and await service.is_current(session)
         await service.append_event(session, said("b"))
         return session
 

@@ -377,15 +377,15 @@ async def test_a_copy_is_current_until_something_else_is_stored(service: BaseSes
     if type(service).is_current is BaseSessionService.is_current:
         return  # it cannot tell, and is read again each turn
     session = await create(service, k=1)
-    assert service.is_current(session)
+    assert await service.is_current(session)
 
     await service.append_event(session, event(k=2))
-    assert service.is_current(session)
+    assert await service.is_current(session)
 
     stale = await get(service)
     await service.append_event(session, event())
-    assert not service.is_current(stale)
-    assert service.is_current(session)
+    assert not await service.is_current(stale)
+    assert await service.is_current(session)
 
     if isinstance(service, InMemorySessionService):
         await service.append_event(stale, event())
@@ -393,7 +393,7 @@ async def test_a_copy_is_current_until_something_else_is_stored(service: BaseSes
         with pytest.raises(StaleSessionError, match=r"session 's' was written to by another .* get the session again"):
             await service.append_event(stale, event())
         await service.append_event(await get(service), event())
-    assert not service.is_current(session) and not service.is_current(stale)
+    assert not await service.is_current(session) and not await service.is_current(stale)
 
 
 @awaited
@@ -401,11 +401,11 @@ async def test_a_copy_is_not_current_when_shared_state_changed(service: BaseSess
     session, other, far = await create(service), await create(service, "other"), await create(service, "far", "v")
 
     await service.append_event(other, event(**{"user:k": 1}))
-    assert not service.is_current(session)
+    assert not await service.is_current(session)
 
     session = await get(service)
     await service.append_event(far, event(**{"app:k": 1}))
-    assert not service.is_current(session)
+    assert not await service.is_current(session)
 
 
 @awaited
@@ -418,7 +418,7 @@ async def test_a_copy_is_not_current_when_someone_wrote_to_it_directly(service: 
     ):
         session = await get(service)
         change(session)
-        assert not service.is_current(session)
+        assert not await service.is_current(session)
 
 
 @awaited
@@ -428,7 +428,7 @@ async def test_a_session_made_anew_under_an_old_id_is_another(service: BaseSessi
     await service.delete_session(**S)
     await service.append_event(await create(service), event("new"))
 
-    assert not service.is_current(session)
+    assert not await service.is_current(session)
 
 
 @awaited

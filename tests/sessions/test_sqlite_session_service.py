@@ -119,7 +119,7 @@ def test_events_of_one_copy_that_are_appended_at_once_stand_in_the_order_of_the_
     async def write(service: SqliteSessionService) -> Session:
         session = await service.create_session(**S)
         await asyncio.gather(*(service.append_event(session, said(str(n), **{f"k{n}": n})) for n in range(40)))
-        assert service.is_current(session)
+        assert await service.is_current(session)
         return session
 
     written = using(path, write)
@@ -134,7 +134,7 @@ def test_a_page_is_read_without_the_rest(path: Path):
         for number in range(30):
             await service.append_event(session, said(str(number), at=float(number)))
         page = await read(service, num_recent_events=3)
-        assert texts(page) == ["27", "28", "29"] and not service.is_current(page)
+        assert texts(page) == ["27", "28", "29"] and not await service.is_current(page)
         await service.append_event(page, said("30"))  # a page is as new as the whole
         with pytest.raises(StaleSessionError):
             await service.append_event(session, said("31"))
@@ -182,10 +182,10 @@ def test_another_service_on_the_file_is_noticed(path: Path):
         other = SqliteSessionService(path)
         session = await mine.create_session(**S)
         theirs = await read(other)
-        assert mine.is_current(session) and other.is_current(theirs)
+        assert await mine.is_current(session) and await other.is_current(theirs)
 
         await other.append_event(theirs, said("theirs"))
-        assert not mine.is_current(session) and other.is_current(theirs)
+        assert not await mine.is_current(session) and await other.is_current(theirs)
         with pytest.raises(StaleSessionError, match="it has 1 events, and this copy knew of 0"):
             await mine.append_event(session, said("mine"))
         assert session.events == []
@@ -268,7 +268,7 @@ def test_a_locked_file_is_waited_for_and_the_loop_goes_on(path: Path):
             other.execute("BEGIN EXCLUSIVE")
             appending = asyncio.ensure_future(service.append_event(session, said("a")))
             found = await read(service)  # who only reads need not wait
-            assert service.is_current(session) and found.events == [] and not appending.done()
+            assert await service.is_current(session) and found.events == [] and not appending.done()
             other.execute("COMMIT")
         await asyncio.wait_for(appending, 10)
         return session
@@ -286,7 +286,7 @@ def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path:
             other.execute("BEGIN EXCLUSIVE")
             with pytest.raises(StorageError, match=r"nb.db \(schema version 1\) was kept locked by another program"):
                 await service.append_event(session, event)
-            assert (session.events, session.state) == ([], {}) and service.is_current(session)
+            assert (session.events, session.state) == ([], {}) and await service.is_current(session)
             other.execute("ROLLBACK")
         await service.append_event(session, event)
         return session
@@ -343,7 +343,7 @@ def test_a_full_disk_ends_in_one_error_and_what_was_kept_stays(path: Path, monke
         many = [said(f"{n} " * 5000, **{f"k{n}": n}) for n in range(3)]
         ended = await asyncio.gather(*(service.append_event(session, event) for event in many), return_exceptions=True)
         assert all(isinstance(error, StorageError) and "full" in str(error) for error in ended), ended
-        assert texts(session) == ["kept"] and session.state == {"k": 1} and service.is_current(session)
+        assert texts(session) == ["kept"] and session.state == {"k": 1} and await service.is_current(session)
         opened[0].execute("PRAGMA max_page_count = 100000")
         await service.append_event(session, said("after"))
         return session

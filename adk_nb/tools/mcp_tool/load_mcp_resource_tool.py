@@ -16,6 +16,8 @@ _MAX_TOLD = 100
 class LoadMcpResourceTool(BaseTool):
     """Reads one of the resources that the server had when it was asked."""
 
+    effect = "pure"
+
     def __init__(self, resources: Sequence[Any], server: McpServer) -> None:
         """`resources`: as the server has told of them; `server`: shared, and not this tool's own."""
         told = [plain(f"{one.uri}: {one.description or one.title or one.name}")[:200] for one in resources[:_MAX_TOLD]]

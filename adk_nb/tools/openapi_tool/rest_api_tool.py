@@ -17,6 +17,7 @@ from adk_nb.runtime.credentials import placeholder
 from adk_nb.tools.auth.exchange import credential_for, renewed
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Decides, is_asked, with_defaults
+from adk_nb.tools.effects import effect_of_method
 from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
 from adk_nb.tools.openapi_tool.credential import with_credential
@@ -50,6 +51,7 @@ class RestApiTool(BaseTool):
         super().__init__(name=operation.name, description=operation.description)
         self.operation = operation
         self.bound_to = f"{operation.method} {operation.url}"
+        self.effect = effect_of_method(operation.method)
         self.auth_scheme: AuthScheme | None = None
         self.auth_credential: AuthCredential | None = None
         self.credential_key: str | None = None

@@ -15,6 +15,8 @@ _QUERY = {
 class BaseRetrievalTool(BaseTool):
     """Takes one `query`; override `run_async`. To find nothing is an answer too, and no error."""
 
+    effect = "pure"
+
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=_QUERY)
 
