@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from adk_nb.wire import WireModel
+from pydantic import field_validator
+
+from adk_nb.wire import WireModel, not_json
 
 
 class ToolConfirmation(WireModel):
@@ -12,7 +14,7 @@ class ToolConfirmation(WireModel):
     """What the person is asked."""
     confirmed: bool = False
     payload: Any = None
-    """JSON the tool asked for beside yes or no."""
+    """JSON the tool asked for beside yes or no. What is no JSON is refused: the question outlives its process."""
     args: dict[str, Any] | None = None
     """The arguments to run with instead of the model's. None: as the model asked."""
     reason: str | None = None
@@ -20,3 +22,10 @@ class ToolConfirmation(WireModel):
     by: str | None = None
     """The way it was answered, as whoever answered says: `a click`, `%confirm`, `chat.approve()`, `%chat --yes`,
     `%config AdkNb.confirm`. None: a function response. When, is the time of its event; who, the session's user."""
+
+    @field_validator("payload")
+    @classmethod
+    def _is_json(cls, payload: Any) -> Any:
+        if odd := not_json(payload):
+            raise ValueError(f"the payload of a confirmation is JSON, and cannot hold {odd}")
+        return payload

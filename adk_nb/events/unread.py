@@ -65,21 +65,23 @@ def _event_of(raw: bytes, where: str) -> Event:
         if isinstance(said, dict) and (plain := _with_plain_words(cast(dict[str, Any], said))):
             return Event.model_validate(plain)
         return Event.model_validate_json(raw)
-    except ValueError as error:
-        first = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else error
-        raise StorageError(f"{where} holds what is no event: {first}; put a copy of the file in its place") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        first = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise StorageError(f"{where} holds what is no event: {first:.200}; put a copy in its place") from error
 
 
 def _with_plain_words(said: dict[str, Any]) -> dict[str, Any] | None:
     """`said` with a content made without google-genai, which takes half of the time; None if it is more than words."""
     content, acts = said.get("content"), said.get("actions", {})
-    if not (said.keys() <= _SIMPLE and isinstance(content, dict) and acts.keys() <= {"stateDelta"}):
+    if not (said.keys() <= _SIMPLE and isinstance(content, dict) and isinstance(acts, dict)):
         return None
     given = cast(dict[str, Any], content)
-    found: list[Any] = given.get("parts") or []
-    words = [part["text"] for part in found if part.keys() == {"text"}]
-    if given.keys() != {"parts", "role"} or len(words) != len(found):
+    if given.keys() != {"parts", "role"} or not cast(dict[str, Any], acts).keys() <= {"stateDelta"}:
         return None
+    found: list[Any] = cast(list[Any], given["parts"]) if isinstance(given["parts"], list) else [None]
+    if any(type(part) is not dict or part.keys() != {"text"} for part in found):
+        return None
+    words: list[Any] = [part["text"] for part in found]
     if any(type(one) is not str for one in [given["role"], *words]):
         return None
     return said | {"content": parts.content(given["role"], [parts.words(one) for one in words])}

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Generator, Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -52,7 +52,7 @@ class BaseSessionService(ABC):
     def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Awaitable[Session | None]:
-        """The session as it stands, or None. The caller's copy: later events do not reach it."""
+        """The session as it stands, or None. The caller's copy: later events do not reach it. The id is stripped."""
 
     @abstractmethod
     def list_sessions(self, *, app_name: str, user_id: str | None = None) -> Awaitable[ListSessionsResponse]:
@@ -121,7 +121,12 @@ def checked_id(app_name: str, user_id: str, session_id: str | None) -> str:
     for what, name in names.items():
         if not isinstance(name, str) or not_json(name):
             raise InputError(f"the {what} of a session is a str, and not {name!r:.80}")
-    return (session_id or "").strip() or clock.new_id()
+    return stripped(session_id or "") or clock.new_id()
+
+
+def stripped(session_id: str) -> str:
+    """The id by which a session is found that was made under `session_id`."""
+    return session_id.strip() if isinstance(cast(Any, session_id), str) else session_id
 
 
 def not_found(user_id: str, session_id: str, mine: Iterable[str], owners: Sequence[str]) -> SessionNotFoundError:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from adk_nb import clock
-from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionError
+from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionError, StorageError
 from adk_nb.sessions.database_engine import Database
 from adk_nb.sessions.database_rows import MAX_KEY, Head, check_keys, execute, locked, missing, to_json
 from adk_nb.sessions.journal import LEASE_SECONDS, Attempt, Intent, Run, is_gone
@@ -274,8 +274,14 @@ def _attempts(db: Any, number: int, run_id: str) -> list[Attempt]:
 def _attempt(
     run_id: str, said: str, number: int, started: float, finished: float | None, outcome: str | None
 ) -> Attempt:
-    intent = Intent(run_id=run_id, **json.loads(said))
-    given = json.loads(outcome) if outcome else None
+    try:
+        intent = Intent(run_id=run_id, **json.loads(said))
+        given = json.loads(outcome) if outcome else None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StorageError(
+            f"the database holds an intent of run {run_id!r} that was not written here: {error}; "
+            "put a copy of it in its place"
+        ) from error
     return Attempt(intent=intent, number=number, started=started, finished=finished, outcome=given)
 
 

@@ -14,7 +14,7 @@ from adk_nb.sessions.base_session_service import GetSessionConfig, not_found
 from adk_nb.sessions.database_engine import PACKAGE
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sqlite_rows import SHARED, EventRow, Key, Mark
-from adk_nb.sessions.state import State, apply_delta
+from adk_nb.sessions.state import State, apply_delta, read_state
 from adk_nb.wire import not_json
 
 MAX_KEY = 128
@@ -102,7 +102,7 @@ def put_head(db: Any, head: Head, at: float, delta: dict[str, Any]) -> None:
     said: dict[str, Any] = {}
     if delta:
         query = "SELECT coalesce(state_text, CAST(state AS TEXT)) FROM sessions WHERE number = :number"
-        state = json.loads(execute(db, query, number=head.number).fetchone()[0])
+        state = _state_in(execute(db, query, number=head.number).fetchone()[0])
         apply_delta(state, delta)
         said = _columns("state", to_json(state), [state])
     more = ", state = {json:state}, state_text = :state_text" if said else ""
@@ -134,7 +134,7 @@ def _put_shared(db: Any, table: str, owner: dict[str, str], delta: dict[str, Any
         at=at,
     )
     query = f"SELECT coalesce(state_text, CAST(state AS TEXT)) FROM {table} WHERE {where}{{lock}}"
-    state = json.loads(execute(db, query, **owner).fetchone()[0])
+    state = _state_in(execute(db, query, **owner).fetchone()[0])
     apply_delta(state, delta)
     execute(
         db,
@@ -152,7 +152,7 @@ def user_state(db: Any, app_name: str, user_id: str) -> dict[str, Any]:
         "SELECT coalesce(state_text, CAST(state AS TEXT)) FROM user_states WHERE app_name = :app AND user_id = :user"
     )
     row = execute(db, query, app=app_name, user=user_id).fetchone()
-    return json.loads(row[0]) if row else {}
+    return _state_in(row[0]) if row else {}
 
 
 def changes(db: Any, key: Key) -> tuple[int, int]:
@@ -239,9 +239,18 @@ def _session(row: Any, *, is_whole: bool) -> Session:
 
 
 def _state(own: str, app: str, user: str) -> dict[str, Any]:
-    state = json.loads(own)
-    state |= {State.APP_PREFIX + name: value for name, value in json.loads(app).items()}
-    return state | {State.USER_PREFIX + name: value for name, value in json.loads(user).items()}
+    state = _state_in(own)
+    state |= {State.APP_PREFIX + name: value for name, value in _state_in(app).items()}
+    return state | {State.USER_PREFIX + name: value for name, value in _state_in(user).items()}
+
+
+def _state_in(text: Any) -> dict[str, Any]:
+    try:
+        return read_state(text)
+    except ValueError as error:
+        raise StorageError(
+            f"the database holds a state that was not written here: {error}; put a copy of it in its place"
+        ) from error
 
 
 def stored_data(db: Any, key: Key, event_id: str) -> bytes | None:

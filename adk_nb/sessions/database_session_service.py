@@ -8,7 +8,7 @@ from adk_nb.errors import AlreadyExistsError, ConfigurationError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.sessions import database_journal as journal
 from adk_nb.sessions import database_rows as rows
-from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig, checked_id
+from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig, checked_id, stripped
 from adk_nb.sessions.database_append import Append
 from adk_nb.sessions.database_engine import Database
 from adk_nb.sessions.journal import Lease, Run
@@ -41,7 +41,7 @@ class _ServerSessionService(BaseSessionService):
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        key = (app_name, user_id, session_id)
+        key = (app_name, user_id, stripped(session_id))
         if not rows.is_key(*key):
             return None
         return await self._database.ask(lambda db: rows.session_of(db, key, config))
@@ -53,7 +53,7 @@ class _ServerSessionService(BaseSessionService):
         return ListSessionsResponse(sessions=found)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        key = (app_name, user_id, session_id)
+        key = (app_name, user_id, stripped(session_id))
         if rows.is_key(*key):
             await self._database.ask(lambda db: _delete(db, key), lane=key)
 

@@ -16,6 +16,7 @@ from adk_nb.sessions.base_session_service import (
     Ready,
     checked_id,
     not_found,
+    stripped,
     take_in,
 )
 from adk_nb.sessions.session import ListSessionsResponse, NoSession, Session
@@ -86,7 +87,7 @@ class InMemorySessionService(BaseSessionService):
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | NoSession:
         with self._lock:
-            kept = self._sessions.get((app_name, user_id, session_id))
+            kept = self._sessions.get((app_name, user_id, stripped(session_id)))
             return _copy_of(kept, config) if kept else NoSession()
 
     def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
@@ -103,7 +104,7 @@ class InMemorySessionService(BaseSessionService):
 
     def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> Ready[None]:
         with self._lock:
-            self._sessions.pop((app_name, user_id, session_id), None)
+            self._sessions.pop((app_name, user_id, stripped(session_id)), None)
         return Ready(None)
 
     def get_user_state(self, *, app_name: str, user_id: str) -> "_UserState":

@@ -13,7 +13,8 @@ from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
-from adk_nb.sessions.state import State
+from adk_nb.sessions.sqlite_rows import unstorable
+from adk_nb.sessions.state import State, committed
 from adk_nb.wire import copied, not_json
 
 VERSION = 1
@@ -22,6 +23,8 @@ MAX_EVENTS = 100_000
 MAX_NAME = 100
 """Characters of a session's name."""
 
+_LONGEST_NAME = 255
+"""Bytes of a file's name, on most disks."""
 _FORMAT = "adk_nb session"
 _SHARED = (State.APP_PREFIX, State.USER_PREFIX)
 
@@ -51,12 +54,17 @@ def write(session: Session, path: str | os.PathLike[str], *, replace: bool = Fal
         StorageError: The file cannot be written.
     """
     file = _path(path)
-    is_there = file.exists()
+    is_there = os.path.lexists(file)
     if is_there and not replace and _name_in(file) != session.id:
         raise InputError(f"{str(path)!r} is there, and holds no save of session {session.id!r}; give another file name")
+    for number, event in enumerate(session.events, 1):
+        if odd := unstorable(event):
+            raise InputError(f"session {session.id!r} cannot be saved: event {number}: {odd}, which JSON cannot hold")
     events = [event.model_dump(mode="json", by_alias=True, exclude_defaults=True) for event in session.events]
-    saved = SavedSession(name=session.id, state=session.state, events=events)
-    text = json.dumps(saved.model_dump(), ensure_ascii=False, indent=1, allow_nan=False)
+    saved = SavedSession(name=session.id, state=committed(session.state), events=events)
+    if odd := not_json(saved.model_dump()):
+        raise InputError(f"session {session.id!r} cannot be saved: it holds {odd}")
+    text = json.dumps(saved.model_dump(), ensure_ascii=False, indent=1)
     try:
         _put(file, text + "\n")
     except OSError as error:
@@ -148,9 +156,14 @@ def check_name(name: str) -> str:
 
 def _path(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
-    if not text.strip() or "\0" in text:
-        raise InputError(f"no file is named by {text!r}; write a path that ends in .json")
-    return Path(text).expanduser()
+    try:
+        found = Path(text).expanduser()
+    except RuntimeError:  # ~somebody, who has no home here
+        found = Path()
+    is_text = bool(text.strip()) and "\0" not in text and not not_json(text)
+    if not is_text or not 0 < len(os.fsencode(found.name)) <= _LONGEST_NAME:
+        raise InputError(f"no file is named by {text!r:.200}; write a path that ends in .json")
+    return found
 
 
 def _put(file: Path, text: str) -> None:
@@ -167,7 +180,7 @@ def _put(file: Path, text: str) -> None:
 
 
 def _json_in(file: Path, named: str) -> Any:
-    if not file.is_file():
+    if not os.path.isfile(file):  # what no file's name can be is none, too
         raise InputError(f"there is no file {named!r}")
     try:
         with file.open("rb") as data:

@@ -6,8 +6,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal
 
-from adk_nb.errors import InputError, StorageError
+from adk_nb.errors import AdkNbError, InputError, StorageError
 from adk_nb.sessions.sqlite_thread import BUSY_SECONDS, LOCKED_SECONDS
+from adk_nb.wire import not_json
 
 Durability = Literal["normal", "full"]
 
@@ -98,8 +99,8 @@ class SessionFile:
         return db
 
     def told(self, error: Exception) -> Exception:
-        """What SQLite said, in words that name the file; any other error as it is."""
-        if not isinstance(error, sqlite3.Error | UnicodeDecodeError):
+        """What SQLite said, or whatever else stood in the way, in words that name the file; ours as it is."""
+        if isinstance(error, AdkNbError):
             return error
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -176,6 +177,11 @@ class SessionFile:
         self._version = len(MIGRATIONS)
 
 
+def named(db: sqlite3.Connection) -> str:
+    """The file of an open connection, in words for an error."""
+    return f"{db.execute('PRAGMA database_list').fetchone()[2]} (schema version {len(MIGRATIONS)})"
+
+
 def path_of(db_path: Any) -> str:
     """The path in `db_path`, which may be a URL: `sqlite:///nb.db` is beside the notebook, `sqlite:////nb.db` is not.
 
@@ -185,9 +191,13 @@ def path_of(db_path: Any) -> str:
     path = str(db_path)
     for start in ("sqlite:///", "sqlite+aiosqlite:///"):
         path = path.removeprefix(start)
-    if path in ("", ":memory:") or "://" in path or "\0" in path:
-        raise InputError(f"no file is named by {str(db_path)!r}; give a path, or use InMemorySessionService()")
-    return str(Path(path).expanduser().absolute())
+    try:
+        found = str(Path(path).expanduser().absolute())
+    except RuntimeError:  # ~somebody, who has no home here
+        found = ""
+    if path in ("", ":memory:") or "://" in path or "\0" in path or not found or not_json(found):
+        raise InputError(f"no file is named by {str(db_path)!r:.200}; give a path, or use InMemorySessionService()")
+    return found
 
 
 def crc(*columns: Any) -> int:

@@ -4,7 +4,10 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from types import NoneType
 from typing import Any, NamedTuple
+
+from pydantic_core import from_json
 
 from adk_nb import clock
 from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionError
@@ -247,7 +250,10 @@ def _attempts(db: sqlite3.Connection, number: int, run_id: str) -> list[Attempt]
 def _attempt(*row: Any) -> Attempt:
     run_id, branch, kind, call_id, number, name, effect, _, started, finished, outcome = row
     intent = Intent(run_id=run_id, branch=branch, kind=kind, call_id=call_id, name=name, effect=effect)
-    said = json.loads(outcome) if outcome else None
+    try:
+        said = from_json(outcome) if outcome else None
+    except ValueError as error:
+        raise Damaged(f"the outcome in a row of intents is not what was written: {error}") from error
     return Attempt(intent=intent, number=number, started=started, finished=finished, outcome=said)
 
 
@@ -255,7 +261,18 @@ def _is_of(one: Attempt, other: Attempt) -> bool:
     return (one.intent.key, one.number) == (other.intent.key, other.number)
 
 
+_KINDS: dict[str, set[tuple[type, ...]]] = {
+    "leases": {(int, int, run, str, float, float) for run in (str, NoneType)},
+    "runs": {(int, str, str, str, float, ended) for ended in (str, NoneType)},
+    "intents": {
+        (int, str, str, str, str, int, str, str, str, float, *ended)
+        for ended in ((NoneType, NoneType), (float, NoneType), (float, str))
+    },
+}
+"""The types of a row's values: SQLite lets any value stand in any column."""
+
+
 def _checked(row: tuple[Any, ...], table: str) -> tuple[Any, ...]:
-    if crc(*row[:-1]) != row[-1]:
+    if crc(*row[:-1]) != row[-1] or tuple(map(type, row[:-1])) not in _KINDS[table]:
         raise Damaged(f"a row of {table} is not what was written")
     return row[:-1]

@@ -1,8 +1,8 @@
 """The rows of a file of sessions: read with their checksums looked at, written with them made."""
 
 import json
-import math
 import sqlite3
+import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,14 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.unread import unread
 from adk_nb.sessions.base_session_service import not_found
-from adk_nb.sessions.sqlite_file import Damaged, crc
-from adk_nb.sessions.state import State, apply_delta
+from adk_nb.sessions.sqlite_file import Damaged, crc, named
+from adk_nb.sessions.state import State, apply_delta, read_state
 from adk_nb.wire import copied, not_json
 
 Key = tuple[str, str, str]
 """App, user and id of a session."""
+_FREE = ("agent_state", "artifact_delta", "route", "set_model_response")
+"""Actions that hold values of a user's or a model's choice, or numbers of any length."""
 _DICTS = {name for name, field in EventActions.model_fields.items() if field.default_factory}
 SHARED = {State.APP_PREFIX: "app_states", State.USER_PREFIX: "user_states"}
 
@@ -52,6 +54,9 @@ class Head(NamedTuple):
     """Of the newest event; they are counted from 1 without a gap."""
 
 
+_HEAD = (int, int, float, float, int)
+
+
 def head_of(db: sqlite3.Connection, key: Key) -> Head | None:
     """The session's row, or None."""
     row = db.execute(
@@ -62,7 +67,7 @@ def head_of(db: sqlite3.Connection, key: Key) -> Head | None:
     if row is None:
         return None
     head = Head(*row[:-1])
-    if crc(*key, *head) != row[-1]:
+    if crc(*key, *head) != row[-1] or tuple(map(type, head)) != _HEAD:
         raise Damaged(f"the row of session {key[2]!r} is not what was written")
     return head
 
@@ -108,7 +113,7 @@ def own_state(db: sqlite3.Connection, head: Head) -> dict[str, Any]:
     (text,) = db.execute("SELECT state FROM sessions WHERE number = ?", [head.number]).fetchone()
     if crc(text) != head.state_crc:
         raise Damaged(f"the state in row {head.number} of sessions is not what was written")
-    return json.loads(text)
+    return _state_in(text, f"row {head.number} of sessions")
 
 
 def put_own_state(db: sqlite3.Connection, head: Head, state: dict[str, Any]) -> Head:
@@ -125,9 +130,9 @@ def shared_state(db: sqlite3.Connection, prefix: str, owner: Sequence[str]) -> t
     row = db.execute(f"SELECT state, update_time, changes, crc FROM {table} WHERE {where}", owner).fetchone()
     if row is None:
         return {}, 0
-    if crc(*owner, *row[:-1]) != row[-1]:
+    if crc(*owner, *row[:-1]) != row[-1] or type(row[2]) is not int:
         raise Damaged(f"the row of {owner!r} in {table} is not what was written")
-    return json.loads(row[0]), row[2]
+    return _state_in(row[0], f"the row of {owner!r} in {table}"), row[2]
 
 
 def put_shared_state(
@@ -139,6 +144,13 @@ def put_shared_state(
     row = (_json(state), at, changes + 1)
     marks = ", ".join("?" * (len(owner) + 4))
     db.execute(f"INSERT OR REPLACE INTO {SHARED[prefix]} VALUES ({marks})", (*owner, *row, crc(*owner, *row)))
+
+
+def _state_in(text: Any, where: str) -> dict[str, Any]:
+    try:
+        return read_state(text)
+    except ValueError as error:
+        raise Damaged(f"the state in {where} is not what was written: {error}") from error
 
 
 def split(delta: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -176,7 +188,7 @@ def row_of(event: Event, delta: dict[str, Any]) -> EventRow:
     Raises:
         InputError: It holds what would not come back equal.
     """
-    if odd := _unstorable(event):
+    if odd := unstorable(event):
         raise InputError(f"an event of {event.author!r} cannot be stored: {odd}, which JSON cannot hold")
     if event.actions.state_delta:
         event = copied(event, actions=copied(event.actions, state_delta=delta))
@@ -185,7 +197,7 @@ def row_of(event: Event, delta: dict[str, Any]) -> EventRow:
     except PydanticSerializationError as error:
         said = str(error).partition(": ")[2] or str(error)
         raise InputError(f"an event of {event.author!r} cannot be stored: {said:.200}") from error
-    return EventRow(event.id, event.invocation_id, event.timestamp, data)
+    return EventRow(event.id, event.invocation_id, float(event.timestamp) + 0.0, data)  # no int, no -0: SQLite has none
 
 
 def _empty(event: Event) -> Any:
@@ -196,16 +208,27 @@ def _empty(event: Event) -> Any:
     return empty if any(event.node_info.__dict__.values()) else empty | {"node_info": True}
 
 
-def _unstorable(event: Event) -> str | None:
+def unstorable(event: Event) -> str | None:
+    """What in `event` would not come back equal from JSON, in words; or None."""
     values: dict[str, Any] = {"output": event.output, "custom_metadata": event.custom_metadata}
-    values["agent_state"] = event.actions.agent_state
+    values |= {name: said for name in _FREE if (said := getattr(event.actions, name))}
+    if asked := event.actions.requested_tool_confirmations:
+        values["a payload"] = [one.payload for one in asked.values()]
+    if widgets := event.actions.render_ui_widgets:
+        values["a widget"] = [one.payload for one in widgets]
     for part in event.parts:
         if part.function_call:
             values[f"the arguments of {part.function_call.name!r}"] = part.function_call.args
         if part.function_response:
             values[f"the result of {part.function_response.name!r}"] = part.function_response.response
+        if part.part_metadata:
+            values["part_metadata"] = part.part_metadata
     odd = next((f"{name} holds {odd}" for name, value in values.items() if (odd := not_json(value))), None)
-    return odd or (None if math.isfinite(event.timestamp) else f"its timestamp is {event.timestamp}")
+    return odd or (None if _is_time(event.timestamp) else f"its timestamp is {event.timestamp!s:.80}")
+
+
+def _is_time(at: Any) -> bool:
+    return isinstance(at, float | int) and abs(at) <= sys.float_info.max
 
 
 def stored_data(db: sqlite3.Connection, key: Key, event_id: str) -> bytes | None:
@@ -238,12 +261,14 @@ def add_event(db: sqlite3.Connection, key: Key, seq: int, row: EventRow) -> None
 def events_of(db: sqlite3.Connection, key: Key, seq: int, count: int | None, after: float | None) -> list[Event]:
     """The last `count` events of the `seq` that there are, without those before `after`; oldest first, unread."""
     first = 0 if count is None else max(seq - count, 0)
-    where = f"an event of session {key[2]!r}"
+    where = f"{named(db)}: an event of session {key[2]!r}"
     found: list[Event] = []
     at = first
     for at, (number, timestamp, data, check) in enumerate(_event_rows(db, key, first), first + 1):
         if number != at or check != _check_of(number, timestamp, data):
             raise Damaged(f"event {at} of session {key[2]!r} is not what was written")
+        if type(timestamp) is not float:
+            raise Damaged(f"the time of event {at} of session {key[2]!r} is not what was written")
         if after is None or timestamp >= after:
             found.append(unread(data, where))
     if at != seq:

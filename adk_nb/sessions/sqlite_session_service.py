@@ -11,7 +11,7 @@ from adk_nb.errors import AlreadyExistsError, ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.sessions import sqlite_journal as journal
 from adk_nb.sessions import sqlite_rows as rows
-from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig, Ready, checked_id
+from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig, Ready, checked_id, stripped
 from adk_nb.sessions.journal import Run
 from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.sqlite_file import Durability, SessionFile, path_of
@@ -69,7 +69,7 @@ class SqliteSessionService(BaseSessionService):
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        key = (app_name, user_id, session_id)
+        key = (app_name, user_id, stripped(session_id))
         if not _are_names(*key):
             return None
 
@@ -90,7 +90,7 @@ class SqliteSessionService(BaseSessionService):
         return ListSessionsResponse(sessions=await self._thread.ask(read, reads=True))
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        key = (app_name, user_id, session_id)
+        key = (app_name, user_id, stripped(session_id))
         if _are_names(*key):
             await self._thread.ask(lambda db: _delete(db, key))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from adk_nb.errors import ConfigurationError, StateSchemaError, closest
 from adk_nb.events.event_actions import DELETED
@@ -159,6 +160,18 @@ def apply_delta(state: dict[str, Any], delta: dict[str, Any]) -> None:
             state.pop(key, None)
         else:
             state[key] = value
+
+
+def read_state(text: Any) -> dict[str, Any]:
+    """The state in `text`, as a store has it.
+
+    Raises:
+        ValueError: That is no JSON object, or one that nobody here has written.
+    """
+    state = from_json(text, allow_inf_nan=False) if isinstance(text, str) else text
+    if not isinstance(state, dict):
+        raise ValueError(f"that is {type(state).__name__}, and no state")
+    return cast(dict[str, Any], state)
 
 
 def is_same(state: dict[str, Any], stored: dict[str, Any]) -> bool:
