@@ -92,7 +92,8 @@ class ParallelAgent(BaseAgent):
 
     def _context_of(self, agent: BaseAgent, ctx: InvocationContext) -> InvocationContext:
         step = f"{self.name}.{agent.name}"
-        own = but(ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step)
+        schema = agent.state_schema or ctx.state_schema
+        own = but(ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step, agent=agent, state_schema=schema)
         if self.isolate_state:
             own.session = ctx.session.model_copy(update={"state": dict(ctx.session.state)})
         return own

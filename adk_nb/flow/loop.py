@@ -1,7 +1,8 @@
 """The loop of every LLM agent: ask the model, run the tools it calls, ask again, until nothing is left to run."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence, Set
 from contextlib import aclosing
+from types import MappingProxyType
 
 from adk_nb import types
 from adk_nb.events.event import Event
@@ -21,6 +22,8 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.set_model_response_tool import SetModelResponseTool
 
+_NO_TOOLS: Mapping[str, BaseTool] = MappingProxyType({})
+_NO_NAMES: Set[str] = frozenset()
 MAX_ITERATIONS = "MAX_ITERATIONS"
 """Error code of the event that ends an agent which asked its model too often."""
 
@@ -82,6 +85,9 @@ class _Turn:
         self.ctx = ctx
         self.spec = spec
         self._offered: Sequence[BaseTool] | None = None
+        self._tools: Mapping[str, BaseTool] = _NO_TOOLS
+        self._long_running: Set[str] = _NO_NAMES
+        self._telling: Set[str] = _NO_NAMES
         self._answer: Event | None = None
         self._wrong: Exception | None = None
         """What is wrong with the answer."""
@@ -92,9 +98,10 @@ class _Turn:
         """Find out what the model may call."""
         offered = _with_a_way_to_answer(self.spec, await self.spec.canonical_tools(ReadonlyContext(self.ctx)))
         self._offered = offered
-        self._tools = {tool.name: tool for tool in offered}
-        self._long_running = {tool.name for tool in offered if tool.is_long_running}
-        self._telling = {tool.name for tool in offered if tool.tells}
+        if offered:
+            self._tools = {tool.name: tool for tool in offered}
+            self._long_running = {tool.name for tool in offered if tool.is_long_running}
+            self._telling = {tool.name for tool in offered if tool.tells}
         self._watched = bool(self._long_running or self.spec.output_shape or self.spec.output_key)
         return offered
 

@@ -1,6 +1,6 @@
 """One model call with its hooks: a request in, events out. The only place that calls models."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Sequence, Set
 from contextlib import aclosing
 
 from adk_nb import clock, types
@@ -197,7 +197,7 @@ def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
         response = cut_at_code(ctx, spec.code_executor, response)
     if spec.planner:
         response = as_planned(spec.planner, response, context)
-    context.state.settle()
+    context.settle()
     if response.grounding_metadata is None and (found := ctx.session.state.get(GROUNDING)):
         response = response.model_copy(update={"grounding_metadata": found})
     if response.custom_metadata and response.custom_metadata.get(ESCALATE) is True:
@@ -246,7 +246,7 @@ def _says_nothing(event: Event) -> bool:
     return all(part.text is not None and (part.thought or not part.text.strip()) for part in event.parts)
 
 
-def mark_long_running(event: Event, names: set[str]) -> None:
+def mark_long_running(event: Event, names: Set[str]) -> None:
     """Note which of the event's calls are answered from outside the run: those of the tools in `names`."""
     if later := {call.id for call in event.get_function_calls() if call.id and call.name in names}:
         event.long_running_tool_ids = later

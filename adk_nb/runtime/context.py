@@ -147,6 +147,7 @@ class Context(ReadonlyContext):
     output: Any = None
     """What the event with the tool's result has as `output`: JSON."""
     _key: str = ""
+    _state: State | None = None
 
     def __init__(
         self,
@@ -165,12 +166,19 @@ class Context(ReadonlyContext):
         """What a human decided of this call. None: nobody was asked yet."""
         self.taken_up = function_call_id in invocation.shared.taken_up
         """True: it is called again for that."""
-        self._state = State(invocation.session.state, self.actions.state_delta, invocation.state_schema)
 
     @property
     def state(self) -> State:
         """The session's state. A write is seen at once by what runs later, and kept with the event that follows."""
+        if self._state is None:
+            of = self._invocation
+            self._state = State(of.session.state, self.actions.state_delta, of.state_schema)
         return self._state
+
+    def settle(self) -> None:
+        """Let the event that follows carry what was changed in the state in place, too; raises as `State.settle`."""
+        if self._state is not None:
+            self._state.settle()
 
     @property
     def idempotency_key(self) -> str:
