@@ -39,6 +39,7 @@ from adk_nb.runtime.stopping import Stop
 from adk_nb.runtime.turns import Turn, Turns
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
+from adk_nb.sessions.session import Session
 from adk_nb.tools import input_answer
 
 logger = logging.getLogger(__name__)
@@ -347,6 +348,13 @@ class Runner:
         config = run_config or self._run_config
         me = threading.get_ident()
         return sync.iterate(self._answer(user_id, session_id, new_message, state_delta or {}, config, consumer=me))
+
+    async def look_at(self, user_id: str, session_id: str) -> Session | None:
+        """The session as it stands, or None; to be read only, and before the next run changes it.
+
+        After a run of this runner, nothing is read back from where the session is kept.
+        """
+        return await self._sessions.look(user_id, session_id)
 
     async def rewind_async(
         self,

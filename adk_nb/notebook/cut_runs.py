@@ -65,6 +65,16 @@ def cut_words(run: Run, events: Sequence[Event], session: str, ways: tuple[str, 
     return f"the run{asked} in session {session!r} was cut; it goes on with {go_on}, and is left as it is with {stop}"
 
 
+def edited_words(agent: str, magic: str) -> str:
+    """That an agent, or a tool of it, is not what it was when a run was cut, and what can be chosen."""
+    go_on, stop = ways(magic)
+    anyway = f"{go_on} --edited" if magic else "chat.resume(edited=True)"
+    return (
+        f"{agent} or a tool of it was edited since this run was cut; it goes on as it is now with {anyway}, and is "
+        f"left as it is with {stop}"
+    )
+
+
 def ways(magic: str) -> tuple[str, str]:
     """What to type. `magic`: the `%confirm` of the session; empty where only Python has the chat."""
     if not magic:

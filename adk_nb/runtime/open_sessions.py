@@ -45,6 +45,13 @@ class OpenSessions:
             return await self._service.create_session(**where)
         raise await self._not_found(user_id, session_id)
 
+    async def look(self, user_id: str, session_id: str) -> Session | None:
+        """The session as it stands, to be read only: the one that the next run gets, where nobody wrote to it since."""
+        hot = self._hot.get((user_id, session_id))
+        if hot and await self._service.is_current(hot):
+            return hot
+        return await self._service.get_session(app_name=self._app_name, user_id=user_id, session_id=session_id)
+
     async def put_back(self, session: Session) -> None:
         """Keep it as a run left it, for the next run."""
         for key in [key for key in session.state if key.startswith(State.TEMP_PREFIX)]:

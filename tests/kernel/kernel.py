@@ -7,6 +7,7 @@ Take the fixture `kernel` and mark the test `kernel`. Every wait is for a messag
     seconds = kernel.interrupt(cell)                               # until the kernel is idle again
     assert cell.error == "KeyboardInterrupt"
     assert kernel.run("6 * 7").text == "42"                        # fails with the traceback if the cell raises
+    kernel.click(kernel.card("pay"), decision="approve")           # as a page does it
 
 It is a kernel of a reader at a screen: it may ask for input, and knows nothing of pytest and of this machine.
 """
@@ -54,6 +55,11 @@ class Cell:
         return "".join(one["text"] for one in self.outputs if one.get("name") == "stderr")
 
     @property
+    def shown(self) -> str:
+        """The plain text of its displays, those that came after its end among them."""
+        return "\n".join(one["data"].get("text/plain", "") for one in self.outputs if "data" in one)
+
+    @property
     def error(self) -> str | None:
         """The name of the exception it ended with."""
         return next((one["ename"] for one in self.outputs if one["output_type"] == "error"), None)
@@ -78,6 +84,8 @@ class Kernel:
         self._cells: dict[str, Cell] = {}
         self.comm_messages = 0
         """How many messages of widgets came, whichever cell they belong to."""
+        self.cards: dict[tuple[str, str], dict[str, Any]] = {}
+        """Widget and card id -> the card as that widget shows it."""
         self.lines: list[str] = []
         """What the reader types when a cell asks for input."""
         self.prompts: list[str] = []
@@ -113,6 +121,20 @@ class Kernel:
         self.until_ended(cell)
         return time.monotonic() - began
 
+    def card(self, tool: str, state: str = "asked") -> tuple[str, str]:
+        """Wait for a card of that tool that stands so; its key in `cards`."""
+
+        def found() -> list[tuple[str, str]]:
+            return [key for key, one in self.cards.items() if (one["tool"], one["state"]) == (tool, state)]
+
+        self.until(lambda: bool(found()), f"a card of {tool} that is {state}")
+        return found()[-1]
+
+    def click(self, card: tuple[str, str], **answer: Any) -> None:
+        """Answer a card, as a page does."""
+        said = {"method": "custom", "content": {"kind": "answer", "id": card[1], **answer}}
+        self._client.shell_channel.send(self._client.session.msg("comm_msg", {"comm_id": card[0], "data": said}))
+
     def kill(self) -> None:
         """End the kernel as the system does when memory runs out."""
         self._manager.signal_kernel(signal.SIGKILL)
@@ -139,6 +161,9 @@ class Kernel:
     def _on_output(self, message: dict[str, Any]) -> None:
         kind, content = message["msg_type"], message["content"]
         self.comm_messages += kind in ("comm_open", "comm_msg")
+        for op in _ops(content.get("data", {})) if kind == "comm_msg" else ():
+            if op["op"] == "card":
+                self.cards[content["comm_id"], op["card"]["id"]] = op["card"]
         cell = self._cells.get(message["parent_header"].get("msg_id", ""))
         if cell is None:
             return
@@ -146,6 +171,12 @@ class Kernel:
             cell.idle = content["execution_state"] == "idle"
         elif kind in ("stream", "execute_result", "display_data", "error"):
             cell.outputs.append({"output_type": kind, **content})
+
+
+def _ops(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a message of a widget has its page do."""
+    said = data.get("content") or {}
+    return said.get("ops", [])
 
 
 @contextmanager

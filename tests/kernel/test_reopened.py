@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from kernel import Kernel, running_kernel
 
+from adk_nb import Agent, Chat
+from adk_nb.models import ScriptedLlm
+from adk_nb.sessions import SqliteSessionService
+
 pytestmark = pytest.mark.kernel
 
 FIRST = """%load_ext adk_nb
@@ -68,6 +72,39 @@ def test_an_approval_that_was_open_is_answered_in_a_new_kernel_and_the_tool_runs
 
     assert (tmp_path / "paid.txt").read_text() == "5\n"
     assert second.run("%session").text.split().count("main") == 1
+
+
+def test_a_card_is_drawn_anew_in_a_new_kernel_lets_the_tool_run_once_and_is_stale_when_another_process_has_answered(
+    kernels: Kernels, tmp_path: Path
+) -> None:
+    first = kernels("call('pay', amount=5)")
+    first.run(PAY)
+    first.run(CLERK)
+    first.run("%chat clerk Pay 5")
+    asked = first.cards[first.card("pay")]
+    first.kill()
+
+    second = kernels("'Done.', call('pay', amount=6)")
+    second.run(PAY)
+    second.run(CLERK)
+    cell = second.run("%confirm")
+    card = second.card("pay")
+    assert second.cards[card] == asked
+    second.click(card, decision="approve")
+    second.until(lambda: "Done." in cell.shown, "the reply under the cell of the card")
+    second.click(card, decision="approve")
+
+    assert second.cards[card]["state"] == "approved"
+    assert "no approval is open" in second.run("%confirm").text
+    assert (tmp_path / "paid.txt").read_text() == "5\n"
+
+    second.run("%chat clerk Pay 6")
+    card = second.card("pay")
+    clerk = Agent(name="clerk", model=ScriptedLlm("I see."))
+    Chat(clerk, app_name="notebook", session_service=SqliteSessionService(tmp_path / "nb.db")).reject()
+    second.click(card, decision="approve")
+    assert second.card("pay", "stale") == card
+    assert (tmp_path / "paid.txt").read_text() == "5\n"
 
 
 def test_a_tool_that_was_at_work_is_not_called_again_without_a_persons_word(kernels: Kernels, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from adk_nb import Chat, LlmAgent, sync, types
+from adk_nb.agents.version import version_of
 from adk_nb.errors import InputError, PendingError
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
@@ -409,7 +410,7 @@ def test_help_and_completion_know_the_words_the_sessions_and_the_files(shell: Sh
 PAY_AT_ONCE = PAY.replace(" --confirm", "")
 
 
-def cut(tmp_path: Path) -> SqliteSessionService:
+def cut(tmp_path: Path, version: str = "") -> SqliteSessionService:
     """A file as a kernel leaves it that died before it had made a call that its model wants."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
@@ -417,7 +418,7 @@ def cut(tmp_path: Path) -> SqliteSessionService:
 
     async def leave() -> None:
         session = await service.create_session(app_name="notebook", user_id="user", session_id="main")
-        await service.claim(session, "run-1", owner=f"process {ended.pid} on {platform.node()}")
+        await service.claim(session, "run-1", owner=f"process {ended.pid} on {platform.node()}", version=version)
         wanted = types.Part(function_call=types.FunctionCall(id="call-1", name="pay", args={"amount": 5}))
         said = {"invocation_id": "run-1", "custom_metadata": {"spoken_to": "clerk", "defined_as": "other"}}
         await service.append_event(session, Event(author="user", message="Pay 5", **said))
@@ -441,13 +442,51 @@ def test_a_run_that_was_cut_is_told_when_its_session_is_used_and_goes_on(shell: 
         "with %session drop"
     )
 
-    assert shell.cell("%session resume").text == "Paid."
+    assert shell.fails("%session resume").endswith(
+        "clerk or a tool of it was edited since this run was cut; it goes on as it is now with %session resume "
+        "--edited, and is left as it is with %session drop"
+    )
 
-    assert "clerk was edited since this run was cut; it goes on as it is now" in shell.printed
+    assert shell.cell("%session resume --edited").text == "Paid."
+
     assert shell.names["paid"] == [5]
     assert shell.cell("%chat clerk Hello").text == "Yes?"
     assert told(model) == ["Pay 5", "Paid.", "Hello"]
     assert "no run of session 'main' was cut" in shell.fails("%session resume")
+
+
+def test_a_tool_that_was_edited_since_a_run_was_cut_is_a_choice_too(tmp_path: Path) -> None:
+    def agent(tool: Any) -> LlmAgent:
+        return LlmAgent(name="clerk", model=ScriptedLlm("Paid."), tools=[tool])
+
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    def edited(amount: int) -> str:
+        """Pay."""
+        return "paid in full"
+
+    edited.__name__ = "pay"
+    service = cut(tmp_path, version=version_of(agent(pay)))
+    chat = Chat(agent(edited), session_service=service)
+    with pytest.raises(PendingError, match=r"it goes on as it is now with chat.resume\(edited=True\)"):
+        chat.resume()
+
+    asked = chat.resume(edited=True).pending
+    assert [one.hint for one in asked] == ["agents or tools were edited since pay() was called. Call it now?"]
+    assert chat.approve().text == "Paid."
+
+
+def test_what_was_not_edited_goes_on_without_a_word(tmp_path: Path) -> None:
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    agent = LlmAgent(name="clerk", model=ScriptedLlm("Paid."), tools=[pay])
+    chat = Chat(agent, session_service=cut(tmp_path, version=version_of(agent)))
+
+    assert chat.resume().text == "Paid."
 
 
 def test_a_run_that_was_cut_may_be_left_as_it_is(shell: Shell, tmp_path: Path) -> None:

@@ -207,6 +207,7 @@ SESSION = Grammar(
             names="session",
         ),
         Option(name="replace", help="save: the file may be written over, whatever is in it"),
+        Option(name="edited", help="resume: also if the agent or its tools were edited since the run was cut"),
     ],
     twin='chat = Chat(planner, session="second", session_service=SqliteSessionService("nb.db")), '
     'chat.save("trip.json"), chat.load("trip.json"), chat.resume(), chat.drop()',

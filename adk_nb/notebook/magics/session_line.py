@@ -1,15 +1,14 @@
 """What `%session` does: list sessions, take another, begin, save or load one, let a run of one go on that was cut."""
 
 import shlex
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from adk_nb.errors import AgentNotFoundError, InputError, closest
+from adk_nb.errors import AgentNotFoundError, InputError, PendingError, closest
 from adk_nb.notebook.cells.addressed import of_run
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.session_store import counted
-from adk_nb.notebook.cut_runs import ways
+from adk_nb.notebook.cut_runs import edited_words, ways
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.view.display import Mode
@@ -45,9 +44,10 @@ def show_or_change(notebook: Notebook, asked: Any, show: Mode) -> Any:
 def _resume(notebook: Notebook, asked: Any) -> Any:
     run, found = _last_cut(notebook, asked)
     name = _asked_then(notebook, run, found)
-    if (then := of_run(run.id, found.events).digest) and notebook.digest_of(name) != then:
-        sys.stdout.write(f"{name} was edited since this run was cut; it goes on as it is now\n")
-    reply = notebook.chat(name, found.id, show=asked.show).resume()
+    then = of_run(run.id, found.events).digest
+    if then and notebook.digest_of(name) != then and not asked.edited:
+        raise PendingError(edited_words(name, notebook.confirm_magic(found.id)))
+    reply = notebook.chat(name, found.id, show=asked.show).resume(edited=asked.edited)
     return reply if reply.events else said("the run had come to its end; nothing was left to do")
 
 
@@ -159,7 +159,7 @@ _DOES: dict[str, Callable[[Notebook, Any], Any]] = {
     "resume": _resume,
     "drop": _drop,
 }
-_OPTIONS = {"as": ("load",), "session": ("save", "resume", "drop"), "replace": ("save",)}
+_OPTIONS = {"as": ("load",), "session": ("save", "resume", "drop"), "replace": ("save",), "edited": ("resume",)}
 """Options, and the words that they go with."""
 _LACKS: dict[str, Callable[[Notebook], str]] = {
     "use": lambda notebook: f"a name; there is {', '.join(notebook.sessions.names) or 'none but the current one'}",

@@ -4,10 +4,11 @@ import keyword
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from adk_nb.errors import InputError, PendingError
+from adk_nb.errors import InputError, PendingError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import questions
@@ -18,6 +19,7 @@ from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
+from adk_nb.runtime import credentials
 from adk_nb.runtime.approvals import Pending, pending
 from adk_nb.runtime.inputs import PendingInput
 
@@ -84,11 +86,26 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
     if not (asked.yes or asked.no):
         if asked.edit or asked.payload or asked.reason or asked.all or asked.id:
             raise InputError("%confirm: is it a yes or a no? add --yes or --no")
+        _draw_cards(notebook, asked.session, show)
         return reports.approvals(notebook, asked.session)
     session = asked.session or notebook.sessions.current
     node = None if asked.id else questions.node_approval(notebook.sessions.events(asked.session))
     decided = _on_node(notebook, node, asked, session, show) if node else _on_calls(notebook, asked, session, show)
     return keep(notebook, decided, None)
+
+
+def _draw_cards(notebook: Notebook, session: str | None, show: Mode) -> None:
+    """The cards of what an earlier kernel has asked, of agents that are there again."""
+    events = notebook.sessions.events(session)
+    asked: dict[str, list[str]] = {}
+    for one in (*pending(events), *credentials.pending(events)):
+        heard_by = _heard_by(one) if isinstance(one, Pending) else one.author
+        with suppress(UserError):  # a cell that is still to be run: the list below names it
+            if name := notebook.who_hears(one.id, heard_by, events):
+                notebook.chat(name, session, show=show)
+                asked.setdefault(name, []).append(one.id)
+    for name, ids in asked.items():
+        notebook.chat(name, session, show=show).ask_again(*ids)
 
 
 def _on_calls(notebook: Notebook, asked: Any, session: str, show: Mode) -> Reply:

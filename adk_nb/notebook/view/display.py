@@ -2,7 +2,7 @@
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any, Literal
 
 from IPython.core.getipython import get_ipython
@@ -75,11 +75,7 @@ class LiveRun(RunOnShow):
         super().begin(session, clicks)
         self._clicks = clicks
         if self._rows is None:
-            mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
-            self._output = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
-            state, history = (session.state, session.events) if session else ({}, [])
-            self._rows = RunRows(schema_of=self._schema_of, state=state, history=history, magic=self.magic)
-            self._push(self._rows.opening())
+            self._open(session)
             if self._drawing.has_picture:
                 self._view.push({"op": "drawing", "drawing": live_drawing(self._drawing)})
         self._lanes.begin()
@@ -87,6 +83,20 @@ class LiveRun(RunOnShow):
         if self.notice:
             self._view.push({"op": "notice", "text": self.notice})
         self._view.push({"op": "status", "status": "running", "text": "running"})
+
+    def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks) -> None:
+        self._clicks = clicks
+        self._open(session, keys)
+        self._view.push({"op": "status", "status": "pending", "text": ""})
+        self._view.close_run()
+
+    def _open(self, session: Session | None, keys: Collection[str] | None = None) -> None:
+        """Display the view. `keys`: of the cards that it begins with; None: all that are open."""
+        mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
+        self._output = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
+        state, history = (session.state, session.events) if session else ({}, [])
+        self._rows = RunRows(schema_of=self._schema_of, state=state, history=history, magic=self.magic)
+        self._push(op for op in self._rows.opening() if keys is None or op["op"] != "card" or op["card"]["id"] in keys)
 
     def event(self, event: Event) -> None:
         super().event(event)
@@ -132,6 +142,10 @@ class LiveRun(RunOnShow):
 
     def ask_again(self, key: str, why: str) -> None:
         self._view.push({"op": "card", "card": {"id": key, "state": "asked", "note": why}})
+
+    def say_stale(self, key: str) -> None:
+        self._view.push({"op": "card", "card": {"id": key, "state": "stale", "note": "it is answered already"}})
+        self._view.close_run()
 
     def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self.resumed = True

@@ -1,6 +1,6 @@
 """A run as whoever watches it is told of it; this one is watched by nobody and only keeps the events."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,9 @@ class RunOnShow:
         """The run starts, or goes on, in `session` as it is before."""
         self.events = []
 
+    def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks) -> None:
+        """No run starts: what waits in `session` under `keys`, and an earlier kernel has asked, is asked here."""
+
     def event(self, event: Event) -> None:
         """One more event, partial or whole."""
         if not event.partial:
@@ -70,6 +73,9 @@ class RunOnShow:
 
     def ask_again(self, key: str, why: str) -> None:
         """An answer by click could not be taken."""
+
+    def say_stale(self, key: str) -> None:
+        """An answer by click came too late: what was asked is answered, by another kernel."""
 
     def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         """Start `work` so that what it prints lands in the cell that began this run."""

@@ -16,6 +16,7 @@ const ANSWERED = {
   given: ["✓", "answered"],
   refused: ["✗", "refused"],
   superseded: ["–", "no longer asked"],
+  stale: ["–", "stale"],
 };
 // How those that work stand, in a line and in a drawing.
 const STANDS = {
@@ -25,6 +26,7 @@ const STANDS = {
   failed: ["✗", "failed"],
   stopped: ["■", "stopped"],
 };
+const GONE = "What waits in a session that is kept in a file is asked again by %confirm; else run the cell again.";
 const MARKS = { "+": "added", "~": "changed", "-": "removed" };
 
 // Elements and attributes that the renderer of answers makes; anything else loses its tag, keeping its words.
@@ -139,6 +141,7 @@ class Store {
     this.load(model.get("snapshot"));
     model.on("change:snapshot", () => this.adopt(model.get("snapshot")));
     model.on("msg:custom", (message) => this.receive(message));
+    model.on("comm_live_update", () => this.say({ kind: "resync" })); // the kernel has gone, or come
   }
 
   load(snapshot) {
@@ -226,19 +229,23 @@ class Store {
       this.model.send(message);
       return true;
     } catch {
-      this.notice = "The kernel that ran this is gone: run the cell again.";
-      for (const view of this.views) view.schedule();
+      this.leave();
       return false;
     }
   }
 
+  leave() {
+    this.notice = `The kernel that ran this is gone. ${GONE}`;
+    if (["running", "pending"].includes(this.status.status)) this.status = { status: "cancelled", text: "stale" };
+    for (const card of this.cards.values()) {
+      if (card.state === "asked") Object.assign(card, { state: "stale", note: "its kernel is gone" });
+    }
+    for (const view of this.views) view.reset();
+  }
+
   answer(card, decision, more) {
     if (!this.isOpen(card)) return;
-    if (this.say({ kind: "answer", id: card.id, decision, ...more })) {
-      this.sent.set(card.id, card.again);
-    } else {
-      card.state = "superseded";
-    }
+    if (this.say({ kind: "answer", id: card.id, decision, ...more })) this.sent.set(card.id, card.again);
     for (const view of this.views) view.touch({ op: "card", card });
   }
 }

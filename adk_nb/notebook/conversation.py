@@ -1,0 +1,141 @@
+"""A session and the agent that answers in it: read, written to, saved and loaded, and looked through for cut runs."""
+
+import os
+from typing import Any, cast
+
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.version import version_of
+from adk_nb.apps.app import App
+from adk_nb.artifacts.base_artifact_service import BaseArtifactService
+from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
+from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, PendingError
+from adk_nb.events.event import Event
+from adk_nb.memory.base_memory_service import BaseMemoryService
+from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
+from adk_nb.notebook import cut_runs
+from adk_nb.runners import Runner
+from adk_nb.runtime import approvals
+from adk_nb.sessions import session_file
+from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.in_memory_session_service import InMemorySessionService
+from adk_nb.sessions.journal import Journal, Run
+from adk_nb.sessions.session import Session
+
+
+class Conversation:
+    """What `Chat` is made of on the side of the session. Nothing here is shown.
+
+    Args: as those of `Chat`.
+    """
+
+    def __init__(
+        self,
+        agent: BaseAgent | App,
+        *,
+        session_id: str,
+        user_id: str,
+        app_name: str | None,
+        session_service: BaseSessionService | None,
+        artifact_service: BaseArtifactService | None,
+        memory_service: BaseMemoryService | None,
+        credential_service: BaseCredentialService | None,
+    ) -> None:
+        if not isinstance(agent, BaseAgent | App):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"Chat takes an agent, and {agent!r:.60} is none; write Chat(Agent(name=...))")
+        app = agent if isinstance(agent, App) else None
+        self.session_id = session_id
+        self.user_id = user_id
+        self.service = session_service or InMemorySessionService()
+        self._has_app = app is not None
+        self.runner = Runner(
+            app=app,
+            app_name=app_name or (app.name if app else "notebook"),
+            agent=None if app else cast(BaseAgent, agent),
+            session_service=self.service,
+            artifact_service=artifact_service or InMemoryArtifactService(),
+            memory_service=memory_service or InMemoryMemoryService(),
+            credential_service=credential_service,
+            auto_create_session=True,
+        )
+        self.put(self.runner, self.agent)
+        self._is_looked_through = not isinstance(self.service, Journal)
+        """No run of the session was cut before this conversation."""
+
+    @property
+    def agent(self) -> BaseAgent:
+        """Who answers."""
+        return cast(BaseAgent, self.runner.agent)
+
+    def put(self, runner: Runner, agent: BaseAgent) -> None:
+        """Let `agent` be who answers where `runner` runs."""
+        runner.agent = agent
+        if not self._has_app:
+            runner.app = cut_runs.marking(agent) if isinstance(self.service, Journal) else None
+
+    async def loaded(self) -> Session | None:
+        """The session as it stands, to be read only; None if nothing was said yet."""
+        return await self.runner.look_at(self.user_id, self.session_id)
+
+    async def append(self, event: Event) -> None:
+        """Write an event beside the runs; the session is made if it is not there."""
+        where = self._where(self.session_id)
+        session = await self.service.get_session(**where) or await self.service.create_session(**where)
+        await self.service.append_event(session, event)
+
+    async def save(self, file: str | os.PathLike[str], *, replace: bool) -> None:
+        """As `Chat.save`."""
+        if (session := await self.loaded()) is None:
+            raise InputError(f"nothing was said in session {self.session_id!r} yet; there is nothing to save")
+        session_file.write(session, file, replace=replace)
+
+    async def load(self, file: str | os.PathLike[str], name: str | None) -> None:
+        """As `Chat.load`."""
+        loaded = session_file.read(file)
+        name = session_file.check_name(name or loaded.name)
+        try:
+            await loaded.put(self.service, **self._where(name))
+        except AlreadyExistsError as error:
+            raise InputError(f"{error}, and it stays as it is; write chat.load(..., name='another')") from error
+        self.session_id = name
+
+    async def last_cut(self, *, edited: bool = True, magic: str = "") -> tuple[Run, Session]:
+        """The run of the session that was cut last.
+
+        Args:
+            edited: It may have been cut before agents or tools were edited.
+            magic: The `%confirm` of the session; empty: only Python has the chat.
+
+        Raises:
+            InputError: There is none.
+            PendingError: They were edited, and nobody has said that it is to go on all the same.
+        """
+        session = await self.loaded()
+        runs = await cut_runs.cut_runs(self.service, session)
+        if session is None or not runs:
+            raise InputError(f"no run of session {self.session_id!r} was cut; nothing is left to go on with")
+        if not edited and runs[-1].version not in ("", version_of(self.agent)):
+            raise PendingError(cut_runs.edited_words(self.agent.name, magic))
+        return runs[-1], session
+
+    async def leave(self) -> None:
+        """As `Chat.drop`."""
+        run, session = await self.last_cut()
+        await cut_runs.leave(self.service, session, run)
+
+    async def look_for_cut_runs(self, magic: str) -> None:
+        """Say of a run that was cut, before anything is said over it. `magic`: as for `last_cut`.
+
+        Raises:
+            PendingError: One was.
+        """
+        if self._is_looked_through:
+            return
+        session = await self.loaded()
+        runs = await cut_runs.cut_runs(self.service, session)
+        if session and runs and not approvals.pending(session.events):
+            raise PendingError(cut_runs.cut_words(runs[-1], session.events, session.id, cut_runs.ways(magic)))
+        self._is_looked_through = not runs
+
+    def _where(self, session_id: str) -> dict[str, Any]:
+        return {"app_name": self.runner.app_name, "user_id": self.user_id, "session_id": session_id}

@@ -1,0 +1,250 @@
+"""One turn of a chat after another: run, shown while it runs, and gone on with from a click on its cards."""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from contextlib import aclosing
+from copy import copy
+from functools import partial
+from typing import Any, Protocol, cast
+
+from adk_nb import types
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.errors import InputError, UserError
+from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook import letting_in, questions
+from adk_nb.notebook.conversation import Conversation
+from adk_nb.notebook.decisions import Decisions, answers_to, check, how_to_answer, notice_of, schema_of
+from adk_nb.notebook.interrupted import in_a_cell
+from adk_nb.notebook.letting_in import Given
+from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome
+from adk_nb.notebook.view import input_words
+from adk_nb.notebook.view.credential_words import way
+from adk_nb.notebook.view.display import Mode, show_run
+from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.notebook.waiting_teams import WaitingTeams
+from adk_nb.notebook.watching import watch
+from adk_nb.redaction import hidden
+from adk_nb.runtime import approvals, credentials
+from adk_nb.runtime.run_config import RunConfig, StreamingMode
+
+MessageAfter = Callable[[list[Event]], types.Content | None]
+"""Given the session's events, what is said after them; None: nothing, the run goes on by itself."""
+
+
+class Speaks(Goes, Protocol):
+    """What is needed of the chat whose turns these are."""
+
+    show: Mode
+    on_reply: Callable[[Reply], None] | None
+    magic: Callable[[], str]
+    about: Callable[[], dict[str, Any]]
+
+
+class Talk:
+    """The turns of one chat."""
+
+    def __init__(self, chat: Speaks, conversation: Conversation) -> None:
+        self._chat = chat
+        self._of = conversation
+        self._task: asyncio.Task[Any] | None = None
+        self._stopped = False
+        """The turn under way was stopped by `stop()`."""
+        self._waiting: dict[str, RunOnShow] = {}
+        """Id of what waits -> the view whose card asks for it."""
+        self.teams = WaitingTeams()
+
+    def on_show(self, question: str | None) -> RunOnShow:
+        """What a turn that begins is shown in."""
+        agent = self._of.agent
+        shown = show_run(
+            agent, question, notice_of(agent), lambda tool: schema_of(self._of.agent, tool), self._chat.show
+        )
+        shown.magic = self._chat.magic()
+        return shown
+
+    def refuse_while_busy(self) -> None:
+        """Raise an InputError while a turn is under way."""
+        if self._task and not self._task.done():
+            name = self._of.session_id
+            raise InputError(f"session {name!r} is still answering; wait for it, or stop it: chat.stop()")
+
+    def stop(self) -> None:
+        """As `Chat.stop`."""
+        if (task := self._task) and not self._stopped:  # a second cancellation would cut off the first one's clean-up
+            self._stopped = True
+            task.get_loop().call_soon_threadsafe(task.cancel)
+
+    # -- what is said
+
+    async def words(self, text: str, shown: RunOnShow) -> Reply:
+        """The user's words, for whoever waits for them, or for the agent."""
+        await self._of.look_for_cut_runs(self._chat.magic())
+
+        def message(events: list[Event]) -> types.Content:
+            return questions.message(text, events, self.teams.of_words(events) or self._of.agent, self._chat.magic())
+
+        return await self._say(message, shown)
+
+    async def answer(self, value: Any, which: str | int | None, shown: RunOnShow) -> Reply:
+        """As `Chat.answer`."""
+        return await self._say(lambda events: questions.answer(value, events, which, self._of.session_id), shown)
+
+    async def decide(self, decisions: Decisions, shown: RunOnShow) -> Reply:
+        """As `Chat.decide`."""
+
+        def answers(events: list[Event]) -> types.Content:
+            waiting = approvals.pending(events)
+            check(decisions, waiting, self.teams.of(decisions) or self._of.agent, self._chat.magic(), events)
+            return types.Content(role="user", parts=answers_to(waiting, decisions))
+
+        return await self._say(answers, shown)
+
+    async def let_in(self, key: str, given: Given, shown: RunOnShow) -> Reply:
+        """Answer the credential request of that id."""
+        return await self._say(lambda events: letting_in.message(key, given, events, self._of.session_id), shown)
+
+    async def resume(self, run_id: str, shown: RunOnShow) -> Reply:
+        """Let a run go on that was cut."""
+        return await self._say(lambda _: None, shown, run_id)
+
+    async def _say(self, message_after: MessageAfter, shown: RunOnShow, invocation_id: str | None = None) -> Reply:
+        session = await self._of.loaded()
+        before = list(session.events) if session else []
+        message = message_after(before)
+        agent = (message and self.teams.of_message(message, before)) or self._of.agent
+        self.refuse_while_busy()
+        self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
+        self._stopped = False
+        ended = partial(self._ended, agent, shown, before)
+        shown.begin(session, self._clicks_on(shown))
+        try:
+            await self._walk(agent, message, shown, invocation_id)
+        except asyncio.CancelledError:
+            reply = ended("cancelled")
+            if not self._stopped:
+                raise
+            task.uncancel()  # whoever awaits this turn goes on
+            return reply
+        except UserError as wrong:
+            ended("error", str(wrong))
+            raise
+        except Exception as wrong:
+            return ended("error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}")
+        finally:
+            self._task = None
+            self.teams.note(agent, [*before, *shown.events])
+        return ended("done")
+
+    async def _walk(
+        self, agent: BaseAgent, message: types.Content | None, shown: RunOnShow, invocation_id: str | None
+    ) -> None:
+        runner = self._of.runner
+        if agent is not self._of.agent:
+            runner = copy(runner)
+            self._of.put(runner, agent)
+        watch(runner.plugin_manager, shown)
+        streaming = StreamingMode.SSE if shown.is_live else StreamingMode.NONE
+        turn = runner.run_async(
+            user_id=self._of.user_id,
+            session_id=self._of.session_id,
+            new_message=message,
+            invocation_id=invocation_id,
+            run_config=RunConfig(streaming_mode=streaming, custom_metadata=self._chat.about() or None),
+            yield_user_message=True,
+        )
+        async with aclosing(turn) as events:
+            async for event in events:
+                shown.event(event)
+
+    # -- what comes of it
+
+    def _ended(
+        self, agent: BaseAgent, shown: RunOnShow, before: list[Event], status: Status, error: str | None = None
+    ) -> Reply:
+        """What `agent` came to in a turn that followed `before`; its view stays while a card of it can be answered."""
+        events, magic = shown.events, self._chat.magic()
+        status, error = outcome(events, status, error)
+        waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
+        text, answered_by = answer_in(events)
+        inputs = questions.shown([*before, *events], text)
+        reply = Reply(
+            question=shown.question,
+            agent=shown.agent,
+            events=events,
+            history=before if shown.resumed or not events or events[0].get_function_responses() else [],
+            text=text,
+            answered_by=answered_by,
+            team=agent,
+            status="pending" if (waiting or asked or inputs) and status == "done" else status,
+            pending=waiting,
+            credentials=asked,
+            credential_with=way(magic),
+            inputs=inputs,
+            input_with=input_words.ways(magic),
+            chat=self._chat,
+            answer_with=how_to_answer(magic, 1 if len(waiting) > 1 else None),
+            error=hidden(error) if error else None,
+            notice=shown.notice,
+        )
+        self._waiting = {one.id: self._waiting.get(one.id, shown) for one in (*waiting, *asked)}
+        if self._chat.on_reply:
+            self._chat.on_reply(reply)
+        shown.end(reply)
+        self.close_answered(shown)
+        return reply
+
+    # -- the cards
+
+    async def ask_again(self, keys: Collection[str], shown: RunOnShow) -> None:
+        """Draw the cards of what waits under `keys`, which an earlier kernel has asked for."""
+        session = await self._of.loaded()
+        if session and shown.is_live:
+            shown.ask_again_of(keys, session, self._clicks_on(shown))
+            self._waiting |= dict.fromkeys(keys, shown)
+
+    def has_card(self, key: str) -> bool:
+        """True if a card of this kernel asks for what waits under `key`."""
+        return key in self._waiting
+
+    def answered_by_typing(self, outcomes: Mapping[str, str]) -> list[RunOnShow]:
+        """The views of the cards with those ids, which say from now on what became of them."""
+        asked_in = [shown for key in outcomes if (shown := self._waiting.pop(key, None))]
+        for shown in asked_in:
+            shown.answered_elsewhere(outcomes, last=shown not in self._waiting.values())
+        return asked_in
+
+    def close_answered(self, *views: RunOnShow) -> None:
+        """Close those of which no card can be answered any more."""
+        for shown in views:
+            if shown not in self._waiting.values():
+                shown.close()
+
+    def _clicks_on(self, shown: RunOnShow) -> Clicks:
+        """What a card's button does: it goes on, on the loop of all runs, in the context of the cell that asked."""
+
+        def decided(key: str, decision: ToolConfirmation) -> None:
+            shown.in_its_cell(lambda: self._go_on_from_click(key, lambda: self.decide({key: decision}, shown), shown))
+
+        def let_in(key: str, given: str | None) -> None:
+            shown.in_its_cell(lambda: self._go_on_from_click(key, lambda: self.let_in(key, given, shown), shown))
+
+        return Clicks(stop=self.stop, decided=decided, let_in=let_in)
+
+    async def _go_on_from_click(
+        self, key: str, go_on: Callable[[], Coroutine[Any, Any, Reply]], shown: RunOnShow
+    ) -> None:
+        while (turn := self._task) and not turn.done():  # two cards clicked one after the other
+            await asyncio.wait([turn])
+        try:
+            await go_on()
+        except InputError as wrong:
+            if await self._is_open(key):
+                shown.ask_again(key, str(wrong))
+            else:  # another kernel has taken the answer
+                shown.say_stale(key)
+
+    async def _is_open(self, key: str) -> bool:
+        session = await self._of.loaded()
+        events = session.events if session else []
+        return any(one.id == key for one in (*approvals.pending(events), *credentials.pending(events)))
