@@ -27,7 +27,7 @@ def test_the_package_itself_loads_nothing_heavy():
 @pytest.mark.parametrize(
     "room",
     [
-        *"agents artifacts auth code_executors events memory models notebook planners sessions tools".split(),  # noqa: SIM905
+        *"agents artifacts auth code_executors engines events memory models notebook planners sessions tools".split(),  # noqa: SIM905
         *("tools.mcp_tool", "tools.openapi_tool"),
     ],
 )

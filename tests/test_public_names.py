@@ -68,6 +68,7 @@ PATHS: dict[str, str] = {
     "adk_nb.code_executors.code_execution_utils": "CodeExecutionInput CodeExecutionResult File",
     "adk_nb.code_executors.code_executor_context": "CodeExecutorContext",
     "adk_nb.code_executors.unsafe_local_code_executor": "UnsafeLocalCodeExecutor",
+    "adk_nb.engines": "DbosEngine Outcome",
     "adk_nb.errors": (
         "AlreadyExistsError InvocationNotFoundError LlmCallsLimitExceededError PluginError SessionNotFoundError "
         "StateSchemaError"

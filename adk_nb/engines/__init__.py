@@ -1,0 +1,11 @@
+"""What lets the runs of one app be the work of many processes."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "DbosEngine": "adk_nb.engines.dbos_engine",
+        "Outcome": "adk_nb.engines.dbos_engine",
+    },
+)

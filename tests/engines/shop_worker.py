@@ -1,0 +1,79 @@
+"""A worker process that tests start, hear of and kill: a shop whose tools say where they are, and wait to be let go."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from multiprocessing.connection import Connection
+from typing import Any
+
+from adk_nb import types
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.engines import dbos_worker
+from adk_nb.engines.dbos_engine import DbosEngine
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.runners import Runner
+from adk_nb.runtime import turns
+from adk_nb.runtime.context import ToolContext
+from adk_nb.sessions import database_journal
+from adk_nb.sessions.database_session_service import DatabaseSessionService
+from adk_nb.tools.function_tool import FunctionTool
+
+DONE = "all is done"
+LEASE = 1.0
+"""Seconds that a dead worker keeps its session for, in these tests."""
+_doors: list[Connection] = []
+"""This process's: to say what a tool does, and to hear that it may go on. Tools are the same in every process."""
+_waits: list[str] = []
+
+
+class Clerk(BaseLlm):
+    """Calls the tools that the user named, one after the other, then says that all is done."""
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        parts = [part for content in llm_request.contents for part in content.parts or ()]
+        asked = [part.text.split() for part in parts if part.text and part.text != DONE][-1]
+        answered = {part.function_response.name for part in parts if part.function_response}
+        left = [name for name in asked if name not in answered]
+        part = types.Part(function_call=types.FunctionCall(name=left[0], args={})) if left else types.Part(text=DONE)
+        yield LlmResponse(content=types.Content(role="model", parts=[part]))
+
+
+def shop() -> LlmAgent:
+    def does(name: str, effect: Any, **options: Any) -> FunctionTool:
+        def work(tool_context: ToolContext) -> str:
+            _doors[0].send((name, tool_context.idempotency_key, tool_context.attempt))
+            if name in _waits:
+                _doors[1].recv()
+            return f"{name} is done"
+
+        return FunctionTool(work, name=name, description=name, effect=effect, **options)
+
+    tools = [does("look", "once"), does("stamp", "idempotent"), does("pay", "once", require_confirmation=True)]
+    return LlmAgent(name="clerk", model=Clerk(model="clerk"), tools=tools)
+
+
+def engine_of(url: str, app: str) -> DbosEngine:
+    service = DatabaseSessionService(url)
+    return DbosEngine(Runner(app_name=app, agent=shop(), session_service=service, auto_create_session=True), url)
+
+
+def work(url: str, app: str, tells: Connection, goes: Connection, waits: tuple[str, ...]) -> None:
+    """Be a worker until `tells` hears something. What a tool does is told there; one in `waits` waits for `goes`.
+
+    A process that is killed is taken for dead soon: what it holds for 15 s elsewhere, it holds for one here.
+    """
+    turns.LEASE_SECONDS = database_journal.LEASE_SECONDS = LEASE
+    dbos_worker.LOOK_SECONDS = dbos_worker.POLL_SECONDS = 0.1
+    _doors[:] = tells, goes
+    _waits[:] = waits
+
+    async def run() -> None:
+        async with engine_of(url, app):
+            tells.send(("working", os.getpid()))
+            await asyncio.to_thread(tells.recv)
+
+    asyncio.run(run())
