@@ -7,7 +7,6 @@ from typing import Any
 from adk_nb.events.event_actions import no_actions
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.sessions.state import State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +48,7 @@ class NodeContext(Context):
 
     def act_anew(self) -> None:
         """What was to be done is on its way with an event; the next event does what is said from now on."""
-        self.actions = no_actions()
-        invocation = self._invocation
-        self._state = State(invocation.session.state, self.actions.state_delta, invocation.state_schema)
+        self.actions, self._state = no_actions(), None
 
     async def run_node(
         self,

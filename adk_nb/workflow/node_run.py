@@ -51,9 +51,12 @@ class NodeRun(RunState):
             self._begin(attempt)
             context = NodeContext(own, path=self.path, attempt=attempt, answers=self.answers, run_node=run_node)
             try:
-                async with aclosing(self._attempt(context)) as events:
+                events = self._attempt(context)
+                try:  # what `aclosing` does, at a quarter of its price: each node comes by here
                     async for event in events:
                         yield event
+                finally:
+                    await events.aclose()
                 self._wait_for_words(own)
                 return
             except Exception as error:
@@ -116,12 +119,15 @@ class NodeRun(RunState):
                 yield event
             return
         work = self.node._run_impl(ctx=context, node_input=node_input)  # pyright: ignore[reportPrivateUsage]
-        async with aclosing(self._timed(work) if self.node.timeout else work) as values:
+        values = self._timed(work) if self.node.timeout else work
+        try:
             async for value in values:
                 for event in self._told(value, context):
                     yield event
                 if isinstance(value, RequestInput) and not self.node.rerun_on_resume:
                     break
+        finally:
+            await values.aclose()
         if context.actions.state_delta or context.actions.artifact_delta or context.actions.route is not None:
             yield self._event(actions=self._acted(context))
 
