@@ -3,7 +3,6 @@
 import inspect
 import keyword
 import re
-import warnings
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar, Self, cast
@@ -19,6 +18,7 @@ from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.standing import ended
 from adk_nb.sessions.state import check_schema
+from adk_nb.warned import warn
 from adk_nb.wire import but, no_field, reads_privates_fast, wrong_fields
 
 BeforeAgentCallback = AfterAgentCallback = Hooks
@@ -264,10 +264,7 @@ class BaseAgent(BaseModel):
             names = _names_in(agent)
             if twice := sorted(seen & names):
                 told = ", ".join(repr(name) for name in twice)
-                warnings.warn(
-                    f"two agents under {self.name!r} are named {told}; find_agent and transfers take the first",
-                    stacklevel=2,
-                )
+                warn(f"two agents under {self.name!r} are named {told}; find_agent and transfers take the first")
             seen |= names
 
     def _unknown_field(self, field: str) -> str:

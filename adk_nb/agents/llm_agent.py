@@ -1,7 +1,6 @@
 """An agent that thinks with a model and acts with tools."""
 
 import inspect
-import warnings
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Annotated, Any, ClassVar, Literal, cast
 
@@ -32,6 +31,7 @@ from adk_nb.tools.foreign_tool import how_to_wrap
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.google_search_tool import GoogleSearchTool, google_search
 from adk_nb.tools.shape import Shape, in_words
+from adk_nb.warned import warn
 from adk_nb.wire import LATE
 
 ToolUnion = BaseTool | BaseToolset | Callable[..., Any]
@@ -134,7 +134,7 @@ class LlmAgent(TeamAgent):
         named = {tool.name for tool in self.tools_now()} & {tool.name for tool in self.sub_agent_tools}
         if named:
             twice = f"agent {self.name!r} has a tool and a sub-agent named {min(named)!r}; the sub-agent is called"
-            warnings.warn(twice, stacklevel=2)
+            warn(twice)
 
     def __repr__(self) -> str:
         model = self.model if isinstance(self.model, str) else self.model.model
@@ -361,7 +361,7 @@ def _wrapped(agent: LlmAgent, tools: Sequence[Any]) -> list[BaseTool | BaseTools
             tool = AgentTool(_Searcher(agent), stream_events=True)  # what it finds is to be shown with where it is
         if tool.name in made:
             twice = f"agent {agent.name!r} has two tools named {tool.name!r}; the later one is used"
-            warnings.warn(twice, stacklevel=2)
+            warn(twice)
         made[tool.name] = tool
     return list(made.values())
 

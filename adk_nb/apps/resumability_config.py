@@ -1,6 +1,11 @@
 """Whether an app's runs can be gone on with."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from adk_nb.errors import ConfigurationError
+from adk_nb.wire import wrong_fields
 
 
 class ResumabilityConfig(BaseModel):
@@ -14,3 +19,9 @@ class ResumabilityConfig(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     is_resumable: bool = False
+
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise ConfigurationError(f"ResumabilityConfig: {wrong_fields(error, type(self).model_fields)}") from error

@@ -77,8 +77,10 @@ def test_a_parent_defined_anew_takes_its_agents_over_and_the_old_one_keeps_copie
     ],
 )
 def test_namesakes_in_a_tree_are_told(make: Any, twice: str):
-    with pytest.warns(UserWarning, match=f"two agents under 'root' are named {twice}; find_agent and transfers take"):
+    told = f"two agents under 'root' are named {twice}; find_agent and transfers take"
+    with pytest.warns(UserWarning, match=told) as warned:
         root = make()
+    assert {one.filename for one in warned} == {__file__}  # where it was written, and not where it was noticed
 
     first = root.sub_agents[0]
     assert root.find_sub_agent(twice.strip("'")) in (first, *first.sub_agents)

@@ -7,7 +7,7 @@ import pytest
 
 from adk_nb import App, InMemoryRunner, LlmAgent, Runner, sync
 from adk_nb.agents import BaseAgent
-from adk_nb.apps import EventsCompactionConfig, LlmEventSummarizer
+from adk_nb.apps import EventsCompactionConfig, LlmEventSummarizer, ResumabilityConfig
 from adk_nb.errors import ConfigurationError, PluginError
 from adk_nb.models import ScriptedLlm
 from adk_nb.plugins import BasePlugin
@@ -192,3 +192,15 @@ def test_an_app_without_these_settings_has_nothing_that_a_run_would_ask():
     app = App(name="a", root_agent=agent())
 
     assert (app.compaction(), app.context_cache_config) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"resumable": True}, "there is no field 'resumable'; did you mean 'is_resumable'"),
+        ({"is_resumable": 3}, "'is_resumable': Input should be a valid boolean"),
+    ],
+)
+def test_a_wrong_word_on_resuming_is_told_with_the_right_one(given: dict[str, Any], told: str):
+    with pytest.raises(ConfigurationError, match=told):
+        ResumabilityConfig(**given)
