@@ -148,13 +148,10 @@ class BaseAgent(BaseModel):
     async def _run(self, parent_context: InvocationContext, work: _Work) -> AsyncGenerator[Event, None]:
         ctx = self._own_context(parent_context)
         try:
-            if hooks := self._asked(ctx, "before_agent"):
-                event = await self._hooked(ctx, hooks)
-                for one in self._settled(ctx, event) if event else ():
-                    yield one
-                if _is_answer(event):
-                    return
-            if ctx.end_invocation:
+            event = await self._hooked(ctx, hooks) if (hooks := self._asked(ctx, "before_agent")) else None
+            for one in self._settled(ctx, event) if event else ():
+                yield one
+            if _is_answer(event) or ctx.end_invocation:
                 return
             over: BaseAgent | None = None
             events = _marked(ctx, work(ctx))
@@ -168,8 +165,8 @@ class BaseAgent(BaseModel):
                 async with aclosing(_going_on(over, ctx)) as events:
                     async for event in events:
                         yield event
-            hooks = self._asked(ctx, "after_agent")
-            if hooks and (event := await self._hooked(ctx, hooks)):
+            event = await self._hooked(ctx, hooks) if (hooks := self._asked(ctx, "after_agent")) else None
+            if event:
                 yield event
         except Exception as error:
             ctx.note_failure(error)
