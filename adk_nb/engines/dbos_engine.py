@@ -24,6 +24,10 @@ from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.journal import Journal
 from adk_nb.wire import plain_json
 
+RUNS_AT_ONCE = 32
+"""Of one worker."""
+POLL_SECONDS = 0.25
+"""Between two looks of a worker for something to do."""
 _PAUSE_SECONDS = 0.2
 
 T = TypeVar("T")
@@ -151,6 +155,7 @@ class DbosEngine:
             ConfigurationError: This process uses DBOS already.
             StorageError: The database could not be reached.
         """
+        await self._ask(lambda _: None)  # what is not there yet is made
         worker = Worker(self._url, self._queue, self._runs)
         await asyncio.to_thread(worker.launch)
         self._worker = worker
@@ -178,12 +183,16 @@ class DbosEngine:
 
     def _open(self) -> Any:
         self._dbos.DBOS.migrate(self._url)
-        return self._dbos.DBOSClient(
+        client = self._dbos.DBOSClient(
             system_database_url=self._url,
             serializer=JsonSerializer(),
             application_name=APP,
             retry_connection_errors=False,
         )
+        client.register_queue(
+            self._queue, worker_concurrency=RUNS_AT_ONCE, partition_concurrency=1, polling_interval_sec=POLL_SECONDS
+        )
+        return client
 
 
 def _written(message: types.Content) -> str:
@@ -200,14 +209,14 @@ def _written(message: types.Content) -> str:
 
 
 def _outcome(row: Any) -> Outcome | None:
-    match row.status:
-        case "SUCCESS" if isinstance(row.output, str):
-            return Outcome(status="done", invocation_id=row.output)
-        case "SUCCESS" | "ERROR":
+    match row.status, row.output:
+        case "SUCCESS", {"invocation_id": str(invocation_id)}:
+            return Outcome(status="done", invocation_id=invocation_id)
+        case "SUCCESS" | "ERROR", _:
             return Outcome(status="failed", error=str(row.error or "its row in the database cannot be read"))
-        case "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
+        case "MAX_RECOVERY_ATTEMPTS_EXCEEDED", _:
             return Outcome(status="failed", error="each worker that went on with it died")
-        case "CANCELLED":
+        case "CANCELLED", _:
             return Outcome(status="cancelled")
         case _:
             return None

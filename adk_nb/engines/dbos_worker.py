@@ -26,12 +26,10 @@ APP = "adk-nb"
 WORKFLOW = "adk_nb.run"
 VERSION = f"journal-{len(MIGRATIONS)}"
 """Workers take runs of their own version only: it changes with what the journal's tables are, and nothing else."""
-RUNS_AT_ONCE = 32
 LEAVE_SECONDS = 30
 """How long a worker that leaves waits for the ends of its runs."""
 LOOK_SECONDS = 1.0
 """Between two looks for workers that died, and for runs that were cancelled."""
-POLL_SECONDS = 0.25
 _ATTEMPTS = 10
 """How many workers a run may take with it."""
 _KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 5, "keepalives_count": 3}
@@ -106,19 +104,12 @@ class Worker:
         if self._dbos.executor_id != self.id:
             raise ConfigurationError("this process uses DBOS already; start the worker in a process of its own")
 
-        async def run(said: dict[str, Any]) -> str:  # DBOS notes on the function what it is
-            return await self._runs.run(self._dbos.workflow_id, said)
+        async def run(said: dict[str, Any]) -> dict[str, Any]:  # DBOS notes on the function what it is
+            return {"invocation_id": await self._runs.run(self._dbos.workflow_id, said)}
 
         self._dbos.workflow(name=WORKFLOW, max_recovery_attempts=_ATTEMPTS)(run)
         self._dbos.listen_queues([self._queue])
         self._dbos.launch()
-        self._dbos.register_queue(
-            self._queue,
-            worker_concurrency=RUNS_AT_ONCE,
-            partition_concurrency=1,
-            polling_interval_sec=POLL_SECONDS,
-            on_conflict="always_update",
-        )
 
     def leave(self) -> None:
         """Take no more, wait for the ends of what runs here, and let others have what did not end."""
@@ -140,8 +131,8 @@ class Worker:
                 logger.warning("a worker could not look for others: %s", hidden(str(error)))
 
     def _take_over(self) -> None:
-        told = {"queue_name": self._queue, "load_input": False, "load_output": False}
-        pending = self._dbos.list_workflows(status="PENDING", **told)
+        told = {"load_input": False, "load_output": False}
+        pending = self._dbos.list_workflows(status="PENDING", queue_name=self._queue, **told)
         for other in sorted({one.executor_id for one in pending} - {self.id}):
             if self._locks.take(other):
                 try:

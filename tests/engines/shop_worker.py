@@ -3,13 +3,15 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.engines import dbos_worker
+from adk_nb.engines import dbos_engine, dbos_worker
 from adk_nb.engines.dbos_engine import DbosEngine
+from adk_nb.errors import ConfigurationError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
@@ -21,8 +23,6 @@ from adk_nb.sessions.database_session_service import DatabaseSessionService
 from adk_nb.tools.function_tool import FunctionTool
 
 DONE = "all is done"
-LEASE = 1.0
-"""Seconds that a dead worker keeps its session for, in these tests."""
 _doors: list[Connection] = []
 """This process's: to say what a tool does, and to hear that it may go on. Tools are the same in every process."""
 _waits: list[str] = []
@@ -61,13 +61,13 @@ def engine_of(url: str, app: str) -> DbosEngine:
     return DbosEngine(Runner(app_name=app, agent=shop(), session_service=service, auto_create_session=True), url)
 
 
-def work(url: str, app: str, tells: Connection, goes: Connection, waits: tuple[str, ...]) -> None:
+def work(url: str, app: str, tells: Connection, goes: Connection, waits: tuple[str, ...], lease: float) -> None:
     """Be a worker until `tells` hears something. What a tool does is told there; one in `waits` waits for `goes`.
 
-    A process that is killed is taken for dead soon: what it holds for 15 s elsewhere, it holds for one here.
+    `lease`: seconds for which the session of a dead worker is held.
     """
-    turns.LEASE_SECONDS = database_journal.LEASE_SECONDS = LEASE
-    dbos_worker.LOOK_SECONDS = dbos_worker.POLL_SECONDS = 0.1
+    turns.LEASE_SECONDS = database_journal.LEASE_SECONDS = lease
+    dbos_worker.LOOK_SECONDS = dbos_engine.POLL_SECONDS = 0.1
     _doors[:] = tells, goes
     _waits[:] = waits
 
@@ -75,5 +75,26 @@ def work(url: str, app: str, tells: Connection, goes: Connection, waits: tuple[s
         async with engine_of(url, app):
             tells.send(("working", os.getpid()))
             await asyncio.to_thread(tells.recv)
+            tells.send(("leaving", os.getpid()))
+
+    asyncio.run(run())
+
+
+def block(url: str, app: str, tells: Connection, *_: object) -> None:
+    """Work, with an event loop that does nothing else than to wait for what a tool tells."""
+    hears, said = Pipe(duplex=False)
+    _doors[:] = said, said
+
+    async def run() -> None:
+        async with engine_of(url, app) as engine:
+            await engine.start(user_id="u", session_id="s", new_message="look")
+            tells.send(hears.recv()[0] if hears.poll(20) else "a blocked loop stops all runs")
+            try:
+                async with engine_of(url, app):
+                    tells.send("two workers in one process")
+            except ConfigurationError as error:
+                tells.send(str(error))
+            await engine.start(user_id="u", session_id="other", new_message="stamp")
+            tells.send(hears.recv()[0] if hears.poll(20) else "the first worker is gone")
 
     asyncio.run(run())

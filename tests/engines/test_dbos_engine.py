@@ -1,106 +1,40 @@
 """Runs that outlive their worker: real processes are killed, and another goes on; nothing happens twice."""
 
 import asyncio
-import multiprocessing
-from collections.abc import Callable, Iterator
+import pickle
+import sys
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adk_nb import clock, types
+from adk_nb import types
+from adk_nb.agents import LlmAgent, SequentialAgent
+from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.engines import DbosEngine, Outcome
+from adk_nb.errors import ConfigurationError, InputError, MissingExtraError, NotFoundError
 from adk_nb.events import ToolConfirmation
+from adk_nb.models import ScriptedLlm
+from adk_nb.runners import InMemoryRunner, Runner
 from adk_nb.runtime import approvals
+from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST
 from adk_nb.sessions import DatabaseSessionService, Session
-from tests.engines.shop_worker import DONE, engine_of, work
+from tests.engines.shop import WHERE, Shop, until
+from tests.engines.shop_worker import DONE, block
 from tests.sessions.postgres import Postgres
 
-SECONDS = 20
-WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}
+LOCKS = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted"
 
 
-class Worker:
-    """A process, and the doors to it."""
-
-    def __init__(self, context: Any, url: str, app: str, waits: tuple[str, ...]) -> None:
-        self._tells, tells = context.Pipe()
-        goes, self._goes = context.Pipe(duplex=False)
-        self._process = context.Process(target=work, args=(url, app, tells, goes, waits))
-        self._process.start()
-        tells.close()
-
-    def heard(self) -> Any:
-        assert self._tells.poll(SECONDS), "the worker says nothing"
-        return self._tells.recv()
-
-    def is_silent(self) -> bool:
-        return not self._tells.poll()
-
-    def let_go(self) -> None:
-        self._goes.send("go")
-
-    def leave(self) -> None:
-        self._tells.send("leave")
-        self._process.join(SECONDS)
-        assert self._process.exitcode == 0
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.join(SECONDS)
-
-
-class Shop:
-    """Worker processes that share a database, and someone who is no worker."""
-
-    def __init__(self, postgres: Postgres) -> None:
-        self.postgres = postgres
-        self.app = f"shop-{clock.new_id()}"
-        self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(["pytest", "tests.engines.shop_worker_ready"])
-        self.workers: list[Worker] = []
-
-    def worker(self, *waits: str) -> "Worker":
-        """A process; its tools in `waits` wait until they may go on."""
-        made = Worker(self.context, self.postgres.url(), self.app, waits)
-        self.workers.append(made)
-        assert made.heard()[0] == "working"
-        return made
-
-    def do(self, use: Callable[[DbosEngine], Any]) -> Any:
-        """What `use` gives, with an engine that does not work."""
-
-        async def run() -> Any:
-            engine = engine_of(self.postgres.url(), self.app)
-            try:
-                return await asyncio.wait_for(use(engine), SECONDS)
-            finally:
-                await engine.close()
-
-        return asyncio.run(run())
-
-    def start(self, message: Any, **where: Any) -> str:
-        return self.do(lambda engine: engine.start(**WHERE | where, new_message=message))
-
-    def ended(self, run_id: str) -> Outcome:
-        return self.do(lambda engine: engine.wait(run_id))
-
-    def session(self, session_id: str = "s") -> Session:
-        async def read() -> Any:
-            service = DatabaseSessionService(self.postgres.url())
-            session = await service.get_session(app_name=self.app, user_id="u", session_id=session_id)
-            left = session and await service.unfinished(session)
-            await service.close()
-            assert left == []
-            return session
-
-        return asyncio.run(read())
-
-    def row(self, run_id: str) -> dict[str, Any]:
-        names = ("status", "executor_id", "application_version", "serialization")
-        found = self.postgres.sql(
-            f"SELECT {', '.join(names)} FROM dbos.workflow_status WHERE workflow_uuid = '{run_id}'"
-        )
-        return dict(zip(names, found[0], strict=True))
+@pytest.fixture
+def shop(postgres: Postgres) -> Iterator[Shop]:
+    made = Shop(postgres)
+    yield made
+    for worker in made.workers:
+        worker.kill()
 
 
 def told(session: Session) -> list[str]:
@@ -113,12 +47,8 @@ def told(session: Session) -> list[str]:
     return said
 
 
-@pytest.fixture
-def shop(postgres: Postgres) -> Iterator[Shop]:
-    made = Shop(postgres)
-    yield made
-    for worker in made.workers:
-        worker.kill()
+def answer_to(asked: approvals.Pending, *, confirmed: bool = True) -> types.Content:
+    return types.Content(role="user", parts=[approvals.answer(asked.id, ToolConfirmation(confirmed=confirmed))])
 
 
 @pytest.mark.postgres
@@ -144,7 +74,7 @@ def test_a_run_whose_worker_is_killed_in_a_tool_is_finished_by_another(shop: Sho
         "stamp: {'result': 'stamp is done'}",
         DONE,
     ]
-    assert other.is_silent()
+    assert other.all_heard() == []
 
 
 @pytest.mark.postgres
@@ -158,14 +88,9 @@ def test_what_may_have_happened_in_a_dead_worker_is_asked_about_and_not_done_by_
 
     assert shop.ended(run_id).status == "done"
     [asked] = approvals.pending(shop.session().events)
-    assert "may already have happened" in asked.hint and other.is_silent()
-    run_id = shop.start(answer_to(asked, confirmed=False))
-    assert shop.ended(run_id).status == "done"
-    assert told(shop.session())[-1] == DONE and other.is_silent()
-
-
-def answer_to(asked: approvals.Pending, *, confirmed: bool = True) -> types.Content:
-    return types.Content(role="user", parts=[approvals.answer(asked.id, ToolConfirmation(confirmed=confirmed))])
+    assert "may already have happened" in asked.hint
+    assert shop.ended(shop.start(answer_to(asked, confirmed=False))).status == "done"
+    assert told(shop.session())[-1] == DONE and other.all_heard() == []
 
 
 @pytest.mark.postgres
@@ -175,6 +100,7 @@ def test_an_approval_that_waits_outlives_its_worker_and_counts_once(shop: Shop):
     [asked] = approvals.pending(shop.session().events)
 
     first.kill()
+    assert first.all_heard() == []
     other = shop.worker()
     answers = [shop.start(answer_to(asked)) for _ in range(2)]
 
@@ -182,4 +108,235 @@ def test_an_approval_that_waits_outlives_its_worker_and_counts_once(shop: Shop):
     outcomes = [shop.ended(one) for one in answers]
     assert [one.status for one in outcomes] == ["done", "failed"]
     assert f"approval {asked.id!r} is not open; it was answered already" in str(outcomes[1].error)
-    assert told(shop.session())[-2:] == ["pay: {'result': 'pay is done'}", DONE] and other.is_silent()
+    assert told(shop.session())[-2:] == ["pay: {'result': 'pay is done'}", DONE] and other.all_heard() == []
+
+
+@pytest.mark.postgres
+def test_an_approved_call_whose_worker_is_killed_in_it_is_asked_about_again(shop: Shop):
+    first = shop.worker("pay")
+    assert shop.ended(shop.start("pay")).status == "done"
+    [asked] = approvals.pending(shop.session().events)
+    run_id = shop.start(answer_to(asked))
+    assert first.heard()[0] == "pay"
+
+    first.kill()
+    other = shop.worker()
+
+    assert shop.ended(run_id).status == "done"
+    [again] = approvals.pending(shop.session().events)
+    assert again.id != asked.id and "may already have happened" in again.hint
+    assert other.all_heard() == []
+
+
+@pytest.mark.postgres
+def test_many_runs_of_two_workers_of_which_one_is_killed_come_to_their_ends_once(shop: Shop):
+    places = [f"s{number}" for number in range(12)]
+
+    async def start(engine: DbosEngine) -> Any:
+        return await asyncio.gather(
+            *(engine.start(user_id="u", session_id=place, new_message="look stamp") for place in places)
+        )
+
+    first = shop.worker("stamp")
+    runs = shop.do(start)
+    done = [first.heard()]
+    other = shop.worker()
+    done += [first.heard(), *first.all_heard()]
+    first.kill()
+    done += first.all_heard()
+
+    assert {shop.ended(one).status for one in runs} == {"done"}
+    rows = [shop.row(one) for one in runs]
+    assert {(row["application_version"], row["serialization"]) for row in rows} == {("journal-1", "adk_nb_json")}
+    assert all(row["executor_id"].startswith("process ") for row in rows)
+    done += other.all_heard()
+    for place in places:
+        session = shop.session(place)
+        asked = approvals.pending(session.events)  # whether the dead worker had looked
+        assert (told(session)[-1] == DONE) is not bool(asked)
+    assert max(Counter((name, key, attempt) for name, key, attempt in done).values()) == 1
+    assert max(Counter(key for name, key, _ in done if name == "look").values()) == 1
+
+
+@pytest.mark.postgres
+def test_who_is_taken_for_dead_and_is_not_keeps_its_run(shop: Shop):
+    first = shop.worker("stamp", lease=15.0)
+    run_id = shop.start("stamp")
+    assert first.heard()[0] == "stamp"
+
+    shop.worker("stamp", lease=15.0)
+    # What DBOS does for an executor that is said to be dead.
+    shop.postgres.sql(
+        "UPDATE dbos.workflow_status SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL "
+        f"WHERE workflow_uuid = '{run_id}'"
+    )
+    until(lambda: shop.row(run_id)["recovery_attempts"] == 2)
+    first.let_go()
+
+    assert shop.ended(run_id).status == "done"
+    assert told(shop.session())[-2:] == ["stamp: {'result': 'stamp is done'}", DONE]
+    assert [worker.all_heard() for worker in shop.workers] == [[], []]
+
+
+@pytest.mark.postgres
+def test_a_worker_that_lost_its_lock_takes_it_again(shop: Shop):
+    first = shop.worker("stamp")
+    before = until(lambda: len(found := shop.postgres.sql(LOCKS)) == 1 and found[0][0])
+
+    shop.postgres.sql(f"SELECT pg_terminate_backend({before})")
+
+    assert until(lambda: [pid for (pid,) in shop.postgres.sql(LOCKS) if pid != before])
+    run_id = shop.start("stamp")
+    assert first.heard()[0] == "stamp"
+    first.kill()
+    assert until(lambda: not shop.postgres.sql(LOCKS))
+    assert shop.worker().heard()[::2] == ("stamp", 2)
+    assert shop.ended(run_id).status == "done"
+
+
+@pytest.mark.postgres
+def test_a_run_outlives_a_restart_of_the_database(shop: Shop):
+    worker = shop.worker("stamp")
+    run_id = shop.start("stamp")
+    assert worker.heard()[::2] == ("stamp", 1)
+
+    shop.postgres.stop()
+    try:
+        worker.let_go()
+    finally:
+        shop.postgres.start()
+
+    assert worker.heard()[::2] == ("stamp", 2)  # nobody could note that it was done
+    worker.let_go()
+    assert shop.ended(run_id).status == "done"
+    assert told(shop.session())[-1] == DONE
+
+
+@pytest.mark.postgres
+def test_a_worker_that_leaves_finishes_what_it_is_at(shop: Shop):
+    worker = shop.worker("stamp")
+    run_id = shop.start("stamp")
+    assert worker.heard()[0] == "stamp"
+
+    worker.leave()
+    worker.let_go()
+
+    assert worker.ended() == 0
+    assert shop.row(run_id)["status"] == "SUCCESS" and told(shop.session())[-1] == DONE
+    assert shop.postgres.sql(LOCKS) == []
+
+
+@pytest.mark.postgres
+def test_a_run_is_cancelled_from_another_process(shop: Shop):
+    worker = shop.worker("stamp")
+    run_id = shop.start("stamp")
+    assert worker.heard()[0] == "stamp"
+
+    shop.do(lambda engine: engine.cancel(run_id))
+
+    assert shop.ended(run_id) == Outcome(status="cancelled")
+    last = until(lambda: [event for event in shop.session(at_work=True).events if event.error_code])[-1]
+    assert last.error_code == "INVOCATION_ABORTED"
+
+
+@pytest.mark.postgres
+def test_an_event_loop_that_is_blocked_stops_no_run_and_a_process_has_one_worker(shop: Shop):
+    process = shop.process(block)
+
+    assert process.heard() == "look"
+    assert process.heard() == "this process uses DBOS already; start the worker in a process of its own"
+    assert process.heard() == "stamp"
+
+
+class Gadget:
+    """Whose pickle, when it is read, makes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self._path,)
+
+
+@pytest.mark.postgres
+def test_a_row_that_claims_to_be_a_pickle_is_refused_and_runs_no_code(shop: Shop, tmp_path: Path):
+    path = tmp_path / "made"
+    gadget = pickle.dumps(Gadget(path))
+    pickle.loads(gadget)
+    assert path.exists()  # it would
+    path.unlink()
+    hostile = f"'{b64encode(gadget).decode()}', serialization = 'py_pickle'"
+
+    run_id = shop.start("look")
+    shop.postgres.sql(f"UPDATE dbos.workflow_status SET inputs = {hostile} WHERE workflow_uuid = '{run_id}'")
+    worker = shop.worker()
+    assert shop.ended(run_id).status == "failed"
+    good = shop.start("look")
+    assert worker.heard()[0] == "look" and shop.ended(good).status == "done"
+    shop.postgres.sql(f"UPDATE dbos.workflow_status SET output = {hostile} WHERE workflow_uuid = '{good}'")
+    outcome = shop.ended(good)
+
+    assert outcome == Outcome(status="failed", error="its row in the database cannot be read")
+    assert not path.exists() and worker.all_heard() == []
+
+
+@pytest.mark.postgres
+def test_what_is_said_comes_as_it_was_said_and_an_id_given_twice_is_one_run(shop: Shop):
+    odd = "look \x00 \\u0000 é \u202e </script>'; DROP TABLE events; -- \N{FACE WITH TEARS OF JOY}"
+    blob = types.Part(inline_data=types.Blob(mime_type="image/png", data=b"\x89PNG\xff\x00"))
+    message = types.Content(role="user", parts=[blob, types.Part(text="look"), types.Part(text=odd)])
+
+    async def start(engine: DbosEngine) -> list[str]:
+        given: dict[str, Any] = {**WHERE, "new_message": message, "state_delta": {"é": [1, None]}, "run_id": "mine"}
+        return [await engine.start(**given) for _ in range(2)]
+
+    assert shop.do(start) == ["mine", "mine"]
+    worker = shop.worker()
+    assert shop.ended("mine").status in ("done", "failed")
+    session = shop.session()
+    first = session.events[0]
+    assert first.content and first.content.parts == message.parts
+    assert session.state["é"] == [1, None] and len([one for one in session.events if one.author == "user"]) == 1
+    assert len(worker.all_heard()) <= 1
+
+
+@pytest.mark.postgres
+def test_what_cannot_be_kept_is_refused_before_it_is_started(shop: Shop):
+    secret = types.FunctionResponse(id="c", name=CREDENTIAL_REQUEST, response={"password": "hunter2"})
+    wrong: dict[str, Any] = {
+        "holds a credential, which a database of runs is not to keep": [types.Part(function_response=secret)],
+        "a message is kept as JSON, which cannot hold this: .*surrogates": "half a character: \ud800",
+    }
+    for words, message in wrong.items():
+        with pytest.raises(InputError, match=words):
+            shop.start(message)
+    with pytest.raises(NotFoundError, match="no run named 'none'; start it first"):
+        shop.ended("none")
+
+
+def test_an_engine_is_refused_where_no_worker_could_go_on():
+    url = "postgresql://u:p@h/d"
+    service = DatabaseSessionService(url)
+    clerk = LlmAgent(name="clerk", model=ScriptedLlm())
+    series = SequentialAgent(name="series", sub_agents=[clerk])
+
+    with pytest.raises(ConfigurationError, match="InMemorySessionService has no journal, from which another worker"):
+        DbosEngine(InMemoryRunner(clerk), url)
+    with pytest.raises(ConfigurationError, match=r"no worker could go on with a run of 'series'.*is_resumable=True"):
+        DbosEngine(Runner(app_name="app", agent=series, session_service=service), url)
+    marked = App(name="app", root_agent=series, resumability_config=ResumabilityConfig(is_resumable=True))
+    runner = Runner(app=marked, session_service=service)
+    DbosEngine(runner, url)
+    for wrong in ("sqlite:///nb.db", "nonsense", "postgresql://h"):
+        with pytest.raises(
+            InputError, match="workers share a PostgreSQL; write postgresql://user:password@host/database"
+        ):
+            DbosEngine(runner, wrong)
+
+
+def test_what_to_type_is_told_where_dbos_is_not_installed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "dbos", None)
+    runner = InMemoryRunner(LlmAgent(name="clerk", model=ScriptedLlm()))
+
+    with pytest.raises(MissingExtraError, match=r"'dbos' is not installed; type: %pip install 'adk-nb\[dbos\]'"):
+        DbosEngine(runner, "postgresql://u:p@h/d")
