@@ -87,7 +87,8 @@ class Runner:
             auto_create_session: A missing session is made instead of refused.
             sticky_agents: What the user says next goes to the agent that has taken the conversation over. False: to the
                 root, always; but answers go to who asked, and words to who works on a task.
-            serialize_sessions: A run on a session that another works on waits for the end of that one. False: it gets a
+            serialize_sessions: A run on a session that another works on waits for the end of that one: in line, and at
+                most `RunConfig.timeout` seconds; stopped while it waits, it ends without an event. False: it gets a
                 SessionBusyError from a session service with a journal, and with others the two work side by side. A run
                 that is started by who reads another's events, before the next is taken, is within that one either way.
         """
@@ -282,7 +283,13 @@ class Runner:
             check_asked(run_config, abort_signal)
             partly, make = run_config.get_session_config, self.auto_create_session
             find = partial(self._sessions.take, user_id, session_id, partly, create=make)
-            session = await (turn.take(find, resumes or invocation_id, version_of(self.agent)) if turn else find())
+            session = await (
+                turn.take(find, resumes or invocation_id, version_of(self.agent), abort_signal, run_config.timeout)
+                if turn
+                else find()
+            )
+            if session is None:
+                return
             ctx = InvocationContext(
                 agent=self.agent,
                 session=session,

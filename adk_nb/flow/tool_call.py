@@ -37,7 +37,7 @@ async def gated(
         if needed := await _needed(tool, args, context, step):
             return _held(context, needed)
     elif decided and (refusal := await _refusal(tool, args, approved, context, decided)):
-        return _in_doubt(refusal) if step and step.in_doubt and not decided.confirmation.confirmed else refusal, False
+        return _in_doubt(refusal, decided) if step and step.in_doubt else refusal, False
     if tool.auth_config is not None and not await credentials.let_in(tool.auth_config, context):
         return tool.response_for_auth_required or waiting_for_credential(), True
     if step and not await step.begin(decided, context):
@@ -93,7 +93,9 @@ def _held(context: Context, needed: Any) -> tuple[Any, bool]:
     return approvals.placeholder(), True
 
 
-def _in_doubt(refusal: dict[str, Any]) -> dict[str, Any]:
+def _in_doubt(refusal: dict[str, Any], decided: Decided) -> dict[str, Any]:
+    if decided.confirmation.confirmed:
+        return {"error": f"{IN_DOUBT}; it was not made again, as it, or its tool, was changed after a person was asked"}
     said = str(refusal.get("error", "")).removeprefix(approvals.REJECTED)
     return {"error": f"{IN_DOUBT}, and a person decided not to make it again{said}"}
 

@@ -25,7 +25,7 @@ def sealing(ctx: InvocationContext, why: Why) -> list[Event]:
     finds a history every model accepts; or one alone, if none does.
     """
     code, message = why
-    groups = _by_author(ctx, [*_own_calls(ctx), *_let_run(ctx)]) or [(_last_place(ctx), [])]
+    groups = _by_author(ctx, [*own_calls(ctx), *_let_run(ctx)]) or [(_last_place(ctx), [])]
     return [
         Event(
             author=author,
@@ -57,7 +57,7 @@ def abandoned(ctx: InvocationContext, call: types.FunctionCall) -> list[Event]:
 
 def leaves_calls_open(ctx: InvocationContext) -> bool:
     """True if this run made, or was let to make, a call that has no result."""
-    return bool(_own_calls(ctx) or _let_run(ctx))
+    return bool(own_calls(ctx) or _let_run(ctx))
 
 
 def failure(ctx: InvocationContext, error: Exception) -> Event:
@@ -101,7 +101,7 @@ def _place(ctx: InvocationContext, event: Event | None) -> _Place:
     return (event.author, event.branch, event.isolation_scope) if event else (ctx.agent.name, ctx.branch, None)
 
 
-def _own_calls(ctx: InvocationContext) -> Calls:
+def own_calls(ctx: InvocationContext) -> Calls:
     """The calls this run made and leaves open, without those that wait for a person."""
     mine = unanswered_calls(event for event in ctx.session.events if event.invocation_id == ctx.invocation_id)
     waiting = {one.call.id for one in pending(ctx.session.events)} | led_from(ctx) if mine else ()

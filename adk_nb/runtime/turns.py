@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -11,16 +11,17 @@ from adk_nb import clock
 from adk_nb.errors import SessionBusyError, StaleSessionError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.runtime.called import waiting
+from adk_nb.runtime.cut import close_cut_run
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.stopping import Stop
+from adk_nb.runtime.stopping import STOPPED, Stop
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS, Journal, Lease, this_process
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
 
-_PAUSE_SECONDS = 0.02
-"""Between two looks at a session that is waited for."""
+_PAUSE_SECONDS, _LONGEST_PAUSE = 0.02, 0.3
+"""Between two looks at a session that is waited for; where another process has it, they become fewer."""
 Find = Callable[[], Awaitable[Session]]
 
 
@@ -35,6 +36,8 @@ class Turns:
         self.waits = waits
         self.running: dict[Hashable, list[Turn]] = {}
         """Session -> the run that works on it, and after it those within it, the innermost last."""
+        self.lines: dict[Hashable, list[Turn]] = {}
+        """Session -> the runs that wait for it here, in the order in which they came."""
 
     def turn(self, where: tuple[str, str], stop: Stop, consumer: Hashable | None) -> "Turn | None":
         """A run's turn, which is still to be taken. None: whoever comes may work.
@@ -86,35 +89,64 @@ class Turn:
         finally:
             await self._end(outcome)
 
-    async def take(self, find: Find, run_id: str, version: str) -> Session:
-        """The session, held for this run until `end`.
+    async def take(
+        self, find: Find, run_id: str, version: str, signal: asyncio.Event | None = None, seconds: float | None = None
+    ) -> Session | None:
+        """The session, held for this run until its end. None: it was stopped while it waited.
 
         Args:
             find: Gets the session as it is now.
             run_id: The invocation's id.
             version: What its agents and tools are.
+            signal: Set by who wants the run stopped.
+            seconds: The most that it waits. None: as long as it takes.
 
         Raises:
-            SessionBusyError: Another run works on it, and is not waited for; or this one was stopped meanwhile.
+            SessionBusyError: Another run works on it, and is not waited for, or not any longer.
         """
-        self._id, self._version = run_id, version
+        self._id, self._version, self._since = run_id, version, clock.now()
+        try:
+            return await self._newest(find)
+        except SessionBusyError:
+            if not self._turns.waits:
+                raise
+            if session := await self._waited_for(find, signal, seconds):
+                return session
+            if self._stop.why != STOPPED:
+                raise  # it took too long
+            return None
+
+    async def _waited_for(self, find: Find, signal: asyncio.Event | None, seconds: float | None) -> Session | None:
+        stop, pause, where = self._stop, _PAUSE_SECONDS, self._where
+        line = self._turns.lines.setdefault(where, [])
+        line.append(self)
+        try:
+            with stop.hearing(signal, seconds):
+                stop.within = None if stop.why else asyncio.current_task()
+                while not stop.why:
+                    await asyncio.sleep(pause)
+                    with suppress(SessionBusyError):
+                        return await self._newest(find)
+                    pause = _PAUSE_SECONDS if where in self._turns.running else min(2 * pause, _LONGEST_PAUSE)
+            return None
+        finally:
+            line.remove(self)
+            if not line:
+                self._turns.lines.pop(where, None)
+
+    async def _newest(self, find: Find) -> Session:
         while True:
             try:
                 return await self._taken(find)
             except StaleSessionError:
                 continue  # someone wrote to it a moment ago
-            except SessionBusyError:
-                if not self._turns.waits or self._stop.why or (self._stop.signal and self._stop.signal.is_set()):
-                    raise
-            await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _taken(self, find: Find) -> Session:
-        others = self._turns.running.setdefault(self._where, [])
-        if others:
-            self._outer = others[-1] if any(one.has_within(self._who()) for one in others) else None
-            if self._outer is None:
-                raise SessionBusyError(self._where[1], this_process(), others[0]._since)
-        others.append(self)
+        others, line = self._turns.running.get(self._where, []), self._turns.lines.get(self._where)
+        self._outer = others[-1] if any(one.has_within(self._who()) for one in others) else None
+        if self._outer is None and (others or (line and line[0] is not self)):
+            raise SessionBusyError(self._where[1], this_process(), [*others, *(line or ())][0]._since)
+        self._turns.running.setdefault(self._where, []).append(self)
         self._since = clock.now()
         try:
             session = await find()
@@ -141,10 +173,24 @@ class Turn:
             runs = await self._turns.journal.unfinished(ctx.session)
             versions = {run.version for run in runs if run.id == self._id and run.version}
             ctx.shared.is_edited = bool(versions - {self._version})
+        elif self._lease and self._lease.is_heir and not ctx.responses:
+            await self._close_cut_runs(ctx, self._lease)
+
+    async def _close_cut_runs(self, ctx: InvocationContext, lease: Lease) -> None:
+        """New words end what was cut before: nobody goes on with it after them."""
+        runs = await self._turns.journal.unfinished(ctx.session) if self._turns.journal else []
+        for run in runs:
+            if run.id != self._id:
+                await close_cut_run(ctx, run.id)
+                await lease.drop(run.id)
 
     async def _claim(self, session: Session) -> None:
         if journal := self._turns.journal:
-            self._lease = await journal.claim(session, self._id, owner=this_process(), version=self._version)
+            try:
+                self._lease = await journal.claim(session, self._id, owner=this_process(), version=self._version)
+            except asyncio.CancelledError:
+                self._lease = session.lease  # it is held all the same, if it was claimed by then
+                raise
             if not self._timer:
                 self._renew_later()
 

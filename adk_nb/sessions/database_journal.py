@@ -21,6 +21,7 @@ class DatabaseLease:
 
     def __init__(self, database: Database, session: Session, run_id: str) -> None:
         self.fence = 0
+        self.is_heir = False
         self.run_id = run_id
         self._database = database
         self._session = session
@@ -36,7 +37,7 @@ class DatabaseLease:
         )
         return self
 
-    def _claim(self, db: Any, owner: str, version: str, since: float) -> tuple[int, int]:
+    def _claim(self, db: Any, owner: str, version: str, since: float) -> tuple[int, int, bool]:
         head = locked(db, self._key)
         if head is None:
             raise missing(db, self._key)
@@ -60,10 +61,10 @@ class DatabaseLease:
             ":since) ON CONFLICT (session, run_id) DO UPDATE SET owner = excluded.owner, outcome = NULL",
             number=head.number, run_id=self.run_id, version=version, owner=owner, since=since,
         )  # fmt: skip
-        return head.number, fence
+        return head.number, fence, held is not None and held.run_id is not None
 
-    def _note(self, told: tuple[int, int]) -> None:
-        self._number, self.fence = told
+    def _note(self, told: tuple[int, int, bool]) -> None:
+        self._number, self.fence, self.is_heir = told
 
     def _hold(self, _: Any) -> None:
         self._session.lease = self
@@ -84,14 +85,25 @@ class DatabaseLease:
         held = _held(db, self._number)
         if held is None or held.fence != self.fence:
             return
-        execute(db, "UPDATE leases SET run_id = NULL WHERE session = :number", number=self._number)
+        what = "run_id = NULL" if outcome else "expires = 0"
+        execute(db, f"UPDATE leases SET {what} WHERE session = :number", number=self._number)
         if outcome is not None:
-            given = {"number": self._number, "run_id": self.run_id, "outcome": outcome}
-            execute(db, "UPDATE runs SET outcome = :outcome WHERE session = :number AND run_id = :run_id", **given)
+            self._end(db, self.run_id, outcome)
+
+    def _end(self, db: Any, run_id: str, outcome: str) -> None:
+        given = {"number": self._number, "run_id": run_id, "outcome": outcome}
+        execute(db, "UPDATE runs SET outcome = :outcome WHERE session = :number AND run_id = :run_id", **given)
 
     def _let_go(self, _: None) -> None:
         if self._session.lease is self:
             self._session.lease = None
+
+    async def drop(self, run_id: str) -> None:
+        def drop(db: Any) -> None:
+            self._mine(db)
+            self._end(db, run_id, "cancelled")
+
+        await self._database.ask(drop, lane=self._key)
 
     async def begin(self, intent: Intent, consumes: Sequence[str] = ()) -> Attempt | None:
         check_keys(**{"id of a run": intent.run_id})

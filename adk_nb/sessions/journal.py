@@ -95,6 +95,11 @@ class Lease(Protocol):
         """Higher with each lease of the session. What is written under a lower one than the highest is refused."""
         ...
 
+    @property
+    def is_heir(self) -> bool:
+        """True: the run that had the session before did not come to its end."""
+        ...
+
     def renew(self) -> Awaitable[None]:
         """Hold the session for another LEASE_SECONDS.
 
@@ -109,6 +114,14 @@ class Lease(Protocol):
         Args:
             outcome: How the run ended, in a word: `done`, `failed`, `cancelled`, `waiting`. None: it did not end, and
                 stays in `unfinished`.
+        """
+        ...
+
+    def drop(self, run_id: str) -> Awaitable[None]:
+        """Write down that a run of the session which was cut does not go on: its outcome is `cancelled`.
+
+        Raises:
+            StaleSessionError: Another took the session over.
         """
         ...
 

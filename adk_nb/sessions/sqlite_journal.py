@@ -24,6 +24,7 @@ class SqliteLease:
 
     def __init__(self, thread: SqliteThread, session: Session, run_id: str) -> None:
         self.fence = 0
+        self.is_heir = False
         self.run_id = run_id
         self._thread = thread
         self._session = session
@@ -48,7 +49,7 @@ class SqliteLease:
         run = _run_of(db, head.number, self.run_id) or (version, owner, since, None)
         _put_lease(db, _Held(head.number, fence, self.run_id, owner, since, clock.ticks() + LEASE_SECONDS))
         _put_run(db, (head.number, self.run_id, run[0], owner, run[2], None))
-        self._number = head.number
+        self._number, self.is_heir = head.number, held is not None and held.run_id is not None
         return fence
 
     def _hold(self, fence: int) -> None:
@@ -68,14 +69,24 @@ class SqliteLease:
         held = _held(db, self._number)
         if held is None or held.fence != self.fence:
             return
-        _put_lease(db, held._replace(run_id=None))
-        run = _run_of(db, self._number, self.run_id)
-        if run and outcome is not None:
-            _put_run(db, (self._number, self.run_id, *run[:3], outcome))
+        _put_lease(db, held._replace(run_id=None) if outcome else held._replace(expires=0.0))
+        if outcome is not None:
+            self._end(db, self.run_id, outcome)
+
+    def _end(self, db: sqlite3.Connection, run_id: str, outcome: str) -> None:
+        if run := _run_of(db, self._number, run_id):
+            _put_run(db, (self._number, run_id, *run[:3], outcome))
 
     def _let_go(self, _: None) -> None:
         if self._session.lease is self:
             self._session.lease = None
+
+    async def drop(self, run_id: str) -> None:
+        def drop(db: sqlite3.Connection) -> None:
+            self._mine(db)
+            self._end(db, run_id, "cancelled")
+
+        await self._thread.ask(drop)
 
     async def begin(self, intent: Intent, consumes: Sequence[str] = ()) -> Attempt | None:
         at, which = clock.now(), (intent.run_id, intent.branch, intent.kind, intent.call_id)

@@ -242,6 +242,28 @@ def test_a_session_that_an_ended_process_of_this_machine_holds_is_taken_at_once(
     run(use)
 
 
+def test_who_comes_after_a_run_that_was_cut_knows_of_it_and_can_drop_it(run: Callable[[Use], Any], ended: str):
+    async def use(service: Any) -> None:
+        session = await service.create_session(**S)
+        first = await service.claim(session, "first", owner=ended)
+        await first.begin(PAY)
+        heir = await service.claim(await read(service), "second", owner="me")
+        assert not first.is_heir and heir.is_heir
+        await heir.drop("first")
+        await heir.drop("never was")
+        assert [one.id for one in await service.unfinished(session)] == ["second"]
+        assert [one.finished for one in await heir.attempts("run")] == [None]  # it stays marked
+        await heir.release()  # nobody knows how far it came
+        third = await service.claim(session, "third", owner="me")
+        assert third.is_heir
+        with pytest.raises(StaleSessionError):
+            await heir.drop("second")
+        await third.release("done")
+        assert not (await service.claim(session, "fourth", owner="me")).is_heir
+
+    run(use)
+
+
 def test_nothing_of_the_journal_is_in_the_history(run: Callable[[Use], Any]):
     async def use(service: Any) -> None:
         session = await service.create_session(**S)

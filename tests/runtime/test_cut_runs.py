@@ -1,0 +1,210 @@
+"""A run that was cut, by the end of its process: what comes of it when something else is said, and when it goes on."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_nb.agents import LlmAgent
+from adk_nb.errors import StorageError
+from adk_nb.events import Event
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.runtime import approvals
+from adk_nb.runtime.cut import NOT_MADE
+from adk_nb.runtime.durable import IN_DOUBT
+from adk_nb.sessions import Session, SqliteSessionService
+from adk_nb.sessions.journal import LEASE_SECONDS
+from adk_nb.tools import AgentTool, FunctionTool, exit_loop, load_memory, transfer_to_agent
+from tests.role_rules import check_roles
+from tests.runtime.ledger import WHERE, Ledger, confirmed, cut, events_of, rows, runner_of, stored, talk, texts, using
+
+
+class Till:
+    """A tool that closes the service once, in its midst."""
+
+    def __init__(self, service: SqliteSessionService) -> None:
+        self.service: SqliteSessionService | None = service
+        self.paid = 0
+
+    def tool(self, version: int = 1) -> FunctionTool:
+        async def pay() -> str:
+            """Pays."""
+            self.paid += 1
+            if self.service:
+                service, self.service = self.service, None
+                await service.close()
+            return f"paid {version}"
+
+        return FunctionTool(pay, require_confirmation=True)
+
+
+def agent(*answers: Any, name: str = "clerk", **fields: Any) -> tuple[LlmAgent, ScriptedLlm]:
+    model = ScriptedLlm(*answers)
+    return LlmAgent(name=name, model=model, **fields), model
+
+
+def closes(service: SqliteSessionService) -> Any:
+    """A callback that closes the service."""
+
+    async def close(**_: Any) -> None:
+        await service.close()
+
+    return close
+
+
+async def die(agent: LlmAgent, service: SqliteSessionService, ticks: list[float], said: Any = "go") -> str:
+    """A run in which something closes the service: what comes after is as after a kill. The id of the run."""
+    seen: list[Event] = []
+    with pytest.raises(StorageError, match="this session service is closed"):
+        async for event in talk(runner_of(agent, service), said):
+            seen.append(event)  # noqa: PERF401  # what came before the error
+    ticks[0] += LEASE_SECONDS + 1
+    return seen[0].invocation_id if seen else ""
+
+
+def results(session: Session) -> dict[str, list[Any]]:
+    """What calls were answered, by the names of the tools; placeholders left out."""
+    found: dict[str, list[Any]] = {}
+    for event in session.events:
+        for one in event.get_function_responses():
+            if one.name != approvals.REQUEST and one.response != approvals.placeholder():
+                found.setdefault(one.name or "", []).append(one.response)
+    return found
+
+
+def check_closed(session: Session) -> None:
+    calls = {one.id for event in session.events for one in event.get_function_calls() if one.name != approvals.REQUEST}
+    assert calls == calls & {one.id for event in session.events for one in event.get_function_responses()}
+
+
+# -- new words
+
+
+def test_new_words_close_what_a_run_that_was_cut_left_open(tmp_path: Path, ticks: list[float]):
+    ledger = Ledger(tmp_path / "nb.db")
+
+    async def use(service: SqliteSessionService) -> None:
+        run_id = await cut(ledger, ticks)
+        ledger.done.clear()
+        clerk, model = agent("I see", "Yes?", "late", tools=[*ledger.tools()])
+        runner = runner_of(clerk, service)
+        assert texts(await events_of(talk(runner, "what is it?"))) == ["I see"]
+
+        check_roles(model.requests[0].contents)
+        session = await stored(service)
+        check_closed(session)
+        doubt = [{"error": IN_DOUBT}]
+        assert results(session) == {"look": doubt, "put": doubt, "pay": doubt, "send": [{"result": "stamped"}]}
+        assert session.state == {"sent": "stamped"} and texts(session.events) == ["go", "what is it?", "I see"]
+        assert await service.unfinished(session) == []
+        marked = rows(ledger.path, "SELECT name, attempt FROM intents WHERE finished IS NULL ORDER BY name")
+        assert marked == [("look", 1), ("pay", 1), ("put", 1)]
+
+        await events_of(talk(runner, "and now?"))
+        await events_of(runner.run_async(**WHERE, invocation_id=run_id))
+        assert ledger.done == [] and results(await stored(service)) == results(session)
+
+    using(ledger.path, use)
+
+
+def test_a_call_that_was_not_made_yet_is_told_as_that(tmp_path: Path, ticks: list[float]):
+    async def use(service: SqliteSessionService) -> None:
+        first = SqliteSessionService(tmp_path / "nb.db")
+        clerk, _ = agent(call("send"), tools=[send := Ledger(tmp_path / "nb.db").tools()[3]])
+        clerk.before_tool_callback = closes(first)
+        await die(clerk, first, ticks)
+
+        clerk, model = agent("I see", tools=[send])
+        await events_of(talk(runner_of(clerk, service), "what is it?"))
+        check_roles(model.requests[0].contents)
+        assert results(await stored(service)) == {"send": [{"error": NOT_MADE}]}
+
+    using(tmp_path / "nb.db", use)
+
+
+def test_so_are_calls_of_agents_that_were_called_as_tools(tmp_path: Path, ticks: list[float]):
+    async def use(service: SqliteSessionService) -> None:
+        first = SqliteSessionService(tmp_path / "nb.db")
+
+        async def pay() -> None:
+            """Pays."""
+            await first.close()
+
+        def team(*answers: Any) -> tuple[LlmAgent, ScriptedLlm]:
+            inner, _ = agent(call("pay"), name="inner", tools=[pay])
+            return agent(*answers, tools=[AgentTool(agent=inner, stream_events=True)])
+
+        outer, _ = team(call("inner", request="pay"))
+        await die(outer, first, ticks)
+        outer, model = team("I see")
+        await events_of(talk(runner_of(outer, service), "what is it?"))
+        check_roles(model.requests[0].contents)
+        session = await stored(service)
+        check_closed(session)
+        assert results(session) == {"inner": [{"error": IN_DOUBT}], "pay": [{"error": IN_DOUBT}]}
+
+    using(tmp_path / "nb.db", use)
+
+
+async def approved_and_cut(path: Path, ticks: list[float]) -> Till:
+    """A run that pays, which a person had approved, and is cut at that."""
+    first = SqliteSessionService(path)
+    till = Till(first)
+    clerk, _ = agent(call("pay"), tools=[till.tool()])
+    await events_of(talk(runner_of(clerk, first)))
+    await die(clerk, first, ticks, confirmed((await stored(first)).events, yes=True))
+    return till
+
+
+def test_what_a_person_had_let_run_still_waits_for_their_word(tmp_path: Path, ticks: list[float]):
+    async def use(service: SqliteSessionService) -> None:
+        till = await approved_and_cut(tmp_path / "nb.db", ticks)
+        clerk, model = agent("I see", "done", tools=[till.tool()])
+        runner = runner_of(clerk, service)
+        assert texts(await events_of(talk(runner, "what is it?"))) == ["I see"]
+        check_roles(model.requests[0].contents)
+
+        await events_of(talk(runner, confirmed((await stored(service)).events, yes=True)))  # to what was asked first
+        (asked,) = approvals.pending((await stored(service)).events)
+        assert till.paid == 1 and "it may already have happened" in asked.hint
+        await events_of(talk(runner, confirmed((await stored(service)).events, yes=True)))
+        assert till.paid == 2 and results(await stored(service)) == {"pay": [{"result": "paid 1"}]}
+
+    using(tmp_path / "nb.db", use)
+
+
+def test_of_a_call_in_doubt_whose_tool_was_redefined_nobody_says_that_it_did_not_run(
+    tmp_path: Path, ticks: list[float]
+):
+    async def use(service: SqliteSessionService) -> None:
+        till = await approved_and_cut(tmp_path / "nb.db", ticks)
+        runner = runner_of(agent("done", tools=[till.tool(version=2)])[0], service)
+        await events_of(talk(runner, confirmed((await stored(service)).events, yes=True)))
+        (told,) = results(await stored(service))["pay"]
+        assert till.paid == 1 and told["error"].startswith(f"{IN_DOUBT}; it was not made again")
+
+    using(tmp_path / "nb.db", use)
+
+
+# -- going on
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"), [(exit_loop, {}), (load_memory, {"query": "it"}), (transfer_to_agent, {"agent_name": "other"})]
+)
+def test_nobody_is_asked_about_tools_of_ours_that_do_nothing_outside_their_run(
+    tmp_path: Path, ticks: list[float], tool: Any, args: dict[str, Any]
+):
+    async def use(service: SqliteSessionService) -> None:
+        first, name = SqliteSessionService(tmp_path / "nb.db"), getattr(tool, "name", None) or tool.__name__
+        clerk, _ = agent(call(name, **args), tools=[tool], sub_agents=[agent("hello", name="other")[0]])
+        clerk.after_tool_callback = closes(first)
+        run_id = await die(clerk, first, ticks)
+
+        clerk, _ = agent("done", tools=[tool], sub_agents=[agent("hello", name="other")[0]])
+        await events_of(runner_of(clerk, service).run_async(**WHERE, invocation_id=run_id))
+        session = await stored(service)
+        assert approvals.pending(session.events) == [] and len(results(session)[name]) == 1
+        assert rows(tmp_path / "nb.db", "SELECT attempt, finished IS NULL FROM intents") == [(1, 1), (2, 0)]
+
+    using(tmp_path / "nb.db", use)

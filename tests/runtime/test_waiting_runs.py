@@ -1,0 +1,124 @@
+"""Runs that wait for a session which another run has: in line, for as long as they like, and until they are stopped."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_nb import RunConfig
+from adk_nb.errors import SessionBusyError
+from adk_nb.events import Event
+from adk_nb.runners import Runner
+from adk_nb.sessions import InMemorySessionService, SqliteSessionService
+from adk_nb.sessions.journal import Lease
+from tests.runtime.ledger import SECONDS, WHERE, clerk, events_of, runner_of, stored, talk, texts
+
+Use = Callable[[Runner, Runner, AsyncGenerator[Event, None]], Any]
+
+
+@pytest.fixture(params=["same runner", "other runner", "memory"])
+def held(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Use], None]:
+    """Runs what it is given with a runner that has the session, one that does not, and what is under way."""
+
+    async def run(use: Use) -> None:
+        services = [SqliteSessionService(tmp_path / "nb.db") for _ in range(2)] if request.param != "memory" else []
+        first = services[0] if services else InMemorySessionService()
+        runner = runner_of(clerk("one", "two", "three", "four"), first, serialize_sessions=True)
+        other = runner
+        if request.param == "other runner":
+            other = runner_of(clerk("two", "three", "four"), services[1], serialize_sessions=True)
+        under_way = talk(runner)
+        await anext(under_way)
+        async with asyncio.timeout(SECONDS):
+            await use(runner, other, under_way)
+        for service in services:
+            await service.close()
+
+    return lambda use: asyncio.run(run(use))
+
+
+async def waits(*tasks: asyncio.Task[Any]) -> None:
+    """Let them come as far as they can."""
+    assert await asyncio.wait(tasks, timeout=0.08) == (set(), set(tasks))
+
+
+def test_they_are_let_in_in_the_order_they_came(held: Callable[[Use], None]):
+    async def use(runner: Runner, other: Runner, under_way: AsyncGenerator[Event, None]) -> None:
+        waiting: list[asyncio.Task[list[Event]]] = []
+        for said in ("a", "b", "c"):
+            waiting.append(asyncio.create_task(events_of(talk(other, said))))
+            await waits(*waiting)
+        await events_of(under_way)
+        late = asyncio.create_task(events_of(talk(other, "late", abort_signal=asyncio.Event())))
+        assert [texts(one) for one in await asyncio.gather(*waiting)] == [["two"], ["three"], ["four"]]
+        with pytest.raises(Exception, match="script"):  # of the late one, who came last
+            await late
+        said = [event.text for event in (await stored(runner.session_service)).events if event.author == "user"]
+        assert said == ["go", "a", "b", "c", "late"]
+
+    held(use)
+
+
+def test_one_that_is_stopped_while_it_waits_ends_without_a_trace(held: Callable[[Use], None]):
+    async def use(runner: Runner, other: Runner, under_way: AsyncGenerator[Event, None]) -> None:
+        signal = asyncio.Event()
+        told = asyncio.create_task(events_of(talk(other, "told to stop", abort_signal=signal)))
+        handle = other.start(**WHERE, new_message="cancelled")
+        cut = asyncio.create_task(events_of(talk(other, "cut")))
+        stopped_before = asyncio.Event()
+        stopped_before.set()
+        assert await asyncio.create_task(events_of(talk(other, "before", abort_signal=stopped_before))) == []
+        await waits(told, cut)
+
+        signal.set()
+        assert await told == []
+        assert other.cancel(handle.invocation_id)
+        assert [event async for event in handle.events()] == []
+        cut.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cut
+        assert await events_of(under_way) == []
+        assert texts(await events_of(talk(other, "now"))) == ["two"]
+        assert texts((await stored(runner.session_service)).events) == ["go", "one", "now", "two"]
+
+    held(use)
+
+
+def test_one_waits_no_longer_than_its_timeout_says(held: Callable[[Use], None]):
+    async def use(runner: Runner, other: Runner, under_way: AsyncGenerator[Event, None]) -> None:
+        with pytest.raises(SessionBusyError, match=r"session 's' is in use by process \d+"):
+            await asyncio.create_task(events_of(talk(other, "me too", run_config=RunConfig(timeout=0.05))))
+        await events_of(under_way)
+        assert texts(await events_of(talk(other, "now", run_config=RunConfig(timeout=60.0)))) == ["two"]
+        assert texts((await stored(runner.session_service)).events) == ["go", "one", "now", "two"]
+
+    held(use)
+
+
+class _CutAtTheClaim(SqliteSessionService):
+    """Whoever claims a session is cancelled when that is done, and before it knows."""
+
+    is_on = True
+
+    async def claim(self, *args: Any, **said: Any) -> Lease:  # type: ignore[override]
+        lease = await super().claim(*args, **said)
+        task = asyncio.current_task()
+        if self.is_on and task:
+            task.cancel()
+            await asyncio.sleep(0)
+        return lease
+
+
+def test_a_run_that_is_cancelled_while_it_takes_its_session_does_not_keep_it(tmp_path: Path):
+    async def run() -> None:
+        service = _CutAtTheClaim(tmp_path / "nb.db")
+        runner = runner_of(clerk("one"), service)
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(events_of(talk(runner)))
+        service.is_on = False
+        assert texts(await events_of(talk(runner))) == ["one"]
+        await service.close()
+
+    asyncio.run(run())
