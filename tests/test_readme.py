@@ -46,8 +46,11 @@ NAMES = {
 }
 
 
-def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+def test_the_python_blocks_run_one_after_the_other(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
 
     for block in BLOCKS:
@@ -58,6 +61,7 @@ def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture
 
     said = capsys.readouterr().out
     assert "42" in said and "clerk > Hello!" in said and "clerk None Hello again!" in said
+    assert "It is paid." in said and (tmp_path / "nb.db").is_file()
     assert names["said"][-1].content.parts[0].text == "Bye!"
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import threading
 import weakref
 from collections.abc import Callable, Hashable
@@ -248,8 +249,9 @@ def _parsed(url: str) -> Any:
             parsed = parsed.set(drivername="postgresql+psycopg")
         name = parsed.get_backend_name()
         known = name in SPELLED and parsed.get_dialect()
-    except sqlalchemy.exc.ArgumentError as error:
-        raise InputError(f"no database is named by {hidden(str(url))!r:.200}; write {_SHAPE}") from error
+    except sqlalchemy.exc.ArgumentError:
+        shown = _BEFORE_HOST.sub("://[redacted]@", hidden(str(url)))  # what is no URL may hold a password anywhere
+        raise InputError(f"no database is named by {shown!r:.200}; write {_SHAPE}") from None
     if known and name == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise InputError(f"no file is named by {str(url)!r:.200}; give a path, or use InMemorySessionService()")
     if not known:
@@ -257,6 +259,7 @@ def _parsed(url: str) -> Any:
     return parsed
 
 
+_BEFORE_HOST = re.compile(r"://.*@")
 _SHAPE = "postgresql://user:password@host/database, or sqlite:///file.db"
 
 

@@ -6,7 +6,7 @@ import platform
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from adk_nb.agents.version import version_of
 from adk_nb.errors import InputError, PendingError
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.sessions import session_file
+from adk_nb.sessions import session_file, sqlite_thread
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from tests.notebook.conftest import Shell
 
@@ -117,7 +117,10 @@ WRONG_ADDRESSES = {
     "sqlite3:///nb.db": "sqlite:///nb.db",
     "sqlite:///": "sqlite:///nb.db",
     "sqlite:///:memory:": "sqlite:///nb.db",
-    "postgresql://db/nb": "sqlite:///nb.db",
+    "postgresql://": "sqlite:///nb.db",
+    "mysql://ada:sekret@db/nb": "sqlite:///nb.db",
+    "postgresql:ada:sekret@db/nb": "sqlite:///nb.db",
+    "postgresql://ada:se@kret@db/nb": "sqlite:///nb.db",
     "memory": "sqlite:///memory",
 }
 
@@ -130,23 +133,83 @@ def test_a_wrong_address_is_refused_in_one_line_with_what_to_write(
         shell.run(f"%config AdkNb.sessions = {typed!r}")
 
         assert len(caplog.records) == 1, typed
-        assert f'write "{meant}" for a file beside the notebook, or "" for memory' in caplog.text, typed
+        assert f'write "{meant}" for a file beside the notebook, "postgresql://user' in caplog.text, typed
+        assert 'or "" for memory' in caplog.text
+        assert "kret" not in caplog.text + shell.printed
         assert shell.cell("%config AdkNb.sessions") == ""
 
 
-def test_a_file_that_is_something_else_is_refused_and_the_sessions_stay_where_they_are(
-    shell: Shell, caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
-    with sqlite3.connect(tmp_path / "nb.db") as db:
+def another_program(path: Path) -> None:
+    with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE mine (x)")
     db.close()
+
+
+def newer(path: Path) -> None:
+    sync.run(SqliteSessionService(path).flush())
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE adk_internal_metadata SET value = '99' WHERE key = 'schema_version'")
+    db.close()
+
+
+UNUSABLE: list[tuple[str, Callable[[Path], Any], str]] = [
+    ("nb.db", another_program, "database of another program's, with the tables: mine"),
+    ("nb.db", lambda path: path.write_text("words " * 1_000), "is damaged: file is not a database"),
+    ("nb.db", newer, "has schema version 99, and this adk_nb reads up to 1; install the newer adk_nb"),
+    ("nb.db", Path.mkdir, "is a folder; name a file in it, as sqlite:///nb.db/nb.db"),
+    ("nowhere/nb.db", lambda path: None, "there is no folder"),
+    ("nb.db", os.mkfifo, "is no file; give another path"),
+    ("nb.db", lambda path: path.symlink_to("missing/nb.db"), "unable to open database file"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "said"), UNUSABLE)
+def test_what_no_session_can_be_kept_in_is_refused_in_one_line_and_they_stay_where_they_are(
+    shell: Shell, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str, make: Callable[[Path], Any], said: str
+) -> None:
+    make(tmp_path / name)
+    shell.cell('%config AdkNb.sessions = "sqlite:///old.db"')
+    shell.cell("%state a=1")
+
+    shell.run(f'%config AdkNb.sessions = "sqlite:///{name}"')
+
+    assert [said in record.getMessage() for record in caplog.records] == [True]
+    assert "\n" not in caplog.records[0].getMessage()
+    assert shell.cell("%config AdkNb.sessions") == "sqlite:///old.db"
+    assert shell.cell("%state a") == 1
+
+
+def test_a_file_that_may_only_be_read_is_refused_before_anything_is_to_be_written(
+    shell: Shell, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.cell(KEPT)
+    shell.cell('%config AdkNb.sessions = ""')
+    shell.cell("%state a=1")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write to everything
+
+    shell.run(KEPT)
+
+    assert "may only be read; let yourself write to it, or give another path" in caplog.text
+    assert shell.cell("%config AdkNb.sessions") == ""
+    assert shell.cell("%state a") == 1
+
+
+def test_a_file_that_is_kept_locked_is_refused_after_a_while(
+    shell: Shell, caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_thread, "LOCKED_SECONDS", 0.1)
+    db = sqlite3.connect(tmp_path / "nb.db", isolation_level=None)
+    db.execute("BEGIN EXCLUSIVE")
     shell.cell("%state a=1")
 
     shell.run(KEPT)
 
-    assert len(caplog.records) == 1
-    assert "database of another program's" in caplog.text
+    assert "was kept locked by another program" in caplog.text
     assert shell.cell("%config AdkNb.sessions") == ""
+    assert shell.cell("%state a") == 1
+    db.execute("ROLLBACK")
+    db.close()
+    shell.cell(KEPT)
     assert shell.cell("%state a") == 1
 
 

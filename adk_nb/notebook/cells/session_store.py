@@ -20,6 +20,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
+from adk_nb.notebook.cells.session_place import opened
 from adk_nb.notebook.cut_runs import cut_runs, leave
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime import approvals
@@ -30,7 +31,6 @@ from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.journal import Run
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.session_file import Loaded
-from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 
 APP = "notebook"
 USER = "user"
@@ -44,7 +44,7 @@ class SessionStore:
         self._in_memory = InMemorySessionService()
         self.service: BaseSessionService = self._in_memory
         self.kept_in = ""
-        """The address of the file that they are in; empty: they are in memory."""
+        """The address of the file or the database that they are in; empty: they are in memory."""
         self.artifacts = InMemoryArtifactService()
         self.memory = InMemoryMemoryService()
         self.credentials = InMemoryCredentialService()
@@ -70,24 +70,21 @@ class SessionStore:
         return None
 
     def keep_in(self, address: str, folder: Path) -> list[str]:
-        """Go on in the sessions that are kept there; those that are in memory go into a file that is new to them.
+        """Go on in the sessions that are kept there; those that are in memory go there too.
 
         Args:
-            address: `sqlite:///` and a path; empty for memory.
-            folder: Where the path begins.
+            address: As for `session_place.opened`; empty for memory.
+            folder: Where a path begins.
 
         Returns:
             What there is to say of it, a line each.
 
         Raises:
-            StorageError: The file cannot be used; all is as it was.
+            UserError: They cannot be kept there; all is as it was.
         """
         if address == self.kept_in:
             return []
-        service: BaseSessionService = self._in_memory
-        if address:
-            service = SqliteSessionService(folder / Path(address.removeprefix("sqlite:///")).expanduser())
-            _done(service.flush())
+        service = opened(address, folder) if address else self._in_memory
         told = self._carried_over(service) if address and not self.kept_in else []
         self.service, self.kept_in = service, address
         return told

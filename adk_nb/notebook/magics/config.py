@@ -19,6 +19,8 @@ DEFAULT_MODEL = "ADK_NB_DEFAULT_MODEL"
 
 IN_A_FILE = "sqlite:///"
 """What the address of a file of sessions begins with."""
+_ON_A_SERVER = re.compile(r"postgres(?:ql)?(?:\+\w+)?://[^@?]*@?[^@?]*\w(?:\?.*)?")
+_PASSWORD = re.compile(r"(://[^:@/]*:|:(?!//)).*(?=@)|(\w*password=)[^&]*", re.IGNORECASE)
 _NEAR_FILE = re.compile(r"(?:sqlite3?(?:\+\w+)?:/{0,4}|file:/{0,3})?([^:]*)")
 
 _SETTING = re.compile(r"\s*%config\s+AdkNb\.(\w+)\s*=\s*([^\s'\"]+)\s*$")
@@ -45,7 +47,7 @@ class AdkNb(Configurable):
     sessions = Unicode(
         "",
         help="Where sessions are kept: 'sqlite:///nb.db' is a file beside the notebook, which later kernels go on "
-        "with. Empty: in this kernel's memory.",
+        "with; 'postgresql://user:password@host/database' a server's. Empty: in this kernel's memory.",
     ).tag(config=True)
     nest_asyncio = Bool(
         False, help="Let cells call asyncio.run(...), with nest-asyncio2. Stays on until the kernel restarts."
@@ -55,7 +57,14 @@ class AdkNb(Configurable):
         self._given_model = os.environ.get(DEFAULT_MODEL)
         self.on_sessions: Callable[[str], None] | None = None
         """Called with where sessions are to be kept; raises a UserError if they cannot be."""
+        self._addresses: dict[str, str] = {}
+        """Addresses of sessions as they are shown -> as they are."""
         super().__init__(**said)
+
+    @property
+    def address(self) -> str:
+        """Where sessions are kept, with the password, which `sessions` does not show."""
+        return self._addresses.get(self.sessions, self.sessions)
 
     @validate("model")
     def _known_model(self, proposal: Any) -> str:
@@ -77,14 +86,19 @@ class AdkNb(Configurable):
     @validate("sessions")
     def _known_place(self, proposal: Any) -> str:
         named = proposal.value.strip()
+        shown = _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", named)
         path = named.removeprefix(IN_A_FILE)
         if not named or (path != named and path.strip("/") and path[:1] != ":" and "\0" not in path):
             return named
+        if _ON_A_SERVER.fullmatch(named):
+            if shown != named:
+                self._addresses[shown] = named
+            return shown
         meant = _NEAR_FILE.fullmatch(named)
         near = meant[1] if meant and meant[1].strip("./") else "nb.db"
         raise TraitError(
-            f'sessions cannot be kept in {named[:80]!r}; write "{IN_A_FILE}{near}" for a file beside the notebook, '
-            'or "" for memory'
+            f'sessions cannot be kept in {shown[:80]!r}; write "{IN_A_FILE}{near}" for a file beside the notebook, '
+            '"postgresql://user:password@host/database" for a server (in a password, @ is %40), or "" for memory'
         )
 
     @observe("sessions")
@@ -92,7 +106,7 @@ class AdkNb(Configurable):
         if not self.on_sessions:
             return
         try:
-            self.on_sessions(change.new)
+            self.on_sessions(self.address)
         except UserError:
             taking, self.on_sessions = self.on_sessions, None
             self.sessions = change.old

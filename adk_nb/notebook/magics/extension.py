@@ -73,7 +73,7 @@ class AdkMagics(Magics):
         """What this notebook has defined."""
         if getattr(self.shell, _KEPT, None) is None:
             notebook = _late("Notebook")(self.shell.user_ns)
-            notebook.keep_sessions_in(self.settings.sessions, folder_of(self.shell))
+            notebook.keep_sessions_in(self.settings.address, folder_of(self.shell))
             setattr(self.shell, _KEPT, notebook)
         return getattr(self.shell, _KEPT)
 

@@ -1,0 +1,51 @@
+"""Where a notebook's sessions are kept, by the address that its author has typed."""
+
+import os
+from pathlib import Path
+
+from adk_nb import sync
+from adk_nb.errors import InputError
+from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.database_session_service import DatabaseSessionService
+from adk_nb.sessions.sqlite_session_service import SqliteSessionService
+
+_IN_A_FILE = "sqlite:///"
+
+
+def opened(address: str, folder: Path) -> BaseSessionService:
+    """The sessions that are kept there, found to be usable.
+
+    Args:
+        address: `sqlite:///` and a path, or the URL of a PostgreSQL database.
+        folder: Where a path begins.
+
+    Raises:
+        InputError: There can be no file of that path, or the address is none.
+        MissingExtraError: What speaks to a database server is not installed.
+        StorageError: The file or the database cannot be used.
+    """
+    if address.startswith(_IN_A_FILE):
+        path = folder / Path(address.removeprefix(_IN_A_FILE)).expanduser()
+        _check(path)
+        service: BaseSessionService = SqliteSessionService(path)
+    else:
+        service = DatabaseSessionService(address)
+    sync.run(_flushed(service))
+    return service
+
+
+def _check(path: Path) -> None:
+    """What SQLite would say with less words, or only when something is to be written."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file in it, as {_IN_A_FILE}{path.name}/nb.db")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}; make it, or give another path")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is no file; give another path")
+    for place in (path.parent, path):
+        if place.exists() and not os.access(place, os.W_OK):
+            raise InputError(f"{place} may only be read; let yourself write to it, or give another path")
+
+
+async def _flushed(service: BaseSessionService) -> None:
+    await service.flush()
