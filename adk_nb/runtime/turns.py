@@ -38,6 +38,8 @@ class Turns:
         """Session -> the run that works on it, and after it those within it, the innermost last."""
         self.lines: dict[Hashable, list[Turn]] = {}
         """Session -> the runs that wait for it here, in the order in which they came."""
+        self.kept: dict[Hashable, tuple[Lease, str | None]] = {}
+        """Session -> what could not be released when its run ended, and how that ended."""
 
     def turn(self, where: tuple[str, str], stop: Stop, consumer: Hashable | None) -> "Turn | None":
         """A run's turn, which is still to be taken. None: whoever comes may work.
@@ -72,7 +74,7 @@ class Turn:
 
     async def around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
         """`events`, which take the turn; it ends with them."""
-        outcome = "cancelled"
+        outcome: str | None = "cancelled"
         try:
             async with aclosing(events):
                 async for event in events:
@@ -83,8 +85,8 @@ class Turn:
         except GeneratorExit:
             outcome = self._ended() or outcome
             raise
-        except Exception:
-            outcome = "failed"
+        except Exception as error:
+            outcome = None if isinstance(error, StorageError) else "failed"  # what was begun may not be written down
             raise
         finally:
             await self._end(outcome)
@@ -186,6 +188,9 @@ class Turn:
 
     async def _claim(self, session: Session) -> None:
         if journal := self._turns.journal:
+            if kept := self._turns.kept.get(self._where):
+                await kept[0].release(kept[1])
+                self._turns.kept.pop(self._where, None)
             try:
                 self._lease = await journal.claim(session, self._id, owner=this_process(), version=self._version)
             except asyncio.CancelledError:
@@ -215,7 +220,7 @@ class Turn:
         mine = [event for event in self._ctx.session.events if event.invocation_id == self._id]
         return "waiting" if waiting(self._ctx.agent, mine) else None
 
-    async def _end(self, outcome: str) -> None:
+    async def _end(self, outcome: str | None) -> None:
         """Let others in."""
         self._leave()
         _inside.set(self._outer)
@@ -228,7 +233,8 @@ class Turn:
             try:
                 await self._lease.release(outcome)
             except StorageError as error:
-                logger.warning("session %r stays held until its lease runs out: %s", self._where[1], error)
+                self._turns.kept[self._where] = self._lease, outcome
+                logger.warning("session %r stays held until its next run, or for 15 s: %s", self._where[1], error)
 
     def _leave(self) -> None:
         running = self._turns.running.get(self._where, [])

@@ -142,8 +142,9 @@ class _Inbox:
             self.closed = True
             self._changed.notify()
 
-    def __bool__(self) -> bool:
-        return bool(self._jobs)
+    def has(self, wanted: Callable[[_Job[Any]], bool]) -> bool:
+        with self._changed:
+            return any(map(wanted, self._jobs))
 
     def wait(self) -> bool:
         """Wait for a job. False: it is closed, and all is done."""
@@ -195,12 +196,10 @@ class _Serves:
             self.ended.set_result(None)
 
     def _round(self, db: sqlite3.Connection) -> None:
-        if readers := self._inbox.take(lambda job: job.reads):
-            db.execute("BEGIN")
-            self._together(db, readers)
-        if self._inbox:
-            db.execute("BEGIN IMMEDIATE")
-            self._together(db, self._inbox.take(lambda job: not job.reads))
+        for begin, wanted in (("BEGIN", _reads), ("BEGIN IMMEDIATE", _writes)):
+            if self._inbox.has(wanted):
+                db.execute(begin)  # before they are taken out: who is not in there any more is not told of an error
+                self._together(db, self._inbox.take(wanted))
 
     def _together(self, db: sqlite3.Connection, jobs: list[_Job[Any]]) -> None:
         """Do `jobs` and commit, then say so."""
@@ -229,6 +228,14 @@ class _Serves:
         _fail(self._inbox.take(lambda job: not waits or job.asked_at < since), self._told(error))
         if waits:
             time.sleep(_PAUSE_SECONDS)  # some locks SQLite tells of at once
+
+
+def _reads(job: _Job[Any]) -> bool:
+    return job.reads
+
+
+def _writes(job: _Job[Any]) -> bool:
+    return not job.reads
 
 
 def _fail(jobs: list[_Job[Any]], error: Exception) -> None:
