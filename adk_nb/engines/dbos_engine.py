@@ -12,12 +12,21 @@ from urllib.parse import quote
 from pydantic_core import PydanticSerializationError
 
 from adk_nb import clock, types
-from adk_nb.engines.dbos_worker import APP, PACKAGE, VERSION, WORKFLOW, JsonSerializer, Worker, refuse_pickles
+from adk_nb.engines.dbos_worker import (
+    APP,
+    PACKAGE,
+    VERSION,
+    WORKFLOW,
+    JsonSerializer,
+    Worker,
+    not_reached,
+    refuse_pickles,
+)
 from adk_nb.engines.marked_runs import MarkedRuns
-from adk_nb.errors import ConfigurationError, InputError, NotFoundError, StorageError
+from adk_nb.errors import ConfigurationError, InputError, NotFoundError
 from adk_nb.events.event import as_content
 from adk_nb.lazy import require
-from adk_nb.redaction import hidden, remember
+from adk_nb.redaction import remember
 from adk_nb.runners import Message, Runner
 from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST
 from adk_nb.runtime.run_config import RunConfig
@@ -179,7 +188,7 @@ class DbosEngine:
         try:
             return await asyncio.to_thread(ask)
         except require("sqlalchemy.exc", package=PACKAGE).SQLAlchemyError as error:
-            raise StorageError(hidden(f"the database of DBOS could not be reached: {error!s:.400}")) from None
+            raise not_reached(error) from None
 
     def _open(self) -> Any:
         self._dbos.DBOS.migrate(self._url)

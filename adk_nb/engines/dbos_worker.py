@@ -123,25 +123,31 @@ class Worker:
         self._locks.close()
 
     def _watch(self) -> None:
+        failures = (StorageError, self._locks.errors, require("dbos", package=PACKAGE).error.DBOSException)
         while not self._stop.wait(LOOK_SECONDS):
             try:
                 self._locks.hold(self.id)
                 self._take_over()
-            except (StorageError, self._locks.errors) as error:
-                logger.warning("a worker could not look for others: %s", hidden(str(error)))
+                self._stop_cancelled()
+            except failures as error:
+                logger.warning("worker %r could not look after others: %s", self.id, not_reached(error))
 
     def _take_over(self) -> None:
-        told = {"load_input": False, "load_output": False}
-        pending = self._dbos.list_workflows(status="PENDING", queue_name=self._queue, **told)
-        for other in sorted({one.executor_id for one in pending} - {self.id}):
+        pending = self._dbos.list_workflows(
+            status="PENDING", queue_name=self._queue, app_version=VERSION, load_input=False, load_output=False
+        )
+        for other in {one.executor_id or "" for one in pending} - {self.id}:
             if self._locks.take(other):
-                try:
-                    logger.warning("worker %r is dead: its runs go on elsewhere", other)
-                    self._dbos._recover_pending_workflows([other])
-                finally:
-                    self._locks.free(other)
+                logger.warning("worker %r is dead: its runs go on elsewhere", other)
+                self._dbos._recover_pending_workflows([other])
+                self._locks.free(other)
+
+    def _stop_cancelled(self) -> None:
         if mine := self._runs.running():
-            for one in self._dbos.list_workflows(workflow_ids=mine, status="CANCELLED", **told):
+            cancelled = self._dbos.list_workflows(
+                workflow_ids=mine, status="CANCELLED", load_input=False, load_output=False
+            )
+            for one in cancelled:
                 self._runs.stop(one.workflow_id)
 
 
@@ -154,7 +160,9 @@ class _Locks:
         self.errors = sqlalchemy.exc.SQLAlchemyError
         server_side = " ".join(f"-c tcp_{name}={value}" for name, value in _KEEPALIVE.items())
         self._engine: Any = sqlalchemy.create_engine(
-            url, isolation_level="AUTOCOMMIT", connect_args={**_KEEPALIVE, "options": server_side}
+            url,
+            isolation_level="AUTOCOMMIT",
+            connect_args={**_KEEPALIVE, "options": server_side, "application_name": APP},
         )
         self._db: Any = None
 
@@ -193,7 +201,15 @@ class _Locks:
                 self._db.invalidate()
                 self._db.close()
             self._db = None
-            raise StorageError(hidden(f"the database of DBOS could not be reached: {error!s:.400}")) from None
+            raise not_reached(error) from None
+
+
+def not_reached(error: Any) -> StorageError:
+    """`error`, in our words: what the driver says may hold the password."""
+    if isinstance(error, StorageError):
+        return error
+    said = " ".join(hidden(str(getattr(error, "orig", None) or error)).split())
+    return StorageError(f"the database of DBOS could not be read or written: {said:.400}; see that it runs")
 
 
 def _key(worker: str) -> int:

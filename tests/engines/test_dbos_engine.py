@@ -26,7 +26,10 @@ from tests.engines.shop import WHERE, Shop, until
 from tests.engines.shop_worker import DONE, block
 from tests.sessions.postgres import Postgres
 
-LOCKS = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted"
+LOCKS = (
+    "SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid) "
+    "WHERE locktype = 'advisory' AND granted AND application_name = 'adk-nb'"
+)
 
 
 @pytest.fixture
