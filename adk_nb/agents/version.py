@@ -1,6 +1,7 @@
 """What agents and their tools are, in a short text: a run that goes on after they were edited is known by it."""
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -8,23 +9,42 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import code_fingerprint, fingerprint
 
 _known: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-"""Of tools: one is not edited in place."""
+"""Of tools and nodes: one is not edited in place."""
 
 
 def version_of(root: Any) -> str:
-    """Of a tree of agents: kinds, names, instructions, models and tools. What toolsets offer is no part of it, nor are
-    the nodes of graphs.
+    """Of a tree of agents: kinds, names, instructions, models and tools; of graphs also the nodes, and the ways between
+    them. What toolsets offer is no part of it, nor what nodes run that is made while they run.
     """
     said: list[str] = []
-    agents = [root]
+    agents, seen = [root], set[int]()
     while agents:
         one = agents.pop()
-        instruction, model = getattr(one, "instruction", ""), getattr(one, "model", "")
-        said += [type(one).__qualname__, one.name, model if isinstance(model, str) else type(model).__qualname__]
-        said.append(instruction if isinstance(instruction, str) else code_fingerprint(instruction))
-        said += [_of_tool(tool) for tool in getattr(one, "tools", None) or ()]
-        agents += getattr(one, "sub_agents", None) or ()
+        if id(one) not in seen:
+            seen.add(id(one))
+            said += _of_agent(one)
+            agents += _under(one)
     return hashlib.sha256("\0".join(said).encode()).hexdigest()[:32]
+
+
+def _of_agent(one: Any) -> Iterator[str]:
+    instruction, model = getattr(one, "instruction", ""), getattr(one, "model", "")
+    yield from (type(one).__qualname__, one.name, model if isinstance(model, str) else type(model).__qualname__)
+    yield instruction if isinstance(instruction, str) else code_fingerprint(instruction)
+    yield from map(_of_tool, getattr(one, "tools", None) or ())
+    if graph := getattr(one, "graph", None):
+        for node in graph.nodes.values():
+            yield from (type(node).__qualname__, node.name, _of_tool(node))
+        yield repr((graph.ways, graph.endings))
+
+
+def _under(one: Any) -> Iterator[Any]:
+    """The agents that work for it."""
+    yield from getattr(one, "members" if hasattr(one, "graph") else "sub_agents", None) or ()
+    for tool in getattr(one, "tools", None) or ():
+        agent = tool if hasattr(tool, "find_agent") else getattr(tool, "agent", None)
+        if agent is not None:
+            yield agent
 
 
 def _of_tool(tool: Any) -> str:
@@ -37,6 +57,8 @@ def _of_tool(tool: Any) -> str:
 
 
 def _of_one(tool: Any) -> str:
+    if hasattr(tool, "fingerprint"):  # a node
+        return tool.fingerprint()
     if isinstance(tool, BaseTool):
         return fingerprint(tool)
     return code_fingerprint(tool) if callable(tool) else type(tool).__qualname__

@@ -4,7 +4,8 @@ import logging
 from typing import Any
 
 from adk_nb import types
-from adk_nb.errors import PendingError
+from adk_nb.errors import InputError
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import credentials
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
@@ -37,7 +38,7 @@ async def gated(
         if needed := await _needed(tool, args, context, step):
             return _held(context, needed)
     elif decided and (refusal := await _refusal(tool, args, approved, context, decided)):
-        return _in_doubt(refusal, decided) if step and step.in_doubt else refusal, False
+        return in_doubt(refusal, decided.confirmation) if step and step.in_doubt else refusal, False
     if tool.auth_config is not None and not await credentials.let_in(tool.auth_config, context):
         return tool.response_for_auth_required or waiting_for_credential(), True
     if step and not await step.begin(decided, context):
@@ -49,27 +50,32 @@ async def gated(
     return await tool.run_async(args=args, tool_context=context), False
 
 
-async def call_in_a_node(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
-    """Call a tool that a graph has for a node, and no model called.
+async def step_in_a_node(tool: BaseTool, context: Context, call_id: str) -> Step | None:
+    """The step that the call of a tool is which a graph has for a node. None: its session has no journal."""
+    ctx = context.get_invocation_context()
+    if ctx.session.lease is None:
+        return None
+    call = types.FunctionCall(id=call_id, name=tool.name)
+    if ctx.standing or ctx.calls_answered:
+        await recall(ctx, [call])
+    return step_of(ctx, call, tool.name, tool.effect)
+
+
+async def call_in_a_node(tool: BaseTool, args: dict[str, Any], context: Context, decided: Decided | None) -> Any:
+    """Call a tool that a graph has for a node, and no model called; where that is in doubt, a person was asked.
+
+    `decided`: what a person has just decided of it.
 
     Raises:
-        PendingError: The run was cut while this was called before, and may not be called twice.
+        InputError: Another run has used what was decided.
     """
-    ctx = context.get_invocation_context()
-    call = types.FunctionCall(id=context.function_call_id, name=tool.name)
-    if ctx.session.lease is not None and (ctx.standing or ctx.calls_answered):
-        await recall(ctx, [call])
-    step = step_of(ctx, call, tool.name, tool.effect)
+    step = await step_in_a_node(tool, context, context.function_call_id or "")
     if step is None:
         return await tool.run_async(args=args, tool_context=context)
     if said := step.recorded(answered=True):
         return said["value"]
-    if step.in_doubt and tool.effect == "once":
-        raise PendingError(
-            f"{tool.name}() was not called again: {IN_DOUBT}; see whether it has, and run the graph anew, or say that "
-            "it may be repeated: effect='idempotent'"
-        )
-    await step.begin(None, context)
+    if not await step.begin(decided, context):
+        raise InputError(f"{tool.name}() was not called: another run has used its approval; wait for the end of that")
     try:
         result = await tool.run_async(args=args, tool_context=context)
     except Exception:
@@ -93,8 +99,11 @@ def _held(context: Context, needed: Any) -> tuple[Any, bool]:
     return approvals.placeholder(), True
 
 
-def _in_doubt(refusal: dict[str, Any], decided: Decided) -> dict[str, Any]:
-    if decided.confirmation.confirmed:
+def in_doubt(refusal: dict[str, Any], decided: ToolConfirmation) -> dict[str, Any]:
+    """What is told of a call that was begun, and is not made again; in the place of a `refusal`, which says that it was
+    not made.
+    """
+    if decided.confirmed:
         return {"error": f"{IN_DOUBT}; it was not made again, as it, or its tool, was changed after a person was asked"}
     said = str(refusal.get("error", "")).removeprefix(approvals.REJECTED)
     return {"error": f"{IN_DOUBT}, and a person decided not to make it again{said}"}

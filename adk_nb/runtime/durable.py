@@ -52,6 +52,11 @@ class Step:
         """True: it was begun, and nobody knows whether it came to its end."""
         return self._last is not None and self._last.outcome is None
 
+    @property
+    def begun(self) -> int:
+        """How often it was begun by runs before this one."""
+        return self._last.number if self._last else 0
+
     def recorded(self, *, answered: bool) -> Any:
         """What it came to, in a run that was cut before it could tell. None: it is to be called, as is one that asked
         something while it ran, if this run has what was `answered`.

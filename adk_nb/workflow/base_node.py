@@ -139,6 +139,10 @@ class BaseNode(BaseModel):
         asked = await is_asked(self.require_confirmation, self.shown(ctx, node_input), ctx)
         return ToolConfirmation() if asked else None
 
+    async def begun(self, ctx: Context) -> int:
+        """How often its work was begun by runs that were cut in its midst, if a person is to know of that. 0: never."""
+        return 0
+
     @property
     def lets_in(self) -> AuthConfig | None:
         """What it has to be let in with."""

@@ -8,10 +8,12 @@ from adk_nb.events.event import Event
 from adk_nb.events.request_input import RequestInput
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import credentials
+from adk_nb.flow.tool_call import in_doubt
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import NODE
 from adk_nb.runtime.inputs import NODE_APPROVAL
+from adk_nb.runtime.invocation_context import Decided
 from adk_nb.workflow.base_node import BaseNode
 
 _ANSWER: dict[str, Any] = {
@@ -42,13 +44,14 @@ def credential_id(path: str) -> str:
     return f"{NODE}{path}"
 
 
-def what_is_asked(node: BaseNode, context: Context, node_input: Any) -> dict[str, Any]:
-    """What a yes is for, as JSON: it is for nothing else."""
-    return {"args": node.shown(context, node_input), "is": node.fingerprint()}
+def what_is_asked(node: BaseNode, context: Context, node_input: Any, begun: int) -> dict[str, Any]:
+    """What a yes is for, as JSON: it is for nothing else. `begun`: `BaseNode.begun`."""
+    asked = {"args": node.shown(context, node_input), "is": node.fingerprint()}
+    return asked | {"begun": begun} if begun else asked
 
 
 async def held(
-    node: BaseNode, context: Context, node_input: Any, asked: dict[str, Any] | None, *, is_new: bool
+    node: BaseNode, context: Context, node_input: Any, asked: dict[str, Any] | None, *, is_new: bool, begun: int
 ) -> "RequestInput | list[Event] | Refused | None":
     """What comes in the place of the node's work. None: it may run.
 
@@ -58,25 +61,30 @@ async def held(
         node_input: What the node gets.
         asked: `what_is_asked` of the question that was asked last, if one was.
         is_new: The answer to that counts now for the first time.
+        begun: How often the work was begun and may have taken effect, which a person is to know.
 
     Raises:
         CredentialError: It cannot be let in, and no person could change that.
         InputError: Another run has taken the same answer.
     """
     said = context.resume_inputs.get(approval_id(context.node_path))
-    if said is not None and asked is not None and approvals.same(asked, what_is_asked(node, context, node_input)):
-        if is_new:
-            await _take(context)
+    now = what_is_asked(node, context, node_input, begun) if said is not None and asked is not None else None
+    if now and asked and approvals.same(asked, now):
         context.tool_confirmation = decided = _read(said)
+        if is_new:
+            await _take(context, decided)
         if not decided.confirmed:
-            return Refused(approvals.rejection(decided))
+            refusal = approvals.rejection(decided)
+            return Refused(in_doubt(refusal, decided) if begun else refusal)
     elif wanted := await node.confirmation(context, node_input):
         return question(node.name, context.node_path, node.shown(context, node_input), wanted)
     return await _let_in(node, context, node_input)
 
 
-async def _take(context: Context) -> None:
-    """Use the answer up: of two runs that have it at the same time, one goes on."""
+async def _take(context: Context, decided: ToolConfirmation) -> None:
+    """Use the answer up, or leave that to the call which it allows: of two runs that have it at the same time, one goes
+    on.
+    """
     ctx, key = context.get_invocation_context(), approval_id(context.node_path)
     for event in reversed(ctx.session.events):
         if any(call.id == key for call in event.get_function_calls()):
@@ -84,6 +92,7 @@ async def _take(context: Context) -> None:
                 raise InputError(
                     f"approval {key!r} is not open; it was answered already, and another run goes on with it"
                 )
+            ctx.answered[key] = Decided(confirmation=decided, ran=False, tool=None, request=event.id)
             return
 
 

@@ -147,7 +147,8 @@ class NodeRun(RunState):
     async def _held(self, context: NodeContext, node_input: Any) -> list[Event]:
         """The events in the place of its work, if it may not run, or not yet."""
         is_new, asked = self.held not in (None, self.let), self.held or self.let
-        place = await held(self.node, context, node_input, asked, is_new=is_new)
+        self.begun = await self.node.begun(context)
+        place = await held(self.node, context, node_input, asked, is_new=is_new, begun=self.begun)
         self.held, self.let = None, None if isinstance(place, RequestInput) else asked
         if place is None:
             return []
@@ -159,7 +160,7 @@ class NodeRun(RunState):
     def _hold(self, context: NodeContext) -> None:
         """It waits for a person, whose answer is for what it would do now; or was let do, if it asks for more."""
         node_input = self._fitted("input", self.node.input_schema, self.input)
-        self.held = self.held or self.let or what_is_asked(self.node, context, node_input)
+        self.held = self.held or self.let or what_is_asked(self.node, context, node_input, self.begun)
 
     def _told(self, value: Any, context: NodeContext) -> list[Event]:
         """The events that a yielded value becomes."""

@@ -22,6 +22,9 @@ class ParallelWorker(BaseNode):
     max_parallel_workers: int | None = Field(default=None, ge=1)
     """The most that run at a time. None: all."""
 
+    def fingerprint(self) -> str:
+        return self.worker.fingerprint()
+
     async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         items = cast(list[Any], node_input) if isinstance(node_input, list) else [node_input]
         room = asyncio.Semaphore(self.max_parallel_workers or max(1, len(items)))

@@ -43,6 +43,8 @@ class RunState:
     """What a person was asked to let it do, and has not decided. None: nothing."""
     let: dict[str, Any] | None = None
     """What a person has let it do."""
+    begun: int = 0
+    """How often runs that were cut had begun its work, of which a person is to know."""
     output: Any = None
     has_output: bool = False
     route: Any = None

@@ -9,14 +9,15 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import WorkflowDataError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.flow.tool_call import call_in_a_node
+from adk_nb.flow.tool_call import call_in_a_node, step_in_a_node
 from adk_nb.runtime.context import Context
+from adk_nb.runtime.durable import Step
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.tool_result import as_response
 from adk_nb.workflow.base_node import BaseNode
-from adk_nb.workflow.gates import asking_for_credentials, credential_id, question
+from adk_nb.workflow.gates import approval_id, asking_for_credentials, credential_id, question
 
 
 class ToolNode(BaseNode):
@@ -32,9 +33,18 @@ class ToolNode(BaseNode):
         return self._arguments(node_input)
 
     async def confirmation(self, ctx: Context, node_input: Any) -> ToolConfirmation | None:
-        return await super().confirmation(ctx, node_input) or await self.tool.confirmation(
+        own = await super().confirmation(ctx, node_input) or await self.tool.confirmation(
             self._arguments(node_input), ctx
         )
+        step = await self._step(ctx)
+        return step.doubt(own) if step and step.in_doubt else own
+
+    async def begun(self, ctx: Context) -> int:
+        step = await self._step(ctx)
+        return step.begun if step and step.in_doubt and step.doubt(None) else 0
+
+    async def _step(self, ctx: Context) -> Step | None:
+        return await step_in_a_node(self.tool, ctx, credential_id(ctx.node_path))
 
     @property
     def lets_in(self) -> AuthConfig | None:
@@ -73,8 +83,9 @@ class ToolNode(BaseNode):
         result = await first_answer(hooks("before_tool"), **said)
         if result is None:
             try:
+                decided = ctx.get_invocation_context().answered.pop(approval_id(ctx.node_path), None)
                 with sync.in_workers() if self.timeout else nullcontext():
-                    result = await call_in_a_node(self.tool, args, ctx)
+                    result = await call_in_a_node(self.tool, args, ctx, decided)
             except Exception as error:
                 result = await first_answer(hooks("on_tool_error"), **said, error=error)
                 if result is None:
