@@ -1,8 +1,5 @@
 """What this notebook has defined: agents and tools by name, and the conversations with them."""
 
-import builtins
-import inspect
-import keyword
 import shlex
 from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
@@ -11,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.apps.app import App
-from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError, UserError, closest
+from adk_nb.errors import ConfigurationError, InputError, UserError, closest
 from adk_nb.events.event import Event
-from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.addressed import last_spoken_to, spoken_to, told_of
+from adk_nb.notebook.cells.by_name import ByName
 from adk_nb.notebook.cells.cell_agent import CellAgent
-from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition, digest
+from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition
 from adk_nb.notebook.cells.not_yet import missing
 from adk_nb.notebook.cells.session_store import APP, USER, SessionStore
 from adk_nb.notebook.cells.templates import Template, read
@@ -27,16 +23,9 @@ from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.base_toolset import BaseToolset
-from adk_nb.tools.foreign_tool import how_to_wrap
-from adk_nb.workflow.base_node import BaseNode
-
-RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")
-"""Names no agent and no tool can have: they are words of the magics and of the event log."""
-_OF_IPYTHON = ("In", "Out", "exit", "quit", "open", "get_ipython")
 
 
-class Notebook:
+class Notebook(ByName):
     """One per shell. Names, not objects: an agent keeps the names of its tools and looks them up at each turn.
 
     Args:
@@ -44,16 +33,13 @@ class Notebook:
     """
 
     def __init__(self, variables: MutableMapping[str, Any]) -> None:
-        self.variables = variables
+        super().__init__(variables)
         self.sessions = SessionStore()
-        self.definitions: dict[str, AgentDefinition] = {}
-        self.tools: dict[str, ToolDefinition] = {}
         self.root: str | None = None
         """Who gets a line that names no agent."""
         self.last_asked: str | None = None
         self.removed: set[str] = set()
         """Agents that were taken out and are not defined again."""
-        self._agents: dict[str, BaseAgent] = {}
         self._made_of: dict[str, list[Any]] = {}
         """Team or workflow -> what it was made of, by the order of its members."""
         self._chats: dict[tuple[str, str], Chat] = {}
@@ -72,7 +58,7 @@ class Notebook:
             UserError: The definition cannot be; all is as it was.
         """
         name = wanted.name
-        self._check_agent_name(name)
+        self.check_agent_name(name)
         is_llm = wanted.kind == "llm"
         template = None if wanted.raw or not is_llm else read(wanted.instruction, self.variables)
         wanted = replace(wanted, variables=template.variables if template else {})
@@ -81,25 +67,20 @@ class Notebook:
         if wanted.model and wanted.model_object is None:
             LLMRegistry.resolve(wanted.model)
         old = self.definitions.get(name)
-        unchanged = old is not None and old.digest == wanted.digest and self.variables.get(name) is self._agents[name]
+        unchanged = old is not None and old.digest == wanted.digest and self.variables.get(name) is self.made[name]
         if old and unchanged:
-            wanted, agent = replace(wanted, version=old.version), self._agents[name]
+            wanted, agent = replace(wanted, version=old.version), self.made[name]
         else:
             wanted = replace(wanted, version=old.version + 1 if old else 1)
             agent = self._built(wanted, template)
         self.definitions[name] = wanted
-        self._agents[name] = agent
+        self.made[name] = agent
         self.variables[name] = agent
         self.removed.discard(name)
         self._reload(name, agent)
         self._renew_teams()
         self.root = name if root else self.root
         return [self._told(wanted, old, unchanged=unchanged), *self._notes(wanted, template)]
-
-    def model_named(self, name: str) -> BaseLlm | None:
-        """The model that a variable of that name holds."""
-        found = self.variables.get(name)
-        return found if isinstance(found, BaseLlm) else None
 
     def define_tools(self, made: Sequence[tuple[BaseTool, str]], cell: int | None) -> list[str]:
         """Define tools, or new versions of them: all, or none if one cannot be.
@@ -120,22 +101,6 @@ class Notebook:
         self._renew_teams()
         return told
 
-    def node_like(self, name: str, /) -> Any:
-        """What a graph can have as the node `name`: an agent, a tool, a function, or a node; None: nothing."""
-        if name in self.agent_names:
-            return self.agent(name)
-        with suppress(ToolNotFoundError):
-            return self.tool(name)
-        held = self.variables.get(name)
-        return held if isinstance(held, BaseNode) or inspect.isroutine(held) else None
-
-    @property
-    def node_names(self) -> list[str]:
-        """The names that `node_like` knows."""
-        held = [name for name in self.variables if name[0] != "_" and name not in _OF_IPYTHON]
-        named = [name for name in held if self.node_like(name) is not None]
-        return list(dict.fromkeys([*self.agent_names, *self.tool_names, *named]))
-
     def forget_agent(self, name: str) -> str:
         """Take an agent out of the notebook; its sessions stay.
 
@@ -144,7 +109,7 @@ class Notebook:
         """
         agent = self.agent(name)
         self.definitions.pop(name, None)
-        self._agents.pop(name, None)
+        self.made.pop(name, None)
         self._made_of.pop(name, None)
         self._chats = {key: chat for key, chat in self._chats.items() if key[0] != name}
         if self.variables.get(name) is agent:
@@ -153,91 +118,6 @@ class Notebook:
         self.root = None if self.root == name else self.root
         self.last_asked = None if self.last_asked == name else self.last_asked
         return f"{name} is forgotten; the sessions are kept"
-
-    @property
-    def agent_names(self) -> list[str]:
-        """Agents by the names they can be asked by: those that cells define, then those that variables hold."""
-        held = [one for one, value in self.variables.items() if isinstance(value, BaseAgent) and one[0] != "_"]
-        return list(dict.fromkeys([*self.definitions, *held]))
-
-    @property
-    def agent_words(self) -> list[str]:
-        """What a line for an agent may begin with: the names it can be asked by, then what agents call themselves."""
-        return list(dict.fromkeys([*self.agent_names, *(self.agent(one).name for one in self.agent_names)]))
-
-    @property
-    def conversations(self) -> dict[str, str]:
-        """Variables that hold a chat or an app -> how one speaks to it."""
-        ways = {Chat: "{}.ask('...')", App: "Chat({}).ask('...')"}
-        return {
-            name: way.format(name)
-            for name, value in self.variables.items()
-            for kind, way in ways.items()
-            if isinstance(value, kind) and name[0] != "_"
-        }
-
-    @property
-    def tool_names(self) -> list[str]:
-        """Tools that cells define, then those that variables hold; toolsets by the names of their variables."""
-        held = [
-            value.name if isinstance(value, BaseTool) else one
-            for one, value in self.variables.items()
-            if isinstance(value, BaseTool | BaseToolset) and one[0] != "_" and not self._is_a_definitions(value)
-        ]
-        return list(dict.fromkeys([*self.tools, *held]))
-
-    def agent(self, name: str) -> BaseAgent:
-        """The agent of that name. A variable counts before a cell: it is what Python sees.
-
-        Raises:
-            AgentNotFoundError: There is none.
-        """
-        held = self.variables.get(name)
-        if isinstance(held, BaseAgent):
-            return held
-        if name in self._agents:
-            return self._agents[name]
-        raise AgentNotFoundError("agent", name, self.agent_names, hint="" if self.agent_names else "see %%agent?")
-
-    def is_of_its_cell(self, name: str) -> bool:
-        """Whether the agent of that name is the one its cell has made, not one that Python put there later."""
-        return name in self._agents and self.agent(name) is self._agents[name]
-
-    def tool(self, name: str) -> BaseTool:
-        """The tool of that name, as it is defined now.
-
-        Raises:
-            ToolNotFoundError: There is none.
-        """
-        if name in self.tools:
-            return self.tools[name].tool
-        held = self.variables.get(name)
-        if isinstance(held, BaseTool):
-            return held
-        for value in self.variables.values():
-            if isinstance(value, BaseTool) and value.name == name:
-                return value
-        hint = f"{name} is a function here, type: %tool {name}" if callable(held) else ""
-        if wrapped := how_to_wrap(held):
-            hint = f"{name} is a tool of another library here; write {name}_tool = {wrapped.format(name)}"
-        raise ToolNotFoundError("tool", name, self.tool_names, hint=hint)
-
-    def has_tool(self, name: str) -> bool:
-        """Whether `tool` or `toolset` finds one of that name."""
-        return name in self.tool_names or isinstance(self.variables.get(name), BaseTool)
-
-    def toolset(self, name: str) -> BaseToolset | None:
-        """The toolset that the variable of that name holds, if it is one."""
-        held = self.variables.get(name)
-        return held if isinstance(held, BaseToolset) and name not in self.tools else None
-
-    def tools_named(self, names: Sequence[str], /) -> list[BaseTool | BaseToolset]:
-        """Tools and toolsets as they are defined now.
-
-        Raises:
-            ToolNotFoundError: One is not.
-        """
-        return [self.toolset(name) or self.tool(name) for name in names]
 
     def is_key(self, name: str, /) -> bool:
         """Whether `{name}` in an instruction means the state, even if it is not in it now."""
@@ -297,18 +177,6 @@ class Notebook:
         chat.show = show
         return chat
 
-    def version_in_words(self, name: str) -> str:
-        """`v2`; empty for what no cell has defined."""
-        definition = self.definitions.get(name)
-        return f"v{definition.version}" if definition and self.is_of_its_cell(name) else ""
-
-    def digest_of(self, name: str) -> str:
-        """Of what an agent is as its cell and those of the agents under it say; empty for what no cell has defined."""
-        if name not in self.definitions or not self.is_of_its_cell(name):
-            return ""
-        definition = self.definitions[name]
-        return digest([definition.lasting_digest, *(self.digest_of(one) for one in definition.members)])
-
     def is_edited(self, id: str, events: Sequence[Event]) -> str | None:
         """The agent that was spoken to when `id` was asked, if its cell says something else now.
 
@@ -319,15 +187,6 @@ class Notebook:
             return None
         now = self.digest_of(then.name)
         return then.name if now and now != then.digest else None
-
-    def users_of(self, tool: str) -> list[str]:
-        """The agents whose cells name a tool, workflows among them."""
-        return [one.name for one in self.definitions.values() if tool in one.tools or tool in one.members]
-
-    def name_of(self, agent: str) -> str | None:
-        """By what name an agent that calls itself `agent` can be asked, its own first; None: it is gone."""
-        names = [one for one in self.agent_names if self.agent(one).name == agent]
-        return agent if agent in names else next(iter(names), None)
 
     def who_hears(self, id: str, agent: str, events: Sequence[Event]) -> str | None:
         """By what name one is asked who hears of the answer to what waits under `id`, and which `agent` asked for.
@@ -376,11 +235,11 @@ class Notebook:
     def _renew(self, definition: AgentDefinition) -> None:
         name = definition.name
         if definition.kind == "llm":  # all else is as when its cell ran
-            agent = self._agents[name].clone({"sub_agents": team_cell.agents_under(definition, self)})
+            agent = self.made[name].clone({"sub_agents": team_cell.agents_under(definition, self)})
             self._made_of[name] = self._members(definition)
         else:
             agent = self._built(definition, None)
-        self.variables[name] = self._agents[name] = agent
+        self.variables[name] = self.made[name] = agent
         self._reload(name, agent)
 
     def _members(self, definition: AgentDefinition) -> list[Any]:
@@ -479,45 +338,3 @@ class Notebook:
         said = f"{tool.name} v{old.version} -> v{version}"
         self.sessions.mark("definition_changed", f"tool {said}")
         return said + used
-
-    def can_name_an_agent(self, name: str, /) -> bool:
-        """Whether a later cell may define an agent of that name."""
-        try:
-            self._check_agent_name(name)
-        except UserError:
-            return False
-        return True
-
-    def _check_agent_name(self, name: str) -> None:
-        if name in RESERVED or keyword.iskeyword(name):
-            raise InputError(
-                f"an agent cannot be named {name!r}: the word has a meaning of its own; choose another name"
-            )
-        if hasattr(builtins, name):
-            raise InputError(f"an agent named {name!r} would hide Python's own; choose another name, as {name}_agent")
-        if name in self.tools:
-            raise ConfigurationError(f"{name!r} is a tool {_where(self.tools[name].cell)}; give the agent another name")
-        held = self.variables.get(name)
-        if isinstance(held, BaseTool):
-            raise ConfigurationError(f"{name!r} is a tool; give the agent another name")
-        if name in self.variables and not isinstance(held, BaseAgent):
-            kind = type(held).__name__
-            raise InputError(f"{name!r} is a variable of type {kind}; give the agent another name, or: del {name}")
-
-    def check_function_name(self, name: str) -> None:
-        """Raise a UserError if a tool, or the function it is made of, cannot have that name."""
-        if name in RESERVED:
-            raise InputError(f"a tool cannot be named {name!r}: the word has a meaning of its own; use --rename")
-        if name in self.agent_names:
-            definition = self.definitions.get(name)
-            where = _where(definition.cell) if definition else ""
-            raise ConfigurationError(
-                f"{name!r} is an agent {where}; give the tool another name, or: %agents --rm {name}"
-            )
-
-    def _is_a_definitions(self, tool: BaseTool | BaseToolset) -> bool:
-        return any(one.tool is tool for one in self.tools.values())
-
-
-def _where(cell: int | None) -> str:
-    return f"(In[{cell}])" if cell is not None else "here"
