@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from adk_nb.errors import InputError
+from adk_nb.wire import not_json
 
 USER = "user:"
 """Before a name that belongs to the user."""
@@ -39,12 +40,12 @@ def place_of(app_name: str, user_id: str, filename: str, session_id: str | None)
     """The place of `filename`.
 
     Raises:
-        InputError: The name is empty, or belongs to a session and none is named.
+        InputError: The name is empty, or holds half a character, or belongs to a session and none is named.
     """
     name = unicodedata.normalize("NFC", filename.removeprefix(USER))
-    if not name.strip():
+    if not name.strip() or not_json(name):
         raise InputError(
-            f"an artifact needs a name, and {filename!r} is none; write 'report.txt', or 'user:report.txt'"
+            f"an artifact needs a name, and {filename!r:.80} is none; write 'report.txt', or 'user:report.txt'"
         )
     if filename.startswith(USER):
         return Place(app_name, user_id, None, name)

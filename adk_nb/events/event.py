@@ -90,9 +90,8 @@ class Event(LlmResponse):
         if acts:
             fields["actions"] = _with(EventActions.model_validate(fields.get("actions") or {}), acts)
         if (path := fields.pop("node_path", None)) is not None:
-            fields["node_info"] = NodeInfo.model_validate(fields.get("node_info") or {}).model_copy(
-                update={"path": path}
-            )
+            node = NodeInfo.model_validate(fields.get("node_info") or {})
+            fields["node_info"] = NodeInfo.model_validate(node.__dict__ | {"path": path})
         return fields
 
     def model_post_init(self, context: Any, /) -> None:

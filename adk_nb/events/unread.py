@@ -12,6 +12,8 @@ from adk_nb.events.event import Event
 _RAW = "__pydantic_extra__"
 """The slot that holds the JSON and its place of an event that was not looked at yet: no dict is made for it. Events
 have no extra fields."""
+_NO_EVENT = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
+"""What pydantic says of JSON that is no event, and what google-genai's own checks stumble over in it."""
 _put = object.__setattr__
 _SIMPLE = {"id", "author", "invocationId", "timestamp", "branch", "content", "actions", "modelVersion", "usageMetadata"}
 """Fields that are read the same from JSON and from what JSON was read into: no bytes are in them."""
@@ -65,7 +67,7 @@ def _event_of(raw: bytes, where: str) -> Event:
         if isinstance(said, dict) and (plain := _with_plain_words(cast(dict[str, Any], said))):
             return Event.model_validate(plain)
         return Event.model_validate_json(raw)
-    except (ValueError, TypeError, RecursionError) as error:
+    except _NO_EVENT as error:
         first = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise StorageError(f"{where} holds what is no event: {first:.200}; put a copy in its place") from error
 

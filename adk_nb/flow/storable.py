@@ -24,8 +24,8 @@ def storable(part: types.Part) -> types.Part:
 
 def _comes_back(args: dict[str, Any]) -> bool:
     try:
-        from_json(to_json([[[[[[[[[[args]]]]]]]]]]))  # as deep as it will stand in a session
-        return True
+        whole = [[[[[[[[[[args]]]]]]]]]]  # as deep as it will stand in a session
+        return bool(from_json(to_json(whole), allow_inf_nan=False) == whole)
     except (ValueError, RecursionError):
         return False
 

@@ -1,5 +1,6 @@
 """A database file of sessions: made, opened, brought up to date; refused when it is newer, another's, or damaged."""
 
+import os
 import sqlite3
 import zlib
 from collections.abc import Collection
@@ -74,6 +75,8 @@ class SessionFile:
             StorageError: It is not one of ours, newer than this package, or damaged. It is left as it is.
             sqlite3.Error: It cannot be opened just now.
         """
+        if os.path.isfile(self.path) and os.path.getsize(self.path) == 1:  # SQLite takes it for empty
+            raise self.damaged("file is not a database")
         db = sqlite3.connect(self.path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             db.execute("PRAGMA cell_size_check = ON")
@@ -195,7 +198,7 @@ def path_of(db_path: Any) -> str:
         found = str(Path(path).expanduser().absolute())
     except RuntimeError:  # ~somebody, who has no home here
         found = ""
-    if path in ("", ":memory:") or "://" in path or "\0" in path or not found or not_json(found):
+    if path.strip() in ("", ":memory:") or "://" in path or "\0" in path or not found or not_json(found):
         raise InputError(f"no file is named by {str(db_path)!r:.200}; give a path, or use InMemorySessionService()")
     return found
 

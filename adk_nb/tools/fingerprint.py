@@ -34,7 +34,7 @@ def code_fingerprint(func: Any) -> str:
 def _of_value(value: Any, seen: set[int]) -> Iterator[str]:
     kind = _type(value)
     if kind in _PLAIN:
-        yield f"{kind.__name__} {value!r}"
+        yield f"{kind.__name__} {hex(value) if kind is int else repr(value)}"  # a long number has no repr
     elif id(value) in seen:
         yield "again"
     else:

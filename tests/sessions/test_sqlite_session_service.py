@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import multiprocessing
-import random
 import sqlite3
 import subprocess
 import sys
@@ -349,38 +348,6 @@ def test_a_full_disk_ends_in_one_error_and_what_was_kept_stays(path: Path, monke
         return session
 
     assert texts(using(path, write)) == ["kept", "after"] == texts(using(path, read))
-
-
-def test_a_byte_that_changed_is_noticed_or_does_not_matter_and_the_file_is_left_as_it_is(path: Path, tmp_path: Path):
-    async def write(service: SqliteSessionService) -> None:
-        for name in "ab":
-            session = await service.create_session(app_name="app", user_id="u", session_id=name)
-            for number in range(8):
-                delta = {f"k{number}": number, "user:n": number, "app:m": [name]}
-                await service.append_event(session, said(f"hello {number}", **delta))
-
-    async def look(service: SqliteSessionService) -> list[Any]:
-        found = [await service.get_session(app_name="app", user_id="u", session_id=name) for name in "ab"]
-        listed = (await service.list_sessions(app_name="app")).sessions
-        return [*(one and one.model_dump() for one in [*found, *listed]), await service.get_user_state(**USER)]
-
-    using(path, write)
-    good, want = path.read_bytes(), using(path, look)
-    chance, refused = random.Random(4), 0
-    for number in range(40):
-        bad, damaged = tmp_path / f"{number}.db", bytearray(good)
-        damaged[chance.randrange(100 if number % 4 == 0 else len(good))] ^= 1 << chance.randrange(8)
-        bad.write_bytes(damaged)
-        try:
-            assert using(bad, look) == want
-        except StorageError as error:
-            refused += 1
-            assert f"{bad} (schema version " in str(error)
-            assert bad.read_bytes() == damaged
-    assert refused > 5
-
-
-USER = {"app_name": "app", "user_id": "u"}
 
 
 @pytest.mark.parametrize(
