@@ -663,3 +663,43 @@ def test_the_python_twins_do_the_same(tmp_path: Path) -> None:
     assert second.events == first.events
     assert second.ask("Who am I?").text == "You are Ada."
     assert told(model)[0] == "I am Ada."
+
+
+class Counting(SqliteSessionService):
+    """Counts how often a session is read."""
+
+    reads = 0
+
+    async def get_session(self, **asked: Any) -> Any:
+        self.reads += 1
+        return await super().get_session(**asked)
+
+
+def test_a_turn_reads_nothing_back_that_the_last_one_has_left(tmp_path: Path) -> None:
+    service = Counting(tmp_path / "nb.db")
+    chat = Chat(LlmAgent(name="guide", model=ScriptedLlm("One.", "Two.", "Three.")), session_service=service)
+    chat.ask("First")
+    before = service.reads
+
+    chat.ask("Second")
+    mine = chat.events
+    chat.ask("Third")
+
+    assert service.reads == before
+    assert [event.text for event in mine] == ["First", "One.", "Second", "Two."]
+    other = Chat(
+        LlmAgent(name="guide", model=ScriptedLlm("Four.")), session_service=SqliteSessionService(tmp_path / "nb.db")
+    )
+    other.ask("Elsewhere")
+    assert chat.events[-1].text == "Four."
+
+
+def test_what_is_done_to_a_chats_state_as_it_was_read_does_not_reach_the_session(tmp_path: Path) -> None:
+    service = SqliteSessionService(tmp_path / "nb.db")
+    chat = Chat(LlmAgent(name="guide", model=ScriptedLlm("One.")), session_service=service)
+    chat.state["notes"] = ["a"]
+    chat.ask("First")
+
+    chat.state["notes"].append("b")
+
+    assert chat.state["notes"] == ["a"]
