@@ -73,8 +73,7 @@ class Standing:
         last = (self._said.get((agent.name, branch)) or [None])[-1]
         if last is None or not hasattr(agent, "mode"):  # only of one with a model its last words are the end
             return False
-        answered = last.is_final_response() and not (last.error_code or last.long_running_tool_ids)
-        return answered or bool(last.actions.transfer_to_agent)
+        return _answers(last) or bool(last.actions.transfer_to_agent)
 
     def _note(self, event: Event) -> None:
         place = (event.author, event.branch)
@@ -82,8 +81,9 @@ class Standing:
         if actions.end_of_agent:
             self._ended.add(place)
             return
-        if place in self._ended and event.error_code and not event.content:
-            return  # it tells that the run was stopped, by who spoke last
+        said = self._said.get(place)
+        if event.error_code and not event.content and (place in self._ended or (said and _answers(said[-1]))):
+            return  # it tells of what came after, by who spoke last
         self._ended.discard(place)
         if actions.agent_state is None:
             self._said.setdefault(place, []).append(event)
@@ -116,3 +116,7 @@ class Standing:
                     del kept[name, where]
         gone = {one for one in self._ended if (names is None or one[0] in names) and is_under(one[1], branch)}
         self._ended -= gone
+
+
+def _answers(event: Event) -> bool:
+    return event.is_final_response() and not (event.error_code or event.long_running_tool_ids)

@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
-from adk_nb.runtime.inputs import answered
+from adk_nb.runtime.inputs import NODE_APPROVAL, answered
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.side_by_side import Ended, SideBySide
@@ -237,7 +237,7 @@ class Walk:
         events = surviving(self._ctx.session.events)
         stood = _standing_that_asked(events, self._name, self._path, set(self._ctx.calls_answered))
         if stood is not None:
-            self._restore(stood, self._given())
+            self._restore(stood[0], self._given(), stood[1])
         return stood is not None
 
     def _go_on(self, of: Any) -> bool:
@@ -253,7 +253,10 @@ class Walk:
         """True: nothing is left to be done, and nothing waits."""
         return not (self._runs or self._waiting)
 
-    def _restore(self, stood: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    def _restore(
+        self, stood: Mapping[str, Any], given: Mapping[str, Any], since: Mapping[str, list[str]] | None = None
+    ) -> None:
+        """`since`: what nodes have asked that had not come to it there yet, by their paths."""
         self._inner.take_up(stood, given)
         self._counts, self.outputs = dict(stood["counts"]), dict(stood["outputs"])
         self._branches = {key: list(one) for key, one in stood["branches"].items()}
@@ -264,7 +267,10 @@ class Walk:
             self._answer(self._as_it_stood(one), given)
         for one in stood["running"]:
             run = self._as_it_stood(one)
-            if run.recall(self._ctx) and run.is_done_with_output:
+            if since and run.path in since:
+                run.asked = since[run.path]
+                self._answer(run, given)
+            elif run.recall(self._ctx) and run.is_done_with_output:
                 self._follow(run)
             else:
                 self._run(run, self._ctx.after_answers(goes_on=True))
@@ -312,12 +318,19 @@ def _common(branches: Iterable[str | None]) -> str | None:
     return ".".join(shared) or None
 
 
-def _standing_that_asked(events: list[Event], name: str, path: str, ids: set[str]) -> dict[str, Any] | None:
-    """Where the workflow stood last when it asked one of `ids`."""
+def _standing_that_asked(
+    events: list[Event], name: str, path: str, ids: set[str]
+) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
+    """Where the workflow stood last when it asked one of `ids`, or was about to; and what nodes asked after that."""
+    since: dict[str, list[str]] = {}
     for event in reversed(events):
-        state = event.actions.agent_state
-        if state and event.author == name and event.node_info.path == path and STANDS in state:
+        where, state = event.node_info.path, event.actions.agent_state
+        if state and event.author == name and where == path and STANDS in state:
             stood = cast(dict[str, Any], state[STANDS])
-            if any(ids & set(one["asked"]) for one in stood["waiting"]):
-                return stood
+            running = {f"{path}/{one['node']}@{one['number']}" for one in stood["running"]}
+            asked = [one["asked"] for one in stood["waiting"]] + [since[one] for one in running & since.keys()]
+            if any(ids.intersection(one) for one in asked):
+                return stood, since
+        elif asked := [one for one in event.long_running_tool_ids or () if not one.startswith(NODE_APPROVAL)]:
+            since[where] = [*since.get(where, ()), *asked]
     return None

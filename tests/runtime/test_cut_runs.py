@@ -1,5 +1,6 @@
 """A run that was cut, by the end of its process: what comes of it when something else is said, and when it goes on."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from adk_nb.runtime.cut import NOT_MADE
 from adk_nb.runtime.durable import IN_DOUBT
 from adk_nb.sessions import Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
-from adk_nb.tools import AgentTool, FunctionTool, exit_loop, load_memory, transfer_to_agent
+from adk_nb.tools import AgentTool, FunctionTool, ToolContext, exit_loop, load_memory, tool, transfer_to_agent
 from tests.role_rules import check_roles
 from tests.runtime.ledger import WHERE, Ledger, confirmed, cut, events_of, rows, runner_of, stored, talk, texts, using
 
@@ -208,3 +209,61 @@ def test_nobody_is_asked_about_tools_of_ours_that_do_nothing_outside_their_run(
         assert rows(tmp_path / "nb.db", "SELECT attempt, finished IS NULL FROM intents") == [(1, 1), (2, 0)]
 
     using(tmp_path / "nb.db", use)
+
+
+class Deaf(SqliteSessionService):
+    """Stores each event, and fails to say so of one: its caller does not know whether it is stored."""
+
+    def __init__(self, path: Path, deaf_at: int) -> None:
+        super().__init__(path)
+        self.appended = 0
+        self._deaf_at = deaf_at
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        event = await super().append_event(session, event)
+        self.appended += 1
+        if self.appended == self._deaf_at:
+            raise StorageError("the connection was lost")
+        return event
+
+
+def test_no_event_is_stored_twice_whichever_of_them_nobody_knew_of(tmp_path: Path):
+    """Events have fresh ids, and need no others: a run that goes on reads first what is stored, holds the session
+    alone, and makes only what is not there. Results, which are told from the journal, have the same ids each time.
+    """
+
+    async def run(deaf_at: int) -> tuple[int, list[Any]]:
+        service = Deaf(tmp_path / f"{deaf_at}.db", deaf_at)
+        done: list[str] = []
+
+        def look(tool_context: ToolContext) -> str:
+            """Looks."""
+            done.append(f"look {tool_context.attempt}")
+            return "seen"
+
+        def pay() -> str:
+            """Pays."""
+            done.append("pay")
+            return "paid"
+
+        clerk, _ = agent([call("look"), call("pay")], "all done", tools=[tool(effect="pure")(look), pay])
+        runner = runner_of(clerk, service)
+        said: dict[str, Any] = {"new_message": "go"}
+        while True:
+            try:
+                await events_of(runner.run_async(**WHERE, **said))
+                break
+            except StorageError:
+                (left,) = await service.unfinished(await stored(service))
+                said = {"invocation_id": left.id}
+        session = await stored(service)
+        await service.close()
+        ids = [event.id for event in session.events]
+        assert len(set(ids)) == len(ids)
+        told = [event for event in session.events if not event.error_code]
+        return service.appended, [*sorted(done), *((one.author, one.text, len(one.parts)) for one in told)]
+
+    appended, undisturbed = asyncio.run(run(0))
+    assert appended == 4 and undisturbed[:2] == ["look 1", "pay"]
+    for deaf_at in range(1, appended + 1):
+        assert asyncio.run(run(deaf_at))[1] == undisturbed

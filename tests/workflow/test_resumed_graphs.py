@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -11,12 +12,12 @@ from adk_nb.agents import LlmAgent, SequentialAgent
 from adk_nb.apps import App
 from adk_nb.events import Event, RequestInput
 from adk_nb.models import BaseLlm, LlmRequest, LlmResponse
-from adk_nb.runners import Runner
+from adk_nb.runners import InMemoryRunner, Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.workflow import START, JoinNode, Workflow, node
 from tests.agents.waiting import RESUMABLE, LeftTalk
 from tests.talk import Talk
-from tests.workflow.steps import answer, walked
+from tests.workflow.steps import answer, asked, walked
 
 ran: Counter[str] = Counter()
 
@@ -165,6 +166,27 @@ def test_an_answer_lets_what_failed_beside_it_go_on() -> None:
     assert isinstance(talk.error, OSError)
     events = talk.say(answer("i1", "yes"))
     assert {"ask": "yes", "flaky": "up"} in [event.output for event in events] and talk.error is None
+
+
+def test_so_does_one_to_what_was_asked_a_moment_before_the_run_was_cut() -> None:
+    """The question is stored, and not yet that its node waits."""
+
+    def ask() -> Any:
+        yield RequestInput(interrupt_id="i1", message="?")
+
+    graph = Workflow(name="wf", edges=[(START, (ask, does("b")), JoinNode(name="j"), does("c"))])
+
+    async def run() -> list[Event]:
+        app = App(name="app", root_agent=graph, resumability_config=RESUMABLE)
+        runner, where = InMemoryRunner(app=app, auto_create_session=True), {"user_id": "u", "session_id": "s"}
+        async with aclosing(runner.run_async(**where, new_message="go")) as events:
+            async for event in events:
+                if asked([event]):
+                    break
+        return [event async for event in runner.run_async(**where, new_message=answer("i1", "yes"))]
+
+    events = asyncio.run(run())
+    assert {"ask": "yes", "b": "b"} in [event.output for event in events] and ran["c"] == 1
 
 
 def test_a_graph_in_an_app_that_is_not_resumable_marks_nothing() -> None:
