@@ -31,7 +31,7 @@ from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, n
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.open_sessions import OpenSessions
-from adk_nb.runtime.resuming import idle
+from adk_nb.runtime.resuming import RUN_KEY, begun_as, idle
 from adk_nb.runtime.rewind import undoing
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.run_handle import RunHandle
@@ -329,6 +329,9 @@ class Runner:
         self, ctx: InvocationContext, said: Message | None, delta: dict[str, Any], resumes: str | None
     ) -> Event | None:
         """The event with what the user says."""
+        known = ctx.run_config.custom_metadata
+        if known and RUN_KEY in known and (begun := begun_as(known[RUN_KEY], ctx.session.events)):
+            said, delta, resumes = None, {}, begun
         silent, sticky = isinstance(self.agent, LlmAgent), self.sticky_agents
         first = await first_event(ctx, said, delta, may_be_silent=silent, sticky=sticky, invocation_id=resumes)
         if ctx.user_content and ctx.calls_answered:

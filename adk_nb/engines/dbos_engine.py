@@ -22,7 +22,7 @@ from adk_nb.engines.dbos_worker import (
     not_reached,
     refuse_pickles,
 )
-from adk_nb.engines.marked_runs import MarkedRuns
+from adk_nb.engines.keyed_runs import KeyedRuns
 from adk_nb.errors import ConfigurationError, InputError, NotFoundError
 from adk_nb.events.event import as_content
 from adk_nb.lazy import require
@@ -62,6 +62,7 @@ class DbosEngine:
     process: then another worker goes on with its runs, from what the journal of the session service has of them. So
     no call that came to its end is made again, and a tool whose `effect` is `once`, and which may have run, is asked
     about. Waiting for an answer is no work: the run is over, nobody holds it, and any worker does what the answer says.
+    A process that stands still is not dead: its runs wait until it goes on, or is killed.
 
     Messages and outcomes are JSON, in the schema `dbos` of the database; a row that claims to be a pickle is refused.
     Nobody else needs to write there: who may only read the sessions should have no right to it.
@@ -88,7 +89,7 @@ class DbosEngine:
         self._worker: Worker | None = None
         self._opened: Any = None
         self._lock = threading.Lock()
-        self._runs = MarkedRuns(runner, run_config or RunConfig())
+        self._runs = KeyedRuns(runner, run_config or RunConfig())
         refuse_pickles()
 
     async def start(
@@ -171,7 +172,9 @@ class DbosEngine:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Take no more runs, wait for the ends of those that are under way, and leave to others what lasts too long."""
+        """Take no more runs, and wait for the ends of those that are under way. What takes longer than LEAVE_SECONDS is
+        cut: calls that are open are answered with that, and another worker goes on.
+        """
         worker, self._worker = self._worker, None
         if worker:
             await asyncio.to_thread(worker.leave)

@@ -12,7 +12,7 @@ import threading
 from typing import Any
 
 from adk_nb import clock
-from adk_nb.engines.marked_runs import MarkedRuns
+from adk_nb.engines.keyed_runs import KeyedRuns
 from adk_nb.errors import ConfigurationError, StorageError
 from adk_nb.lazy import require
 from adk_nb.redaction import hidden
@@ -66,7 +66,7 @@ class Worker:
     let its work run on the caller's.
     """
 
-    def __init__(self, url: str, queue: str, runs: MarkedRuns) -> None:
+    def __init__(self, url: str, queue: str, runs: KeyedRuns) -> None:
         self.id = f"{this_process()} {clock.new_id()}"
         self._queue = queue
         self._runs = runs

@@ -17,6 +17,18 @@ from adk_nb.runtime.tasks import asked_by
 
 logger = logging.getLogger(__name__)
 
+RUN_KEY = "adk_nb_run"
+"""In `RunConfig.custom_metadata`: a run whose key its session has seen is that run, and goes on where it was left. Its
+message is not said again."""
+
+
+def begun_as(key: str, events: Sequence[Event]) -> str | None:
+    """The invocation whose events have that RUN_KEY."""
+    for event in reversed(events):
+        if event.custom_metadata and event.custom_metadata.get(RUN_KEY) == key:
+            return event.invocation_id
+    return None
+
 
 def go_on(ctx: InvocationContext, root: Runs, invocation_id: str | None, *, sticky: bool) -> None:
     """Let `ctx`, which knows the user's message, be of the invocation that goes on, if one does.

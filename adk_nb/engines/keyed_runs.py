@@ -1,4 +1,4 @@
-"""Runs that are done to their end, however often it takes: their events carry a mark by which another goes on."""
+"""Runs that are done to their end, however often it takes: their events have a key by which another goes on."""
 
 import asyncio
 from collections.abc import Generator
@@ -8,16 +8,15 @@ from typing import Any
 from adk_nb import types
 from adk_nb.errors import SessionBusyError, StaleSessionError, StorageError
 from adk_nb.runners import Runner
+from adk_nb.runtime.resuming import RUN_KEY, begun_as
 from adk_nb.runtime.run_config import RunConfig
 
-MARK = "adk_nb_run"
-"""In the `custom_metadata` of a run's events: its id."""
 _PAUSE_SECONDS = 0.2
 _AWAY = 300
 """How many pauses a run waits for a database that is away."""
 
 
-class MarkedRuns:
+class KeyedRuns:
     """The runs that this process works on."""
 
     def __init__(self, runner: Runner, config: RunConfig) -> None:
@@ -46,44 +45,42 @@ class MarkedRuns:
             Exception: As `Runner.run_async`; but who works on the session is waited for, and so is a database that
                 is away, for a minute.
         """
+        away = _AWAY
         with self._signal(run_id) as signal:
-            for _ in range(_AWAY):
+            while not signal.is_set():
                 try:
-                    return await self._when_free(run_id, said, signal)
+                    return await self._go_on(run_id, said, signal)
+                except (SessionBusyError, StaleSessionError):
+                    pass  # another run works on the session, or this one does, in a worker that was taken for dead
                 except StorageError:
-                    await asyncio.sleep(_PAUSE_SECONDS)
-            return await self._when_free(run_id, said, signal)
-
-    async def _when_free(self, run_id: str, said: dict[str, Any], signal: asyncio.Event) -> str:
-        while not signal.is_set():
-            try:
-                return await self._go_on(run_id, said, signal)
-            except (SessionBusyError, StaleSessionError):  # another run's, or the same with a worker taken for dead
+                    away -= 1
+                    if not away:
+                        raise
                 await asyncio.sleep(_PAUSE_SECONDS)
         return ""
 
     async def _go_on(self, run_id: str, said: dict[str, Any], signal: asyncio.Event) -> str:
         where: dict[str, Any] = {"user_id": said["user_id"], "session_id": said["session_id"]}
-        begun = await self._begun(run_id, where)
-        given: dict[str, Any] = {"invocation_id": begun}
-        if not begun:
-            message = types.Content.model_validate_json(said["message"])
-            given = {"new_message": message, "state_delta": said["state_delta"], "yield_user_message": True}
-        mark = (self._config.custom_metadata or {}) | {MARK: run_id}
-        config = self._config.model_copy(update={"custom_metadata": mark})
-        async with aclosing(self._runner.run_async(**where, **given, run_config=config, abort_signal=signal)) as events:
+        metadata = (self._config.custom_metadata or {}) | {RUN_KEY: run_id}
+        events = self._runner.run_async(
+            **where,
+            new_message=types.Content.model_validate_json(said["message"]),
+            state_delta=said["state_delta"],
+            run_config=self._config.model_copy(update={"custom_metadata": metadata}),
+            yield_user_message=True,
+            abort_signal=signal,
+        )
+        invocation_id = ""
+        async with aclosing(events):
             async for event in events:
-                begun = event.invocation_id
-        return begun or ""
+                invocation_id = event.invocation_id
+        return invocation_id or await self._begun_as(run_id, where)
 
-    async def _begun(self, run_id: str, where: dict[str, Any]) -> str | None:
-        """The invocation that the run became when it was begun before."""
+    async def _begun_as(self, run_id: str, where: dict[str, Any]) -> str:
+        """Of a run that had come to its end, and nobody had heard."""
         runner = self._runner
         session = await runner.session_service.get_session(app_name=runner.app_name, **where)
-        for event in reversed(session.events if session else ()):
-            if event.custom_metadata and event.custom_metadata.get(MARK) == run_id:
-                return event.invocation_id
-        return None
+        return (begun_as(run_id, session.events) if session else None) or ""
 
     @contextmanager
     def _signal(self, run_id: str) -> Generator[asyncio.Event]:
