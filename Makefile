@@ -9,7 +9,7 @@ PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?= notebooks/01_first_agent.ipynb
 BENCH ?=
 ARGS ?=
-QUICK = not (kernel or browser or postgres or live or browser_all or peers or servers or long)
+QUICK = not (kernel or browser or postgres or live or browser_all or peers or servers or long or faults)
 # What needs no kernel and no browser minds no neighbour.
 SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
 # Node.js is the machine's, or else that of a package that the style checks bring.
@@ -18,7 +18,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/.venv/bin/python -c "import sys,
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long style browser browser-all peers servers bench clean chromium postgresql
+.PHONY: help demo lab test test-long faults style browser browser-all peers servers bench clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,10 +31,13 @@ lab: .venv/lab.stamp ## Open JupyterLab on the first tutorial
 
 test: style chromium postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
 	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)
-	@.venv/bin/python -m pytest -m "(kernel or browser or postgres) and not (browser_all or long)" $(ARGS)
+	@.venv/bin/python -m pytest -m "(kernel or browser or postgres) and not (browser_all or long or faults)" $(ARGS)
 
 test-long: .venv/dev.stamp postgresql ## More of the same: every tutorial every way, forty times the generated examples
 	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)
+
+faults: .venv/dev.stamp postgresql ## Kill processes a thousand times, fill and break disks, stop clocks; print what was lost
+	@.venv/bin/python -m pytest tests/faults -m "faults" -n 2 --dist worksteal $(ARGS)
 
 style: .venv/dev.stamp ## ruff format, ruff check, pyright strict, import-linter
 	@.venv/bin/python -m pytest -q tests/test_style.py

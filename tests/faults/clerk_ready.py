@@ -4,14 +4,13 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from adk_nb.runners import InMemoryRunner
-from tests.runtime.cut_run import Points, clerk
+from tests.faults.clerk import Desk, Points
 
 
 async def _once(folder: Path) -> None:
-    runner = InMemoryRunner(clerk(folder, Points(0)), auto_create_session=True)
-    async for _ in runner.run_async(user_id="u", session_id="s", new_message="go"):
-        pass
+    desk = Desk(folder, Points())
+    await desk.finish("s")
+    await desk.service.close()
 
 
 with tempfile.TemporaryDirectory() as made:

@@ -1,0 +1,76 @@
+"""A disk on which the first, second, third ... operation fails, and all after it, until it is mended."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_nb.errors import StorageError
+from adk_nb.events.event import Event
+from adk_nb.events.event_actions import EventActions
+from adk_nb.sessions.session import Session
+from adk_nb.sessions.sqlite_session_service import SqliteSessionService
+from tests.faults import disk as codes
+from tests.faults.disk import Broken, Disk
+
+S: dict[str, Any] = {"app_name": "app", "user_id": "u", "session_id": "s"}
+BREAKS = {
+    "no room": {"write": codes.FULL},
+    "writing fails": {"write": codes.WRITE, "truncate": codes.TRUNCATE, "delete": codes.DELETE},
+    "reading fails": {"read": codes.READ},
+    "syncing fails": {"sync": codes.SYNC},
+    "it is read-only": {"write": codes.READONLY, "truncate": codes.READONLY},
+    "no file can be opened": {"open": codes.CANTOPEN},
+}
+
+
+async def use(path: Path, disk: Disk, number: int, what: dict[str, int]) -> tuple[int, Broken]:
+    """A conversation on a disk that breaks, and is mended after each error; how many there were."""
+    broken, told = disk.breaks_at(number, what), 0
+    service, session = SqliteSessionService(path, "full"), None
+    events = [Event(author="user", message=str(n), actions=EventActions(state_delta={"n": n})) for n in range(3)]
+    while session is None or len(session.events) < len(events):
+        try:
+            if session is None:
+                session = await service.get_session(**S) or await service.create_session(**S)
+            await service.append_event(session, events[len(session.events)])
+        except StorageError as error:
+            told += 1
+            assert str(path) in str(error)
+            disk.well()
+            await same(path, session)
+    await service.close()
+    disk.well()
+    await same(path, session)
+    return told, broken
+
+
+async def same(path: Path, held: Session | None) -> None:
+    """What is in memory is what is on the disk."""
+    other = SqliteSessionService(path)
+    stored = await other.get_session(**S)
+    await other.close()
+    assert held is None or (stored and (stored.events, stored.state) == (held.events, held.state))
+
+
+@pytest.mark.parametrize("step", [pytest.param(9, id="some"), pytest.param(1, id="all", marks=pytest.mark.faults)])
+@pytest.mark.parametrize("what", BREAKS)
+def test_whatever_operation_fails_is_one_error_and_it_goes_on_once_the_disk_is_mended(
+    tmp_path: Path, what: str, step: int, record: Callable[[str], None]
+):
+    number, tried, told = 1 - step, 0, 0
+    with Disk().inserted() as disk:
+        while True:
+            number += step
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            errors, broken = asyncio.run(use(folder / "nb.db", disk, number, BREAKS[what]))
+            assert errors <= 1
+            told += errors
+            if broken.seen < number:
+                break
+            tried += 1
+    assert told > 0
+    record(f"{what}, from each of {tried} operations on: {told} errors, one each at most; nothing half written")

@@ -1,0 +1,103 @@
+"""Two rivals at one file of sessions, one of which is killed, or stands still, at any time; over and over."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.outcome import FAULTS, Counts, check
+from tests.faults.workers import finish_all, forkserver
+
+A_ROUND = 25
+"""So often is done to one file what is done; then it is looked at, and another one is begun."""
+LEASE, STILL = 0.3, 0.4
+"""Seconds that a session is held without renewing, and that a process stands still."""
+LONGEST = 0.06
+"""Seconds that a process is left to work. A run takes about so long."""
+
+
+class Rivals:
+    """Two processes at one file."""
+
+    def __init__(self, folder: Path, lease: float, *, sees: bool) -> None:
+        self._folder = folder
+        self._given = (folder, lease, sees)
+        self._forkserver = forkserver()
+        folder.mkdir(parents=True)
+        self._both = [self._start(), self._start()]
+
+    def _start(self) -> Any:
+        process = self._forkserver.Process(target=finish_all, args=self._given)
+        process.start()
+        return process
+
+    def is_ready(self, which: int) -> bool:
+        return (self._folder / str(self._both[which].pid)).exists()
+
+    def kill(self, which: int) -> None:
+        """Kill one, and let another take its place."""
+        self._both[which].kill()
+        self._both[which].join(20)
+        assert self._both[which].exitcode == -signal.SIGKILL, "it had ended by itself"
+        self._both[which] = self._start()
+
+    def stand_still(self, which: int) -> None:
+        os.kill(self._both[which].pid, signal.SIGSTOP)
+        time.sleep(STILL)
+        os.kill(self._both[which].pid, signal.SIGCONT)
+
+    def end(self) -> None:
+        """Let both come to the end of what was begun."""
+        (self._folder / "enough").touch()
+        for process in self._both:
+            process.join(60)
+        assert [process.exitcode for process in self._both] == [0, 0]
+
+    def give_up(self) -> None:
+        for process in self._both:
+            process.kill()
+
+
+def campaign(folder: Path, times: int, seed: str, lease: float, what: str) -> Counts:
+    """Do `what` to one of two, `times` times; what was found."""
+    chance, found = random.Random(seed), Counts(dict.fromkeys(FAULTS, 0))
+    for first in range(0, times, A_ROUND):
+        rivals = Rivals(folder / str(first), lease, sees=what == "kill")
+        try:
+            for _ in range(min(A_ROUND, times - first)):
+                which, until = chance.randrange(2), time.monotonic() + 30
+                while not rivals.is_ready(which):
+                    assert time.monotonic() < until, "it does not begin to work"
+                    time.sleep(0.001)
+                time.sleep(chance.uniform(0, LONGEST))
+                getattr(rivals, what)(which)
+            rivals.end()
+        finally:
+            rivals.give_up()
+        found.update(check(folder / str(first), f"{what}, seed {seed}, round {first}"))
+        found["runs"] += len(list((folder / str(first)).glob("ended-*")))
+    return found
+
+
+MANY = [pytest.mark.faults, pytest.mark.timeout(1800)]
+
+
+@pytest.mark.parametrize("times", [pytest.param(12, id="some"), pytest.param(1000, id="all", marks=MANY)])
+def test_killed_at_any_time(tmp_path: Path, times: int, record: Callable[[str], None]):
+    found = campaign(tmp_path / "rounds", times, f"kill {times}", 15.0, "kill")
+    assert found["events acknowledged"] > times
+    record(f"{times} SIGKILLs: {found}")
+
+
+@pytest.mark.parametrize("times", [pytest.param(3, id="some"), pytest.param(300, id="all", marks=MANY)])
+def test_standing_still_for_longer_than_the_lease_at_any_time(
+    tmp_path: Path, times: int, record: Callable[[str], None]
+):
+    found = campaign(tmp_path / "rounds", times, f"still {times}", LEASE, "stand_still")
+    assert found["events acknowledged"] > times
+    record(f"{times} times SIGSTOP, {STILL} s, SIGCONT, where a lease is {LEASE} s: {found}")
