@@ -14,11 +14,14 @@ import pytest
 
 from adk_nb import Chat, LlmAgent, sync, types
 from adk_nb.agents.version import version_of
+from adk_nb.auth import APIKey, APIKeyIn, AuthConfig
 from adk_nb.errors import InputError, PendingError
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.sessions import session_file, sqlite_thread
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
+from adk_nb.tools import FunctionTool, LongRunningFunctionTool
+from adk_nb.tools.request_input_tool import request_input
 from tests.notebook.conftest import Shell
 
 KEPT = '%config AdkNb.sessions = "sqlite:///nb.db"'
@@ -703,3 +706,35 @@ def test_what_is_done_to_a_chats_state_as_it_was_read_does_not_reach_the_session
     chat.state["notes"].append("b")
 
     assert chat.state["notes"] == ["a"]
+
+
+def test_an_outcome_a_login_and_a_question_that_were_waited_for_are_given_in_a_later_kernel(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    def order(item: str) -> str:
+        """Order."""
+        done.append(f"order {item}")
+        return "ordered"
+
+    def mail(folder: str) -> str:
+        """Look."""
+        done.append(f"mail {folder}")
+        return "one mail"
+
+    key = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
+    tools = [LongRunningFunctionTool(order), FunctionTool(mail, auth_config=key), request_input]
+
+    def later(session: str, *answers: Any) -> Chat:
+        agent = LlmAgent(name="clerk", model=ScriptedLlm(*answers), tools=list(tools))
+        return Chat(agent, session=session, session_service=SqliteSessionService(tmp_path / "nb.db"))
+
+    later("tea", call("order", item="tea")).ask("Tea, please")
+    later("mail", call("mail", folder="in")).ask("Mail?")
+    later("asks", call("adk_request_input", message="Which order?")).ask("Send it back")
+
+    assert later("tea", "It came.").answer("delivered").text == "It came."
+    assert later("mail", "One.").submit_credential("a-persons-key").text == "One."
+    assert later("asks", "A1 then.").ask("A1").text == "A1 then."
+    assert done == ["order tea", "mail in"]
+    with pytest.raises(InputError, match="no tool waits to be let in"):
+        later("mail", "Two.").submit_credential("a-persons-key")
