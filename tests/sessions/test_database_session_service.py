@@ -252,6 +252,19 @@ def test_a_server_that_was_restarted_is_connected_to_again():
 
 
 @pytest.mark.postgres
+def test_the_event_loop_goes_on_while_it_is_asked_whether_a_copy_is_current(url: str, postgres: Postgres):
+    async def look(service: DatabaseSessionService) -> None:
+        session = await service.create_session(**S)
+        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
+            other.execute("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE")
+            asking = asyncio.ensure_future(service.is_current(session))
+            assert await asyncio.wait({asking}, timeout=0.1) == (set(), {asking})
+        assert await asyncio.wait_for(asking, 30)
+
+    using(url, look)
+
+
+@pytest.mark.postgres
 def test_events_of_one_copy_that_are_appended_at_once_stand_in_the_order_of_the_calls(url: str, postgres: Postgres):
     async def write(service: DatabaseSessionService) -> Session:
         session = await service.create_session(**S)

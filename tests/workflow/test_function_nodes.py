@@ -257,7 +257,7 @@ def test_a_late_sync_node_is_left_to_end_by_itself_and_what_it_still_does_is_los
         return late(tool_context)
 
     slow = {"function": late, "generator": late_items, "tool": FunctionTool(late_tool)}[kind]
-    talk = Talk(Workflow(name="wf", edges=[(START, gives({}), node(slow, name="slow", timeout=0.01))]))
+    talk = Talk(Workflow(name="wf", edges=[(START, gives({}), node(slow, name="slow", timeout=0.1))]))
     events = talk.say("q")  # comes back although the function still waits
 
     assert not done.is_set()
