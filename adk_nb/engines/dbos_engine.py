@@ -62,7 +62,8 @@ class DbosEngine:
     process: then another worker goes on with its runs, from what the journal of the session service has of them. So
     no call that came to its end is made again, and a tool whose `effect` is `once`, and which may have run, is asked
     about. Waiting for an answer is no work: the run is over, nobody holds it, and any worker does what the answer says.
-    A process that stands still is not dead: its runs wait until it goes on, or is killed.
+    A session is free at the latest 15 seconds after its worker died. A process that stands still is not dead: its runs
+    wait until it goes on, or is killed.
 
     Messages and outcomes are JSON, in the schema `dbos` of the database; a row that claims to be a pickle is refused.
     Nobody else needs to write there: who may only read the sessions should have no right to it.
@@ -137,7 +138,7 @@ class DbosEngine:
 
         Raises:
             NotFoundError: No such run was started.
-            StorageError: The database could not be reached, or its row is not one of ours.
+            StorageError: The database could not be reached.
         """
         while True:
             found = await self._ask(lambda client: client.list_workflows(workflow_ids=[run_id], load_input=False))
@@ -190,7 +191,7 @@ class DbosEngine:
 
         try:
             return await asyncio.to_thread(ask)
-        except require("sqlalchemy.exc", package=PACKAGE).SQLAlchemyError as error:
+        except (self._dbos.error.DBOSException, require("sqlalchemy.exc", package=PACKAGE).SQLAlchemyError) as error:
             raise not_reached(error) from None
 
     def _open(self) -> Any:

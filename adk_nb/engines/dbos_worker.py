@@ -139,8 +139,10 @@ class Worker:
         for other in {one.executor_id or "" for one in pending} - {self.id}:
             if self._locks.take(other):
                 logger.warning("worker %r is dead: its runs go on elsewhere", other)
-                self._dbos._recover_pending_workflows([other])
-                self._locks.free(other)
+                try:
+                    self._dbos._recover_pending_workflows([other])
+                finally:
+                    self._locks.free(other)
 
     def _stop_cancelled(self) -> None:
         if mine := self._runs.running():
@@ -165,6 +167,8 @@ class _Locks:
             connect_args={**_KEEPALIVE, "options": server_side, "application_name": APP},
         )
         self._db: Any = None
+        self._is_held = False
+        """This worker's own, on this connection."""
 
     def hold(self, worker: str) -> None:
         """Hold this worker's lock; take it again if the connection was lost.
@@ -172,9 +176,11 @@ class _Locks:
         Raises:
             StorageError: It cannot be had now.
         """
-        if self._db is not None and self._ask("SELECT true"):
+        if self._is_held:
+            self._ask("SELECT true")
             return
-        if not self.take(worker):
+        self._is_held = self.take(worker)
+        if not self._is_held:
             raise StorageError("another holds this worker's lock; its connection was lost, and is taken for dead")
 
     def take(self, worker: str) -> bool:
@@ -200,7 +206,7 @@ class _Locks:
             if self._db is not None:
                 self._db.invalidate()
                 self._db.close()
-            self._db = None
+            self._db, self._is_held = None, False
             raise not_reached(error) from None
 
 

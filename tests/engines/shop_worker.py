@@ -86,7 +86,8 @@ def block(url: str, app: str, tells: Connection, *_: object) -> None:
     _doors[:] = said, said
 
     async def run() -> None:
-        async with engine_of(url, app) as engine:
+        engine = engine_of(url, app)
+        async with engine:
             await engine.start(user_id="u", session_id="s", new_message="look")
             tells.send(hears.recv()[0] if hears.poll(20) else "a blocked loop stops all runs")
             try:
@@ -96,5 +97,8 @@ def block(url: str, app: str, tells: Connection, *_: object) -> None:
                 tells.send(str(error))
             await engine.start(user_id="u", session_id="other", new_message="stamp")
             tells.send(hears.recv()[0] if hears.poll(20) else "the first worker is gone")
+        async with engine:
+            await engine.start(user_id="u", session_id="third", new_message="look")
+            tells.send(hears.recv()[0] if hears.poll(20) else "a process works only once")
 
     asyncio.run(run())

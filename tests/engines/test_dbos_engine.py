@@ -15,7 +15,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, SequentialAgent
 from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.engines import DbosEngine, Outcome
-from adk_nb.errors import ConfigurationError, InputError, MissingExtraError, NotFoundError
+from adk_nb.errors import ConfigurationError, InputError, MissingExtraError, NotFoundError, StorageError
 from adk_nb.events import ToolConfirmation
 from adk_nb.models import ScriptedLlm
 from adk_nb.runners import InMemoryRunner, Runner
@@ -206,6 +206,10 @@ def test_a_run_outlives_a_restart_of_the_database(shop: Shop):
     shop.postgres.stop()
     try:
         worker.let_go()
+        with pytest.raises(
+            StorageError, match="the database of DBOS could not be read or written: .* see that it runs"
+        ):
+            shop.start("look")
     finally:
         shop.postgres.start()
 
@@ -249,6 +253,7 @@ def test_an_event_loop_that_is_blocked_stops_no_run_and_a_process_has_one_worker
     assert process.heard() == "look"
     assert process.heard() == "this process uses DBOS already; start the worker in a process of its own"
     assert process.heard() == "stamp"
+    assert process.heard() == "look"  # the same cell once more
 
 
 class Gadget:
@@ -285,9 +290,9 @@ def test_a_row_that_claims_to_be_a_pickle_is_refused_and_runs_no_code(shop: Shop
 
 @pytest.mark.postgres
 def test_what_is_said_comes_as_it_was_said_and_an_id_given_twice_is_one_run(shop: Shop):
-    odd = "look \x00 \\u0000 é \u202e </script>'; DROP TABLE events; -- \N{FACE WITH TEARS OF JOY}"
+    odd = "\x00 \\u0000 é \u202e </script>'; DROP TABLE events; -- \N{FACE WITH TEARS OF JOY}"
     blob = types.Part(inline_data=types.Blob(mime_type="image/png", data=b"\x89PNG\xff\x00"))
-    message = types.Content(role="user", parts=[blob, types.Part(text="look"), types.Part(text=odd)])
+    message = types.Content(role="user", parts=[blob, types.Part(text=odd), types.Part(text="look")])
 
     async def start(engine: DbosEngine) -> list[str]:
         given: dict[str, Any] = {**WHERE, "new_message": message, "state_delta": {"é": [1, None]}, "run_id": "mine"}
@@ -295,12 +300,12 @@ def test_what_is_said_comes_as_it_was_said_and_an_id_given_twice_is_one_run(shop
 
     assert shop.do(start) == ["mine", "mine"]
     worker = shop.worker()
-    assert shop.ended("mine").status in ("done", "failed")
+    assert shop.ended("mine").status == "done"
     session = shop.session()
     first = session.events[0]
     assert first.content and first.content.parts == message.parts
     assert session.state["é"] == [1, None] and len([one for one in session.events if one.author == "user"]) == 1
-    assert len(worker.all_heard()) <= 1
+    assert len(worker.all_heard()) == 1
 
 
 @pytest.mark.postgres
