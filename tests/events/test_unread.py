@@ -1,6 +1,7 @@
 """Events that are parsed when they are first looked at."""
 
 import copy
+import json
 import operator
 import pickle
 import threading
@@ -43,6 +44,67 @@ def stored() -> Event:
 )
 def test_an_unread_event_is_as_good_as_the_one_that_was_written(look: Callable[[Event], Any]):
     assert look(stored())
+
+
+PLAIN = {
+    "id": "e",
+    "invocationId": "i",
+    "author": "guide",
+    "timestamp": 1.5,
+    "content": {"role": "model", "parts": [{"text": "a"}, {"text": ""}]},
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"actions": {}},
+        {"actions": {"stateDelta": {"k": [1]}}},
+        {"actions": {"stateDelta": {}, "escalate": True}},
+        {"actions": {"stateDelta": {"k": 1}, "no such thing": 1}},
+        {"branch": "a.b", "modelVersion": "m-1"},
+        {"branch": None},
+        {"branch": 5},
+        {"author": None},
+        {"timestamp": 5},
+        {"timestamp": "5"},
+        {"timestamp": True},
+        {"actions": None},
+        {"actions": {"stateDelta": None}},
+        {"actions": {"stateDelta": [1]}},
+        {"usageMetadata": {"totalTokenCount": 3}},
+        {"partial": False, "turnComplete": True},
+        {"no such field": 1},
+        {"message": "b", "content": None},
+        {"state": {"k": 1}},
+        {"content": {"role": "model", "parts": []}},
+        {"content": {"role": None, "parts": [{"text": "a"}]}},
+        {"content": {"parts": [{"text": "a"}]}},
+        {"content": {"role": "model", "parts": [{"text": None}]}},
+        {"content": {"role": "model", "parts": [{"text": "a", "thought": True}]}},
+        {"content": {"role": "model", "parts": [{"text": 5}]}},
+        {"content": {"role": "model", "parts": None}},
+        {"content": [1]},
+    ],
+    ids=json.dumps,
+)
+def test_it_is_read_as_pydantic_reads_it_whichever_way_is_taken(change: dict[str, Any]):
+    raw = json.dumps(PLAIN | change)
+    try:
+        want = Event.model_validate_json(raw)
+    except ValueError:
+        with pytest.raises(StorageError, match="a test holds what is no event"):
+            _ = unread(raw.encode(), "a test").id
+        return
+    read = unread(raw.encode(), "a test")
+    assert read == want and read.model_fields_set == want.model_fields_set
+    assert read.model_dump_json() == want.model_dump_json()
+    assert read.actions.model_fields_set == want.actions.model_fields_set
+    assert {name: type(value) for name, value in vars(read).items()} == {n: type(v) for n, v in vars(want).items()}
+    if want.content:
+        assert read.content and read.content.model_fields_set == want.content.model_fields_set
+    assert read.model_copy(deep=True) == want
 
 
 def test_what_is_set_before_it_is_read_stays():
