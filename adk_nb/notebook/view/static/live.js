@@ -442,7 +442,8 @@ class View {
     this.said.setAttribute("role", "status");
     const head = el("div", "head", this.title, this.status, this.stop);
     head.addEventListener("keydown", (event) => event.stopPropagation()); // Enter is the button's, not the notebook's
-    this.root = el("div", "view", head, this.notice, this.lanes, el("div", "panes", this.picture, this.log, this.state), this.asks, this.foot);
+    this.panes = el("div", "panes", this.picture, this.log, this.state);
+    this.root = el("div", "view", head, this.notice, this.lanes, this.panes, this.asks, this.foot);
     this.root.append(this.said);
     this.box = el("div", "root", this.root);
     host.append(this.box);
@@ -507,6 +508,7 @@ class View {
     this.notice.hidden = !store.notice;
     this.foot.textContent = store.usage.text;
     this.foot.hidden = !store.usage.text;
+    this.panes.hidden = !(store.rows.size || store.state.length || store.drawing);
     this.paintPicture();
     this.paintState();
     this.paintCards();
