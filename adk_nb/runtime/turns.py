@@ -231,10 +231,17 @@ class Turn:
             self._session.lease = None
         if self._lease:
             try:
-                await self._lease.release(outcome)
+                await self._let_go(self._lease, outcome)
             except StorageError as error:
                 self._turns.kept[self._where] = self._lease, outcome
                 logger.warning("session %r stays held until its next run, or for 15 s: %s", self._where[1], error)
+
+    async def _let_go(self, lease: Lease, outcome: str | None) -> None:
+        try:
+            await lease.release(outcome)
+        except asyncio.CancelledError:
+            await lease.release(outcome)  # it may not have begun; twice is once
+            raise
 
     def _leave(self) -> None:
         running = self._turns.running.get(self._where, [])

@@ -86,6 +86,14 @@ class Stopping(SqliteSessionService):
     async def claim(self, *args: Any, **said: Any) -> Lease:  # type: ignore[override]
         self.step()
         lease = await super().claim(*args, **said)
+        release = lease.release
+
+        async def stepped(outcome: str | None = None) -> None:
+            self.step()
+            await release(outcome)
+            self.step()
+
+        lease.release = stepped  # type: ignore[method-assign]
         self.step()
         return lease
 
