@@ -210,7 +210,7 @@ SESSION = Grammar(
         Option(name="edited", help="resume: also if the agent or its tools were edited since the run was cut"),
     ],
     twin='chat = Chat(planner, session="second", session_service=SqliteSessionService("nb.db")), '
-    'chat.save("trip.json"), chat.load("trip.json"), chat.resume(), chat.drop()',
+    'chat.save("trip.json"), chat.load("trip.json"), chat.resume(edited=False), chat.drop()',
 )
 
 TRACE = Grammar(
@@ -227,7 +227,7 @@ TRACE = Grammar(
 
 CONFIRM = Grammar(
     "confirm",
-    "List the approvals that are open, or answer them.",
+    "List the approvals that are open, with the cards of those that an earlier kernel has asked, or answer them.",
     examples=[
         "%confirm",
         "%confirm --yes",
@@ -242,7 +242,7 @@ CONFIRM = Grammar(
         Option(name="payload", value="k=v", help="what the tool asks for beside a yes (JSON, else text)", many=True),
         Option(name="reason", value="TEXT", help="why; the agent is told"),
     ],
-    twin="chat.pending, chat.approve(id, amount=100), chat.reject(id, reason=...)",
+    twin="chat.pending, chat.ask_again(), chat.approve(id, amount=100), chat.reject(id, reason=...)",
     pairs=True,
 )
 
