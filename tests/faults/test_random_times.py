@@ -87,14 +87,14 @@ def campaign(folder: Path, times: int, seed: str, lease: float, what: str) -> Co
 MANY = [pytest.mark.faults, pytest.mark.timeout(1800)]
 
 
-@pytest.mark.parametrize("times", [pytest.param(12, id="some"), pytest.param(1000, id="all", marks=MANY)])
+@pytest.mark.parametrize("times", [pytest.param(8, id="some"), pytest.param(1000, id="all", marks=MANY)])
 def test_killed_at_any_time(tmp_path: Path, times: int, record: Callable[[str], None]):
     found = campaign(tmp_path / "rounds", times, f"kill {times}", 15.0, "kill")
     assert found["events acknowledged"] > times
     record(f"{times} SIGKILLs: {found}")
 
 
-@pytest.mark.parametrize("times", [pytest.param(3, id="some"), pytest.param(300, id="all", marks=MANY)])
+@pytest.mark.parametrize("times", [pytest.param(2, id="some"), pytest.param(300, id="all", marks=MANY)])
 def test_standing_still_for_longer_than_the_lease_at_any_time(
     tmp_path: Path, times: int, record: Callable[[str], None]
 ):
