@@ -351,13 +351,15 @@ class Runner:
         user_id: str,
         session_id: str,
         new_message: Message | None = None,
+        invocation_id: str | None = None,
         state_delta: dict[str, Any] | None = None,
         run_config: RunConfig | None = None,
     ) -> Iterator[Event]:
         """`run_async` for sync code; works in a notebook cell. Sync tools run in the caller's thread."""
-        config = run_config or self._run_config
-        me = threading.get_ident()
-        return sync.iterate(self._answer(user_id, session_id, new_message, state_delta or {}, config, consumer=me))
+        config, delta, me = run_config or self._run_config, state_delta or {}, threading.get_ident()
+        return sync.iterate(
+            self._answer(user_id, session_id, new_message, delta, config, consumer=me, resumes=invocation_id)
+        )
 
     async def look_at(self, user_id: str, session_id: str) -> Session | None:
         """The session as it stands, or None; to be read only, and before the next run changes it.

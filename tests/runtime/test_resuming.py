@@ -247,6 +247,14 @@ def test_after_an_error_it_goes_on_where_that_came():
     ]
 
 
+def test_sync_code_goes_on_with_it_too():
+    talk = LeftTalk(seq(agent("x", "x out"), agent("y", ConnectionError("net"), "y out")))
+    talk.say("go")
+
+    left = talk.stored().events[0].invocation_id
+    assert words([*talk.runner.run(user_id="u", session_id="s", invocation_id=left)]) == [("y", "y out")]
+
+
 def test_after_an_error_only_those_of_many_at_once_work_again_that_had_not_come_to_their_end():
     others_are_done = asyncio.Event()
     quick = agent("quick", "quick out", after_agent_callback=lambda **_: others_are_done.set())
