@@ -85,10 +85,17 @@ class DatabaseLease:
         held = _held(db, self._number)
         if held is None or held.fence != self.fence:
             return
-        what = "run_id = NULL" if outcome else "expires = 0"
-        execute(db, f"UPDATE leases SET {what} WHERE session = :number", number=self._number)
+        left: str | None = self.run_id
         if outcome is not None:
             self._end(db, self.run_id, outcome)
+            left = self._cut(db) if self.is_heir else None
+        given = {"number": self._number, "left": left}
+        execute(db, "UPDATE leases SET run_id = :left, expires = 0 WHERE session = :number", **given)
+
+    def _cut(self, db: Any) -> str | None:
+        """A run that was cut, and that nobody has ended yet: who comes next is its heir, too."""
+        query = "SELECT min(run_id) FROM runs WHERE session = :number AND outcome IS NULL"
+        return execute(db, query, number=self._number).fetchone()[0]
 
     def _end(self, db: Any, run_id: str, outcome: str) -> None:
         given = {"number": self._number, "run_id": run_id, "outcome": outcome}

@@ -97,7 +97,7 @@ class Lease(Protocol):
 
     @property
     def is_heir(self) -> bool:
-        """True: the run that had the session before did not come to its end."""
+        """True: a run that had the session before did not come to its end, and nobody has ended it since."""
         ...
 
     def renew(self) -> Awaitable[None]:

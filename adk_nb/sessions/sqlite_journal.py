@@ -69,9 +69,16 @@ class SqliteLease:
         held = _held(db, self._number)
         if held is None or held.fence != self.fence:
             return
-        _put_lease(db, held._replace(run_id=None) if outcome else held._replace(expires=0.0))
+        left: str | None = self.run_id
         if outcome is not None:
             self._end(db, self.run_id, outcome)
+            left = self._cut(db) if self.is_heir else None
+        _put_lease(db, held._replace(run_id=left, expires=0.0))
+
+    def _cut(self, db: sqlite3.Connection) -> str | None:
+        """A run that was cut, and that nobody has ended yet: who comes next is its heir, too."""
+        query = "SELECT min(run_id) FROM runs WHERE session = ? AND outcome IS NULL"
+        return db.execute(query, [self._number]).fetchone()[0]
 
     def _end(self, db: sqlite3.Connection, run_id: str, outcome: str) -> None:
         if run := _run_of(db, self._number, run_id):

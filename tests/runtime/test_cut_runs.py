@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from adk_nb import types
 from adk_nb.agents import LlmAgent
-from adk_nb.errors import StorageError
+from adk_nb.errors import InputError, StorageError
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import approvals
@@ -106,6 +107,22 @@ def test_new_words_close_what_a_run_that_was_cut_left_open(tmp_path: Path, ticks
         assert ledger.done == [] and results(await stored(service)) == results(session)
 
     using(ledger.path, use)
+
+
+def test_so_do_words_that_come_after_a_message_which_was_refused(tmp_path: Path, ticks: list[float]):
+    async def use(service: SqliteSessionService) -> None:
+        await cut(Ledger(tmp_path / "nb.db"), ticks)
+        clerk, _ = agent("I see", tools=[*Ledger(tmp_path / "nb.db").tools()])
+        runner = runner_of(clerk, service)
+        nobody = types.FunctionResponse(id="none", name="pay", response={})
+        with pytest.raises(InputError, match="answers no call"):
+            await events_of(talk(runner, types.Content(role="user", parts=[types.Part(function_response=nobody)])))
+        assert len(await service.unfinished(await stored(service))) == 1
+        await events_of(talk(runner, "what is it?"))
+        check_closed(await stored(service))
+        assert await service.unfinished(await stored(service)) == []
+
+    using(tmp_path / "nb.db", use)
 
 
 def test_a_call_that_was_not_made_yet_is_told_as_that(tmp_path: Path, ticks: list[float]):

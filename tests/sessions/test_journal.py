@@ -258,8 +258,12 @@ def test_who_comes_after_a_run_that_was_cut_knows_of_it_and_can_drop_it(run: Cal
         assert third.is_heir
         with pytest.raises(StaleSessionError):
             await heir.drop("second")
-        await third.release("done")
-        assert not (await service.claim(session, "fourth", owner="me")).is_heir
+        await third.release("failed")
+        fourth = await service.claim(session, "fourth", owner="me")
+        assert fourth.is_heir  # what was cut has no end yet
+        await fourth.drop("second")
+        await fourth.release("done")
+        assert not (await service.claim(session, "fifth", owner="me")).is_heir
 
     run(use)
 
