@@ -168,6 +168,7 @@ class Turn:
         """`ctx` is what works on the session: the run is known by its id from now on, in the place of another."""
         self._ctx = ctx
         if self._lease and ctx.invocation_id != self._id:
+            self._rest()
             await self._lease.release("done")
             self._id = ctx.invocation_id
             await self._claim(ctx.session)
@@ -196,8 +197,7 @@ class Turn:
             except asyncio.CancelledError:
                 self._lease = session.lease  # it is held all the same, if it was claimed by then
                 raise
-            if not self._timer:
-                self._renew_later()
+            self._renew_later()
 
     def has_within(self, who: Hashable | None) -> bool:
         """True if a run that `who` starts now is within this one."""
@@ -224,9 +224,7 @@ class Turn:
         """Let others in."""
         self._leave()
         _inside.set(self._outer)
-        for renewing in (self._timer, self._renewing):
-            if renewing:
-                renewing.cancel()
+        self._rest()
         if self._outer and self._session:
             self._session.lease = None
         if self._lease:
@@ -252,6 +250,12 @@ class Turn:
 
     def _who(self) -> Hashable | None:
         return self._fixed or asyncio.current_task()
+
+    def _rest(self) -> None:
+        """Renew no more: the lease is let go."""
+        for renewing in (self._timer, self._renewing):
+            if renewing:
+                renewing.cancel()
 
     def _renew_later(self) -> None:
         loop = asyncio.get_running_loop()

@@ -3,17 +3,20 @@
 import asyncio
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adk_nb import types
 from adk_nb.agents import SequentialAgent
+from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionError
 from adk_nb.events import Event
 from adk_nb.models import call
-from adk_nb.runtime import approvals
+from adk_nb.runners import Runner
+from adk_nb.runtime import approvals, turns
 from adk_nb.runtime.durable import IN_DOUBT
-from adk_nb.sessions import InMemorySessionService, SqliteSessionService
+from adk_nb.sessions import InMemorySessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import FunctionTool, ToolContext, tool
 from tests.runtime.ledger import (
@@ -262,6 +265,33 @@ def test_an_approval_is_used_up_together_with_the_call_it_allows(tmp_path: Path)
         assert all(event.invocation_id and not event.partial for event in (await stored(service)).events)
 
     using(tmp_path / "nb.db", use)
+
+
+def test_a_run_that_becomes_the_one_which_was_answered_is_not_taken_for_a_stranger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    class Slow(SqliteSessionService):
+        async def claim(self, session: Session, run_id: str, *, owner: str, version: str = "") -> Any:
+            lease = await super().claim(session, run_id, owner=owner, version=version)
+            await asyncio.sleep(0.01)  # meanwhile it would be renewed, several times
+            return lease
+
+    def pay() -> str:
+        """Pays."""
+        return "paid"
+
+    async def run() -> None:
+        service = Slow(tmp_path / "nb.db")
+        agent = clerk(call("pay"), "done", tools=[FunctionTool(pay, require_confirmation=True)])
+        app = App(name="app", root_agent=agent, resumability_config=ResumabilityConfig(is_resumable=True))
+        runner = Runner(app=app, session_service=service, auto_create_session=True)
+        await events_of(talk(runner))
+        monkeypatch.setattr(turns, "LEASE_SECONDS", 0.001)
+        yes = confirmed((await stored(service)).events, yes=True)
+        assert texts(await events_of(talk(runner, yes))) == ["done"]
+        await service.close()
+
+    asyncio.run(run())
 
 
 def test_calls_of_one_id_are_two_calls(tmp_path: Path):
