@@ -153,7 +153,7 @@ class SessionBusyError(UserError):
         self.since = since
         began = datetime.fromtimestamp(since).astimezone().isoformat(" ", "seconds")
         super().__init__(
-            f"session {session_id!r} is in use by {owner} since {began}; wait for the end of that run, or cancel it"
+            f"session {session_id!r} is in use by {owner} since {began}; wait for its end, or stop it there"
         )
 
 

@@ -24,7 +24,7 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
-from adk_nb.runtime.asked import check_asked, check_given, check_queue
+from adk_nb.runtime.asked import check_asked, check_given, check_ids, check_queue
 from adk_nb.runtime.event_lines import lines_of
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, new_invocation_id
@@ -281,6 +281,7 @@ class Runner:
         went_on = ""
         try:
             check_asked(run_config, abort_signal)
+            check_ids(user_id, session_id, resumes)
             partly, make = run_config.get_session_config, self.auto_create_session
             find = partial(self._sessions.take, user_id, session_id, partly, create=make)
             session = await (

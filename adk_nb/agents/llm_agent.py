@@ -207,7 +207,8 @@ class LlmAgent(TeamAgent):
         if self.tools and (given := self._with_toolsets):
             tools = await expanded(self.name, given, ctx)
             self._canonical = (self._canonical[0], tools)
-        return [*tools, *self._of_its_team()]
+        team = self._of_its_team()
+        return [*tools, *team] if team else tools
 
     def _of_its_team(self) -> list[BaseTool]:
         """How it calls those under it, hands the conversation over, and hands back what came of its task."""

@@ -1,9 +1,10 @@
 """What a runner is given and asked to do: refused before anything happens, where it cannot be used."""
 
 import asyncio
+import os
 from typing import Any
 
-from adk_nb.errors import ConfigurationError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.run_config import RunConfig
 
@@ -17,6 +18,11 @@ def check_given(agent: Any, *services: Any) -> None:
     for one in (agent, *services):
         if isinstance(one, type):
             raise ConfigurationError(f"a runner takes no class, and {one.__name__} is one; write {one.__name__}(...)")
+    if named := next((one for one in services if isinstance(one, str | os.PathLike)), None):
+        raise ConfigurationError(
+            f"a runner takes services themselves, and {named!r:.80} is the name of one; for sessions in a file write "
+            "session_service=SqliteSessionService('nb.db')"
+        )
     if not hasattr(agent, "run_async"):
         raise ConfigurationError(f"a runner runs agents, and {agent!r:.80} is none; write Runner(agent=LlmAgent(...))")
     if getattr(agent, "mode", None) == "single_turn":
@@ -41,6 +47,19 @@ def check_asked(run_config: Any, abort_signal: Any) -> None:
             f"an abort_signal is an asyncio.Event, and not {abort_signal!r:.80}; "
             "from another thread, stop a run with runner.cancel(invocation_id)"
         )
+
+
+def check_ids(user_id: Any, session_id: Any, invocation_id: Any) -> None:
+    """Refuse ids that are none: a service might store one before it finds out.
+
+    Raises:
+        InputError: One of them is no text, or names no invocation.
+    """
+    for what, one in (("user_id", user_id), ("session_id", session_id), ("invocation_id", invocation_id or "")):
+        if not isinstance(one, str):
+            raise InputError(f"{what} is text, and not {one!r:.80}")
+    if invocation_id is not None and not str(invocation_id).strip():
+        raise InputError(f"invocation_id={invocation_id!r} names no run to go on with; leave it out to begin one")
 
 
 def check_queue(live_request_queue: Any) -> None:

@@ -173,9 +173,9 @@ class Turn:
             self._id = ctx.invocation_id
             await self._claim(ctx.session)
         if self._turns.journal and ctx.standing:
-            runs = await self._turns.journal.unfinished(ctx.session)
-            versions = {run.version for run in runs if run.id == self._id and run.version}
-            ctx.shared.is_edited = bool(versions - {self._version})
+            mine = [run for run in await self._turns.journal.unfinished(ctx.session) if run.id == self._id]
+            ctx.shared.is_edited = any(run.version not in ("", self._version) for run in mine)
+            ctx.shared.begun |= {one.intent.key: one for run in mine for one in run.attempts}
         elif self._lease and self._lease.is_heir and not ctx.responses:
             await self._close_cut_runs(ctx, self._lease)
 
@@ -242,6 +242,8 @@ class Turn:
             raise
 
     def _leave(self) -> None:
+        if not self._id:
+            return  # it was never taken
         running = self._turns.running.get(self._where, [])
         if self in running:
             running.remove(self)

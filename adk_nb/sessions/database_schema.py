@@ -95,6 +95,10 @@ def _version_of(db: Any, inspect: Any, text: Any, where: str) -> int:
     if said is not None and str(said).isdecimal():
         return int(said)
     ours = {_METADATA, "app_states", "user_states", "sessions", "events", "consumed", "leases", "runs", "intents"}
+    if "adk_internal_metadata" in there and "intents" in there:
+        raise StorageError(
+            f"{where} is a file of SqliteSessionService; write sqlite:/// and the path, without a driver"
+        )
     if in_the_way := sorted(there & ours):
         raise StorageError(
             f"{where} has tables of another program's: {', '.join(in_the_way)}; "

@@ -114,7 +114,7 @@ class SessionFile:
         elif isinstance(error, _DAMAGE) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             said = self.damaged(str(error))
         else:
-            said = StorageError(f"{self._named()} could not be read or written, and nothing was: {error}")
+            said = StorageError(f"{self._named()} could not be read or written, and nothing was: {self._why(error)}")
         said.__cause__ = error
         return said
 
@@ -124,6 +124,15 @@ class SessionFile:
             f"{self._named()} is damaged: {what}; "
             "it was left as it is: put a copy in its place, or move it away to begin anew"
         )
+
+    def _why(self, error: Exception) -> str:
+        """What SQLite said, or where it says little, what stands in the way."""
+        path = Path(self.path)
+        if path.is_dir():
+            return f"it is a folder; name a file in it, as {path / 'nb.db'}"
+        if not path.parent.is_dir():
+            return f"there is no folder {path.parent}; make it, or give another path"
+        return str(error)
 
     def _named(self) -> str:
         return f"{self.path} (schema version {'unknown' if self._version is None else self._version})"

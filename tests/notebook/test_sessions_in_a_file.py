@@ -431,6 +431,8 @@ WRONG_LINES = [
         "%session use mian",
         "no session named 'mian'; did you mean 'main'? a new one is begun with: %session new",
     ),
+    ('%session new ""', "a session cannot be named ''"),
+    ('%session use "a b"', "a new one is begun with: %session new 'a b'"),
     ("%session new main", "there is a session 'main' already; to go on in it, type: %session use main"),
     ("%session new '  '", "a session cannot be named '  '"),
     ("%session save", "%session save needs a file; write %session save main.json"),

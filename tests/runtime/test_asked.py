@@ -2,15 +2,17 @@
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adk_nb import sync
 from adk_nb.agents import LlmAgent, RunConfig
-from adk_nb.errors import ConfigurationError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import ScriptedLlm
 from adk_nb.runners import Runner
-from adk_nb.sessions import InMemorySessionService
+from adk_nb.sessions import InMemorySessionService, SqliteSessionService
 from tests.talk import WHERE, Talk
 
 
@@ -26,6 +28,11 @@ def agent() -> LlmAgent:
         (
             {"session_service": InMemorySessionService},
             "a runner takes no class, and InMemorySessionService is one; write InMemorySessionService(...)",
+        ),
+        (
+            {"session_service": "nb.db"},
+            "a runner takes services themselves, and 'nb.db' is the name of one; for sessions in a file write "
+            "session_service=SqliteSessionService('nb.db')",
         ),
     ],
 )
@@ -54,6 +61,26 @@ def test_a_run_that_cannot_be_as_asked_stores_nothing(given: dict[str, Any], sai
 
     assert events == talk.stored().events == []
     assert isinstance(talk.error, ConfigurationError) and said in str(talk.error)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"session_id": ["s"]}, "session_id is text, and not ['s']"),
+        ({"user_id": 3}, "user_id is text, and not 3"),
+        ({"invocation_id": 5}, "invocation_id is text, and not 5"),
+        ({"invocation_id": " "}, "invocation_id=' ' names no run to go on with; leave it out to begin one"),
+    ],
+)
+def test_an_id_that_is_none_is_refused_before_a_session_has_seen_it(given: dict[str, Any], said: str, tmp_path: Path):
+    runner = Runner(app_name="app", agent=agent(), session_service=SqliteSessionService(tmp_path / "nb.db"))
+    sync.run(runner.session_service.create_session(app_name="app", **WHERE))
+
+    with pytest.raises(InputError) as caught:
+        list(runner.run(**{**WHERE, "new_message": "hi", **given}))
+
+    assert str(caught.value) == said
+    assert [event.text for event in runner.run(**WHERE, new_message="hi")] == ["hello"]
 
 
 @pytest.mark.parametrize("queue", [None, asyncio.Queue[Any]()])

@@ -157,6 +157,14 @@ def test_a_newer_schema_and_anothers_tables_are_refused_and_left(postgres: Postg
     assert postgres.sql("SELECT * FROM sessions") == [(1,)]
 
 
+def test_a_file_that_the_other_service_has_made_is_told_from_that_of_another_program(tmp_path: Path):
+    path = tmp_path / "nb.db"
+    using(f"sqlite:///{path}", lambda service: service.flush())
+
+    with pytest.raises(StorageError, match="is a file of SqliteSessionService; write sqlite:/// and the path"):
+        using(f"sqlite+aiosqlite:///{path}", lambda service: service.flush())
+
+
 @pytest.mark.postgres
 def test_a_migration_that_fails_leaves_the_version_that_was(postgres: Postgres, monkeypatch: pytest.MonkeyPatch):
     url, today = postgres.url(), database_schema.MIGRATIONS

@@ -394,8 +394,10 @@ def test_a_file_of_another_program_is_refused_and_left_as_it_is(path: Path, tmp_
         using(path, lambda service: service.flush())
     with pytest.raises(StorageError, match=r"noise.db \(schema version unknown\) is damaged: file is not a database"):
         using(noise, lambda service: service.flush())
-    with pytest.raises(StorageError, match="could not be read or written, and nothing was: unable to open"):
+    with pytest.raises(StorageError, match="could not be read or written, and nothing was: there is no folder"):
         using(tmp_path / "none" / "nb.db", lambda service: service.flush())
+    with pytest.raises(StorageError, match="it is a folder; name a file in it, as"):
+        using(tmp_path, lambda service: service.flush())
     assert path.read_bytes() == before
 
 

@@ -26,7 +26,7 @@ def opened(address: str, folder: Path) -> BaseSessionService:
     """
     if address.startswith(_IN_A_FILE):
         path = folder / Path(address.removeprefix(_IN_A_FILE)).expanduser()
-        _check(path)
+        _check(path, address)
         service: BaseSessionService = SqliteSessionService(path)
     else:
         service = DatabaseSessionService(address)
@@ -34,10 +34,10 @@ def opened(address: str, folder: Path) -> BaseSessionService:
     return service
 
 
-def _check(path: Path) -> None:
+def _check(path: Path, address: str) -> None:
     """What SQLite would say with less words, or only when something is to be written."""
     if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file in it, as {_IN_A_FILE}{path.name}/nb.db")
+        raise InputError(f"{path} is a folder; name a file in it, as {address.rstrip('/')}/nb.db")
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}; make it, or give another path")
     if path.exists() and not path.is_file():

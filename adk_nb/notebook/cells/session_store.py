@@ -1,5 +1,6 @@
 """The sessions of a notebook: all agents share them, one of them is the current one."""
 
+import shlex
 from collections.abc import Awaitable, Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -113,7 +114,7 @@ class SessionStore:
             SessionNotFoundError: There is none.
         """
         if name != self.current and name not in self.names:
-            hint = f"a new one is begun with: %session new {name}"
+            hint = f"a new one is begun with: %session new {shlex.quote(name)}"
             raise SessionNotFoundError("session", name, {*self.names, self.current}, hint=hint)
         self.current = name
 

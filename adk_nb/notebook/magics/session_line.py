@@ -62,7 +62,8 @@ def _last_cut(notebook: Notebook, asked: Any) -> tuple[Run, Session]:
     runs = notebook.sessions.cut(found) if found else []
     if found is None or not runs:
         name = asked.session or notebook.sessions.current
-        raise InputError(f"no run of session {name!r} was cut; nothing is left to go on with")
+        _, *waits = _about(notebook, found) if found else [""]
+        raise InputError(f"no run of session {name!r} was cut; {', '.join(waits) or 'nothing is left to go on with'}")
     return runs[-1], found
 
 
@@ -132,7 +133,7 @@ def _new(notebook: Notebook, asked: Any) -> Shown:
         raise InputError(
             f"there is a session {asked.name!r} already; to go on in it, type: %session use {shlex.quote(asked.name)}"
         )
-    name = store.start_fresh(asked.name and check_name(asked.name))
+    name = store.start_fresh(None if asked.name is None else check_name(asked.name))
     return said(f"session {name!r} is the current one: nothing was said in it yet")
 
 
