@@ -11,6 +11,7 @@ from adk_nb import clock
 from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.errors import StorageError
 from adk_nb.events import Event
+from adk_nb.plugins import BasePlugin
 from adk_nb.runners import Runner
 from adk_nb.runtime import inputs
 from adk_nb.runtime.durable import IN_DOUBT
@@ -18,7 +19,7 @@ from adk_nb.sessions import SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS, Effect
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.workflow import START, Workflow, node
-from tests.runtime.ledger import WHERE, rows, stored
+from tests.runtime.ledger import SECONDS, WHERE, rows, stored
 from tests.workflow.steps import answer, asked
 
 YES, NO = {"confirmed": True}, {"confirmed": False, "reason": "it was paid"}
@@ -31,6 +32,7 @@ class Desk:
         self.path = path
         self.dies = dies
         self.paid: list[int] = []
+        self.died = asyncio.Event()
         self.service = SqliteSessionService(path)
         self._now = 1000.0
         monkeypatch.setattr(clock, "ticks", lambda: self._now)
@@ -42,6 +44,7 @@ class Desk:
             if self.dies:
                 self.dies -= 1
                 await self.service.close()
+                self.died.set()
             return f"paid {node_input}"
 
         def last(node_input: Any) -> str:
@@ -50,9 +53,10 @@ class Desk:
         tool = FunctionTool(pay, effect=effect, require_confirmation=confirm)
         return Workflow(name="wf", edges=[(START, node(first or (lambda: "5"), name="first"), tool, last)])
 
-    async def run(self, graph: Workflow, **said: Any) -> list[Event]:
+    async def run(self, graph: Workflow, *plugins: BasePlugin, **said: Any) -> list[Event]:
         """A run, or what there is of it if its process died."""
-        app = App(name="app", root_agent=graph, resumability_config=ResumabilityConfig(is_resumable=True))
+        marks = ResumabilityConfig(is_resumable=True)
+        app = App(name="app", root_agent=graph, plugins=list(plugins), resumability_config=marks)
         runner = Runner(app=app, session_service=self.service, auto_create_session=True)
         seen: list[Event] = []
         try:
@@ -147,6 +151,21 @@ def test_another_tool_is_called_again_unless_the_graph_was_edited(at_desk: Calla
         assert desk.paid == [1, 2, 3] and outcome(end) == "paid 5!"
 
     at_desk(use, dies=2)
+
+
+def test_so_is_one_that_was_begun_before_the_mark_of_it_was_stored(at_desk: Callable[..., None]) -> None:
+    async def use(desk: Desk) -> None:
+        class Slow(BasePlugin):
+            async def on_event_callback(self, *, invocation_context: Any, event: Event) -> None:
+                stands = (event.actions.agent_state or {"workflow": {"running": []}})["workflow"]["running"]
+                if any(one["node"] == "pay" for one in stands):
+                    await asyncio.wait_for(desk.died.wait(), SECONDS)
+
+        await desk.run(desk.graph(), Slow(name="slow"), new_message="go")
+        await desk.go_on(desk.graph())
+        assert desk.paid == [1] and "it may already have happened" in (await desk.question()).message
+
+    at_desk(use)
 
 
 def test_what_was_not_begun_is_not_asked_about_in_an_edited_graph(at_desk: Callable[..., None]) -> None:
