@@ -11,7 +11,7 @@ from adk_nb.flow import credentials
 from adk_nb.flow.progress import Progress
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Tools, answer_calls
-from adk_nb.runtime.approvals import Wanted, ask, pending, placeholder, take_answers
+from adk_nb.runtime.approvals import PLACEHOLDERS, Wanted, ask, pending, take_answers
 from adk_nb.runtime.called import held, in_line, is_told, leads_to, unanswered, without_result
 from adk_nb.runtime.catching_up import caught_up, is_first
 from adk_nb.runtime.credentials import is_of_toolset
@@ -91,7 +91,7 @@ class Answering:
         if last is None or not left or last.invocation_id != ctx.invocation_id:
             return None
         calls = [call for event in events for call in event.get_function_calls() if call.id in left]
-        ran = {one.id: one.response != placeholder() for one in last.get_function_responses()}
+        ran = {one.id: one.response not in PLACEHOLDERS for one in last.get_function_responses()}
         names = {call.id: self._tools[call.name or ""] for call in calls if call.name in self._tools}
         asked = {
             key: Wanted(confirmation=wanted[key], ran=ran.get(key, True), tool=tool and fingerprint(tool))

@@ -10,7 +10,7 @@ from adk_nb.flow import credentials
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import placeholder as waiting_for_credential
-from adk_nb.runtime.durable import IN_DOUBT, Step, recall, step_of
+from adk_nb.runtime.durable import Step, recall, step_of
 from adk_nb.runtime.invocation_context import Decided
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
@@ -36,14 +36,14 @@ async def gated(
     """
     if decided is None and not context.taken_up:
         if needed := await _needed(tool, args, context, step):
-            return _held(context, needed)
+            return _held(context, needed, in_doubt=step is not None and step.in_doubt)
     elif decided and (refusal := await _refusal(tool, args, approved, context, decided)):
         return in_doubt(refusal, decided.confirmation) if step and step.in_doubt else refusal, False
     if tool.auth_config is not None and not await credentials.let_in(tool.auth_config, context):
         return tool.response_for_auth_required or waiting_for_credential(), True
     if step and not await step.begin(decided, context):
         if step.in_doubt and (needed := await _needed(tool, args, context, step)):
-            return _held(context, needed)
+            return _held(context, needed, in_doubt=True)
         logger.warning("%s() was not called: another run has used its approval", tool.name)
         context.waits_inside = True  # that one tells the result
         return None, False
@@ -94,9 +94,9 @@ async def _needed(tool: BaseTool, args: dict[str, Any], context: Context, step: 
     return step.doubt(own) if step else own
 
 
-def _held(context: Context, needed: Any) -> tuple[Any, bool]:
+def _held(context: Context, needed: Any, *, in_doubt: bool) -> tuple[Any, bool]:
     context.actions.requested_tool_confirmations[context.function_call_id or ""] = needed
-    return approvals.placeholder(), True
+    return approvals.placeholder(in_doubt=in_doubt), True
 
 
 def in_doubt(refusal: dict[str, Any], decided: ToolConfirmation) -> dict[str, Any]:
@@ -104,9 +104,10 @@ def in_doubt(refusal: dict[str, Any], decided: ToolConfirmation) -> dict[str, An
     not made.
     """
     if decided.confirmed:
-        return {"error": f"{IN_DOUBT}; it was not made again, as it, or its tool, was changed after a person was asked"}
+        changed = "it was not made again, as it, or its tool, was changed after a person was asked"
+        return {"error": f"{approvals.IN_DOUBT}; {changed}"}
     said = str(refusal.get("error", "")).removeprefix(approvals.REJECTED)
-    return {"error": f"{IN_DOUBT}, and a person decided not to make it again{said}"}
+    return {"error": f"{approvals.IN_DOUBT}, and a person decided not to make it again{said}"}
 
 
 async def _refusal(

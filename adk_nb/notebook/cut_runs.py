@@ -9,8 +9,7 @@ from adk_nb.apps.app import App
 from adk_nb.apps.resumability_config import ResumabilityConfig
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.runtime.approvals import unanswered_calls
-from adk_nb.runtime.durable import IN_DOUBT
+from adk_nb.runtime.approvals import IN_DOUBT, unanswered_calls
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Journal, Run, this_process
 from adk_nb.sessions.session import Session

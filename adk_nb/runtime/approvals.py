@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 RESERVED = "adk_"
 """Function names that start so are the runtime's own; a model may not use them."""
 WAITING = "this call needs a person's approval and has not run yet; it runs once it is approved"
+IN_DOUBT = "the run was cut while this call was made; it may or may not have taken effect"
+_WAITING_IN_DOUBT = f"{IN_DOUBT}; a person is asked"
 REJECTED = "this call was rejected; it did not run"
 CHANGED = "this call did not run: a callback changed its arguments after a person had approved others"
 REDEFINED = "this call did not run: its tool was redefined after a person was asked; call it again if need be"
@@ -82,9 +84,12 @@ class Wanted:
     tool: str | None
 
 
-def placeholder() -> dict[str, Any]:
-    """What stands as a call's result while it waits."""
-    return {"error": WAITING}
+def placeholder(*, in_doubt: bool = False) -> dict[str, Any]:
+    """What stands as a call's result while it waits. `in_doubt`: it was begun before, and may have been made."""
+    return {"error": _WAITING_IN_DOUBT if in_doubt else WAITING}
+
+
+PLACEHOLDERS = (placeholder(), placeholder(in_doubt=True))
 
 
 def rejection(decided: ToolConfirmation) -> dict[str, Any]:

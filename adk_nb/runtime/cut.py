@@ -6,8 +6,9 @@ from typing import Any
 from adk_nb import parts, types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, no_actions
+from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.runtime.branches import is_under, next_call
-from adk_nb.runtime.durable import IN_DOUBT, Step, recall, step_of
+from adk_nb.runtime.durable import Step, recall, step_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.sealing import own_calls
 from adk_nb.wire import but

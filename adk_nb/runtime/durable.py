@@ -20,8 +20,6 @@ from adk_nb.wire import not_json
 
 logger = logging.getLogger(__name__)
 
-IN_DOUBT = "the run was cut while this call was made; it may or may not have taken effect"
-
 
 class Durable(Protocol):
     """Where effects are noted. The lease of a session in a journal is one."""

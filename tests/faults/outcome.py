@@ -43,7 +43,7 @@ def count(folder: Path) -> Counts:
         found["runs that did not end"] += len(left) + len(approvals.pending(session.events))
         found["runs that did not end"] += [event.text for event in session.events].count(DONE) != 1
         said = [one for event in session.events for one in event.get_function_responses() if one.name in TOOLS]
-        found["double results"] += _more_than_one(one.id for one in said if one.response != approvals.placeholder())
+        found["double results"] += _more_than_one(one.id for one in said if one.response not in approvals.PLACEHOLDERS)
         found["calls made anew"] += _more_than_one(
             call.name for event in session.events for call in event.get_function_calls() if call.name in TOOLS
         )

@@ -12,8 +12,8 @@ from adk_nb.errors import InputError, StorageError
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import approvals
+from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.runtime.cut import NOT_MADE
-from adk_nb.runtime.durable import IN_DOUBT
 from adk_nb.sessions import Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import AgentTool, FunctionTool, ToolContext, exit_loop, load_memory, tool, transfer_to_agent
@@ -69,7 +69,7 @@ def results(session: Session) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for event in session.events:
         for one in event.get_function_responses():
-            if one.name != approvals.REQUEST and one.response != approvals.placeholder():
+            if one.name != approvals.REQUEST and one.response not in approvals.PLACEHOLDERS:
                 found.setdefault(one.name or "", []).append(one.response)
     return found
 

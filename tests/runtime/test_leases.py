@@ -15,7 +15,7 @@ from adk_nb.events import Event
 from adk_nb.models import call
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, turns
-from adk_nb.runtime.durable import IN_DOUBT
+from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.sessions import InMemorySessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import FunctionTool, ToolContext, tool
@@ -212,7 +212,7 @@ def test_a_run_that_was_cut_goes_on_and_what_may_have_happened_is_asked_about(
         went_on = await events_of(runner.run_async(**WHERE, invocation_id=run_id))
         assert sorted(ledger.done) == [("look", 2, before["look"]), ("put", 2, before["put"])]
         results = {one.name: one.response for event in went_on for one in event.get_function_responses()}
-        assert results["send"] == {"result": "stamped"} and results["pay"] == approvals.placeholder()
+        assert results["send"] == {"result": "stamped"} and results["pay"] == approvals.placeholder(in_doubt=True)
         session = await stored(service)
         assert session.state == {"sent": "stamped"}
         (asked,) = approvals.pending(session.events)

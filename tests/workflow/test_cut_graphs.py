@@ -14,7 +14,7 @@ from adk_nb.events import Event
 from adk_nb.plugins import BasePlugin
 from adk_nb.runners import Runner
 from adk_nb.runtime import inputs
-from adk_nb.runtime.durable import IN_DOUBT
+from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.sessions import SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS, Effect
 from adk_nb.tools import FunctionTool, ToolContext
