@@ -72,8 +72,10 @@ def _keeps_no_marks(invocation_id: str) -> ConfigurationError:
 
 def idle(ctx: InvocationContext) -> str:
     """Why an invocation that was to go on had nothing to do."""
-    mine = [event for event in surviving(ctx.session.events) if event.invocation_id == ctx.invocation_id]
-    asked = ", ".join(map(repr, waiting(ctx.agent, mine)))
+    events = surviving(ctx.session.events)
+    mine = [event for event in events if event.invocation_id == ctx.invocation_id]
+    still = waiting(ctx.agent, events)  # the answer may have come under an invocation of its own
+    asked = ", ".join(repr(key) for key in waiting(ctx.agent, mine) if key in still)
     return f"it waits for an answer to {asked}" if asked else "it is finished"
 
 

@@ -198,7 +198,7 @@ def test_the_journal_says_how_each_run_ended(tmp_path: Path):
 
 @pytest.mark.parametrize("yes", [True, False])
 def test_a_run_that_was_cut_goes_on_and_what_may_have_happened_is_asked_about(
-    tmp_path: Path, ticks: list[float], yes: bool
+    tmp_path: Path, ticks: list[float], caplog: pytest.LogCaptureFixture, yes: bool
 ):
     ledger = Ledger(tmp_path / "nb.db")
 
@@ -226,6 +226,8 @@ def test_a_run_that_was_cut_goes_on_and_what_may_have_happened_is_asked_about(
         assert ("pay is done" in told) if yes else (IN_DOUBT in told and "did not run" not in told)
         assert texts(answered) == ["all done"]
         assert await service.unfinished(await stored(service)) == []
+        assert await events_of(runner.run_async(**WHERE, invocation_id=run_id)) == []
+        assert f"invocation {run_id!r} does not go on: it is finished" in caplog.text
 
     using(tmp_path / "nb.db", use)
 
