@@ -103,9 +103,21 @@ def _by_id(ctx: InvocationContext, root: Runs, invocation_id: str, events: Seque
     ctx.invocation_id, ctx.standing = invocation_id, standing
     said = ctx.user_content or _said_last(events, invocation_id)
     answers = any(part.function_response for part in (said and said.parts) or ())
-    ctx.end_invocation = left is None or (not ctx.user_content and not answers and _waits(left, events))
+    is_done = left is None or _went_on_elsewhere(events[at:], invocation_id)
+    ctx.end_invocation = is_done or (not ctx.user_content and not answers and _waits(left, events))
     ctx.agent = outermost(left or began)
     ctx.user_content = said
+
+
+def _went_on_elsewhere(events: Sequence[Event], invocation_id: str) -> bool:
+    """True if what it asked was answered under another id, which has taken it over: so it is without marks."""
+    asked: set[str | None] = set()
+    for event in events:
+        if event.invocation_id == invocation_id:
+            asked.update(call.id for call in event.get_function_calls())
+        elif event.author == "user" and any(one.id in asked for one in event.get_function_responses()):
+            return True
+    return False
 
 
 def _said_last(events: Sequence[Event], invocation_id: str) -> types.Content | None:
