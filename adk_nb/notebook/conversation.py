@@ -9,11 +9,12 @@ from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
-from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, PendingError
+from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, PendingError, SessionBusyError
 from adk_nb.events.event import Event
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook import cut_runs
+from adk_nb.notebook.decisions import waiting_words
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals
 from adk_nb.sessions import session_file
@@ -108,12 +109,17 @@ class Conversation:
 
         Raises:
             InputError: There is none.
+            SessionBusyError: There is none, and someone works on one.
             PendingError: They were edited, and nobody has said that it is to go on all the same.
         """
         session = await self.loaded()
         runs = await cut_runs.cut_runs(self.service, session)
         if session is None or not runs:
-            raise InputError(f"no run of session {self.session_id!r} was cut; nothing is left to go on with")
+            if run := await cut_runs.at_work(self.service, session):
+                raise SessionBusyError(self.session_id, run.owner, run.started)
+            waiting = approvals.pending(session.events) if session else []
+            left = waiting_words(waiting, magic) if waiting else "nothing is left to go on with"
+            raise InputError(f"no run of session {self.session_id!r} was cut; {left}")
         if not edited and runs[-1].version not in ("", version_of(self.agent)):
             raise PendingError(cut_runs.edited_words(self.agent.name, magic))
         return runs[-1], session

@@ -27,6 +27,13 @@ async def cut_runs(service: BaseSessionService, session: Session | None) -> list
     return [run for run in left if any(event.invocation_id == run.id for event in session.events)]
 
 
+async def at_work(service: BaseSessionService, session: Session | None) -> Run | None:
+    """The run of a session that someone works on, in this process or another; None: nobody does."""
+    if session is None or not isinstance(service, Journal):
+        return None
+    return next((run for run in await service.unfinished(session) if run.is_alive), None)
+
+
 async def leave(service: BaseSessionService, session: Session, run: Run) -> None:
     """Let a run that was cut be at its end: the calls that it left open get a result, and nothing of it goes on.
 
@@ -62,6 +69,12 @@ def cut_words(run: Run, events: Sequence[Event], session: str, ways: tuple[str, 
     asked = f" that answers {one_line(first.text, _ASKED)!r}" if first.author == "user" and first.text else ""
     go_on, stop = ways
     return f"the run{asked} in session {session!r} was cut; it goes on with {go_on}, and is left as it is with {stop}"
+
+
+def cut_in_brief(magic: str) -> str:
+    """That a run was cut, for who knows in which session."""
+    go_on, stop = ways(magic)
+    return f"a run was cut: {go_on}, or {stop}"
 
 
 def edited_words(agent: str, magic: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 from adk_nb import Chat, LlmAgent, sync, types
 from adk_nb.agents.version import version_of
 from adk_nb.auth import APIKey, APIKeyIn, AuthConfig
-from adk_nb.errors import InputError, PendingError
+from adk_nb.errors import InputError, PendingError, SessionBusyError
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.sessions import session_file, sqlite_thread
@@ -574,6 +574,58 @@ def test_a_run_that_was_cut_may_be_left_as_it_is(shell: Shell, tmp_path: Path) -
     ]
     assert shell.names["paid"] == []
     assert "no run of session 'main' was cut" in shell.fails("%session drop")
+
+
+def test_an_approval_that_is_looked_for_where_a_run_was_cut_is_answered_by_what_goes_on(
+    shell: Shell, tmp_path: Path
+) -> None:
+    cut(tmp_path)
+    shell.cell(KEPT)
+    told = "no approval is open in session 'main'; a run was cut: %session resume, or %session drop"
+
+    assert told in str(shell.cell("%confirm"))
+    assert shell.fails("%confirm --yes").endswith(told)
+
+    shell.cell("%session new other")
+    assert shell.fails("%confirm -s main --all --no").endswith(
+        "a run was cut: %session resume -s main, or %session drop -s main"
+    )
+    assert shell.fails("%confirm --yes").endswith("it was answered already, or none was asked for")
+
+
+def test_who_works_on_a_session_is_told(shell: Shell, tmp_path: Path) -> None:
+    service = cut(tmp_path)
+
+    async def work() -> None:
+        session = await service.get_session(app_name="notebook", user_id="user", session_id="main")
+        assert session
+        await service.claim(session, "run-1", owner="process 7 on saturn")
+
+    sync.run(work())
+    shell.cell(KEPT)
+
+    assert shell.printed == "session 'main' goes on: 2 events, a run is at work: process 7 on saturn\n"
+    assert "a run is at work: process 7 on saturn" in str(shell.cell("%session"))
+    for line in ("%session resume", "%session drop"):
+        assert shell.fails(line).endswith("no run of session 'main' was cut; a run is at work: process 7 on saturn")
+    chat = Chat(LlmAgent(name="clerk", model=ScriptedLlm()), session_service=service)
+    with pytest.raises(SessionBusyError, match=r"in use by process 7 on saturn since .*, or stop it there"):
+        chat.resume()
+
+
+def test_a_run_that_waits_is_no_run_that_was_cut(tmp_path: Path) -> None:
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    clerk = LlmAgent(
+        name="clerk", model=ScriptedLlm(call("pay", amount=5)), tools=[FunctionTool(pay, require_confirmation=True)]
+    )
+    chat = Chat(clerk, session_service=SqliteSessionService(tmp_path / "nb.db"))
+    chat.ask("Pay 5")
+
+    with pytest.raises(InputError, match=r"was cut; 1 approval is open \(pay\); answer with chat.approve\(\) or"):
+        chat.resume()
 
 
 def test_a_fresh_session_needs_no_word_on_the_old_one(shell: Shell, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook.cells.session_place import opened
-from adk_nb.notebook.cut_runs import cut_runs, leave
+from adk_nb.notebook.cut_runs import at_work, cut_runs, leave
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
@@ -236,6 +236,10 @@ class SessionStore:
     def cut(self, session: Session) -> list[Run]:
         """The runs of it that were cut, oldest first."""
         return _done(cut_runs(self.service, session))
+
+    def at_work(self, session: Session) -> Run | None:
+        """The run of it that someone works on, here or in another kernel."""
+        return _done(at_work(self.service, session))
 
     def drop(self, session: Session, run: Run) -> None:
         """Leave a run as it is that was cut.

@@ -17,6 +17,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import default_model
 from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.cut_runs import cut_in_brief
 from adk_nb.notebook.decisions import edited_words, redefined, redefined_words
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.reply import Reply
@@ -158,12 +159,20 @@ def approvals(notebook: Notebook, session: str | None) -> Shown:
     events = notebook.sessions.events(session)
     waiting, asked, left = pending(events), credentials.pending(events), inputs.pending(events)
     if not (waiting or asked or left):
-        return said(f"no approval is open in session {session or notebook.sessions.current!r}")
+        return said(none_open(notebook, session or notebook.sessions.current))
     shown = _approvals(waiting) if waiting else None
     shown = to_be_let_in(asked, way("%confirm"), below=shown) if asked else shown
     magic = notebook.confirm_magic(session or notebook.sessions.current)
     whole = to_be_answered(left, input_words.ways(magic), below=shown) if left else shown or {}
     return Shown(whole).below(*edited_since(notebook, waiting, events, magic))
+
+
+def none_open(notebook: Notebook, session: str, why: str = "") -> str:
+    """That no approval is open: `why`, or where a run was cut, what to type."""
+    found = notebook.sessions.find(session)
+    if found and notebook.sessions.cut(found):
+        why = f"; {cut_in_brief(notebook.confirm_magic(session))}"
+    return f"no approval is open in session {session!r}{why}"
 
 
 def edited_since(notebook: Notebook, waiting: Sequence[Pending], events: Sequence[Event], magic: str) -> list[str]:

@@ -8,7 +8,7 @@ from adk_nb.errors import AgentNotFoundError, InputError, PendingError, closest
 from adk_nb.notebook.cells.addressed import of_run
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.session_store import counted
-from adk_nb.notebook.cut_runs import edited_words, ways
+from adk_nb.notebook.cut_runs import cut_in_brief, edited_words
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.view.display import Mode
@@ -113,8 +113,9 @@ def _about(notebook: Notebook, found: Session) -> list[str]:
         count = "1 approval is" if len(waiting) == 1 else f"{len(waiting)} approvals are"
         told.append(f"{count} open, see {notebook.confirm_magic(found.id)}")
     if notebook.sessions.cut(found):
-        go_on, leave = ways(notebook.confirm_magic(found.id))
-        told.append(f"a run was cut: {go_on}, or {leave}")
+        told.append(cut_in_brief(notebook.confirm_magic(found.id)))
+    if run := notebook.sessions.at_work(found):
+        told.append(f"a run is at work: {run.owner}")
     if credentials.pending(found.events) or inputs.pending(found.events):
         told.append(f"an answer is waited for, see {notebook.confirm_magic(found.id)}")
     return told

@@ -115,7 +115,9 @@ def _on_calls(notebook: Notebook, asked: Any, session: str, show: Mode) -> Reply
     magic = notebook.confirm_magic(session)
     if not waiting and reports.waits_otherwise(notebook, asked.session):
         raise InputError(f"what waits in session {session!r} is no approval; type {magic} to see how it is answered")
-    chosen = waiting if asked.all and waiting else [_one(waiting, asked.id, session, magic)]
+    if not waiting:
+        raise InputError(reports.none_open(notebook, session, "; it was answered already, or none was asked for"))
+    chosen = waiting if asked.all else [_one(waiting, asked.id, magic)]
     unheard = [one for one in chosen if notebook.who_hears(one.id, _heard_by(one), events) is None]
     if unheard and asked.yes:
         raise InputError(_gone(unheard[0], how_to_answer(magic, _place(waiting, unheard[0]))[1]))
@@ -220,9 +222,7 @@ def keep(notebook: Notebook, reply: Reply, capture: str | None) -> Reply:
     return reply
 
 
-def _one(waiting: Sequence[Pending], which: str | None, session: str, magic: str) -> Pending:
-    if not waiting:
-        raise InputError(f"no approval is open in session {session!r}; it was answered already, or none was asked for")
+def _one(waiting: Sequence[Pending], which: str | None, magic: str) -> Pending:
     if which is None:
         if len(waiting) > 1:
             told = ", ".join(f"{number} ({one.call.name})" for number, one in enumerate(waiting, 1))
