@@ -234,11 +234,30 @@ class Walk:
         )
 
     def _take_up(self) -> bool:
-        events = surviving(self._ctx.session.events)
-        stood = _standing_that_asked(events, self._name, self._path, set(self._ctx.calls_answered))
+        events, ids = surviving(self._ctx.session.events), set(self._ctx.calls_answered)
+        if not self._ctx.resumable and self._is_past(events, ids):
+            logger.warning("workflow %r does not wait for an answer to %s any more", self._name, sorted(ids))
+            return False
+        stood = _standing_that_asked(events, self._name, self._path, ids)
         if stood is not None:
             self._restore(stood[0], self._given(), stood[1])
         return stood is not None
+
+    def _is_past(self, events: list[Event], ids: set[str]) -> bool:
+        """True: where it stood last it did not wait for `ids`; or a run has gone on from there with answers to all of
+        them, and no error came of it.
+        """
+        failed, taken = {self._ctx.invocation_id}, set[str]()
+        for event in reversed(events):
+            state = event.actions.agent_state
+            if state and STANDS in state and event.author == self._name and event.node_info.path == self._path:
+                asked = {one for run in cast(dict[str, Any], state[STANDS])["waiting"] for one in run["asked"]}
+                return ids <= taken or ids.isdisjoint(asked)
+            if event.error_code:
+                failed.add(event.invocation_id)
+            if event.author == "user" and event.invocation_id not in failed:
+                taken |= {one.id or "" for one in event.get_function_responses() if not one.will_continue}
+        return False
 
     def _go_on(self, of: Any) -> bool:
         standing = self._ctx.standing

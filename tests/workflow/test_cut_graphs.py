@@ -10,7 +10,7 @@ import pytest
 from adk_nb import clock
 from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.errors import StorageError
-from adk_nb.events import Event
+from adk_nb.events import Event, RequestInput
 from adk_nb.plugins import BasePlugin
 from adk_nb.runners import Runner
 from adk_nb.runtime import inputs
@@ -33,6 +33,7 @@ class Desk:
         self.dies = dies
         self.paid: list[int] = []
         self.died = asyncio.Event()
+        self.marks = True
         self.service = SqliteSessionService(path)
         self._now = 1000.0
         monkeypatch.setattr(clock, "ticks", lambda: self._now)
@@ -55,7 +56,7 @@ class Desk:
 
     async def run(self, graph: Workflow, *plugins: BasePlugin, **said: Any) -> list[Event]:
         """A run, or what there is of it if its process died."""
-        marks = ResumabilityConfig(is_resumable=True)
+        marks = ResumabilityConfig(is_resumable=self.marks)
         app = App(name="app", root_agent=graph, plugins=list(plugins), resumability_config=marks)
         runner = Runner(app=app, session_service=self.service, auto_create_session=True)
         seen: list[Event] = []
@@ -164,6 +165,18 @@ def test_so_is_one_that_was_begun_before_the_mark_of_it_was_stored(at_desk: Call
         await desk.run(desk.graph(), Slow(name="slow"), new_message="go")
         await desk.go_on(desk.graph())
         assert desk.paid == [1] and "it may already have happened" in (await desk.question()).message
+
+    at_desk(use)
+
+
+def test_an_answer_is_not_taken_again_where_no_marks_are_kept(at_desk: Callable[..., None]) -> None:
+    async def use(desk: Desk) -> None:
+        desk.marks = False
+        graph = desk.graph(first=lambda: RequestInput(interrupt_id="i1", message="How much?"))
+        await desk.run(graph, new_message="go")
+        for _ in range(2):
+            await desk.run(graph, new_message=answer("i1", "5"))
+        assert desk.paid == [1]
 
     at_desk(use)
 

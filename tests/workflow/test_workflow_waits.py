@@ -265,6 +265,15 @@ def test_a_question_is_open_again_after_an_error_behind_it_and_those_beside_it_t
     assert last(talk.say(answer("i1", "one again"))) == {"flaky": "up one again", "ask2": "two"}
 
 
+def test_an_answer_that_comes_again_is_none(caplog: pytest.LogCaptureFixture) -> None:
+    talk = Talk(wf((START, ask1, s, ask2, b)))
+    talk.say("q")
+    assert walked(talk.say(answer("i1", "x"))) == ["wf/s: gives 'x'", "wf/ask2: asks 2?", "wf: waits"]
+    assert talk.say(answer("i1", "y")) == [] and "does not wait for an answer to ['i1'] any more" in caplog.text
+    assert last(talk.say(answer("i2", "z"))) == "b:z"
+    assert talk.say(answer("i2", "again")) == [] and talk.say(answer("i1", "again")) == []
+
+
 def test_a_retry_is_over_when_the_node_asks() -> None:
     tried: list[int] = []
 
