@@ -208,8 +208,17 @@ def is_gone(owner: str, *, surely: bool = False) -> bool:
     except ProcessLookupError:
         return True
     except (PermissionError, OverflowError):
-        pass
-    return False
+        return False
+    return _is_zombie(said[1])
+
+
+def _is_zombie(process: str) -> bool:
+    """True if it has ended, and nobody has asked how. Source: proc_pid_stat(5), the field after the name in brackets."""
+    try:
+        said = Path(f"/proc/{process}/stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return said.rpartition(")")[2].split()[:1] == ["Z"]
 
 
 @cache
