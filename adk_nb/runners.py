@@ -37,7 +37,7 @@ from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.run_handle import RunHandle
 from adk_nb.runtime.stopping import Stop
 from adk_nb.runtime.turns import Turn, Turns
-from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.base_session_service import BaseSessionService, stripped
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
 from adk_nb.tools import input_answer
@@ -254,7 +254,7 @@ class Runner:
         **said: Any,
     ) -> AsyncGenerator[Event, None]:
         shared = shared or Shared()
-        turn = self._turns.turn((user_id, session_id), shared.stop, consumer)
+        turn = self._turns.turn((user_id, stripped(session_id)), shared.stop, consumer)
         events = self._work(
             user_id, session_id, new_message, state_delta, run_config, invocation_id, shared, turn=turn, **said
         )

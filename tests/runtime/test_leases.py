@@ -99,7 +99,8 @@ def test_a_run_within_a_run_on_the_same_session_is_part_of_it(tmp_path: Path, wa
             async for event in events:
                 if event.get_function_calls():
                     async with asyncio.timeout(SECONDS):
-                        said += texts(await events_of(talk(runner, "and this?")))
+                        within = runner.run_async(user_id="u", session_id=" s", new_message="and this?")  # the same
+                        said += texts(await events_of(within))
                 said += texts([event])
         assert said == ["inner", "outer"]
         assert texts((await stored(service)).events) == ["go", "and this?", "inner", "outer"]
