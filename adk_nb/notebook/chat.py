@@ -248,7 +248,7 @@ class Chat:
         return waited_for(self._talk.resume(run.id, self._talk.on_show(None)))
 
     def drop(self) -> None:
-        """Leave the run as it is that was cut last: what it left open is told as in doubt, and nothing of it goes on.
+        """Leave the run as it is that was cut last: what is known of its open calls is told, and nothing goes on.
 
         Raises:
             InputError: No run of this session was cut.

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
 from adk_nb.apps.resumability_config import ResumabilityConfig
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.runtime.approvals import IN_DOUBT, unanswered_calls
+from adk_nb.plugins.plugin_manager import PluginManager
+from adk_nb.runtime.cut import close_cut_run
+from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Journal, Run, this_process
 from adk_nb.sessions.session import Session
@@ -35,7 +36,7 @@ async def at_work(service: BaseSessionService, session: Session | None) -> Run |
 
 
 async def leave(service: BaseSessionService, session: Session, run: Run) -> None:
-    """Let a run that was cut be at its end: the calls that it left open get a result, and nothing of it goes on.
+    """Let a run that was cut be at its end: what is known of its open calls is told, and nothing of it goes on.
 
     Raises:
         SessionBusyError: Another run works on the session.
@@ -45,8 +46,9 @@ async def leave(service: BaseSessionService, session: Session, run: Run) -> None
     lease = await service.claim(session, run.id, owner=this_process())
     outcome = None
     try:
-        for event in _sealing(session.events, run.id):
-            await service.append_event(session, event)
+        nobody, none = BaseAgent(name="nobody"), PluginManager()
+        at = InvocationContext(agent=nobody, session=session, session_service=service, plugins=none)
+        await close_cut_run(at, run.id)
         outcome = "cancelled"
     finally:
         await lease.release(outcome)
@@ -93,29 +95,3 @@ def ways(magic: str) -> tuple[str, str]:
         return "chat.resume()", "chat.drop()"
     where = magic.removeprefix("%confirm")
     return f"%session resume{where}", f"%session drop{where}"
-
-
-def _sealing(events: Sequence[Event], run_id: str) -> list[Event]:
-    mine = [event for event in events if event.invocation_id == run_id]
-    left = {call.id for call in unanswered_calls(mine)}
-    made: list[Event] = []
-    for event in mine:
-        results = [
-            types.Part(
-                function_response=types.FunctionResponse(id=call.id, name=call.name, response={"error": IN_DOUBT})
-            )
-            for call in event.get_function_calls()
-            if call.id in left
-        ]
-        if results:
-            content = types.Content(role="user", parts=results)
-            made.append(
-                Event(
-                    author=event.author,
-                    invocation_id=run_id,
-                    branch=event.branch,
-                    isolation_scope=event.isolation_scope,
-                    content=content,
-                )
-            )
-    return made

@@ -1,5 +1,6 @@
 """%config AdkNb.sessions and %session: a notebook's conversations outlive its kernel, and go from file to file."""
 
+import asyncio
 import json
 import os
 import platform
@@ -12,17 +13,20 @@ from typing import Any
 
 import pytest
 
-from adk_nb import Chat, LlmAgent, sync, types
+from adk_nb import Chat, LlmAgent, clock, sync, types
 from adk_nb.agents.version import version_of
 from adk_nb.auth import APIKey, APIKeyIn, AuthConfig
 from adk_nb.errors import InputError, PendingError, SessionBusyError
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.sessions import session_file, sqlite_thread
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
 from adk_nb.tools.request_input_tool import request_input
 from tests.notebook.conftest import Shell
+from tests.runtime.ledger import Ledger, stored
+from tests.runtime.ledger import cut as cut_at_work
 
 KEPT = '%config AdkNb.sessions = "sqlite:///nb.db"'
 PAY = '''%%tool --confirm
@@ -569,11 +573,25 @@ def test_a_run_that_was_cut_may_be_left_as_it_is(shell: Shell, tmp_path: Path) -
     shell.cell("%chat clerk What now?")
 
     results = [part.function_response for one in model.requests[-1].contents for part in one.parts or ()]
-    assert [one.response for one in results if one] == [
-        {"error": "the run was cut while this call was made; it may or may not have taken effect"}
-    ]
+    assert [one.response for one in results if one] == [{"error": "the run was cut before this call was made"}]
     assert shell.names["paid"] == []
     assert "no run of session 'main' was cut" in shell.fails("%session drop")
+
+
+def test_of_a_run_that_is_left_as_it_is_what_is_known_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(clock, "ticks", lambda: now[0])
+    asyncio.run(cut_at_work(Ledger(tmp_path / "nb.db"), now))
+    service = SqliteSessionService(tmp_path / "nb.db")
+    agent = LlmAgent(name="clerk", model=ScriptedLlm("I see."))
+    Chat(agent, session_service=service, app_name="app", user_id="u", session="s").drop()
+
+    session = sync.run(stored(service))
+    told = {one.name: one.response for event in session.events for one in event.get_function_responses()}
+    doubt = {"error": IN_DOUBT}
+    assert told == {"look": doubt, "put": doubt, "pay": doubt, "send": {"result": "stamped"}}
+    assert session.state == {"sent": "stamped"} and sync.run(service.unfinished(session)) == []
+    sync.run(service.close())
 
 
 def test_an_approval_that_is_looked_for_where_a_run_was_cut_is_answered_by_what_goes_on(
