@@ -31,7 +31,7 @@ from adk_nb.runners import Message, Runner
 from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.journal import Journal
-from adk_nb.wire import plain_json
+from adk_nb.wire import not_json, plain_json
 
 RUNS_AT_ONCE = 32
 """Of one worker."""
@@ -112,16 +112,18 @@ class DbosEngine:
             run_id: Given twice, it is one run: for callers who do not know whether they were heard.
 
         Raises:
-            InputError: The message is not JSON, or holds a credential, which this database is not to keep.
+            InputError: An id is none, or the message is not JSON, or holds a credential, which this database is not to
+                keep.
             StorageError: The database could not be reached.
         """
+        run_id = clock.new_id() if run_id is None else run_id
+        _check_ids(user_id=user_id, session_id=session_id, run_id=run_id)
         said = {
             "user_id": user_id,
             "session_id": session_id,
             "message": _written(as_content(new_message)),
             "state_delta": plain_json(state_delta, "state_delta of a run"),
         }
-        run_id = run_id or clock.new_id()
         lane = hashlib.blake2b(json.dumps([user_id, session_id]).encode(), digest_size=16).hexdigest()
         options = {
             "workflow_name": WORKFLOW,
@@ -141,15 +143,18 @@ class DbosEngine:
             StorageError: The database could not be reached.
         """
         while True:
-            found = await self._ask(lambda client: client.list_workflows(workflow_ids=[run_id], load_input=False))
-            if not found:
-                raise NotFoundError("run", run_id, hint="start it first")
-            if outcome := _outcome(found[0]):
+            if outcome := _outcome(await self._row(run_id)):
                 return outcome
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def cancel(self, run_id: str) -> None:
-        """Stop a run, wherever it is, as `abort_signal` does: within seconds. Nothing happens if it has ended."""
+        """Stop a run, wherever it is, as `abort_signal` does: within seconds. Nothing happens if it has ended.
+
+        Raises:
+            NotFoundError: No such run was started.
+            StorageError: The database could not be reached.
+        """
+        await self._row(run_id)
         await self._ask(lambda client: client.cancel_workflow(run_id))
 
     async def close(self) -> None:
@@ -181,6 +186,13 @@ class DbosEngine:
             await asyncio.to_thread(worker.leave)
         await self.close()
 
+    async def _row(self, run_id: str) -> Any:
+        _check_ids(run_id=run_id)
+        found = await self._ask(lambda client: client.list_workflows(workflow_ids=[run_id], load_input=False))
+        if not found:
+            raise NotFoundError("run", run_id, hint="start it first")
+        return found[0]
+
     async def _ask(self, work: Callable[[Any], T]) -> T:
         def ask() -> T:
             with self._lock:
@@ -206,6 +218,12 @@ class DbosEngine:
             self._queue, worker_concurrency=RUNS_AT_ONCE, partition_concurrency=1, polling_interval_sec=POLL_SECONDS
         )
         return client
+
+
+def _check_ids(**ids: Any) -> None:
+    for what, one in ids.items():
+        if not isinstance(one, str) or not one.strip() or not_json(one):
+            raise InputError(f"the {what} of a run is a text that is not empty, and not {one!r:.80}")
 
 
 def _written(message: types.Content) -> str:

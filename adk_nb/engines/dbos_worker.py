@@ -20,6 +20,7 @@ from adk_nb.sessions.database_schema import MIGRATIONS
 from adk_nb.sessions.journal import this_process
 
 logger = logging.getLogger(__name__)
+_dbos_logger = logging.getLogger("dbos")
 
 PACKAGE = "'adk-nb[dbos]'"
 APP = "adk-nb"
@@ -45,11 +46,15 @@ class JsonSerializer:
 
     def serialize(self, data: Any) -> str:
         """JSON of ASCII alone, which any column of text holds; of an error, its words."""
-        return json.dumps(data, default=lambda error: hidden(f"{type(error).__name__}: {error}"))
+        return json.dumps(data, default=_words)
 
     def deserialize(self, text: str) -> Any:
         """JSON values."""
         return json.loads(text)
+
+
+def _words(error: Any) -> str:
+    return hidden(f"{type(error).__name__}: {error}")
 
 
 def refuse_pickles() -> None:
@@ -59,6 +64,15 @@ def refuse_pickles() -> None:
 
 def _refuse(_: str) -> Any:
     raise StorageError("a row of DBOS claims to be a pickle, and was not read; see who else writes to the database")
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """Let DBOS tell of an error in words, as a run's outcome does; that a run was cancelled is none."""
+    if error := record.exc_info and record.exc_info[1]:
+        run = getattr(record, "operationUUID", "")
+        record.msg, record.args = " ".join(f"{run} {record.getMessage()} {_words(error)}".split()), ()
+        record.exc_info = None
+    return not isinstance(error, require("dbos", package=PACKAGE).error.DBOSAwaitedWorkflowCancelledError)
 
 
 class Worker:
@@ -101,6 +115,7 @@ class Worker:
             "log_level": "WARNING",
         }
         self._dbos(config=config)
+        _dbos_logger.addFilter(_in_one_line)
         if self._dbos.executor_id != self.id:
             raise ConfigurationError("this process uses DBOS already; start the worker in a process of its own")
 
@@ -120,6 +135,7 @@ class Worker:
     def _end(self, seconds: int) -> None:
         if self._dbos.executor_id == self.id:
             self._dbos.destroy(destroy_registry=True, workflow_completion_timeout_sec=seconds)
+            _dbos_logger.removeFilter(_in_one_line)
         self._locks.close()
 
     def _watch(self) -> None:

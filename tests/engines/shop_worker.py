@@ -1,6 +1,7 @@
 """A worker process that tests start, hear of and kill: a shop whose tools say where they are, and wait to be let go."""
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncGenerator
 from multiprocessing import Pipe
@@ -78,6 +79,17 @@ def work(url: str, app: str, tells: Connection, goes: Connection, waits: tuple[s
             tells.send(("leaving", os.getpid()))
 
     asyncio.run(run())
+
+
+def tell_log(url: str, app: str, tells: Connection, *rest: Any) -> None:
+    """Work, and tell what DBOS logs meanwhile."""
+
+    class Telling(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            tells.send(("logged", self.format(record)))
+
+    logging.getLogger("dbos").addHandler(Telling())
+    work(url, app, tells, *rest)
 
 
 def block(url: str, app: str, tells: Connection, *_: object) -> None:

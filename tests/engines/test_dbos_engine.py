@@ -23,7 +23,7 @@ from adk_nb.runtime import approvals
 from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST
 from adk_nb.sessions import DatabaseSessionService, Session
 from tests.engines.shop import WHERE, Shop, until
-from tests.engines.shop_worker import DONE, block
+from tests.engines.shop_worker import DONE, block, tell_log
 from tests.sessions.postgres import Postgres
 
 LOCKS = (
@@ -245,6 +245,26 @@ def test_a_run_is_cancelled_from_another_process(shop: Shop):
 
 
 @pytest.mark.postgres
+def test_a_run_that_fails_is_one_line_in_the_log_and_one_that_was_cancelled_is_none(shop: Shop):
+    worker = shop.process(tell_log, ("stamp",))
+    assert worker.heard()[0] == "working"
+    cancelled = shop.start("stamp")
+    assert worker.heard()[0] == "stamp"
+    shop.do(lambda engine: engine.cancel(cancelled))
+    until(lambda: any(event.error_code for event in shop.session(at_work=True).events))
+
+    part = approvals.answer("nope", ToolConfirmation(confirmed=True))
+    failed = shop.start(types.Content(role="user", parts=[part]), session_id="other")
+
+    assert shop.ended(failed).status == "failed"
+    (_, first), (_, second) = worker.heard(), worker.heard()
+    assert f"{cancelled} outcome was not recorded" in first and "\n" not in first
+    assert second.startswith(f"{failed} Exception encountered") and "\n" not in second
+    assert second.endswith("InputError: approval 'nope' is not open; it was answered already, or there never was one")
+    worker.leave()
+
+
+@pytest.mark.postgres
 def test_an_event_loop_that_is_blocked_stops_no_run_and_a_process_has_one_worker(shop: Shop):
     process = shop.process(block)
 
@@ -326,8 +346,14 @@ def test_what_cannot_be_kept_is_refused_before_it_is_started(shop: Shop):
     for words, message in wrong.items():
         with pytest.raises(InputError, match=words):
             shop.start(message)
+    ids: list[tuple[str, Any]] = [("user_id", ""), ("session_id", " "), ("run_id", ""), ("run_id", 5)]
+    for name, wrong_id in ids:
+        with pytest.raises(InputError, match=f"the {name} of a run is a text that is not empty, and not {wrong_id!r}"):
+            shop.start("look", **{name: wrong_id})
     with pytest.raises(NotFoundError, match="no run named 'none'; start it first"):
         shop.ended("none")
+    with pytest.raises(NotFoundError, match="no run named 'none'; start it first"):
+        shop.do(lambda engine: engine.cancel("none"))
 
 
 def test_an_engine_is_refused_where_no_worker_could_go_on():
