@@ -176,16 +176,20 @@ class Turn:
             mine = [run for run in await self._turns.journal.unfinished(ctx.session) if run.id == self._id]
             ctx.shared.is_edited = any(run.version not in ("", self._version) for run in mine)
             ctx.shared.begun |= {one.intent.key: one for run in mine for one in run.attempts}
-        elif self._lease and self._lease.is_heir and not ctx.responses:
-            await self._close_cut_runs(ctx, self._lease)
+        elif self._lease and self._lease.is_heir:
+            await self._end_cut_runs(ctx, self._lease)
 
-    async def _close_cut_runs(self, ctx: InvocationContext, lease: Lease) -> None:
-        """New words end what was cut before: nobody goes on with it after them."""
+    async def _end_cut_runs(self, ctx: InvocationContext, lease: Lease) -> None:
+        """New words end what was cut before: nobody goes on with it after them. What answers the same as a run that was
+        cut takes its place.
+        """
         runs = await self._turns.journal.unfinished(ctx.session) if self._turns.journal else []
         for run in runs:
-            if run.id != self._id:
+            if run.id == self._id or (ctx.responses and not _answers_the_same(ctx, run.id)):
+                continue
+            if not ctx.responses:
                 await close_cut_run(ctx, run.id)
-                await lease.drop(run.id)
+            await lease.drop(run.id)
 
     async def _claim(self, session: Session) -> None:
         if journal := self._turns.journal:
@@ -281,3 +285,10 @@ class Turn:
 
 _inside: ContextVar[Any] = ContextVar("adk_nb_turn", default=None)
 """The turn that the code belongs to which runs now: of a tool, say."""
+
+
+def _answers_the_same(ctx: InvocationContext, run_id: str) -> bool:
+    """True if the message of this run answers what that of another has answered: it was cut before it could tell."""
+    theirs = (event for event in ctx.session.events if event.invocation_id == run_id and event.author == "user")
+    answered = {one.id for event in theirs for one in event.get_function_responses()}
+    return any(one.id in answered for one in ctx.responses)

@@ -213,7 +213,7 @@ def is_gone(owner: str, *, surely: bool = False) -> bool:
 
 
 def _is_zombie(process: str) -> bool:
-    """True if it has ended, and nobody has asked how. Source: proc_pid_stat(5), the field after the name in brackets."""
+    """True if it has ended, and nobody has asked how. Source: proc_pid_stat(5), the field after the name."""
     try:
         said = Path(f"/proc/{process}/stat").read_text(errors="replace")
     except OSError:

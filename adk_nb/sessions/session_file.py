@@ -55,8 +55,11 @@ def write(session: Session, path: str | os.PathLike[str], *, replace: bool = Fal
     """
     file = _path(path)
     is_there = os.path.lexists(file)
-    if is_there and not replace and _name_in(file) != session.id:
-        raise InputError(f"{str(path)!r} is there, and holds no save of session {session.id!r}; give another file name")
+    if is_there and not replace and not _is_save_of(session, file):
+        raise InputError(
+            f"{str(path)!r} is there, and holds no save of session {session.id!r} as it is here; give another file "
+            "name, or replace it: %session save --replace"
+        )
     for number, event in enumerate(session.events, 1):
         if odd := unstorable(event):
             raise InputError(f"session {session.id!r} cannot be saved: event {number}: {odd}, which JSON cannot hold")
@@ -195,12 +198,14 @@ def _json_in(file: Path, named: str) -> Any:
         raise InputError(f"{named!r} holds no JSON: {error!s:.200}") from error
 
 
-def _name_in(file: Path) -> str | None:
-    """The name of the session that a file holds, None if it holds none."""
+def _is_save_of(session: Session, file: Path) -> bool:
+    """True if a file holds an earlier state of the session: of one name there are many, so it begins the same."""
     try:
-        return read(file).name
+        saved = read(file)
     except (InputError, StorageError):
-        return None
+        return False
+    begins = [event.id for event in saved.events[:1]]
+    return saved.name == session.id and begins == [event.id for event in session.events[:1]][: len(begins)]
 
 
 def _events(path: str | os.PathLike[str], given: list[dict[str, Any]]) -> list[Event]:

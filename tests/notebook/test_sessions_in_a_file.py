@@ -256,6 +256,23 @@ def test_in_memory_again_is_where_the_notebook_began(shell: Shell) -> None:
     assert shell.cell("%state a") == 1
 
 
+def test_a_file_that_is_taken_away_under_a_notebook_is_missed(shell: Shell, tmp_path: Path) -> None:
+    scripted(shell, "One.", "Two.")
+    shell.cell(KEPT)
+    shell.cell("%%agent clerk -m model\nA.")
+    shell.cell("%chat clerk Hi")
+    (tmp_path / "nb.db").unlink()
+
+    assert "moved, deleted or replaced, and nothing was written" in shell.fails("%chat clerk Hi again")
+
+    shell.cell('%config AdkNb.sessions = ""')
+    shell.cell(KEPT)
+    assert shell.cell("%chat clerk I begin anew").text == "Two."
+    assert another_kernel(shell).requests == []
+    shell.cell(KEPT)
+    assert shell.printed == "session 'main' goes on: 2 events\n"
+
+
 def test_a_reloaded_extension_keeps_the_file(shell: Shell) -> None:
     shell.cell(KEPT)
     shell.cell("%state a=1")
@@ -379,8 +396,9 @@ def test_a_saved_session_is_loaded_in_another_kernel_equal(shell: Shell, tmp_pat
     asked(shell)
     shell.cell('%state note={"deep": [1, null]} user:name="Ada é"')
     before = shell.ip.adk_nb.sessions.find()
-    assert str(shell.cell("%session save trip.json")) == "session 'main' (5 events) is saved in trip.json"
-    again = "session 'main' (5 events) is saved in trip.json, in place of what was saved there"
+    twice = "\nan open approval counts once in each copy of a session: say yes in one, and no in the others"
+    assert str(shell.cell("%session save trip.json")) == f"session 'main' (5 events) is saved in trip.json{twice}"
+    again = f"session 'main' (5 events) is saved in trip.json, in place of what was saved there{twice}"
     assert str(shell.cell("%session save trip.json")) == again
 
     another_kernel(shell, "Done.")
@@ -388,12 +406,29 @@ def test_a_saved_session_is_loaded_in_another_kernel_equal(shell: Shell, tmp_pat
     shell.cell(CLERK)
     loaded = str(shell.cell("%session load trip.json --as trip"))
 
-    assert loaded == "session 'trip' is loaded, and the current one: 5 events, 1 approval is open, see %confirm"
+    said = "session 'trip' is loaded, and the current one: 5 events, 1 approval is open, see %confirm"
+    assert loaded == f"{said}{twice}"
     after = shell.ip.adk_nb.sessions.find()
     assert (after.events, after.state) == (before.events, before.state)
     assert shell.cell("%confirm --yes").text == "Done."
     assert shell.names["paid"] == [5]
     assert "Ada é" in (tmp_path / "trip.json").read_text("utf-8")
+
+
+def test_another_conversation_of_the_same_name_is_not_written_over(shell: Shell, tmp_path: Path) -> None:
+    scripted(shell, "One.", "Two.")
+    shell.cell("%%agent guide -m model\nHi.")
+    shell.cell("%chat guide Hi")
+    shell.cell("%session save conv.json")
+    before = (tmp_path / "conv.json").read_bytes()
+
+    another_kernel(shell, "Other.")
+    shell.cell("%%agent guide -m model\nHi.")
+    shell.cell("%chat guide Hello")
+
+    assert "holds no save of session 'main' as it is here" in shell.fails("%session save conv.json")
+    assert (tmp_path / "conv.json").read_bytes() == before
+    assert "in place of what was saved there" in str(shell.cell("%session save conv.json --replace"))
 
 
 def test_loading_never_writes_over_what_is_there(shell: Shell) -> None:

@@ -191,6 +191,22 @@ def test_what_a_person_had_let_run_still_waits_for_their_word(tmp_path: Path, ti
     using(tmp_path / "nb.db", use)
 
 
+def test_who_answers_the_same_again_takes_the_place_of_a_run_that_was_cut(tmp_path: Path, ticks: list[float]):
+    async def use(service: SqliteSessionService) -> None:
+        till = await approved_and_cut(tmp_path / "nb.db", ticks)
+        clerk, model = agent("done", tools=[till.tool()])
+        runner = runner_of(clerk, service)
+        assert [run.is_alive for run in await service.unfinished(await stored(service))] == [False]
+
+        for _ in range(2):  # what was asked first, and what is asked since nobody knows whether it was paid
+            await events_of(talk(runner, confirmed((await stored(service)).events, yes=True)))
+
+        assert till.paid == 2 and len(model.requests) == 1
+        assert await service.unfinished(await stored(service)) == []
+
+    using(tmp_path / "nb.db", use)
+
+
 def test_of_a_call_in_doubt_whose_tool_was_redefined_nobody_says_that_it_did_not_run(
     tmp_path: Path, ticks: list[float]
 ):

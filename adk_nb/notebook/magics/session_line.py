@@ -54,7 +54,9 @@ def _resume(notebook: Notebook, asked: Any) -> Any:
 def _drop(notebook: Notebook, asked: Any) -> Shown:
     run, found = _last_cut(notebook, asked)
     notebook.sessions.drop(found, run)
-    return said(f"the run is left as it is; session {found.id!r} goes on without it")
+    after = notebook.sessions.find(found.id)
+    _, *waits = _about(notebook, after) if after else [""]
+    return said(f"the run is left as it is; session {found.id!r} goes on without it", ", ".join(waits))
 
 
 def _last_cut(notebook: Notebook, asked: Any) -> tuple[Run, Session]:
@@ -141,7 +143,8 @@ def _new(notebook: Notebook, asked: Any) -> Shown:
 def _save(notebook: Notebook, asked: Any) -> Shown:
     saved, was_there = notebook.sessions.save(asked.name, asked.session, replace=asked.replace)
     again = ", in place of what was saved there" if was_there else ""
-    return said(f"session {saved.id!r} ({counted(saved.events)}) is saved in {asked.name}{again}")
+    done = f"session {saved.id!r} ({counted(saved.events)}) is saved in {asked.name}{again}"
+    return said(done, _COUNTS_IN_EACH if pending(saved.events) else "")
 
 
 def _load(notebook: Notebook, asked: Any) -> Shown:
@@ -149,7 +152,11 @@ def _load(notebook: Notebook, asked: Any) -> Shown:
     found = notebook.sessions.find(name)
     about = _about(notebook, found) if found else []
     stays = f"other sessions see {', '.join(kept)} too: the values stay as they were here" if kept else ""
-    return said(f"session {name!r} is loaded, and the current one: {', '.join(about)}", stays)
+    twice = _COUNTS_IN_EACH if found and pending(found.events) else ""
+    return said(f"session {name!r} is loaded, and the current one: {', '.join(about)}", stays, twice)
+
+
+_COUNTS_IN_EACH = "an open approval counts once in each copy of a session: say yes in one, and no in the others"
 
 
 _DOES: dict[str, Callable[[Notebook, Any], Any]] = {
