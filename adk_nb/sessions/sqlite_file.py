@@ -67,6 +67,8 @@ class SessionFile:
         self.path = path
         self._durability: Durability = durability
         self._version: int | None = None
+        self._is_at: tuple[int, int] | None = None
+        """Device and number of the file that was opened."""
 
     def open(self) -> sqlite3.Connection:
         """A connection for writing; an empty or missing file becomes one of sessions, an older one is brought up.
@@ -89,14 +91,29 @@ class SessionFile:
             db.execute(f"PRAGMA fullfsync = {int(full)}")
             db.execute("PRAGMA foreign_keys = ON")
             self._bring_up(db)
+            self._is_at = self._is_at or _found_at(self.path)
         except BaseException:
             db.close()
             raise
         return db
 
+    def check_place(self) -> None:
+        """See that the path still leads to the file that was opened.
+
+        Raises:
+            StorageError: The file was moved, deleted or replaced.
+        """
+        if self._is_at not in (None, _found_at(self.path)):
+            raise StorageError(
+                f"{self.path} is not the file any more that was opened: it was moved, deleted or replaced, and nothing "
+                "was written; put it back, or open what is there now with another service (in a notebook, "
+                'with %config AdkNb.sessions = "", and then its address again)'
+            )
+
     def reader(self) -> sqlite3.Connection:
-        """A connection that only reads, from any thread, and never waits for a lock."""
-        db = sqlite3.connect(self.path, 0, isolation_level=None, check_same_thread=False)
+        """A connection that only reads, from any thread, never waits for a lock, and makes no file."""
+        where = f"{Path(self.path).as_uri()}?mode=rw"
+        db = sqlite3.connect(where, 0, isolation_level=None, check_same_thread=False, uri=True)
         db.execute("PRAGMA query_only = ON")
         db.execute("PRAGMA trusted_schema = OFF")
         return db
@@ -215,6 +232,14 @@ def path_of(db_path: Any) -> str:
 def crc(*columns: Any) -> int:
     """The checksum of a row, by which a byte that a disk changed is noticed. No help against who means harm."""
     return zlib.crc32(repr(columns).encode("utf-8", "replace"))
+
+
+def _found_at(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _version_of(db: sqlite3.Connection) -> int | None:

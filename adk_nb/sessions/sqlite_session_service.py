@@ -47,7 +47,7 @@ class SqliteSessionService(BaseSessionService):
         if durability not in get_args(Durability):
             raise ConfigurationError(f"durability is 'normal' or 'full', and not {durability!r:.80}")
         self._file = SessionFile(path_of(db_path), durability)
-        self._thread = SqliteThread(self._file.open, self._file.told)
+        self._thread = SqliteThread(self._file.open, self._file.told, self._file.check_place)
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
 

@@ -62,10 +62,16 @@ class SqliteThread:
     The thread and the connection begin with the first job, and end with `close`, or when nothing refers to this.
     """
 
-    def __init__(self, open_file: Open, told: Told) -> None:
-        """`open_file` is called in the thread, again if it fails; `told` says in words what went wrong."""
+    def __init__(self, open_file: Open, told: Told, check: Callable[[], None]) -> None:
+        """All are called in the thread.
+
+        Args:
+            open_file: Called again if it fails.
+            told: Says in words what went wrong.
+            check: Called before each transaction; if it raises, the connection is closed.
+        """
         self._inbox = _Inbox()
-        self._serves = _Serves(open_file, told, self._inbox)
+        self._serves = _Serves(open_file, told, check, self._inbox)
         self._started = False
         self._lock = threading.Lock()
 
@@ -172,28 +178,44 @@ class _Inbox:
 class _Serves:
     """The thread's side. It does not refer to the `SqliteThread`, which may so be collected."""
 
-    def __init__(self, open_file: Open, told: Told, inbox: _Inbox) -> None:
+    def __init__(self, open_file: Open, told: Told, check: Callable[[], None], inbox: _Inbox) -> None:
         self._open = open_file
         self._told = told
+        self._check = check
         self._inbox = inbox
+        self._db: sqlite3.Connection | None = None
         self.ended: Future[None] = Future()
 
     def run(self) -> None:
-        db: sqlite3.Connection | None = None
         try:
             while self._inbox.wait():
                 try:
-                    db = db or self._open()
-                    self._round(db)
+                    self._round(self._connected())
                 except Exception as error:  # told to who waits: nothing may end this thread before they have heard
                     self._refuse(error)
         finally:
-            try:
-                if db is not None:
-                    db.close()
-            except sqlite3.Error as error:
-                logger.warning("%s", self._told(error))
+            self._close()
             self.ended.set_result(None)
+
+    def _connected(self) -> sqlite3.Connection:
+        try:
+            self._check()
+        except StorageError:
+            if self._db:
+                with suppress(sqlite3.Error):  # what is in the WAL goes with the file, and not into the next one
+                    self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._close()
+            raise
+        self._db = self._db or self._open()
+        return self._db
+
+    def _close(self) -> None:
+        db, self._db = self._db, None
+        try:
+            if db is not None:
+                db.close()
+        except sqlite3.Error as error:
+            logger.warning("%s", self._told(error))
 
     def _round(self, db: sqlite3.Connection) -> None:
         for begin, wanted in (("BEGIN", _reads), ("BEGIN IMMEDIATE", _writes)):

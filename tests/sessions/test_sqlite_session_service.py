@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import multiprocessing
+import os
 import sqlite3
 import subprocess
 import sys
@@ -454,3 +455,45 @@ def test_a_closed_service_says_so_and_one_that_nothing_refers_to_closes_its_file
     asyncio.run(forget())
     gc.collect()
     assert texts(using(path, read)) == ["hello"]
+
+
+def test_a_file_that_was_moved_away_takes_all_with_it_and_goes_on_once_it_is_back(path: Path):
+    gone = path.with_name("gone.db")
+
+    async def move(service: SqliteSessionService) -> None:
+        session = await service.create_session(**S)
+        await service.append_event(session, said("one"))
+        os.rename(path, gone)
+        for _ in range(2):
+            with pytest.raises(StorageError, match=r"nb.db is not the file any more that was opened: it was moved"):
+                await service.append_event(session, said("two"))
+        with closing(sqlite3.connect(gone)) as db:
+            assert db.execute("SELECT count(*) FROM events").fetchone() == (1,)
+
+        os.rename(gone, path)
+        await service.append_event(session, said("three"))
+
+    using(path, move)
+    assert texts(using(path, read)) == ["one", "three"]
+
+
+def test_a_file_that_was_deleted_is_missed_and_so_is_one_that_was_replaced(path: Path):
+    async def delete(service: SqliteSessionService) -> None:
+        session = await service.create_session(**S)
+        os.remove(path)
+        with pytest.raises(StorageError, match="moved, deleted or replaced, and nothing was written; put it back, or"):
+            await service.append_event(session, said("lost"))
+        assert not await SqliteSessionService(path).get_session(**S)
+
+    async def replace(service: SqliteSessionService) -> None:
+        session = await service.create_session(**S)
+        await service.append_event(session, said("replaced"))
+        os.replace(copy, path)
+        with pytest.raises(StorageError, match="moved, deleted or replaced"):
+            await service.get_session(**S)
+
+    copy = path.with_name("copy.db")
+    using(copy, lambda service: service.create_session(**S))
+    using(path, delete)
+    using(path, replace)
+    assert texts(using(path, read)) == []
