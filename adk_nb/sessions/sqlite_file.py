@@ -144,11 +144,11 @@ class SessionFile:
 
     def _why(self, error: Exception) -> str:
         """What SQLite said, or where it says little, what stands in the way."""
-        path = Path(self.path)
-        if path.is_dir():
-            return f"it is a folder; name a file in it, as {path / 'nb.db'}"
-        if not path.parent.is_dir():
-            return f"there is no folder {path.parent}; make it, or give another path"
+        folder = os.path.dirname(self.path)
+        if os.path.isdir(self.path):  # unlike pathlib's, false for what is no path at all
+            return f"it is a folder; name a file in it, as {os.path.join(self.path, 'nb.db')}"
+        if not os.path.isdir(folder):
+            return f"there is no folder {folder}; make it, or give another path"
         return str(error)
 
     def _named(self) -> str:
