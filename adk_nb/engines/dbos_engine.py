@@ -28,6 +28,7 @@ from adk_nb.events.event import as_content
 from adk_nb.lazy import require
 from adk_nb.redaction import remember
 from adk_nb.runners import Message, Runner
+from adk_nb.runtime.asked import check_asked
 from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.journal import Journal
@@ -81,16 +82,19 @@ class DbosEngine:
         Raises:
             MissingExtraError: DBOS is not installed.
             InputError: `db_url` is not one of PostgreSQL.
-            ConfigurationError: The runner's session service has no journal, or its agents cannot go on where they were.
+            ConfigurationError: The runner is none, its session service has no journal, or its agents cannot go on where
+                they were; or `run_config` is none.
         """
         self._dbos: Any = require("dbos", package=PACKAGE)
         self._url = _checked(db_url)
         _check(runner)
+        run_config = run_config or RunConfig()
+        check_asked(run_config, None)
         self._queue = f"{APP} {runner.app_name}"
         self._worker: Worker | None = None
         self._opened: Any = None
         self._lock = threading.Lock()
-        self._runs = KeyedRuns(runner, run_config or RunConfig())
+        self._runs = KeyedRuns(runner, run_config)
         refuse_pickles()
 
     async def start(
@@ -266,7 +270,12 @@ def _checked(url: str) -> str:
     return str(parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False))
 
 
-def _check(runner: Runner) -> None:
+def _check(runner: Any) -> None:
+    if not isinstance(runner, Runner):
+        raise ConfigurationError(
+            f"an engine takes a runner, and {runner!r:.60} is none; "
+            "write DbosEngine(Runner(app_name=..., agent=..., session_service=...), db_url)"
+        )
     if not isinstance(runner.session_service, Journal):
         raise ConfigurationError(
             f"{type(runner.session_service).__name__} has no journal, from which another worker could go on; "

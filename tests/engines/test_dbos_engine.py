@@ -369,6 +369,12 @@ def test_an_engine_is_refused_where_no_worker_could_go_on():
     marked = App(name="app", root_agent=series, resumability_config=ResumabilityConfig(is_resumable=True))
     runner = Runner(app=marked, session_service=service)
     DbosEngine(runner, url)
+    given: Any = clerk
+    with pytest.raises(ConfigurationError, match=r"an engine takes a runner, and .* is none; write DbosEngine\(Runner"):
+        DbosEngine(given, url)
+    given = {"max_llm_calls": 1}
+    with pytest.raises(ConfigurationError, match="RunConfig"):
+        DbosEngine(runner, url, run_config=given)
     for wrong in ("sqlite:///nb.db", "nonsense", "postgresql://h"):
         with pytest.raises(
             InputError, match="workers share a PostgreSQL; write postgresql://user:password@host/database"
