@@ -111,6 +111,7 @@ def test_the_file_lies_beside_the_notebook_wherever_its_cells_have_gone(shell: S
     shell.cell("os.chdir('deep')")
 
     shell.cell(KEPT)
+    assert shell.printed == f"sessions are kept in {tmp_path / 'nb.db'}, beside the notebook, wherever its cells are\n"
     shell.cell("%state a=1")
 
     assert (tmp_path / "nb.db").is_file()

@@ -5,6 +5,7 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
@@ -15,7 +16,7 @@ from adk_nb.lazy import face
 from adk_nb.notebook.magics import completion, lines, tracebacks
 from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.arguments import Grammar
-from adk_nb.notebook.magics.config import AdkNb, hint
+from adk_nb.notebook.magics.config import IN_A_FILE, AdkNb, hint
 from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, SESSION, STATE, TOOL, TOOLS, TRACE, WORKFLOW
 from adk_nb.notebook.place import folder_of, is_being_tested
 
@@ -64,7 +65,10 @@ class AdkMagics(Magics):
         settings.on_sessions = self._keep_sessions_in
 
     def _keep_sessions_in(self, address: str) -> None:
-        told = self.notebook.keep_sessions_in(address, folder_of(self.shell))
+        folder, path = folder_of(self.shell), address.removeprefix(IN_A_FILE)
+        told = self.notebook.keep_sessions_in(address, folder)
+        if path != address and folder / Path(path).expanduser() != Path(path).expanduser().absolute():
+            told = [f"sessions are kept in {folder / path}, beside the notebook, wherever its cells are", *told]
         for line in [*told, *_late("session_line").found_again(self.notebook)]:
             sys.stdout.write(line + "\n")
 
