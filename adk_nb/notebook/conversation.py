@@ -44,6 +44,8 @@ class Conversation:
     ) -> None:
         if not isinstance(agent, BaseAgent | App):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"Chat takes an agent, and {agent!r:.60} is none; write Chat(Agent(name=...))")
+        if not session_id.strip():
+            raise InputError("a session without a name is found by nobody; write Chat(agent, session='main')")
         app = agent if isinstance(agent, App) else None
         self.session_id = session_id
         self.user_id = user_id

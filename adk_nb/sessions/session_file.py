@@ -71,7 +71,10 @@ def write(session: Session, path: str | os.PathLike[str], *, replace: bool = Fal
     try:
         _put(file, text + "\n")
     except OSError as error:
-        raise StorageError(f"{str(path)!r} cannot be written: {error.strerror or error}") from error
+        why = str(error.strerror or error)
+        if not file.parent.is_dir():
+            why = f"there is no folder {file.parent}; make it, or give another path"
+        raise StorageError(f"{str(path)!r} cannot be written: {why}") from error
     return is_there
 
 

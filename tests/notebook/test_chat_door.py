@@ -23,6 +23,11 @@ def test_a_chat_with_what_is_no_agent_is_refused_at_once(nobody: Any):
         Chat(nobody)
 
 
+def test_a_chat_in_a_session_without_a_name_is_refused_at_once():
+    with pytest.raises(InputError, match=r"a session without a name is found by nobody; write Chat\(agent, session="):
+        Chat(guide(), session=" ")
+
+
 @pytest.mark.parametrize("nothing", ["", "  \n", None, 3])
 def test_what_is_no_message_is_refused_and_nothing_is_stored(nothing: Any):
     chat = Chat(guide("hello"))

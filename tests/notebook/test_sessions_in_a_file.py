@@ -448,6 +448,11 @@ def test_loading_never_writes_over_what_is_there(shell: Shell) -> None:
     assert shell.cell("%state a") == 2
 
 
+def test_a_folder_that_is_not_there_is_named_where_something_is_to_be_saved_in_it(shell: Shell) -> None:
+    shell.cell("%state a=1")
+    assert shell.fails("%session save sub/a.json").endswith("sub; make it, or give another path")
+
+
 def test_saving_writes_over_no_other_file(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text('{"mine": 1}')
     shell.cell("%state a=1")
