@@ -211,6 +211,11 @@ class DbosEngine:
             raise not_reached(error) from None
 
     def _open(self) -> Any:
+        probe = require("sqlalchemy", package=PACKAGE).create_engine(self._url)
+        try:
+            probe.connect().close()  # DBOS would make a database that is not there, also of a misspelt name
+        finally:
+            probe.dispose()
         self._dbos.DBOS.migrate(self._url)
         client = self._dbos.DBOSClient(
             system_database_url=self._url,

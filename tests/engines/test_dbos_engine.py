@@ -23,7 +23,7 @@ from adk_nb.runtime import approvals
 from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST
 from adk_nb.sessions import DatabaseSessionService, Session
 from tests.engines.shop import WHERE, Shop, until
-from tests.engines.shop_worker import DONE, block, tell_log
+from tests.engines.shop_worker import DONE, block, engine_of, tell_log
 from tests.sessions.postgres import Postgres
 
 LOCKS = (
@@ -346,6 +346,10 @@ def test_what_cannot_be_kept_is_refused_before_it_is_started(shop: Shop):
     for words, message in wrong.items():
         with pytest.raises(InputError, match=words):
             shop.start(message)
+    nowhere = shop.postgres.url().replace("/postgres?", "/nodb?")
+    with pytest.raises(StorageError, match='database "nodb" does not exist'):
+        asyncio.run(engine_of(nowhere, shop.app).wait("none"))
+    assert shop.postgres.sql("SELECT true FROM pg_database WHERE datname = 'nodb'") == []
     ids: list[tuple[str, Any]] = [("user_id", ""), ("session_id", " "), ("run_id", ""), ("run_id", 5)]
     for name, wrong_id in ids:
         with pytest.raises(InputError, match=f"the {name} of a run is a text that is not empty, and not {wrong_id!r}"):
