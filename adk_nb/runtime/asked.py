@@ -1,7 +1,7 @@
 """What a runner is given and asked to do: refused before anything happens, where it cannot be used."""
 
 import asyncio
-import os
+from pathlib import Path
 from typing import Any
 
 from adk_nb.errors import ConfigurationError, InputError
@@ -18,7 +18,7 @@ def check_given(agent: Any, *services: Any) -> None:
     for one in (agent, *services):
         if isinstance(one, type):
             raise ConfigurationError(f"a runner takes no class, and {one.__name__} is one; write {one.__name__}(...)")
-    if named := next((one for one in services if isinstance(one, str | os.PathLike)), None):
+    if named := next((one for one in services if isinstance(one, str | Path)), None):
         raise ConfigurationError(
             f"a runner takes services themselves, and {named!r:.80} is the name of one; for sessions in a file write "
             "session_service=SqliteSessionService('nb.db')"
