@@ -9,7 +9,7 @@ PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?= notebooks/01_first_agent.ipynb
 BENCH ?=
 ARGS ?=
-QUICK = not (kernel or browser or postgres or live or browser_all or peers or servers or long or faults)
+QUICK = not (kernel or browser or live or browser_all or peers or servers or long or faults)
 # What needs no kernel and no browser minds no neighbour.
 SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
 # Node.js is the machine's, or else that of a package that the style checks bring.
@@ -31,7 +31,7 @@ lab: .venv/lab.stamp ## Open JupyterLab on the first tutorial
 
 test: style chromium postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
 	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)
-	@.venv/bin/python -m pytest -m "(kernel or browser or postgres) and not (browser_all or long or faults)" $(ARGS)
+	@.venv/bin/python -m pytest -m "(kernel or browser) and not (browser_all or long or faults)" $(ARGS)
 
 test-long: .venv/dev.stamp postgresql ## More of the same: every tutorial every way, forty times the generated examples
 	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)
