@@ -10,7 +10,7 @@ from adk_nb.flow import output
 from adk_nb.flow.answering import Answering
 from adk_nb.flow.code_execution import result_of
 from adk_nb.flow.letting_in import let_toolsets_in
-from adk_nb.flow.model_call import call_model, mark_long_running
+from adk_nb.flow.model_call import ModelCall, mark_long_running
 from adk_nb.flow.progress import Progress
 from adk_nb.flow.request import build_request
 from adk_nb.flow.spec import LlmSpec
@@ -54,25 +54,36 @@ async def _rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
             yield _too_many(ctx, spec)
             return
         context = Context(ctx)
-        events = call_model(ctx, spec, await turn.request(context), context)
+        asked = ModelCall(ctx, spec, await turn.request(context), context)
+        responses = asked.responses()
         try:  # what `aclosing` does, at a quarter of its price: each model call comes by here
-            async for event in events:
-                turn.hear(event)
-                yield event
+            async for response in responses:
+                yield turn.hear(asked.heard(response))
         finally:
-            await events.aclose()
+            await responses.aclose()
+        if event := asked.unsaid():
+            yield turn.hear(event)
         if turn.asks_once_more() and not ctx.end_invocation:
             continue
-        work = turn.what_follows()
-        running = Progress(ctx, work) if turn.tells() else None
-        if running:
-            async with aclosing(running.events()) as events:
-                async for event in events:
-                    yield event
-        follows = running.outcome if running else await work
-        for event in follows.events:
-            yield event
-        turn.goes_on = not (follows.end_the_turn() or turn.said_enough())
+        if turn.is_over():
+            return
+        async with aclosing(_following(turn)) as events:
+            async for event in events:
+                yield event
+
+
+async def _following(turn: "_Turn") -> AsyncGenerator[Event, None]:
+    """What comes after an answer that is not the last."""
+    work = turn.what_follows()
+    running = Progress(turn.ctx, work) if turn.tells() else None
+    if running:
+        async with aclosing(running.events()) as events:
+            async for event in events:
+                yield event
+    follows = running.outcome if running else await work
+    for event in follows.events:
+        yield event
+    turn.goes_on = not (follows.end_the_turn() or turn.said_enough())
 
 
 class _Turn:
@@ -133,12 +144,13 @@ class _Turn:
             self._correction = []
         return request
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: Event) -> Event:
         """Take note of what the model says; of the whole, which calls are answered later, and what it comes to."""
         self._answer = event
         if self._watched and not event.partial:
             mark_long_running(event, self._long_running)
             self._wrong = output.settle(self.spec, event)
+        return event
 
     def asks_once_more(self) -> bool:
         """True if the answer did not fit, and the agent lets its model correct that."""
@@ -146,6 +158,15 @@ class _Turn:
             return False
         self._corrections, self._correction = 0, [output.asked_again(self._wrong)]
         return True
+
+    def is_over(self) -> bool:
+        """True if the answer calls nothing, and fits, and has no code to run or to go on from."""
+        if self._wrong or self._calls_made():
+            return False
+        answer = self._answer
+        if answer is None or answer.error_code:
+            return True
+        return not (self.spec.code_executor or answer.has_trailing_code_execution_result())
 
     def tells(self) -> bool:
         """True if a tool that was called has news while it runs."""

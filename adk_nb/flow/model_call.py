@@ -7,7 +7,7 @@ from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, made
 from adk_nb.events.event_actions import EventActions, no_actions
-from adk_nb.flow.code_execution import cut_at_code, prepare
+from adk_nb.flow.code_execution import RunsCode, cut_at_code, prepare
 from adk_nb.flow.history.lent import Lent
 from adk_nb.flow.planning import as_planned
 from adk_nb.flow.spec import LlmSpec
@@ -26,41 +26,63 @@ NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
 _SAID = frozenset(LlmResponse.model_fields)
 
 
-async def call_model(
-    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context
-) -> AsyncGenerator[Event, None]:
-    """Ask the model. What was written to `context` lands on the whole event.
+class ModelCall:
+    """One question to the model. What was written to `context` lands on the whole event.
 
-    Yields:
-        What looks into new data files, if the agent runs code. The pieces as they come when the run streams
-        (`partial=True`, one id for all), then one whole event with the same id.
+    Its responses are handed back to `heard`, one after the other: it is no stream of its own, since each layer costs.
 
     Raises:
         LlmCallsLimitExceededError: RunConfig.max_llm_calls are used up; the model was not asked.
-        Exception: What the model raised, unless a callback answered in its place.
     """
-    if spec.code_executor:
-        async with aclosing(prepare(ctx, spec, spec.code_executor, request)) as events:
+
+    def __init__(self, ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context) -> None:
+        ctx.count_llm_call()
+        self._ctx = ctx
+        self._spec = spec
+        self._request = request
+        self._context = context
+        self._event_id = clock.new_id()
+        """Of the pieces of an answer, and of the whole."""
+        self._said: _Pieces | None = None
+        self._answered = False
+
+    def responses(self) -> AsyncGenerator[LlmResponse, None]:
+        """What the model answers, after the events of what looks into new data files, if the agent runs code.
+
+        It raises what the model raised, unless a callback answered in its place.
+        """
+        stream = _responses(self._ctx, self._spec, self._request, self._context)
+        return self._prepared(self._spec.code_executor, stream) if self._spec.code_executor else stream
+
+    async def _prepared(
+        self, executor: RunsCode, stream: AsyncGenerator[LlmResponse, None]
+    ) -> AsyncGenerator[LlmResponse, None]:
+        async with aclosing(prepare(self._ctx, self._spec, executor, self._request)) as events:
             async for event in events:
                 yield event
-    ctx.count_llm_call()
-    event_id, said, answered = clock.new_id(), None, False
-    responses = _responses(ctx, spec, request, context)
-    try:  # what `aclosing` does, at a quarter of its price: each model call comes by here
-        async for response in responses:
-            if answered:  # and yet there is more: the next answer is another event
-                event_id, said, answered = clock.new_id(), None, False
-            if response.partial:
-                said = said or _Pieces()
-                said.add(response)
-                yield event_of(ctx, spec, response, event_id, no_actions())
-            else:
-                answered = True
-                yield _whole(ctx, spec, response, event_id, context)
-    finally:
-        await responses.aclose()
-    if not answered:  # a model that only streams: what it said is the answer
-        yield _whole(ctx, spec, said.joined(request.model or "") if said else _nothing(), event_id, context)
+        async with aclosing(stream) as responses:
+            async for response in responses:
+                yield response
+
+    def heard(self, response: LlmResponse) -> Event:
+        """The event that tells of a response: a piece as it comes when the run streams (`partial=True`), or a whole."""
+        if isinstance(response, Event):
+            return response
+        if self._answered:  # and yet there is more: the next answer is another event
+            self._event_id, self._said, self._answered = clock.new_id(), None, False
+        if response.partial:
+            self._said = self._said or _Pieces()
+            self._said.add(response)
+            return event_of(self._ctx, self._spec, response, self._event_id, no_actions())
+        self._answered = True
+        return _whole(self._ctx, self._spec, response, self._event_id, self._context)
+
+    def unsaid(self) -> Event | None:
+        """The whole answer, of a model that only streams, or says nothing; None if it has said it."""
+        if self._answered:
+            return None
+        said = self._said.joined(self._request.model or "") if self._said else _nothing()
+        return _whole(self._ctx, self._spec, said, self._event_id, self._context)
 
 
 class _Pieces:
