@@ -45,6 +45,8 @@ class ModelCall:
         """Of the pieces of an answer, and of the whole."""
         self._said: _Pieces | None = None
         self._answered = False
+        self._prepares = False
+        """What comes is no answer yet, but the events that prepare the question."""
 
     def responses(self) -> AsyncGenerator[LlmResponse, None]:
         """What the model answers, after the events of what looks into new data files, if the agent runs code.
@@ -57,16 +59,18 @@ class ModelCall:
     async def _prepared(
         self, executor: RunsCode, stream: AsyncGenerator[LlmResponse, None]
     ) -> AsyncGenerator[LlmResponse, None]:
+        self._prepares = True
         async with aclosing(prepare(self._ctx, self._spec, executor, self._request)) as events:
             async for event in events:
                 yield event
+        self._prepares = False
         async with aclosing(stream) as responses:
             async for response in responses:
                 yield response
 
     def heard(self, response: LlmResponse) -> Event:
         """The event that tells of a response: a piece as it comes when the run streams (`partial=True`), or a whole."""
-        if isinstance(response, Event):
+        if self._prepares and isinstance(response, Event):
             return response
         if self._answered:  # and yet there is more: the next answer is another event
             self._event_id, self._said, self._answered = clock.new_id(), None, False
