@@ -34,6 +34,13 @@ _BUILT_IN = [
         patterns=GEMINI_NAMES,
         spelled=("gemini-2.5-flash", "gemini-2.5-flash-lite", "gemini-2.5-pro"),
     ),
+    _Entry(
+        name="OpenAILlm",
+        module="adk_nb.models.openai_llm",
+        patterns=(r"gpt-.*", r"chatgpt-.*", r"o\d.*"),
+        spelled=("gpt-5", "gpt-5-mini"),
+    ),
+    _Entry(name="OllamaLlm", module="adk_nb.models.openai_llm", patterns=(), spelled=("ollama:llama3.2",)),
     _Entry(name="OfflineLlm", module="adk_nb.models.offline_llm", patterns=("offline",), spelled=("offline",)),
 ]
 _registered: list[_Entry] = []
@@ -74,7 +81,7 @@ class LLMRegistry:
         if os.environ.get("ADK_NB_REPLAY") and (replayed := _replayed(model)):
             return replayed
         found, name = _find(model)
-        return found(model=name)
+        return found.named(name)
 
 
 def default_model() -> str:
