@@ -47,25 +47,28 @@ def output_schema_of(config: types.GenerateContentConfig) -> dict[str, Any] | No
     return TypeAdapter(schema).json_schema()
 
 
-def closed(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """`schema`, every object in it closed to further keys; None if an object may leave a key out, or name its own.
+def closed(schema: dict[str, Any], *, complete: bool = True) -> dict[str, Any] | None:
+    """`schema`, every object in it closed to further keys; None if one of them names keys of its own.
 
-    Services that keep to a schema in every letter take no others.
+    Args:
+        schema: JSON Schema, not changed.
+        complete: Also None if an object may leave a key out: some services take none that may.
     """
     made = copy.deepcopy(schema)
-    return made if _close(made) else None
+    return made if _close(made, complete) else None
 
 
-def _close(schema: Any) -> bool:
+def _close(schema: Any, complete: bool) -> bool:
     if isinstance(schema, list):
-        return all(_close(one) for one in cast(list[Any], schema))
+        return all(_close(one, complete) for one in cast(list[Any], schema))
     if not isinstance(schema, dict):
         return True
     told = cast(dict[str, Any], schema)
     if told.get("type") == "object" or "properties" in told:
         names = set(cast(dict[str, Any], told.get("properties") or {}))
-        if not names or names - set(told.get("required") or ()) or told.setdefault("additionalProperties", False):
+        left_out = complete and names - set(told.get("required") or ())
+        if not names or left_out or told.setdefault("additionalProperties", False):
             return False
     below = [*told.get("properties", {}).values(), *told.get("$defs", {}).values()]
     below += [told[name] for name in ("items", "anyOf", "prefixItems") if name in told]
-    return "default" not in told and all(_close(one) for one in below)
+    return not (complete and "default" in told) and all(_close(one, complete) for one in below)

@@ -22,6 +22,8 @@ class _Entry:
     module: str = ""
     spelled: tuple[str, ...] = ()
     """Names of models to propose when one was mistyped."""
+    provider: str = ""
+    """What else than the class's own name stands before a colon."""
 
     def load(self) -> type[BaseLlm]:
         return self.found or cast(type[BaseLlm], getattr(importlib.import_module(self.module), self.name))
@@ -41,7 +43,16 @@ _BUILT_IN = [
         spelled=("gpt-5", "gpt-5-mini"),
     ),
     _Entry(name="OllamaLlm", module="adk_nb.models.openai_llm", patterns=(), spelled=("ollama:llama3.2",)),
+    _Entry(
+        name="Claude",
+        module="adk_nb.models.anthropic_llm",
+        patterns=(r"claude-.*",),
+        spelled=("claude-opus-4-1", "claude-sonnet-4-5", "claude-haiku-4-5"),
+        provider="anthropic",
+    ),
+    _Entry(name="HttpLlm", module="adk_nb.models.http_llm", patterns=(r"https?://.+",)),
     _Entry(name="OfflineLlm", module="adk_nb.models.offline_llm", patterns=("offline",), spelled=("offline",)),
+    _Entry(name="LiteLlm", module="adk_nb.models.lite_llm", patterns=(r"[\w.-]+/.+",)),  # the last: others know theirs
 ]
 _registered: list[_Entry] = []
 
@@ -107,7 +118,7 @@ def _entry_of(model: str) -> tuple[_Entry, str]:
     provider, colon, rest = model.partition(":")
     if colon and rest and not rest.startswith("//"):
         for entry in entries:
-            if provider.lower() in (entry.name.lower(), entry.name.removesuffix("Llm").lower()):
+            if provider.lower() in (entry.name.lower(), entry.name.removesuffix("Llm").lower(), entry.provider):
                 return entry, rest
     for entry in entries:
         if any(re.fullmatch(pattern, model) for pattern in entry.patterns):

@@ -23,6 +23,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
 from adk_nb.models.retrying import BUSY, ask_again, seconds_of
 from adk_nb.redaction import hidden, refuse_pickle, remember, remember_url, without_known
+from adk_nb.wire import copied
 
 T = TypeVar("T")
 Lack = Literal["system_prompt", "images", "parallel_calls", "output_schema"]
@@ -31,7 +32,7 @@ Lack = Literal["system_prompt", "images", "parallel_calls", "output_schema"]
 class Reader(Protocol):
     """Adds up the pieces of one streamed answer."""
 
-    def add(self, chunk: Any) -> LlmResponse | None:
+    def add(self, chunk: Any, /) -> LlmResponse | None:
         """Keep a piece, as the vendor's package hands it out; returns what of it can be shown already."""
         ...
 
@@ -96,7 +97,8 @@ class VendorLlm(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        request = fitted(llm_request, self.capabilities)
+        request = copied(llm_request, contents=self.with_a_user_turn(llm_request))
+        request = fitted(request, self.capabilities)
         question = self._question(request, request.model or self.model)
         if not stream:
             yield await self._answered(question)
