@@ -16,7 +16,19 @@ from adk_nb.notebook.magics import completion, lines, tracebacks
 from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.arguments import Grammar
 from adk_nb.notebook.magics.config import AdkNb, hint
-from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, SESSION, STATE, TOOL, TOOLS, TRACE, WORKFLOW
+from adk_nb.notebook.magics.grammar import (
+    AGENT,
+    AGENTS,
+    CHAT,
+    CONFIRM,
+    EXPORT,
+    SESSION,
+    STATE,
+    TOOL,
+    TOOLS,
+    TRACE,
+    WORKFLOW,
+)
 from adk_nb.notebook.place import folder_of, is_being_tested
 
 _DRAWN = ("adk_nb.agents.base_agent", "BaseAgent")
@@ -30,6 +42,7 @@ _late, _ = face(
     {
         "AgentDefinition": "adk_nb.notebook.cells.definitions",
         "Notebook": "adk_nb.notebook.cells.notebook",
+        "export_line": "adk_nb.notebook.magics.export_line",
         "forms_of": "adk_nb.notebook.magics.pictures",
         "known_names": "adk_nb.notebook.magics.known_names",
         "picture": "adk_nb.notebook.magics.pictures",
@@ -253,6 +266,13 @@ class AdkMagics(Magics):
     def confirm(self, line: str, cell: str | None = None) -> Any:
         asked = _alone(CONFIRM, line, cell)
         return _unless_silent(_late("turns").confirm(self.notebook, asked, self.settings.display), asked)
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(EXPORT)
+    def export(self, line: str, cell: str | None = None) -> Any:
+        asked = _alone(EXPORT, line, cell)
+        return _shown(_late("export_line").export_from(self.shell, self.notebook, asked.path), asked)
 
     def _confirm(self, asked: Any) -> tuple[str, str]:
         """What happens to approvals in a turn, and where that is said."""

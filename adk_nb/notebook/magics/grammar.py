@@ -266,4 +266,19 @@ WORKFLOW = Grammar(
     twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',
 )
 
-GRAMMARS = {one.name: one for one in (AGENT, WORKFLOW, TOOL, CHAT, AGENTS, TOOLS, STATE, SESSION, TRACE, CONFIRM)}
+EXPORT = Grammar(
+    "export",
+    "Write the agents and tools of this notebook as Python: a package that google-adk runs, or a script.",
+    examples=["%export my_agents/", "%export agent.py", "%export ~/agents/weather_desk"],
+    words=[
+        Word(
+            name="PATH",
+            help="a folder: google-adk's (adk run, adk web); a file that ends in .py: a script with adk_nb",
+            needed=True,
+        )
+    ],
+)
+
+GRAMMARS = {
+    one.name: one for one in (AGENT, WORKFLOW, TOOL, CHAT, AGENTS, TOOLS, STATE, SESSION, TRACE, CONFIRM, EXPORT)
+}
