@@ -15,8 +15,8 @@ from adk_nb.models.json_schemas import calling_of, functions_of, parameters_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.pairing import paired
 
-_SETTINGS = {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "stop_sequences": "stop_sequences"}
-"""Of a GenerateContentConfig -> of a message."""
+_SAMPLING = ("temperature", "top_p", "top_k")
+"""Settings of Claude's older models: the newer ones refuse them, and the arguments of anthropic's client lack them."""
 _EFFORTS = {"MINIMAL": "low", "LOW": "low", "MEDIUM": "medium", "HIGH": "high"}
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _UNMARKED = ("thinking", "redacted_thinking")
@@ -134,7 +134,11 @@ def _choice(request: LlmRequest, parallel_calls: bool) -> dict[str, Any] | None:
 
 
 def _settings(config: types.GenerateContentConfig) -> dict[str, Any]:
-    told = {theirs: value for ours, theirs in _SETTINGS.items() if (value := getattr(config, ours)) is not None}
+    told: dict[str, Any] = {}
+    if config.stop_sequences:
+        told["stop_sequences"] = config.stop_sequences
+    if sampling := {name: value for name in _SAMPLING if (value := getattr(config, name)) is not None}:
+        told["extra_body"] = sampling
     if thinking := config.thinking_config:
         told |= _thinking(thinking)
     if config.http_options and config.http_options.headers:

@@ -8,14 +8,14 @@ from typing import Any
 from adk_nb import types
 
 _OPENING = "Go on from here."
-"""What the user is taken to have said where a history begins with the model."""
+"""What the user is taken to have said where a history does not begin, or does not end, with the user."""
 _NO_RESULT = {"error": "there is no result of this call yet"}
 _LONGEST_ID = 40
 """Characters. Source: the error of OpenAI's API for a longer one."""
 
 
 def paired(contents: Iterable[types.Content]) -> list[types.Content]:
-    """`contents` in turns of the user and the model by turns, the first one the user's.
+    """`contents` in turns of the user and the model by turns, the first and the last one the user's.
 
     A turn of the model's with calls is followed by one that begins with a result of each, in the order of the calls:
     a call that has none is told so. A result that no call stands before is told in words. Ids are letters, digits, `_`
@@ -38,8 +38,10 @@ def paired(contents: Iterable[types.Content]) -> list[types.Content]:
             waiting = []
     if waiting:
         turns.append(_of_user(_results(waiting, [], ids)))
-    if turns and turns[0].role == "model":
+    if not turns or turns[0].role == "model":
         turns.insert(0, _of_user([types.Part(text=_OPENING)]))
+    if turns[-1].role == "model":
+        turns.append(_of_user([types.Part(text=_OPENING)]))
     return turns
 
 
@@ -54,7 +56,7 @@ def _of_user(parts: list[types.Part]) -> types.Content:
 
 
 def _says_something(part: types.Part) -> bool:
-    return part.text is None or bool(part.text.strip()) or bool(part.thought_signature)
+    return part.text is None or bool(part.text.strip()) or bool(part.thought and part.thought_signature)
 
 
 def _results(calls: list[types.FunctionCall], parts: list[types.Part], ids: "_Ids") -> list[types.Part]:

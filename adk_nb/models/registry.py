@@ -84,6 +84,14 @@ class LLMRegistry:
         _entry_of(model)
 
     @staticmethod
+    def own_name(model: str) -> str:
+        """The name by which its class knows `model`; that as it is if no class answers to it."""
+        try:
+            return _entry_of(model)[1]
+        except ModelNotFoundError:
+            return model
+
+    @staticmethod
     def new_llm(model: str) -> BaseLlm:
         """A model that can be asked. `provider:name` asks `name` of the class whose name is `provider`.
 

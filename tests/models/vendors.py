@@ -69,12 +69,14 @@ class Vendor:
 
     def say(self, server: GeminiServer, *said: Said, finish: str = "", stream: bool = False, **more: Any) -> None:
         """Answer the next request."""
+        headers = {"Content-Type": "text/event-stream"} if stream else {}
+        if self.name == "litellm":  # it keeps its connections for longer than a loop
+            headers["Connection"] = "close"
         if stream:
-            headers = {"Content-Type": "text/event-stream"}
             body = b"".join(self.events(said, finish))
             server.replies.append(Reply(body, headers=headers, **{"framing": "chunked"} | more))
         else:
-            server.replies.append(Reply(json.dumps(self.whole(said, finish)).encode(), **more))
+            server.replies.append(Reply(json.dumps(self.whole(said, finish)).encode(), headers=headers, **more))
 
     def begin(self, server: GeminiServer, *said: Said) -> None:
         """Answer the next request with a stream that stops after some words and is left open."""
@@ -82,7 +84,9 @@ class Vendor:
         server.replies[-1].body = b"".join(self.events(said, "")[:5])
 
     def refuse(self, server: GeminiServer, status: int, message: str, **more: Any) -> None:
-        server.replies.append(Reply(json.dumps(self.refusal(f"error_{status}", message)).encode(), status, **more))
+        headers = {"Connection": "close", **more.pop("headers", {})}
+        body = json.dumps(self.refusal(f"error_{status}", message)).encode()
+        server.replies.append(Reply(body, status, headers=headers, **more))
 
 
 def _halves(text: str) -> Iterator[str]:
@@ -240,8 +244,12 @@ def _deltas(one: Said) -> Iterator[dict[str, Any]]:
 
 
 def check_anthropic(body: dict[str, Any]) -> None:
-    """The types, and: turns change sides, the user's is first and last; a turn begins with the results of the last."""
-    _as_typed(_anthropic_types(bool(body.get("stream"))), body)
+    """The types, and: turns change sides, the user's is first and last; a turn begins with the results of the last.
+
+    Two settings are in the reference of the API, for its older models, and no longer in the package's types.
+    """
+    typed = {name: value for name, value in body.items() if name not in ("temperature", "top_p")}
+    _as_typed(_anthropic_types(bool(body.get("stream"))), typed)
     waiting: list[str] = []
     seen: set[str] = set()
     for number, message in enumerate(body["messages"]):
