@@ -3,8 +3,10 @@
 # pyright: basic
 # IPython's shells and Magics are untyped, and what is loaded late has no type here.
 
+import os
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
@@ -12,6 +14,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 import adk_nb
 from adk_nb.errors import InputError
 from adk_nb.lazy import face
+from adk_nb.models import taping
 from adk_nb.notebook.magics import completion, lines, tracebacks
 from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.arguments import Grammar
@@ -22,6 +25,8 @@ from adk_nb.notebook.magics.grammar import (
     CHAT,
     CONFIRM,
     EXPORT,
+    RECORD,
+    REPLAY,
     SESSION,
     STATE,
     TOOL,
@@ -46,6 +51,7 @@ _late, _ = face(
         "forms_of": "adk_nb.notebook.magics.pictures",
         "known_names": "adk_nb.notebook.magics.known_names",
         "picture": "adk_nb.notebook.magics.pictures",
+        "recording_line": "adk_nb.notebook.magics.recording_line",
         "reports": "adk_nb.notebook.magics.reports",
         "session_keys": "adk_nb.notebook.magics.session_keys",
         "session_line": "adk_nb.notebook.magics.session_line",
@@ -207,7 +213,8 @@ class AdkMagics(Magics):
             policy=policy,
             show="off" if asked.quiet else self.settings.display,
         )
-        reply = turns.say(notebook, said)
+        with self._taped(asked):
+            reply = turns.say(notebook, said)
         return None if asked.silent or asked.capture else reply
 
     @no_var_expand
@@ -267,6 +274,26 @@ class AdkMagics(Magics):
         asked = _alone(CONFIRM, line, cell)
         return _unless_silent(_late("turns").confirm(self.notebook, asked, self.settings.display), asked)
 
+    def _taped(self, asked: Any) -> Any:
+        """What stands between agents and models in a turn, if its line says something of that."""
+        if asked.record or asked.replay:
+            return _late("recording_line").for_this_turn(self.shell, self.settings, asked)
+        return nullcontext()
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(RECORD)
+    def record(self, line: str, cell: str | None = None) -> Any:
+        asked = _alone(RECORD, line, cell)
+        return _shown(_late("recording_line").switch(self.shell, self.settings, asked, "record"), asked)
+
+    @no_var_expand
+    @line_cell_magic
+    @_helps(REPLAY)
+    def replay(self, line: str, cell: str | None = None) -> Any:
+        asked = _alone(REPLAY, line, cell)
+        return _shown(_late("recording_line").switch(self.shell, self.settings, asked, "replay"), asked)
+
     @no_var_expand
     @line_cell_magic
     @_helps(EXPORT)
@@ -321,6 +348,8 @@ def load_ipython_extension(shell: Any) -> None:
     _forms(shell).for_type_by_name(*_DRAWN, lambda agent: _late("forms_of")(magics.notebook, agent))
     tracebacks.install(shell)
     shell.events.register("post_run_cell", hint)
+    if os.environ.get("ADK_NB_REPLAY", "").strip().lower() in ("auto", "record", "replay"):
+        _late("recording_line").begin_as_the_environment_says(shell, settings)
     sys.stdout.write(greeting(shell, settings) + "\n")
 
 
@@ -339,6 +368,7 @@ def unload_ipython_extension(shell: Any) -> None:
     completion.remove(shell)
     _forms(shell).pop(".".join(_DRAWN), None)
     tracebacks.remove(shell)
+    taping.now = None
     shell.events.unregister("post_run_cell", hint)
 
 

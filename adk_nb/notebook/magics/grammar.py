@@ -134,6 +134,8 @@ CHAT = Grammar(
         Option(name="no", help="reject what comes up in this turn"),
         Option(name="ask", help="leave approvals open, whatever %config AdkNb.confirm says"),
         Option(name="raw", help="take {{braces}} as they are"),
+        Option(name="record", help="add this turn to the notebook's cassette, see %record?"),
+        Option(name="replay", help="answer this turn from the notebook's cassette, see %replay?"),
     ],
     twin='Chat(weather).ask("Is it warmer in Paris or in Oslo?", confirm="ask")',
 )
@@ -266,6 +268,33 @@ WORKFLOW = Grammar(
     twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',
 )
 
+_FILE = Option(name="file", value="PATH", help="the cassette; else one named as the notebook, in cassettes/")
+
+RECORD = Grammar(
+    "record",
+    "From here on keep what models answer in a file, the cassette of this notebook, so that it can be replayed.",
+    examples=["%record", "%record --file cassettes/demo.jsonl", "%record off"],
+    words=[Word(name="MODE", help="off: models are asked, and nothing is kept", names="off")],
+    options=[_FILE],
+    twin='RecordedLlm("cassettes/demo.jsonl", record=Gemini(model="gemini-2.5-flash"))',
+)
+
+REPLAY = Grammar(
+    "replay",
+    "From here on answer from the cassette of this notebook: no key, no network, the same words each time.",
+    examples=["%replay", "%replay auto", "%replay off"],
+    words=[
+        Word(
+            name="MODE",
+            help="replay, as without a word: what is not in the cassette is an error that says what has changed; auto: "
+            "what is not in it is asked and recorded; record; off",
+            names="auto|record|replay|off",
+        )
+    ],
+    options=[_FILE],
+    twin='RecordedLlm("cassettes/demo.jsonl"), RecordedLlm("cassettes/demo.jsonl", record=model, replay=True)',
+)
+
 EXPORT = Grammar(
     "export",
     "Write the agents and tools of this notebook as Python: a package that google-adk runs, or a script.",
@@ -280,5 +309,6 @@ EXPORT = Grammar(
 )
 
 GRAMMARS = {
-    one.name: one for one in (AGENT, WORKFLOW, TOOL, CHAT, AGENTS, TOOLS, STATE, SESSION, TRACE, CONFIRM, EXPORT)
+    one.name: one
+    for one in (AGENT, WORKFLOW, TOOL, CHAT, AGENTS, TOOLS, STATE, SESSION, TRACE, CONFIRM, RECORD, REPLAY, EXPORT)
 }
