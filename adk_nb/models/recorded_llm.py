@@ -96,9 +96,10 @@ class RecordedLlm(BaseLlm):
             return self._recorded.notice
         mine = [one for one in self._cassette.recordings if one.request.model == self.model]
         names = sorted({one.model for one in mine or self._cassette.recordings})
-        said = f"replayed from {self._cassette.path.name}: these are the recorded words of {' and '.join(names)}"
+        words, name = f"the recorded words of {' and '.join(names)}", self._cassette.path.name
+        said = f"replayed from {name}: these are {words}"
         if self._recorded:
-            said = said.replace(": these", ", where it was recorded: these")
+            said = f"what {name} holds is replayed, with {words}; the rest is asked"
         about = sorted({one.notice for one in mine if one.notice})
         return f"{said} ({'; '.join(about)})" if about else said
 

@@ -235,7 +235,7 @@ def test_the_environment_can_say_how_the_notebooks_cassette_is_used(
     reply = shell.cell("%chat guide The weather in Oslo")
 
     assert "Oslo" in reply.text
-    assert reply.notice.startswith("replayed") is (mode != "record")
+    assert ("recorded words of offline" in reply.notice) is (mode != "record")
     assert len(lines(work / CASSETTE)) == 2
 
 
