@@ -37,8 +37,8 @@ class FallbackModel(BaseLlm):
     """Without 408 and the like: after those a service may have done its work, and it would be paid for twice."""
     _made: dict[str, BaseLlm] = PrivateAttr(default_factory=dict[str, BaseLlm])
 
-    def model_post_init(self, context: Any, /) -> None:
-        super().model_post_init(context)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         if not self.models:
             raise ConfigurationError("FallbackModel has no models; write FallbackModel(models=['gemini-2.5-flash'])")
         first = self.models[0] if isinstance(self.models[0], str) else self.models[0].model
@@ -69,7 +69,7 @@ class FallbackModel(BaseLlm):
     ) -> AsyncGenerator[LlmResponse, None]:
         for number, entry in enumerate(self.models, 1):
             model, begun = self._one(entry), False
-            request = copied(llm_request, model=model.model)
+            request = _fresh(llm_request, model)
             try:
                 async with aclosing(model.generate_content_async(request, stream)) as responses:
                     async for response in responses:
@@ -86,7 +86,7 @@ class FallbackModel(BaseLlm):
             for number, entry in enumerate(self.models, 1):
                 model = self._one(entry)
                 try:
-                    opened = model.connect(copied(llm_request, model=model.model))
+                    opened = model.connect(_fresh(llm_request, model))
                     connection = await stack.enter_async_context(opened)
                 except Exception as error:
                     if number == len(self.models) or not self._passes_on(error, model):
@@ -109,3 +109,8 @@ class FallbackModel(BaseLlm):
             return False
         logger.warning("model %r: HTTP %s; asking the next model", model.model, status)
         return True
+
+
+def _fresh(request: LlmRequest, model: BaseLlm) -> LlmRequest:
+    """`request` for `model`: what one model of a user's own writes in it the next is not to see."""
+    return copied(request, model=model.model, contents=[*request.contents], config=request.config.model_copy())

@@ -369,6 +369,8 @@ def test_a_model_with_a_key_can_be_copied_and_is_not_pickled(vendor: Vendor, ser
 
 
 def test_connections_are_used_again_and_closed_with_the_loop(vendor: Vendor, server: GeminiServer):
+    if vendor.name == "litellm":
+        pytest.skip("litellm keeps its connections in its own way")
     for _ in range(3):
         vendor.say(server, "Mild.")
     model = vendor.model(server)
