@@ -9,6 +9,7 @@ from adk_nb import types
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.openai_answers import parts_of
 from adk_nb.models.response_stream import ResponseStream
+from adk_nb.models.signatures import signed_by_claude
 
 _REASONS = {
     "end_turn": types.FinishReason.STOP,
@@ -89,9 +90,11 @@ class MessageReader:
             case "text":
                 part = types.Part(text=block.text)
             case "thinking":
-                part = types.Part(text=block.thinking, thought=True, thought_signature=_signed(block.signature))
+                part = types.Part(
+                    text=block.thinking, thought=True, thought_signature=signed_by_claude(block.signature)
+                )
             case "redacted_thinking":
-                part = types.Part(thought=True, thought_signature=_signed(block.data))
+                part = types.Part(thought=True, thought_signature=signed_by_claude(block.data))
             case "tool_use":
                 part = types.Part(function_call=types.FunctionCall(id=block.id, name=block.name, args=args or {}))
             case _:
@@ -163,10 +166,6 @@ class MessageReader:
         details = getattr(usage, "output_tokens_details", None)
         if (thoughts := getattr(details, "thinking_tokens", None)) is not None:
             self._usage["thoughts"] = thoughts
-
-
-def _signed(signature: str) -> bytes | None:
-    return signature.encode() or None
 
 
 def _counted(usage: dict[str, int | None]) -> types.GenerateContentResponseUsageMetadata:

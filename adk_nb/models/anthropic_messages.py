@@ -14,6 +14,7 @@ from adk_nb.models.fitting import words_of
 from adk_nb.models.json_schemas import calling_of, functions_of, parameters_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.pairing import paired
+from adk_nb.models.signatures import claude_s
 
 _SAMPLING = ("temperature", "top_p", "top_k")
 """Settings of Claude's older models: the newer ones refuse them, and the arguments of anthropic's client lack them."""
@@ -58,20 +59,14 @@ def messages_of(request: LlmRequest) -> list[dict[str, Any]]:
 
 def _kept(content: types.Content) -> list[types.Part]:
     """Of thoughts only those that Claude has signed: it would refuse others, and they are of no use to it."""
-    return [part for part in content.parts or () if not part.thought or _signature(part)]
-
-
-def _signature(part: types.Part) -> str | None:
-    """Claude's are letters and digits; other services sign in bytes."""
-    signature = part.thought_signature
-    return signature.decode() if signature and signature.isascii() else None
+    return [part for part in content.parts or () if not part.thought or claude_s(part)]
 
 
 def _block(part: types.Part) -> _Block:
     if part.thought:
         if part.text is None:
-            return {"type": "redacted_thinking", "data": _signature(part)}
-        return {"type": "thinking", "thinking": part.text, "signature": _signature(part)}
+            return {"type": "redacted_thinking", "data": claude_s(part)}
+        return {"type": "thinking", "thinking": part.text, "signature": claude_s(part)}
     if call := part.function_call:
         return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.args or {}}
     if response := part.function_response:

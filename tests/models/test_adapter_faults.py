@@ -152,9 +152,9 @@ RESULTS = st.builds(
 THOUGHTS = st.sampled_from(
     [
         types.Part(text="Hm.", thought=True),
-        types.Part(text="Hm.", thought=True, thought_signature=b"c2ln"),
+        types.Part(text="Hm.", thought=True, thought_signature=b"claude:c2ln"),
         types.Part(text="Hm.", thought=True, thought_signature=b"\x00\xff"),
-        types.Part(thought=True, thought_signature=b"cmVk"),
+        types.Part(thought=True, thought_signature=b"claude:cmVk"),
         types.Part(text="", thought_signature=b"\x00\xff"),
     ]
 )

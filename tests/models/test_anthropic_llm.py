@@ -95,6 +95,7 @@ def test_thoughts_that_claude_has_not_signed_are_not_sent(server: GeminiServer):
     thoughts = [
         types.Part(text="Hm.", thought=True),
         types.Part(text="Hm.", thought=True, thought_signature=b"\x01\xfe"),
+        types.Part(text="Hm.", thought=True, thought_signature=b"of another"),
     ]
     said = types.Content(role="model", parts=[*thoughts, types.Part(text="Seen.")])
 

@@ -317,9 +317,11 @@ LITELLM = Vendor(
     refusal=OPENAI.refusal,
     check=check_openai,
 )
-needs_litellm = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
+needs_litellm = pytest.mark.skipif(
+    importlib.util.find_spec("litellm") is None, reason="litellm is not installed; make litellm"
+)
 VENDORS = [
     pytest.param(OPENAI, id="openai"),
     pytest.param(ANTHROPIC, id="anthropic"),
-    pytest.param(LITELLM, id="litellm", marks=needs_litellm),
+    pytest.param(LITELLM, id="litellm", marks=[needs_litellm, pytest.mark.filterwarnings("default")]),
 ]
