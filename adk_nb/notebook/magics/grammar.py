@@ -295,6 +295,38 @@ REPLAY = Grammar(
     twin='RecordedLlm("cassettes/demo.jsonl"), RecordedLlm("cassettes/demo.jsonl", record=model, replay=True)',
 )
 
+KEY = Grammar(
+    "key",
+    "Get a key into this kernel without showing it: from the environment, the secrets of Colab or Kaggle, .env, the "
+    "keyring, or a field that you paste it into. It is never shown, and not in the notebook.",
+    examples=["%key gemini", "%key openai --from keyring", "%key TAVILY_API_KEY", "%key gemini --forget"],
+    words=[
+        Word(
+            name="PROVIDER",
+            help="gemini, openai, anthropic, or the variable that is to hold it; without one: which are set",
+            many=True,
+            names="gemini|openai|anthropic",
+        )
+    ],
+    options=[
+        Option(
+            name="from",
+            value="PLACE",
+            help="look there alone: env, colab, kaggle, dotenv, keyring; ask: type it anew",
+            names="env|colab|kaggle|dotenv|keyring|ask",
+        ),
+        Option(name="forget", help="take it out of this kernel"),
+    ],
+    twin='os.environ["GOOGLE_API_KEY"] = getpass.getpass()',
+)
+
+DOCTOR = Grammar(
+    "doctor",
+    "Look at what is installed, which keys are set (by name), how runs are shown and whether they can run, and say "
+    "what to type next.",
+    examples=["%doctor", "%doctor  # before you ask for help: it shows no key", "report = %doctor"],
+)
+
 EXPORT = Grammar(
     "export",
     "Write the agents and tools of this notebook as Python: a package that google-adk runs, or a script.",
@@ -310,5 +342,21 @@ EXPORT = Grammar(
 
 GRAMMARS = {
     one.name: one
-    for one in (AGENT, WORKFLOW, TOOL, CHAT, AGENTS, TOOLS, STATE, SESSION, TRACE, CONFIRM, RECORD, REPLAY, EXPORT)
+    for one in (
+        AGENT,
+        WORKFLOW,
+        TOOL,
+        CHAT,
+        AGENTS,
+        TOOLS,
+        STATE,
+        SESSION,
+        TRACE,
+        CONFIRM,
+        RECORD,
+        REPLAY,
+        KEY,
+        DOCTOR,
+        EXPORT,
+    )
 }
