@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from adk_nb import types
 from adk_nb.models.base_llm import LlmCapabilities
@@ -65,13 +66,26 @@ def _changed(content: types.Content, change: Callable[[types.Part], types.Part])
 
 
 def _without_images(part: types.Part) -> types.Part:
-    data = part.inline_data or part.file_data
-    if data and (data.mime_type or "").startswith("image/"):
-        name = f" {data.display_name!r}" if data.display_name else ""
-        return types.Part(text=f"[an image{name} ({data.mime_type}) that you cannot be shown]")
-    if (response := part.function_response) and response.parts:
-        return part.model_copy(update={"function_response": response.model_copy(update={"parts": None})})
-    return part
+    if (data := part.inline_data or part.file_data) and _is_image(data):
+        return types.Part(text=_in_words(data))
+    response = part.function_response
+    if not (response and response.parts):
+        return part
+    shown = [one for one in response.parts if not _is_image(one.inline_data or one.file_data)]
+    hidden = [_in_words(one.inline_data or one.file_data) for one in response.parts if one not in shown]
+    if not hidden:
+        return part
+    changed = {"parts": shown, "response": (response.response or {}) | {"images": hidden}}
+    return part.model_copy(update={"function_response": response.model_copy(update=changed)})
+
+
+def _is_image(data: Any) -> bool:
+    return data is not None and (data.mime_type or "").startswith("image/")
+
+
+def _in_words(data: Any) -> str:
+    name = f" {data.display_name!r}" if data.display_name else ""
+    return f"[an image{name} ({data.mime_type}) that you cannot be shown]"
 
 
 def _one_by_one(turns: Iterable[types.Content]) -> Iterator[types.Content]:

@@ -88,7 +88,8 @@ class LiteLlm(VendorLlm):
             question["api_key"] = self.api_key.get_secret_value()
         if self.base_url:
             question["base_url"] = self.base_url
-        once: dict[str, Any] = {"timeout": self.timeout, "max_retries": 0, "num_retries": 0, "drop_params": True}
+        limit = extra("httpx", "litellm").Timeout(self.timeout, connect=self.connect_timeout)
+        once: dict[str, Any] = {"timeout": limit, "max_retries": 0, "num_retries": 0, "drop_params": True}
         return question | once | self.additional_args
 
     async def _ask(self, question: dict[str, Any]) -> LlmResponse:

@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from adk_nb import types
+from adk_nb.errors import UnexpectedModelAnswer
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.response_stream import ResponseStream
+from adk_nb.redaction import hidden
 
 _REASONS = {
     "stop": types.FinishReason.STOP,
@@ -23,6 +25,10 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 def chat_response(completion: Any, model: str) -> LlmResponse:
     """A whole answer."""
     reader = ChatReader(model)
+    if refused := getattr(completion, "error", None):  # of gateways, with HTTP 200
+        raise UnexpectedModelAnswer(
+            f"the service of model {model!r} gave no answer; it said: {hidden(str(refused))[:500]}"
+        )
     for choice in completion.choices[:1]:
         reader.take(choice.message, choice.finish_reason or "stop")
     reader.about(completion)

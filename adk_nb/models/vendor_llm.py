@@ -14,7 +14,14 @@ import httpx2
 from pydantic import ConfigDict, Field, SecretStr, ValidationError
 
 from adk_nb import types
-from adk_nb.errors import MissingKeyError, ModelError, ModelHTTPError, ModelTimeoutError, UnexpectedModelAnswer
+from adk_nb.errors import (
+    AdkNbError,
+    MissingKeyError,
+    ModelError,
+    ModelHTTPError,
+    ModelTimeoutError,
+    UnexpectedModelAnswer,
+)
 from adk_nb.lazy import require
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.fitting import fitted
@@ -190,6 +197,8 @@ class VendorLlm(BaseLlm):
         """True for a connection that could not be made or broke; waiting too long for an answer passes by nothing."""
         if isinstance(error, self._errors.APITimeoutError):
             return isinstance(error.__cause__, httpx2.ConnectTimeout)
+        if isinstance(error.__cause__, (httpx2.UnsupportedProtocol, httpx2.InvalidURL)):
+            return False
         return isinstance(error, (self._errors.APIConnectionError, httpx2.NetworkError, httpx2.RemoteProtocolError))
 
     def _key(self) -> str | None:
@@ -211,11 +220,11 @@ class VendorLlm(BaseLlm):
         """Turn what the vendor's package raises inside into this package's errors."""
         try:
             yield
-        except ModelError:
+        except AdkNbError:
             raise
         except (TimeoutError, self._errors.APITimeoutError, httpx2.TimeoutException) as error:
             raise self._late(error, model, reader) from error
-        except (self._errors.APIConnectionError, httpx2.HTTPError, OSError) as error:
+        except (self._errors.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             why = _why(error.__cause__ or error)
             said = reader.broken(why) if reader else f"the service of model {model!r} cannot be reached ({why})"
             raise ModelError(f"{said}; look at the network and at base_url") from None

@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from talk import Talk, told
 from vendors import ANTHROPIC, OPENAI, VENDORS, Call, Thought, Vendor
 
-from adk_nb import types
+from adk_nb import sync, types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ModelError
+from adk_nb.events import Event
 from adk_nb.models import LlmRequest, LlmResponse
 from adk_nb.models.pairing import paired
 from adk_nb.tools import FunctionTool
 
+REQUEST = "adk_request_confirmation"
 SSE = RunConfig(streaming_mode=StreamingMode.SSE)
 SAID = ("Ünd ", Call("send_money", {"to": "ü", "sum": 100}, "c_1"), Call("note", {}, "c_2"))
 
@@ -257,6 +259,54 @@ def test_the_next_turn_after_a_fault_keeps_the_rules_of_the_service(vendor: Vend
     assert told(events)[-1] == ("guide", "Fine. .")
     for asked in server.requests:
         vendor.check(asked.body)
+
+
+def test_wherever_a_kill_has_cut_the_history_the_next_turn_keeps_the_rules(vendor: Vendor, server: GeminiServer):
+    vendor.say(server, Thought("Hm."), Call("look", {}, "c_1"), Call("boom", {}, "c_2"), framing="close")
+    vendor.say(server, "One failed.", Call("look", {}, "c_1"), framing="close")
+    vendor.say(server, "Seen.", framing="close")
+    agent = LlmAgent(name="guide", model=vendor.model(server), tools=[look, boom])
+    talk = Talk(agent)
+    events = talk.say("Look.")
+    stored = talk.stored().events
+    assert (talk.error, len(events)) == (None, len(stored) - 1)
+
+    for count in range(1, len(stored) + 1):
+        vendor.say(server, "Fine.", framing="close")
+        cut = Talk(agent)
+        sync.run(_append(cut, stored[:count]))
+        cut.say("And now?")
+        assert cut.error is None
+
+    assert len(server.requests) == 3 + len(stored)
+    for asked in server.requests:
+        vendor.check(asked.body)
+
+
+async def _append(talk: Talk, events: Sequence[Event]) -> None:
+    session = await talk.service.get_session(app_name="app", user_id="u", session_id="s")
+    assert session
+    for event in events:
+        await talk.service.append_event(session, event.model_copy(deep=True))
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_an_answered_approval_keeps_the_rules_of_the_service(vendor: Vendor, server: GeminiServer, confirmed: bool):
+    vendor.say(server, Call("look", {}, "c_1"), Call("boom", {}, "c_2"), framing="close")
+    vendor.say(server, "Done.", framing="close")
+    vendor.say(server, "Fine.", framing="close")
+    asks = FunctionTool(look, require_confirmation=True)
+    talk = Talk(LlmAgent(name="guide", model=vendor.model(server), tools=[asks, boom]))
+    (asked,) = [call for event in talk.say("Look.") for call in event.get_function_calls() if call.name == REQUEST]
+
+    answer = types.FunctionResponse(id=asked.id, name=REQUEST, response={"confirmed": confirmed})
+    talk.say(types.Content(role="user", parts=[types.Part(function_response=answer)]))
+    talk.say("And now?")
+
+    assert talk.error is None
+    assert len(server.requests) >= 2
+    for sent in server.requests:
+        vendor.check(sent.body)
 
 
 def test_what_waits_for_a_yes_keeps_the_rules_of_the_service(vendor: Vendor, server: GeminiServer):

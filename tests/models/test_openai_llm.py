@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from vendors import OPENAI, check_openai
 
 from adk_nb import types
-from adk_nb.errors import MissingKeyError
+from adk_nb.errors import MissingKeyError, ModelError, UnexpectedModelAnswer
 from adk_nb.models import LLMRegistry, LlmRequest, LlmResponse, OllamaLlm, OpenAILlm
 
 
@@ -133,6 +133,48 @@ def test_thinking_is_asked_for_as_effort(server: GeminiServer):
 
     check_openai(server.requests[0].body)
     assert server.requests[0].body["reasoning_effort"] == "low"
+
+
+def test_a_gateway_s_refusal_that_comes_as_a_success_is_told(server: GeminiServer):
+    server.replies.append(Reply(json.dumps({"error": {"message": "no credits left", "code": 402}}).encode()))
+
+    with pytest.raises(UnexpectedModelAnswer, match=r"gave no answer; it said: .*no credits left"):
+        ask(OPENAI.model(server))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8000/v1", "http://[:80/v1", "nonsense"])
+def test_an_address_that_is_none_is_told_at_once(address: str, caplog: pytest.LogCaptureFixture):
+    with pytest.raises(ModelError, match=r"model 'm' cannot be reached \(.*\); look at the network and at base_url"):
+        ask(OpenAILlm(model="m", base_url=address))
+
+    assert "asking again" not in caplog.text
+
+
+def test_a_result_s_image_is_told_in_words_to_a_model_that_sees_none(server: GeminiServer):
+    OPENAI.say(server, "Fine.")
+    blobs = [types.FunctionResponseBlob(data=b"x", mime_type=kind) for kind in ("image/png", "application/pdf")]
+    parts = [types.FunctionResponsePart(inline_data=blob) for blob in blobs]
+    result = types.FunctionResponse(id="a", name="look", response={"result": "a cat"}, parts=parts)
+    asked = LlmRequest(
+        contents=[
+            types.UserContent("Go"),
+            types.Content(role="model", parts=[types.Part(function_call=types.FunctionCall(id="a", name="look"))]),
+            types.Content(role="user", parts=[types.Part(function_response=result)]),
+        ]
+    )
+
+    async def say() -> None:
+        model = OPENAI.model(server, lacks={"images"})
+        async with aclosing(model.generate_content_async(asked)) as responses:
+            assert [response.text async for response in responses] == ["Fine."]
+
+    asyncio.run(say())
+
+    body = server.requests[0].body
+    check_openai(body)
+    told, shown = body["messages"][2:]
+    assert "(image/png) that you cannot be shown" in told["content"]
+    assert [one["type"] for one in shown["content"]] == ["file"]
 
 
 def test_without_a_key_openai_is_not_asked(monkeypatch: pytest.MonkeyPatch):
