@@ -210,7 +210,8 @@ class VendorLlm(BaseLlm):
 
     def _no_key(self, page: str) -> MissingKeyError:
         return MissingKeyError(
-            f"model {self.model!r} needs a key, and {self.KEY_VARIABLE} is not set; type: import os, getpass; "
+            f"model {self.model!r} needs a key, and {self.KEY_VARIABLE} is not set; type: "
+            f"%key {self.KEY_VARIABLE}, or, in a script, import os, getpass; "
             f"os.environ[{self.KEY_VARIABLE!r}] = getpass.getpass() ({page} makes one), or work without a key: "
             'model="offline"'
         )
