@@ -142,7 +142,7 @@ def test_a_gateway_s_refusal_that_comes_as_a_success_is_told(server: GeminiServe
         ask(OPENAI.model(server))
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:8000/v1", "http://[:80/v1", "nonsense"])
+@pytest.mark.parametrize("address", ["127.0.0.1:8000/v1", "http://127.0.0.1:port/v1", "nonsense"])
 def test_an_address_that_is_none_is_told_at_once(address: str, caplog: pytest.LogCaptureFixture):
     with pytest.raises(ModelError, match=r"model 'm' cannot be reached \(.*\); look at the network and at base_url"):
         ask(OpenAILlm(model="m", base_url=address))
