@@ -279,3 +279,19 @@ def test_what_python_set_on_an_agent_is_written_too(shell: Shell, work: Path):
 
     names = written(work / "agent.py")
     assert names["root_agent"].before_model_callback is names["guard"]
+
+
+def test_whatever_else_an_agent_was_given_is_written_too(shell: Shell, work: Path):
+    shell.cell("from pydantic import BaseModel\nclass Trip(BaseModel):\n    town: str")
+    shell.cell("%%agent guide\nLook.")
+    shell.cell("setattr(guide, 'output_schema', Trip); setattr(guide, 'include_contents', 'none')")
+    shell.cell(
+        "setattr(guide, 'on_output_error', 'raw'); setattr(guide, 'before_tool_callback', [lambda **said: None])"
+    )
+    package = str(shell.cell("%export exported"))
+    shell.cell("%export agent.py")
+
+    agent = written(work / "agent.py")["root_agent"]
+    assert (agent.output_schema.__name__, agent.include_contents, agent.on_output_error) == ("Trip", "none", "raw")
+    assert "note: guide: on_output_error is left out, as google-adk's LlmAgent has none" in package
+    assert "note: guide: before_tool_callback is left out; give it a variable of its own in a cell" in package

@@ -83,18 +83,19 @@ def answer_for_gemini(answers: list[Any]) -> None:
     models.LLMRegistry.register(Told)
 
 
-async def converse_with_all(asked: dict[str, Any]) -> dict[str, Any]:
+async def converse_with_all(folder: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Each package, loaded as `adk web` and `adk run` load it."""
     answers: list[Any] = []
     answer_for_gemini(answers)
     told: dict[str, Any] = {}
+    loader = importlib.import_module("google.adk.cli.utils.agent_loader").AgentLoader(folder)
     for package, one in asked.items():
         answers[:] = one["answers"]
-        told[package] = await converse(importlib.import_module(f"{package}.agent").root_agent, one)
+        told[package] = await converse(loader.load_agent(package), one)
     return told
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    sys.path.insert(0, sys.argv[1])
     with asyncio.Runner() as runner:
-        print(json.dumps(runner.run(converse_with_all(json.load(sys.stdin)))))
+        print(json.dumps(runner.run(converse_with_all(sys.argv[1], json.load(sys.stdin)))))

@@ -1,5 +1,6 @@
 """Writes a notebook's agents and tools as one file of Python, for google-adk or for adk_nb."""
 
+import ast
 import builtins
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +23,17 @@ from adk_nb.notebook.export.instructions import FROM_STATE, instruction_of
 from adk_nb.notebook.export.pieces import Order, Piece
 from adk_nb.notebook.export.rewriting import Rewriter, rewritten, without_tool_decorators
 from adk_nb.notebook.export.statements import Statement, imports_of, is_function
-from adk_nb.notebook.export.target import GEMINI, Target, is_known_there
+from adk_nb.notebook.export.target import GEMINI, LEFT_OUT, Target, is_known_there
 from adk_nb.redaction import redacted
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.workflow.workflow import Workflow
 
+_WRITTEN = frozenset(
+    {"name", "description", "model", "instruction", "template", "tools", "sub_agents", "mode", "output_key"}
+    | {"max_iterations", "parent_agent"}
+)
+"""Fields of an agent that are written each in its own way."""
 _HELPERS = {
     "_choose": (teams.CHOOSE, ("re", "Any")),
     "_from_state": (FROM_STATE, ("json", "Any")),
@@ -210,8 +216,31 @@ class Writer:
             "output_key": text_code(definition.output_key) if definition.output_key else None,
             "max_iterations": self._ours(definition.max_iterations),
         }
+        more, named_there = self._other_fields(agent)
+        given |= more
+        early += named_there
         before = f"{instruction.function}\n\n\n" if instruction.function else ""
         return Piece(f"{before}{name} = {call_code('LlmAgent', given)}", early)
+
+    def _other_fields(self, agent: BaseAgent) -> tuple[dict[str, str | None], list[str]]:
+        """What else was said of an agent, by its cell or in Python, as arguments; and the names that those need."""
+        given: dict[str, str | None] = {}
+        needs: list[str] = []
+        set_later = {field for one in self._statements if (field := _field_set(one, agent.name))}
+        for name in sorted(agent.model_fields_set - _WRITTEN - set_later):
+            value = getattr(agent, name)
+            if value == type(agent).model_fields[name].get_default(call_default_factory=True):
+                continue
+            if self._target.is_google and name in LEFT_OUT:
+                self._notes[f"{agent.name}: {name} is left out, as google-adk's LlmAgent has none"] = None
+            elif is_data(value):
+                given[name] = repr(value)
+            elif held := self._variable_of(value):
+                given[name] = held
+                needs.append(held)
+            else:
+                self._notes[f"{agent.name}: {name} is left out; give it a variable of its own in a cell"] = None
+        return given, needs
 
     def _ours(self, value: int | None) -> str | None:
         return str(value) if value and not self._target.is_google else None
@@ -314,6 +343,14 @@ class Writer:
             if same and name[0] != "_" and (isinstance(value, BaseTool) or name == getattr(value, "__name__", name)):
                 return name
         return None
+
+
+def _field_set(statement: Statement, agent: str) -> str:
+    """Of `agent.field = ...` the field; empty: it is none."""
+    node = statement.node
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    is_one = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == agent
+    return target.attr if isinstance(target, ast.Attribute) and is_one else ""
 
 
 def _importable(value: Any) -> tuple[str, str] | None:

@@ -13,7 +13,6 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 import adk_nb
 from adk_nb.errors import InputError
 from adk_nb.lazy import face
-from adk_nb.models import taping
 from adk_nb.notebook.magics import completion, lines, tracebacks
 from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.arguments import Grammar
@@ -310,7 +309,9 @@ def unload_ipython_extension(shell: Any) -> None:
     completion.remove(shell)
     _forms(shell).pop(".".join(_DRAWN), None)
     tracebacks.remove(shell)
-    taping.now = None
+    taping: Any = sys.modules.get("adk_nb.models.taping")
+    if taping:  # else nothing can be recorded
+        taping.now = None
     shell.events.unregister("post_run_cell", hint)
 
 
