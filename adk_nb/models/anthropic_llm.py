@@ -10,6 +10,7 @@ from adk_nb.models.anthropic_answers import MessageReader, message_response
 from adk_nb.models.anthropic_messages import message_question
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.fitting import fitted
+from adk_nb.models.http_address import check_url
 from adk_nb.models.json_schemas import closed, output_schema_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
@@ -98,6 +99,8 @@ class Claude(VendorLlm):
         return client.anthropic.messages
 
     def _connect(self, key: str, address: str | None) -> "_Client":
+        if address:
+            check_url(address, f"model {self.model!r}")
         limit = httpx2.Timeout(None, connect=self.connect_timeout)
         return _Client(
             self._load().AsyncAnthropic(

@@ -8,6 +8,7 @@ import httpx2
 from pydantic import Field
 
 from adk_nb.models.base_llm import LlmCapabilities
+from adk_nb.models.http_address import check_url
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.openai_answers import ChatReader, chat_response
@@ -76,6 +77,8 @@ class OpenAILlm(VendorLlm):
         return client.openai.chat.completions
 
     def _connect(self, key: str, address: str | None) -> "_Client":
+        if address:
+            check_url(address, f"model {self.model!r}")
         limit = httpx2.Timeout(None, connect=self.connect_timeout)
         return _Client(
             self._load().AsyncOpenAI(

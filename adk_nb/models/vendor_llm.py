@@ -197,8 +197,6 @@ class VendorLlm(BaseLlm):
         """True for a connection that could not be made or broke; waiting too long for an answer passes by nothing."""
         if isinstance(error, self._errors.APITimeoutError):
             return isinstance(error.__cause__, httpx2.ConnectTimeout)
-        if isinstance(error.__cause__, (httpx2.UnsupportedProtocol, httpx2.InvalidURL)):
-            return False
         return isinstance(error, (self._errors.APIConnectionError, httpx2.NetworkError, httpx2.RemoteProtocolError))
 
     def _key(self) -> str | None:
@@ -225,7 +223,7 @@ class VendorLlm(BaseLlm):
             raise
         except (TimeoutError, self._errors.APITimeoutError, httpx2.TimeoutException) as error:
             raise self._late(error, model, reader) from error
-        except (self._errors.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+        except (self._errors.APIConnectionError, httpx2.HTTPError, OSError) as error:
             why = _why(error.__cause__ or error)
             said = reader.broken(why) if reader else f"the service of model {model!r} cannot be reached ({why})"
             raise ModelError(f"{said}; look at the network and at base_url") from None
