@@ -90,6 +90,39 @@ def test_a_script_answers_in_a_terminal(shell: Shell, work: Path, capsys: Any, m
     assert "sunny Oslo" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("answer", "words"), [("y", "paid 7"), ("", "not approved")])
+def test_a_script_asks_in_the_terminal_before_a_call_that_needs_a_person(
+    answer: str, words: str, shell: Shell, work: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+):
+    shell.cell("%%tool --confirm\ndef pay(euros: int) -> str:\n    'Pays some euros.'\n    return f'paid {euros}'")
+    shell.cell("%%agent clerk -t pay\nPay.")
+    shell.cell("%export agent.py")
+    asked: list[str] = []
+    monkeypatch.setattr(
+        "builtins.input", lambda words="": asked.append(words) or (answer if "may" in words else "Pay 7")
+    )
+    monkeypatch.setattr("sys.argv", ["agent.py"])
+    capsys.readouterr()
+    runpy.run_path(str(work / "agent.py"), run_name="__main__")
+
+    assert asked == ["you: ", "may pay run with {'euros': 7}? [y/N] "]
+    assert words in capsys.readouterr().out
+
+
+def test_what_only_ipython_can_run_is_written_as_the_data_it_made(shell: Shell, work: Path):
+    shell.cell("import asyncio\nasync def fetch(): return [1, 2]\nrows = await fetch()")
+    shell.cell("listing = !echo hello\nlisting = list(listing)\nfolder = %pwd")
+    shell.cell("%%tool\ndef count() -> list:\n    'Counts.'\n    return [len(rows), len(folder)]")
+    shell.cell("%%agent clerk -t count\nCount.")
+    shell.cell("%export agent.py")
+    code = (work / "agent.py").read_text()
+
+    assert "rows = [1, 2]" in code
+    assert "folder = '/" in code
+    assert "get_ipython" not in code
+    assert written(work / "agent.py")["count"]()[0] == 2
+
+
 def test_only_what_the_agents_need_is_written_in_an_order_in_which_it_runs(shell: Shell, work: Path):
     shell.cell("import math, json\nfrom typing import Literal\nunused = 1\n# a day\nDAY = 24")
     shell.cell(

@@ -16,7 +16,13 @@ _HEAD = '"""{about}; {mark}.{more}"""\n\n'
 _MAIN = """
 
 if __name__ == "__main__":
-    print(Chat(root_agent).ask(" ".join(sys.argv[1:]) or input("you: ")).text)
+    chat = Chat(root_agent)
+    reply = chat.ask(" ".join(sys.argv[1:]) or input("you: "))
+    while reply.pending:
+        call = reply.pending[0].call
+        yes = input(f"may {call.name} run with {call.args}? [y/N] ").strip().lower() in ("y", "yes")
+        reply = chat.approve() if yes else chat.reject()
+    print(reply.text)
 """
 _MAIN_NEEDS = {"sys": ("sys", ""), "Chat": ("adk_nb", "Chat")}
 _NO_PACKAGE = ("google", "adk", "adk_nb", "test", "user")

@@ -43,8 +43,8 @@ class Statement:
 
     @property
     def is_magic(self) -> bool:
-        """Whether only IPython can run it."""
-        return "get_ipython" in self.early
+        """Whether only IPython can run it: a magic, or an `await` in no function."""
+        return "get_ipython" in self.early or _waits(self.node)
 
 
 def statements(cells: Sequence[str], transform: Callable[[str], str]) -> list[Statement]:
@@ -138,6 +138,13 @@ def _root(node: ast.expr) -> Iterator[str]:
         inner = inner.value
     if isinstance(inner, ast.Name):
         yield inner.id
+
+
+def _waits(node: ast.AST) -> bool:
+    if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith):
+        return True
+    within = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    return not within and any(map(_waits, ast.iter_child_nodes(node)))
 
 
 def is_function(statement: Statement) -> bool:
