@@ -14,7 +14,7 @@ from adk_nb.wire import reads_privates_fast
 
 
 class LlmCapabilities(BaseModel):
-    """What a model can do beyond answering."""
+    """What a model can do beyond answering. What it cannot do is not asked of it (see `models.fitting`)."""
 
     output_schema_and_tools: bool = False
     """It takes an output schema and tools in one request."""

@@ -123,8 +123,8 @@ def _find(model: str) -> tuple[type[BaseLlm], str]:
 
 def _entry_of(model: str) -> tuple[_Entry, str]:
     entries = [*_registered, *_BUILT_IN]
-    provider, colon, rest = model.partition(":")
-    if colon and rest and not rest.startswith("//"):
+    provider, _, rest = model.partition(":")
+    if provider and rest and not rest.startswith("//"):
         for entry in entries:
             if provider.lower() in (entry.name.lower(), entry.name.removesuffix("Llm").lower(), entry.provider):
                 return entry, rest

@@ -117,7 +117,7 @@ def test_a_model_whose_package_is_missing_is_told_the_one_command(
         LLMRegistry.new_llm(name)
 
 
-@pytest.mark.parametrize("name", ["", "parrot", "http://", ":", "gemini:"])
+@pytest.mark.parametrize("name", ["", "parrot", "http://", ":", ":x", "gemini:"])
 def test_an_unknown_name_is_told_what_there_is_and_what_to_do(name: str):
     with pytest.raises(
         ValueError, match=r"gemini-2\.5-flash, .*offline, .*; for one of your own, pass the model itself"
