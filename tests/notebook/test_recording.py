@@ -45,7 +45,7 @@ def test_what_was_recorded_is_replayed_in_another_kernel(shell: Shell, work: Pat
     first = shell.cell("%chat guide The weather in Oslo")
     assert str(shell.cell("%record off")) == f"models are asked themselves again; 2 calls recorded in {CASSETTE}"
     start_over(shell)
-    assert str(shell.cell("%replay")) == (f"replaying from {CASSETTE}: 2 recordings of offline; nothing else is asked")
+    assert str(shell.cell("%replay")) == (f"replaying from {CASSETTE}: 2 recordings of offline")
     again = shell.cell("%chat guide The weather in Oslo")
 
     assert again.text == first.text
@@ -79,7 +79,7 @@ def test_a_miss_says_which_part_has_changed_and_what_to_type(edit: str, changed:
 
 def test_auto_asks_for_what_is_missing_and_keeps_it(shell: Shell, work: Path):
     said = str(shell.cell("%replay auto"))
-    assert said == f"replaying from {CASSETTE}: 0 recordings; what is not there is asked and recorded"
+    assert said == f"replaying from {CASSETTE}: 0 recordings"
     shell.cell("%chat guide The weather in Oslo")
     start_over(shell)
     shell.cell("%replay auto")
@@ -237,6 +237,20 @@ def test_the_environment_can_say_how_the_notebooks_cassette_is_used(
     assert "Oslo" in reply.text
     assert ("recorded words of offline" in reply.notice) is (mode != "record")
     assert len(lines(work / CASSETTE)) == 2
+
+
+def test_what_the_environment_says_counts_before_what_the_notebook_says(
+    shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    shell.cell("%replay auto --file cassettes/mine.jsonl")
+    shell.cell("%chat guide The weather in Oslo")
+    monkeypatch.setenv("ADK_NB_REPLAY", "replay")
+    start_over(shell)
+    shell.cell("%replay auto --file cassettes/mine.jsonl")
+
+    assert "Oslo" in shell.cell("%chat guide The weather in Oslo").text
+    assert "message 1 differs" in shell.fails("%chat --new guide The weather in Rome")
+    assert len(lines(work / "cassettes/mine.jsonl")) == 2
 
 
 def test_what_was_recorded_with_a_key_is_replayed_without(shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch):

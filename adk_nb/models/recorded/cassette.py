@@ -187,8 +187,8 @@ def replaying() -> Path | None:
         if taping.now is not None:
             return None
         raise InputError(
-            f"{VARIABLE}={said} is for notebooks, and %load_ext adk_nb was not run here; set it to the path of a "
-            "cassette, or to off"
+            f"{VARIABLE}={said} is for notebooks, and no cassette of one is in use; run %load_ext adk_nb, or set it to "
+            "the path of a cassette, or to off"
         )
     path = Path(said)
     if not path.is_file():

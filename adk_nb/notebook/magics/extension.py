@@ -288,7 +288,7 @@ def load_ipython_extension(shell: Any) -> None:
     _forms(shell).for_type_by_name(*_DRAWN, lambda agent: _late("forms_of")(magics.notebook, agent))
     tracebacks.install(shell)
     shell.events.register("post_run_cell", hint)
-    if os.environ.get("ADK_NB_REPLAY", "").strip().lower() in ("auto", "record", "replay"):
+    if os.environ.get("ADK_NB_REPLAY"):
         _late("recording_line").begin_as_the_environment_says(shell, settings)
     sys.stdout.write(greeting(shell, settings) + "\n")
 

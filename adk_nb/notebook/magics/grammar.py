@@ -268,7 +268,11 @@ WORKFLOW = Grammar(
     twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',
 )
 
-_FILE = Option(name="file", value="PATH", help="the cassette; else one named as the notebook, in cassettes/")
+_FILE = Option(
+    name="file",
+    value="PATH",
+    help="the cassette; else one in cassettes/, named as the notebook where the page tells its name",
+)
 
 RECORD = Grammar(
     "record",

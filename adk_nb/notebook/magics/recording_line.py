@@ -2,6 +2,7 @@
 
 import os
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Literal
 
 from adk_nb.errors import InputError, closest
@@ -14,6 +15,9 @@ _MODES: tuple[Mode, ...] = ("auto", "record", "replay")
 
 def switch(shell: Any, settings: AdkNb, asked: Any, by_itself: Literal["record", "replay"]) -> list[str]:
     """Begin or end to record or replay; what there is to say of it, a line each.
+
+    While `ADK_NB_REPLAY` is a mode, that counts and not the line's: so nothing is asked in a test, whatever a notebook
+    says for its reader.
 
     Args:
         shell: Of the notebook.
@@ -35,7 +39,7 @@ def switch(shell: Any, settings: AdkNb, asked: Any, by_itself: Literal["record",
         if asked.file:
             raise InputError(f"{asked.mark} off ends it, whichever the file; leave out --file")
         return [_ended(end())]
-    mode: Mode = next(one for one in _MODES if one == word)
+    mode: Mode = _by_the_environment() or next(one for one in _MODES if one == word)
     tape = NotebookTape(place=_place(shell, settings, asked.file), mode=mode, anew=mode == "record")
     told = _begun(tape)
     begin(tape)
@@ -52,7 +56,7 @@ def for_this_turn(shell: Any, settings: AdkNb, asked: Any) -> AbstractContextMan
         raise InputError(f"{asked.mark}: --record and --replay cannot both be; choose one")
     mode: Mode = "record" if asked.record else "replay"
     on = current()
-    tape = NotebookTape(place=on.place if on else _place(shell, settings, None), mode=mode)
+    tape = NotebookTape(place=_place(shell, settings, None), mode=mode)
     if on and on.mode == mode:
         return for_a_turn(None)
     _ = tape.cassette  # what is wrong with it is told before anything is said
@@ -60,17 +64,21 @@ def for_this_turn(shell: Any, settings: AdkNb, asked: Any) -> AbstractContextMan
 
 
 def begin_as_the_environment_says(shell: Any, settings: AdkNb) -> None:
-    """`ADK_NB_REPLAY` is `auto`, `record` or `replay`; the cassette is looked at when it is first needed."""
-    word = os.environ[VARIABLE].strip().lower()
-    mode: Mode = next(one for one in _MODES if one == word)
-    begin(NotebookTape(place=_place(shell, settings, None), mode=mode, anew=mode == "record"))
+    """The cassette is looked at when it is first needed."""
+    if mode := _by_the_environment():
+        begin(NotebookTape(place=_place(shell, settings, None), mode=mode, anew=mode == "record"))
+
+
+def _by_the_environment() -> Mode | None:
+    word = os.environ.get(VARIABLE, "").strip().lower()
+    return next((one for one in _MODES if one == word), None)
 
 
 def _place(shell: Any, settings: AdkNb, file: str | None) -> Place:
     on = current()
-    if on and file is None:
-        return on.place
     redact: list[str] = list(settings.redact)
+    if on and file is None:
+        return replace(on.place, redact=tuple(redact))
     return place_of(shell, file, str(settings.cassette_dir), redact)
 
 
@@ -84,8 +92,7 @@ def _begun(tape: NotebookTape) -> list[str]:
     held = tape.cassette.recordings
     models = ", ".join(sorted({one.request.model for one in held}))
     said = f"{len(held)} recording{'s' if len(held) != 1 else ''}" + (f" of {models}" if held else "")
-    rest = "what is not there is asked and recorded" if tape.mode == "auto" else "nothing else is asked"
-    return [f"replaying from {shown}: {said}; {rest}"]
+    return [f"replaying from {shown}: {said}"]
 
 
 def _ended(tape: NotebookTape | None) -> str:
