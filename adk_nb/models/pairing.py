@@ -28,8 +28,6 @@ def paired(contents: Iterable[types.Content]) -> list[types.Content]:
         if not parts:
             continue
         if content.role == "model":
-            if waiting:
-                turns.append(_of_user(_results(waiting, [], ids)))
             parts = [ids.called(part) if part.function_call else part for part in parts]
             _add(turns, "model", parts)
             waiting = [part.function_call for part in turns[-1].parts or () if part.function_call]

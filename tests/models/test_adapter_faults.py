@@ -211,6 +211,25 @@ def test_nothing_that_was_said_or_answered_is_lost(contents: list[types.Content]
     assert words.count('"seen"') + words.count('\\"seen\\"') == count(contents, "function_response")
 
 
+def test_a_result_that_comes_after_more_words_is_still_the_result():
+    call = types.Part(function_call=types.FunctionCall(id="a", name="look", args={}))
+    result = types.Part(function_response=types.FunctionResponse(id="a", name="look", response={"result": "seen"}))
+
+    turns = paired(
+        [
+            types.UserContent("Go"),
+            types.Content(role="model", parts=[call]),
+            types.Content(role="model", parts=[types.Part(text="Wait.")]),
+            types.Content(role="user", parts=[types.Part(text="Here:"), result]),
+        ]
+    )
+
+    assert [(turn.role, turn.parts) for turn in turns[1:]] == [
+        ("model", [call, types.Part(text="Wait.")]),
+        ("user", [result, types.Part(text="Here:")]),
+    ]
+
+
 # --- the faults of runs
 
 
