@@ -283,26 +283,50 @@ def test_a_member_that_is_not_defined_yet_is_told(shell: Shell, work: Path):
     )
 
 
+def test_a_model_that_google_adk_has_not_is_another_there(shell: Shell, work: Path):
+    shell.cell("from adk_nb import Agent\nfrom adk_nb.models import OfflineLlm, ScriptedLlm")
+    shell.cell("script = ScriptedLlm('Hello.')")
+    shell.cell("one = Agent(name='one', model=script)\ntwo = Agent(name='two', model=OfflineLlm())")
+    shell.cell("three = Agent(name='three', model='gpt-4o', sub_agents=[one, two])")
+    package = str(shell.cell("%export exported"))
+    shell.cell("%export agent.py")
+    code = (work / "exported/agent.py").read_text()
+
+    assert "note: three, one, two: the model is gemini-2.5-flash there" in package
+    assert "Scripted" not in code
+    assert "Offline" not in code
+    assert written(work / "exported")["three"].sub_agents[1].model == MODEL
+    assert Talk(written(work / "agent.py")["one"].clone()).say()[-1].text == "Hello."
+
+
 def test_what_only_adk_nb_has_goes_into_a_script_alone(shell: Shell, work: Path):
-    shell.cell("from adk_nb.models import ScriptedLlm\nscript = ScriptedLlm('Hello.')")
-    shell.cell("from adk_nb.agents import LlmAgent\nguide = LlmAgent(name='guide', model=script)")
+    shell.cell("from adk_nb import Chat")
+    shell.cell("def ask(text: str) -> str:\n    'Asks.'\n    return Chat(guide).ask(text).text")
+    shell.cell("%tool ask")
+    shell.cell("%%agent guide -t ask\nLook.")
 
     assert shell.fails("%export exported") == (
-        "InputError: google-adk has no ScriptedLlm, which a cell imports; write a script instead: %export agent.py"
+        "InputError: google-adk has no Chat, which a cell imports; write a script instead: %export agent.py"
     )
     shell.cell("%export agent.py")
-    assert Talk(written(work / "agent.py")["root_agent"]).say()[-1].text == "Hello."
+    assert written(work / "agent.py")["root_agent"].name == "guide"
 
 
 def test_an_agent_that_cannot_be_written_is_left_out_if_it_is_not_the_root(shell: Shell, work: Path):
-    shell.cell("from adk_nb.models import ScriptedLlm\nscript = ScriptedLlm('Hello.')")
-    shell.cell("from adk_nb.agents import LlmAgent\nother = LlmAgent(name='other', model=script)")
+    shell.cell("from adk_nb import Agent, Chat\nprices = {'tea': 2}")
+    shell.cell("def ask(text: str) -> str:\n    'Asks.'\n    return prices, Chat")
+    shell.cell("asking = Agent(name='asking', tools=[ask])")
+    shell.cell("def price(of: str) -> int:\n    'Price.'\n    return prices[of]")
+    shell.cell("seller = Agent(name='seller', model='gemini-2.5-pro', tools=[price])")
     shell.cell("%%agent guide --root\nLook.")
 
     said = str(shell.cell("%export exported"))
-    assert "root_agent is guide\n" in said
-    assert "note: other is left out: google-adk has no ScriptedLlm" in said
-    assert written(work / "exported")["root_agent"].name == "guide"
+    assert "root_agent is guide, with seller\n" in said
+    assert "note: asking is left out: google-adk has no Chat" in said
+    names = written(work / "exported")
+    assert names["root_agent"].name == "guide"
+    assert names["price"]("tea") == 2
+    assert "asking" not in names
 
 
 def test_what_python_set_on_an_agent_is_written_too(shell: Shell, work: Path):

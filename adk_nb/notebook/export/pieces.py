@@ -45,6 +45,15 @@ class Order:
                     self.add(one, name)
             self._write(piece)
 
+    def add_or_leave(self, name: str, needed_by: str) -> None:
+        """As `add`; if it raises, all is as it was."""
+        before = list(self.pieces), dict(self._of), set(self._begun), set(self._written)
+        try:
+            self.add(name, needed_by)
+        except Exception:
+            self.pieces, self._of, self._begun, self._written = before
+            raise
+
     def _finish(self, name: str) -> None:
         for piece in self._of.get(name, ()):
             self._write(piece)

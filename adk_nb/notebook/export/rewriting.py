@@ -7,8 +7,9 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.loop_agent import LoopAgent
 from adk_nb.errors import InputError
+from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.export.statements import Statement, first_line
-from adk_nb.notebook.export.target import GEMINI, LEFT_OUT, Target, is_known_there
+from adk_nb.notebook.export.target import GEMINI, LEFT_OUT, Target, is_class_there, is_known_there
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.tool_decorator import tool
 
@@ -84,10 +85,20 @@ class Rewriter(ast.NodeTransformer):
 
     def _change_model(self, node: ast.Call) -> None:
         for one in node.keywords:
-            if one.arg == "model" and isinstance(one.value, ast.Constant) and not is_known_there(str(one.value.value)):
+            if one.arg == "model" and not self._is_known_there(one.value):
                 one.value = ast.Constant(GEMINI)
                 self.changed = True
                 self.elsewhere.append(_named(node))
+
+    def _is_known_there(self, model: ast.expr) -> bool:
+        """Whether google-adk has what a cell gives as a model: a name, a variable, or what a class makes."""
+        if isinstance(model, ast.Constant):
+            return is_known_there(str(model.value))
+        held = self._variables.get(model.id) if isinstance(model, ast.Name) else None
+        if isinstance(held, BaseLlm):
+            return is_class_there(type(held))
+        kind = self._kind(model.func) if isinstance(model, ast.Call) else None
+        return not (isinstance(kind, type) and issubclass(kind, BaseLlm)) or is_class_there(kind)
 
     def _is_left_out(self, given: ast.keyword, kind: type[BaseAgent], node: ast.Call) -> bool:
         name = given.arg or ""

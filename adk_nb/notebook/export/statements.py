@@ -66,7 +66,7 @@ def _of_cell(raw: str, number: int, transform: Callable[[str], str]) -> Iterator
     lines = source.split("\n")
     for node in tree.body:
         text = _text(node, tree.body, lines)
-        early, late, bound = _names(ast.unparse(node))
+        early, late, bound = names_in(ast.unparse(node))
         changes = frozenset(_changed(node))
         binds = bound - changes  # x += 1 does not make x
         yield Statement(node, text, number, node.lineno, binds, changes, early, late - early)
@@ -98,7 +98,7 @@ def _text(node: ast.stmt, body: Sequence[ast.stmt], lines: list[str]) -> str:
     return "\n".join(lines[start - 1 : last]).rstrip().removesuffix(";")
 
 
-def _names(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+def names_in(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """What is needed at once, what is needed later, and what is bound."""
     table = symtable.symtable(text, "<cell>", "exec")
     early = {one.get_name() for one in table.get_symbols() if one.is_referenced()}

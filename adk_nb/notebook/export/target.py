@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adk_nb.errors import InputError
+from adk_nb.models.base_llm import BaseLlm
 
 _HERE = "adk_nb"
 _ROOMS_WITHOUT_FILES = ("workflow", "apps", "plugins", "planners", "code_executors", "memory", "artifacts", "sessions")
@@ -34,6 +35,12 @@ GEMINI = "gemini-2.5-flash"
 def is_known_there(model: str) -> bool:
     """Whether google-adk finds a model by this name: Gemini's, and those of litellm with a provider before `/`."""
     return not model or model.startswith("gemini") or "/" in model
+
+
+def is_class_there(kind: type[BaseLlm]) -> bool:
+    """Whether google-adk has a class of models, or a cell or another package defines it."""
+    module = kind.__module__
+    return module == "adk_nb.models.google_llm" or module.partition(".")[0] != _HERE
 
 
 @dataclass(frozen=True)

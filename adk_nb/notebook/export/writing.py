@@ -10,7 +10,6 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, UserError
-from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import default_model
 from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.cell_agent import CellAgent
@@ -22,8 +21,8 @@ from adk_nb.notebook.export.imports import Imports
 from adk_nb.notebook.export.instructions import FROM_STATE, instruction_of
 from adk_nb.notebook.export.pieces import Order, Piece
 from adk_nb.notebook.export.rewriting import Rewriter, rewritten, without_tool_decorators
-from adk_nb.notebook.export.statements import Statement, imports_of, is_function
-from adk_nb.notebook.export.target import GEMINI, LEFT_OUT, Target, is_known_there
+from adk_nb.notebook.export.statements import Statement, imports_of, is_function, names_in
+from adk_nb.notebook.export.target import GEMINI, LEFT_OUT, Target, is_class_there, is_known_there
 from adk_nb.redaction import redacted
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
@@ -92,12 +91,10 @@ class Writer:
         order.add(root, "%export")
         agents = [root]
         for name in others:
-            before = len(order.pieces)
             try:
-                order.add(name, "%export")
+                order.add_or_leave(name, "%export")
                 agents.append(name)
             except UserError as error:
-                del order.pieces[before:]
                 self._notes[f"{name} is left out: {error}"] = None
         if self._elsewhere:
             others = ", ".join(self._elsewhere)
@@ -153,8 +150,8 @@ class Writer:
         text = rewritten(statement, self._rewriter, lambda one: one.text)
         self._notes |= dict.fromkeys(self._rewriter.notes)
         self._elsewhere += [one for one in self._rewriter.elsewhere if one not in self._elsewhere]
-        early = [self._renamed.get(one, one) for one in sorted(statement.early)]
-        return Piece(text, early, sorted(statement.late))
+        early, late, _ = names_in(text)
+        return Piece(text, sorted(early), sorted(late - early))
 
     def _of_value(self, name: str, needed_by: str) -> Iterator[Piece]:
         """What no cell binds in Python: data is written as it is now, what a module has is imported."""
@@ -248,7 +245,7 @@ class Writer:
     def _model(self, definition: AgentDefinition) -> tuple[str | None, list[str]]:
         """The model as an expression, and the names that it needs."""
         held = definition.model_object
-        if held is not None and (not self._target.is_google or self._runs_elsewhere(held)):
+        if held is not None and (not self._target.is_google or is_class_there(type(held))):
             return definition.model, [definition.model]
         model = "" if held is not None else definition.model or default_model()
         if not self._target.is_google:
@@ -257,11 +254,6 @@ class Writer:
             self._elsewhere.append(definition.name)
             model = GEMINI
         return text_code(model), []
-
-    def _runs_elsewhere(self, model: BaseLlm) -> bool:
-        """Whether google-adk has the class of a model, or a cell defines it."""
-        module = type(model).__module__
-        return module in ("__main__", "builtins") or module == "adk_nb.models.google_llm" or module[:6] != "adk_nb"
 
     def _is_key(self, name: str) -> bool:
         return self._notebook.is_key(name) or name in self._notebook.sessions.state()
