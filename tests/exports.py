@@ -125,6 +125,17 @@ NOTEBOOKS = {  # the names are those of packages
         ],
         ["One.", "Revise it.", "Two.", "OK."],
     ),
+    "functions": Notebook(
+        [
+            "def sort(node_input: str):\n    from adk_nb import Event\n"
+            "    return Event(route='bug' if 'bug' in node_input else 'else', output=node_input)",
+            "def note(node_input: str) -> str:\n    return 'noted ' + node_input",
+            f"%%agent mend -m {MODEL}\nMend.",
+            "%%workflow triage --root\nSTART -> sort\nsort -[bug, fault]-> note\nsort -[*]-> mend\nnote -> mend",
+        ],
+        ["Mended."],
+        ["a bug"],
+    ),
     "made_in_python": Notebook(
         [
             "from adk_nb.agents import LlmAgent\nfrom adk_nb.tools import AgentTool",

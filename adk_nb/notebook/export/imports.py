@@ -13,7 +13,6 @@ _STANDARD = {
 _ROOMS = {
     "BaseAgent": "agents",
     "DEFAULT_ROUTE": "workflow",
-    "Edge": "workflow",
     "Event": "events",
     "EventActions": "events",
     "FunctionTool": "tools",

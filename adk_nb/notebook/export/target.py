@@ -22,9 +22,36 @@ _AT_THE_DOOR = {
     "Workflow": "workflow",
 }
 """What `from adk_nb import ...` gives -> where it stands in google-adk."""
+_DEEPER = {
+    "ArtifactVersion": "artifacts.base_artifact_service",
+    "AuthToolArguments": "auth.auth_tool",
+    "AuthenticatedFunctionTool": "tools.authenticated_function_tool",
+    "BaseEventsSummarizer": "apps.base_events_summarizer",
+    "BaseToolset": "tools.base_toolset",
+    "CallbackContext": "agents.callback_context",
+    "ContextFilterPlugin": "plugins.context_filter_plugin",
+    "EventCompaction": "events.event_actions",
+    "EventsCompactionConfig": "apps.app",
+    "GetSessionConfig": "sessions.base_session_service",
+    "GlobalInstructionPlugin": "plugins.global_instruction_plugin",
+    "HttpAuth": "auth.auth_credential",
+    "HttpCredentials": "auth.auth_credential",
+    "ListSessionsResponse": "sessions.base_session_service",
+    "LlmEventSummarizer": "apps.llm_event_summarizer",
+    "MemoryEntry": "memory.memory_entry",
+    "SaveFilesAsArtifactsPlugin": "plugins.save_files_as_artifacts_plugin",
+    "SearchMemoryResponse": "memory.base_memory_service",
+    "ServiceAccount": "auth.auth_credential",
+    "ServiceAccountCredential": "auth.auth_credential",
+    "SqliteSessionService": "sessions.sqlite_session_service",
+    "StreamingMode": "agents.run_config",
+    "ToolConfirmation": "tools.tool_confirmation",
+}
+"""What google-adk does not have at the door of its room -> where. Source: google-adk 2.13."""
 _OURS_ALONE = frozenset(
     {"Chat", "Reply", "run", "HttpLlm", "OfflineLlm", "RecordedLlm", "ScriptedLlm", "END", "ToolNode", "GraphBuilder"}
-    | {"build_node", "KernelCodeExecutor", "SqliteMemoryService"}
+    | {"build_node", "KernelCodeExecutor", "SqliteMemoryService", "AgentNode", "OllamaLlm", "StaticToolset", "call"}
+    | {"built_in_code_execution", "register_search_backend"}
 )
 _OURS_ROOMS = ("notebook", "graph_compose", "engines", "flow", "runtime", "wire", "sync", "errors")
 
@@ -82,7 +109,9 @@ class Target:
             raise InputError(
                 f"google-adk has no {name or module}, which a cell imports; write a script instead: %export agent.py"
             )
-        if not inner:
+        if inner in ("", room) and name in _DEEPER:
+            inner = _DEEPER[name]
+        elif not inner:
             inner = _AT_THE_DOOR.get(name, "")
         elif room in _ROOMS_WITHOUT_FILES:
             inner = room

@@ -159,6 +159,5 @@ def _edges(lead: Lead, start: str, made: _Graph) -> None:
             made.edges.append(f"({start}, {to})")
             continue
         routes = ["DEFAULT_ROUTE" if one == DEFAULT_ROUTE else repr(one) for one in lead.routes]
-        made.early += ["Edge", *(["DEFAULT_ROUTE"] if "DEFAULT_ROUTE" in routes else [])]
-        route = routes[0] if len(routes) == 1 else list_code(routes)
-        made.edges.append(f"Edge(from_node={start}, to_node={to}, route={route})")
+        made.early += ["DEFAULT_ROUTE"] if "DEFAULT_ROUTE" in routes else []
+        made.edges.append(f"({start}, {{{', '.join(f'{route}: {to}' for route in routes)}}})")

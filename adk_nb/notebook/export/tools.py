@@ -44,12 +44,17 @@ def wrapper(
     Raises:
         InputError: It has what cannot be written.
     """
-    if tool.auth_config:
+    config = variable_of(tool.auth_config) if tool.auth_config else None
+    if tool.auth_config and (target.is_google or not config):
         raise InputError(
-            f"%export: tool {tool.name!r} has an auth_config, which may hold a secret and is not written; "
-            "leave it out of the agents, or write that file by hand"
+            f"%export: tool {tool.name!r} has an auth_config, "
+            + ("which google-adk's FunctionTool does not take; write a script: %export agent.py" if config else "")
+            + ("" if config else "and no variable holds it; give it one")
         )
     given, early, before = _asks(tool, variable, target, variable_of)
+    if config:
+        given["auth_config"] = config
+        early.append(config)
     ours = _settings(tool)
     notes = (
         [f"tool {tool.name}: {name} is left out, as google-adk has none" for name in ours] if target.is_google else []
