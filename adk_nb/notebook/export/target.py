@@ -51,7 +51,7 @@ _DEEPER = {
 _OURS_ALONE = frozenset(
     {"Chat", "Reply", "run", "HttpLlm", "OfflineLlm", "RecordedLlm", "ScriptedLlm", "END", "ToolNode", "GraphBuilder"}
     | {"build_node", "KernelCodeExecutor", "SqliteMemoryService", "AgentNode", "OllamaLlm", "StaticToolset", "call"}
-    | {"built_in_code_execution", "register_search_backend"}
+    | {"built_in_code_execution", "register_search_backend", "tool"}
 )
 _OURS_ROOMS = ("notebook", "graph_compose", "engines", "flow", "runtime", "wire", "sync", "errors")
 

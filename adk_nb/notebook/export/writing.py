@@ -141,12 +141,10 @@ class Writer:
 
     def _piece(self, statement: Statement) -> Piece:
         if is_function(statement):
-            text = without_tool_decorators(statement, self._notebook.variables)
-            early = statement.early
-            if text != statement.text:
-                early = early - {"tool", "adk_nb"}
-            rewriter = Rewriter(self._target, self._notebook.variables, {})
-            return Piece(rewritten(statement, rewriter, lambda _: text), sorted(early), sorted(statement.late))
+            bare = without_tool_decorators(statement, self._notebook.variables)
+            text = rewritten(statement, Rewriter(self._target, self._notebook.variables, {}), lambda _: bare)
+            early, late, _ = names_in(text)
+            return Piece(text, sorted(early), sorted(late - early))
         text = rewritten(statement, self._rewriter, lambda one: one.text)
         self._notes |= dict.fromkeys(self._rewriter.notes)
         self._elsewhere += [one for one in self._rewriter.elsewhere if one not in self._elsewhere]
