@@ -18,7 +18,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/.venv/bin/python -c "import sys,
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults style browser browser-all peers servers bench clean chromium postgresql
+.PHONY: help demo lab test test-long faults style browser browser-all peers servers litellm bench clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ peers: .venv/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Against 
 servers: .venv/dev.stamp build/servers/stamp ## Against servers of others, from npm and PyPI
 	@.venv/bin/python -m pytest -m servers $(ARGS)
 
+litellm: .venv-litellm/dev.stamp ## The adapter to litellm, which holds other packages back: in an environment of its own
+	@.venv-litellm/bin/python -m pytest tests/models -k "litellm or lite_llm" $(ARGS)
+
 bench: .venv/lab.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; BENCH="w1 w2" selects
 	@.venv/bin/python -m benchmarks.run $(BENCH)
 
@@ -64,7 +67,7 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 
 # Environments. A stamp is renewed when pyproject.toml changes; the package itself is installed editable.
 
-.venv/bin/python .venv-adk/bin/python .venv-kernel6/bin/python:
+.venv/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; install one, or say make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(@D:/bin=)
 
@@ -82,6 +85,10 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 
 .venv-kernel6/dev.stamp: pyproject.toml | .venv-kernel6/bin/python
 	.venv-kernel6/bin/python $(PIP) install -q -e '.[dev]' 'ipykernel==6.29.*'
+	@touch $@
+
+.venv-litellm/dev.stamp: pyproject.toml | .venv-litellm/bin/python
+	.venv-litellm/bin/python $(PIP) install -q -e '.[dev,litellm]'
 	@touch $@
 
 build/servers/stamp: tests/servers/package.json | .venv/dev.stamp

@@ -91,12 +91,14 @@ PATHS: dict[str, str] = {
     "adk_nb.memory.in_memory_memory_service": "InMemoryMemoryService",
     "adk_nb.memory.memory_entry": "MemoryEntry",
     "adk_nb.models": (
-        "BaseLlm Gemini HttpLlm LLMRegistry LlmCapabilities LlmRequest LlmResponse OfflineLlm RecordedLlm "
-        "ScriptedLlm call"
+        "BaseLlm Claude FallbackModel Gemini HttpLlm LLMRegistry LiteLlm LlmCapabilities LlmRequest LlmResponse "
+        "OfflineLlm OllamaLlm OpenAILlm RecordedLlm ScriptedLlm call"
     ),
+    "adk_nb.models.anthropic_llm": "Claude",
     "adk_nb.models.base_llm": "BaseLlm",
     "adk_nb.models.base_llm_connection": "BaseLlmConnection",
     "adk_nb.models.google_llm": "Gemini",
+    "adk_nb.models.lite_llm": "LiteLlm",
     "adk_nb.models.llm_request": "LlmRequest",
     "adk_nb.models.llm_response": "LlmResponse",
     "adk_nb.models.registry": "LLMRegistry",

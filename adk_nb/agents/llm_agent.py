@@ -17,6 +17,7 @@ from adk_nb.flow.live.conversation import run_live
 from adk_nb.flow.live.turn import run_live_turn
 from adk_nb.flow.loop import run_llm
 from adk_nb.flow.output import settled
+from adk_nb.models import taping
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.planners.base_planner import BasePlanner
@@ -160,7 +161,10 @@ class LlmAgent(TeamAgent):
         Raises:
             ConfigurationError: No model goes by that name.
         """
-        model = self._named_model() or self._default_model or default_model()
+        named = self._named_model() or self._default_model
+        if taping.now:
+            return taping.now.of(named, self.name)
+        model = named or default_model()
         if isinstance(model, BaseLlm):
             return model
         if self._model is None or self._model[0] != model:

@@ -14,7 +14,7 @@ from adk_nb.wire import reads_privates_fast
 
 
 class LlmCapabilities(BaseModel):
-    """What a model can do beyond answering."""
+    """What a model can do beyond answering. What it cannot do is not asked of it (see `models.fitting`)."""
 
     output_schema_and_tools: bool = False
     """It takes an output schema and tools in one request."""
@@ -22,6 +22,14 @@ class LlmCapabilities(BaseModel):
     """Its service runs the code that it writes."""
     service_tools: tuple[str, ...] = ()
     """What its service looks up by itself when asked to: fields of types.Tool, such as `google_search`."""
+    system_prompt: bool = True
+    """It takes an instruction that no turn of the conversation says."""
+    images: bool = True
+    """It can be shown images."""
+    parallel_calls: bool = True
+    """It may call several tools at once, and can be told of such calls."""
+    output_schema: bool = True
+    """It can be held to a schema, where no tools are offered."""
 
 
 @reads_privates_fast
@@ -37,6 +45,11 @@ class BaseLlm(BaseModel):
     def supported_models(cls) -> list[str]:
         """Regular expressions; a model name that one of them matches whole is answered by this class."""
         return []
+
+    @classmethod
+    def named(cls, model: str) -> "BaseLlm":
+        """The model that `model` stands for, a name that this class answers to."""
+        return cls(model=model)
 
     @property
     def capabilities(self) -> LlmCapabilities:

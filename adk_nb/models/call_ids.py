@@ -1,6 +1,7 @@
 """What a service is not shown of calls and results: the ids that are this package's own, and what it would refuse."""
 
 from adk_nb import types
+from adk_nb.models.signatures import claude_s
 
 OURS = "adk-"
 """What they start with."""
@@ -9,11 +10,12 @@ OURS = "adk-"
 def as_sent(content: types.Content) -> types.Content:
     """The content as it is sent: itself, or a copy when one of its calls carries an id of ours.
 
-    Nor is a result told to be an interim one: Vertex AI takes no `will_continue`, and other services ignore it.
+    Nor is a result told to be an interim one: Vertex AI takes no `will_continue`, and other services ignore it. What
+    Claude thought and signed is left out, unless there is nothing else.
     """
     parts = content.parts or []
-    sent = [_without_our_id(part) for part in parts]
-    if all(one is other for one, other in zip(sent, parts, strict=True)):
+    sent = [_without_our_id(part) for part in parts if not claude_s(part)]
+    if not sent or (len(sent) == len(parts) and all(one is other for one, other in zip(sent, parts, strict=True))):
         return content
     return content.model_copy(update={"parts": sent})
 

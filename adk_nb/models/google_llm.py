@@ -178,7 +178,8 @@ class Gemini(BaseLlm):
         if not vertex and not key:
             raise MissingKeyError(
                 f"model {model!r} needs a key, and neither {' nor '.join(KEY_VARIABLES)} is set; type: "
-                f"import os, getpass; os.environ[{KEY_VARIABLES[0]!r}] = getpass.getpass() "
+                "%key gemini, or, in a script, import os, getpass; "
+                f"os.environ[{KEY_VARIABLES[0]!r}] = getpass.getpass() "
                 '(https://aistudio.google.com/apikey makes one), or work without a key: model="offline", -m offline'
             )
         about = (vertex, key, self.base_url, self.connect_timeout, *(os.environ.get(name) for name in _READ_BY_GOOGLE))

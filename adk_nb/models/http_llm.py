@@ -91,6 +91,10 @@ class HttpLlm(BaseLlm):
         self._check()
         self.model = self.model or place_of(self.url).rpartition("://")[2]
 
+    @classmethod
+    def named(cls, model: str) -> "HttpLlm":
+        return cls(model)
+
     @property
     def _called(self) -> str:
         """In errors: where it is, and its name if it has one."""

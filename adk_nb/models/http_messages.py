@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from adk_nb import types
 from adk_nb.errors import InvalidResponse
+from adk_nb.models.json_schemas import parameters_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.signals import ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_USER_INPUT
@@ -138,18 +139,9 @@ def _tools(request: LlmRequest) -> Iterator[dict[str, Any]]:
             function = {
                 "name": declared.name,
                 "description": declared.description or declared.name,
-                "parameters": _parameters(declared),
+                "parameters": parameters_of(declared),
             }
             yield {"type": "function", "function": function}
-
-
-def _parameters(declared: types.FunctionDeclaration) -> dict[str, Any]:
-    schema = declared.parameters_json_schema
-    if schema is None and declared.parameters is not None:
-        schema = declared.parameters.json_schema.model_dump(mode="json", exclude_none=True, by_alias=True)
-    given: dict[str, Any] = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
-    empty: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
-    return empty | given
 
 
 # ---- what is answered

@@ -3,20 +3,22 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from functools import cache
 from pathlib import Path
 
 from pydantic import Field, PrivateAttr
 
 from adk_nb import clock
-from adk_nb.errors import ConfigurationError, RecordingMismatchError
+from adk_nb.errors import ConfigurationError, MissingKeyError, RecordingMismatchError
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
+from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.recorded.cassette import Asked, Cassette, Piece, Recording, replaying
 from adk_nb.models.recorded.difference import differences, nearest
 from adk_nb.models.recorded.request import asked
+from adk_nb.models.registry import LLMRegistry
 
 
 class RecordedLlm(BaseLlm):
@@ -24,11 +26,13 @@ class RecordedLlm(BaseLlm):
 
         RecordedLlm("demo.jsonl", record=Gemini(model="gemini-2.5-flash"))    # asks the model and writes
         RecordedLlm("demo.jsonl")                                             # reads; needs no key and no network
+        RecordedLlm("demo.jsonl", record=model, replay=True)                  # reads what is there, asks for the rest
 
     Recording: the answer is written when it is whole and before its last response is handed on. A call that raised, or
-    was left before its end, is not written. Keys, tokens and passwords are replaced by `[redacted]`; the rest of the
-    conversation is in the file as it was said. Each line holds its whole request, so a file grows with the square of a
-    conversation's turns: it is made for tutorials and tests.
+    was left before its end, is not written. Keys, tokens and passwords are replaced by `[redacted]`, e-mail addresses
+    by others; the rest of the conversation is in the file as it was said. Live conversations are not written. Each line
+    holds its whole request, so a file grows with the square of a conversation's turns: it is made for tutorials and
+    tests.
 
     Replaying: strict. A request must equal a recorded one in model, instruction, tools, settings and messages; ids and
     times of day do not count. Equal requests get their answers in recorded order, each once. A run that streams gets
@@ -40,14 +44,18 @@ class RecordedLlm(BaseLlm):
     """How fast the pieces come: 0 without waiting, 1 as recorded, 2 twice as fast."""
     _cassette: Cassette = PrivateAttr()
     _recorded: BaseLlm | None = PrivateAttr(default=None)
+    _replays: bool = PrivateAttr(default=True)
+    _agent: str = PrivateAttr(default="")
 
     def __init__(
         self,
         path: str | os.PathLike[str] | Cassette,
         *,
         record: BaseLlm | None = None,
+        replay: bool = False,
         model: str | None = None,
         speed: float = 0,
+        agent: str = "",
     ) -> None:
         """Record `record` into `path`, or replay `path` when there is nothing to record.
 
@@ -55,8 +63,10 @@ class RecordedLlm(BaseLlm):
             path: The file, or a Cassette that several models share: then equal requests of all of them get their
                 answers in one order. A recording is added to its end.
             record: The model to ask. It is not changed.
+            replay: With `record`: the model is asked only for what was not recorded yet.
             model: Which model's answers to replay; by default the first one's that was recorded.
             speed: See the field.
+            agent: Who asks, for errors.
 
         Raises:
             InputError: The file cannot be used: missing, cut off, no cassette, from a newer version.
@@ -68,6 +78,8 @@ class RecordedLlm(BaseLlm):
         super().__init__(model=model or (record.model if record else first) or "recorded", speed=speed)  # pyright: ignore[reportCallIssue]
         self._cassette = cassette
         self._recorded = record
+        self._replays = replay or record is None
+        self._agent = agent
 
     @property
     def capabilities(self) -> LlmCapabilities:
@@ -80,25 +92,37 @@ class RecordedLlm(BaseLlm):
     @property
     def notice(self) -> str | None:
         """Whose words these are."""
-        if self._recorded:
+        if self._recorded and not (self._replays and self._cassette.had):
             return self._recorded.notice
         mine = [one for one in self._cassette.recordings if one.request.model == self.model]
         names = sorted({one.model for one in mine or self._cassette.recordings})
-        said = f"replayed from {self._cassette.path.name}: these are the recorded words of {' and '.join(names)}"
+        words, name = f"the recorded words of {' and '.join(names)}", self._cassette.path.name
+        said = f"replayed from {name}: these are {words}"
+        if self._recorded:
+            said = f"what {name} holds is replayed, with {words}; the rest is asked"
         about = sorted({one.notice for one in mine if one.notice})
         return f"{said} ({'; '.join(about)})" if about else said
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        request, digest = asked(llm_request, model=self.model)
-        answers = self._replay(request, digest)
-        if self._recorded:
+        request, digest = asked(llm_request, model=self.model, hiding=self._cassette.hiding)
+        recording = self._cassette.take(request, digest) if self._replays else None
+        if recording:
+            answers = self._replay(recording)
+        elif self._recorded:
             answers = self._record(self._recorded, llm_request, request, digest)
+        else:
+            raise RecordingMismatchError(self._miss(request))
         async with aclosing(answers):
-            async for answer in answers:
-                if stream or not answer.partial:
-                    yield answer
+            try:
+                async for answer in answers:
+                    if stream or not answer.partial:
+                        yield answer
+            except MissingKeyError as error:
+                if not self._replays:
+                    raise
+                raise RecordingMismatchError(f"{self._miss(request)}; the model was not asked, as {error}") from error
 
     async def _record(
         self, model: BaseLlm, llm_request: LlmRequest, request: Asked, digest: str
@@ -120,20 +144,21 @@ class RecordedLlm(BaseLlm):
         last = whole or answer
         if last and not last.interrupted:  # a model that only streams has said all it has to say
             self._cassette.append(_recording(model, request, digest, pieces, last))
+            if self._replays:
+                self._cassette.take(request, digest)  # it was given now: asked again, the model is asked again
         if whole:
             yield whole
 
-    async def _replay(self, request: Asked, digest: str) -> AsyncGenerator[LlmResponse, None]:
-        recording = self._cassette.take(request, digest)
-        if recording is None:
-            raise RecordingMismatchError(self._miss(request))
+    async def _replay(self, recording: Recording) -> AsyncGenerator[LlmResponse, None]:
         for piece in recording.responses:
             await asyncio.sleep(piece.after / self.speed if self.speed else 0)
             yield LlmResponse.model_validate(piece.response)
 
+    def connect(self, llm_request: LlmRequest) -> AbstractAsyncContextManager[BaseLlmConnection]:
+        return (self._recorded or super()).connect(llm_request)
+
     def _miss(self, request: Asked) -> str:
-        path = str(self._cassette.path)
-        how = f"to record it anew, delete {path} and run once with RecordedLlm({path!r}, record=model)"
+        path, how = self._cassette.shown, self._cassette.how
         if not self._cassette.recordings:
             return f"{path} holds no recording; {how}"
         if times := self._cassette.alike(request):
@@ -141,7 +166,8 @@ class RecordedLlm(BaseLlm):
             return f"this was recorded {said} in {path} and is asked once more; restart from the top, or, {how}"
         near = nearest(request, self._cassette.recordings)
         changed = differences(request, self._cassette.recordings[near].request)
-        return f"no recording in {path} for this request: {changed} (compared with recording {near + 1}); {how}"
+        who = f" of {self._agent!r}" if self._agent else ""
+        return f"no recording in {path} for this request{who}: {changed} (compared with recording {near + 1}); {how}"
 
 
 def _piece(answer: LlmResponse, after: float) -> Piece:
@@ -167,7 +193,7 @@ def replayed(model: str) -> RecordedLlm | None:
         InputError: It names no file.
     """
     cassette = replaying()
-    return RecordedLlm(_opened(cassette), model=model) if cassette else None
+    return RecordedLlm(_opened(cassette), model=LLMRegistry.own_name(model)) if cassette else None
 
 
 @cache

@@ -22,6 +22,8 @@ class _Entry:
     module: str = ""
     spelled: tuple[str, ...] = ()
     """Names of models to propose when one was mistyped."""
+    provider: str = ""
+    """What else than the class's own name stands before a colon."""
 
     def load(self) -> type[BaseLlm]:
         return self.found or cast(type[BaseLlm], getattr(importlib.import_module(self.module), self.name))
@@ -34,7 +36,23 @@ _BUILT_IN = [
         patterns=GEMINI_NAMES,
         spelled=("gemini-2.5-flash", "gemini-2.5-flash-lite", "gemini-2.5-pro"),
     ),
+    _Entry(
+        name="OpenAILlm",
+        module="adk_nb.models.openai_llm",
+        patterns=(r"gpt-.*", r"chatgpt-.*", r"o\d.*"),
+        spelled=("gpt-5", "gpt-5-mini"),
+    ),
+    _Entry(name="OllamaLlm", module="adk_nb.models.openai_llm", patterns=(), spelled=("ollama:llama3.2",)),
+    _Entry(
+        name="Claude",
+        module="adk_nb.models.anthropic_llm",
+        patterns=(r"claude-.*",),
+        spelled=("claude-opus-4-1", "claude-sonnet-4-5", "claude-haiku-4-5"),
+        provider="anthropic",
+    ),
+    _Entry(name="HttpLlm", module="adk_nb.models.http_llm", patterns=(r"https?://.+",)),
     _Entry(name="OfflineLlm", module="adk_nb.models.offline_llm", patterns=("offline",), spelled=("offline",)),
+    _Entry(name="LiteLlm", module="adk_nb.models.lite_llm", patterns=(r"[\w.-]+/.+",)),  # the last: others know theirs
 ]
 _registered: list[_Entry] = []
 
@@ -66,6 +84,14 @@ class LLMRegistry:
         _entry_of(model)
 
     @staticmethod
+    def own_name(model: str) -> str:
+        """The name by which its class knows `model`; that as it is if no class answers to it."""
+        try:
+            return _entry_of(model)[1]
+        except ModelNotFoundError:
+            return model
+
+    @staticmethod
     def new_llm(model: str) -> BaseLlm:
         """A model that can be asked. `provider:name` asks `name` of the class whose name is `provider`.
 
@@ -74,7 +100,7 @@ class LLMRegistry:
         if os.environ.get("ADK_NB_REPLAY") and (replayed := _replayed(model)):
             return replayed
         found, name = _find(model)
-        return found(model=name)
+        return found.named(name)
 
 
 def default_model() -> str:
@@ -97,10 +123,10 @@ def _find(model: str) -> tuple[type[BaseLlm], str]:
 
 def _entry_of(model: str) -> tuple[_Entry, str]:
     entries = [*_registered, *_BUILT_IN]
-    provider, colon, rest = model.partition(":")
-    if colon and rest and not rest.startswith("//"):
+    provider, _, rest = model.partition(":")
+    if provider and rest and not rest.startswith("//"):
         for entry in entries:
-            if provider.lower() in (entry.name.lower(), entry.name.removesuffix("Llm").lower()):
+            if provider.lower() in (entry.name.lower(), entry.name.removesuffix("Llm").lower(), entry.provider):
                 return entry, rest
     for entry in entries:
         if any(re.fullmatch(pattern, model) for pattern in entry.patterns):

@@ -113,6 +113,15 @@ def test_an_id_the_service_gave_is_sent_back(server: GeminiServer):
     assert server.requests[0].body["contents"][1]["parts"][0]["functionResponse"]["id"] == "f-9"
 
 
+def test_what_claude_has_signed_is_not_sent(server: GeminiServer):
+    server.say(answer("Mild.", finish="STOP"))
+    thought = types.Part(text="Hm.", thought=True, thought_signature=b"claude:c2ln")
+
+    ask(gemini(server), question("Go", types.Content(role="model", parts=[thought, types.Part(text="Well.")]), "And?"))
+
+    assert server.requests[0].body["contents"][1]["parts"] == [{"text": "Well."}]
+
+
 def test_a_service_is_not_told_that_a_result_is_an_interim_one(server: GeminiServer):
     server.say(answer("Mild.", finish="STOP"))
     interim = _result("f-9").model_copy(update={"will_continue": True})

@@ -7,8 +7,20 @@ from collections.abc import AsyncGenerator, Iterator
 import pytest
 
 from adk_nb import models
-from adk_nb.errors import ModelNotFoundError
-from adk_nb.models import BaseLlm, Gemini, LLMRegistry, LlmRequest, LlmResponse, OfflineLlm, registry
+from adk_nb.errors import MissingExtraError, ModelNotFoundError
+from adk_nb.models import (
+    BaseLlm,
+    Claude,
+    Gemini,
+    HttpLlm,
+    LLMRegistry,
+    LlmRequest,
+    LlmResponse,
+    OfflineLlm,
+    OllamaLlm,
+    OpenAILlm,
+    registry,
+)
 from adk_nb.models.registry import default_model
 
 
@@ -42,6 +54,13 @@ def parrots() -> Iterator[None]:
         ("Gemini:gemini-2.5-flash", Gemini, "gemini-2.5-flash"),
         ("offline", OfflineLlm, "offline"),
         ("OfflineLlm:offline", OfflineLlm, "offline"),
+        ("gpt-5-mini", OpenAILlm, "gpt-5-mini"),
+        ("o3", OpenAILlm, "o3"),
+        ("openai:my-fine-tune", OpenAILlm, "my-fine-tune"),
+        ("ollama:llama3.2:1b", OllamaLlm, "llama3.2:1b"),
+        ("claude-sonnet-4-5", Claude, "claude-sonnet-4-5"),
+        ("anthropic:claude-haiku-4-5", Claude, "claude-haiku-4-5"),
+        ("https://example.test/ask", HttpLlm, "example.test/ask"),
     ],
 )
 def test_a_name_is_answered_by_its_class(name: str, found: type[BaseLlm], asked: str):
@@ -78,9 +97,31 @@ def test_a_mistyped_name_is_told_the_closest(name: str, meant: str):
         LLMRegistry.new_llm(name)
 
 
-@pytest.mark.parametrize("name", ["", "parrot", "https://example.test/ask", ":", "gemini:"])
+@pytest.mark.parametrize(
+    ("name", "package", "extra"),
+    [
+        ("gpt-5", "openai", "openai"),
+        ("ollama:llama3.2", "openai", "openai"),
+        ("claude-sonnet-4-5", "anthropic", "anthropic"),
+        ("mistral/mistral-small", "litellm", "litellm"),
+    ],
+)
+def test_a_model_whose_package_is_missing_is_told_the_one_command(
+    monkeypatch: pytest.MonkeyPatch, name: str, package: str, extra: str
+):
+    monkeypatch.setitem(sys.modules, package, None)
+
+    with pytest.raises(
+        MissingExtraError, match=rf"'{package}' is not installed; type: %pip install 'adk-nb\[{extra}\]'$"
+    ):
+        LLMRegistry.new_llm(name)
+
+
+@pytest.mark.parametrize("name", ["", "parrot", "http://", ":", ":x", "gemini:"])
 def test_an_unknown_name_is_told_what_there_is_and_what_to_do(name: str):
-    with pytest.raises(ValueError, match=r"gemini-2\.5-flash, .*offline; for one of your own, pass the model itself"):
+    with pytest.raises(
+        ValueError, match=r"gemini-2\.5-flash, .*offline, .*; for one of your own, pass the model itself"
+    ):
         LLMRegistry.resolve(name)
 
 

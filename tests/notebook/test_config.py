@@ -46,7 +46,7 @@ def test_settings_are_listed_and_a_wrong_value_is_one_line(shell: Shell, caplog:
     ("typed", "said"),
     [
         ("ofline", "no model named 'ofline'; did you mean 'offline'?"),
-        ("gpt", "no model named 'gpt'; there is: "),
+        ("llama", "no model named 'llama'; there is: "),
     ],
 )
 def test_a_model_that_nobody_knows_is_refused_at_once_in_one_line(

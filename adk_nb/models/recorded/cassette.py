@@ -9,11 +9,13 @@ from typing import Any, cast
 from pydantic import BaseModel, Field, ValidationError
 
 from adk_nb.errors import InputError
-from adk_nb.redaction import redacted
+from adk_nb.models import taping
+from adk_nb.models.recorded.hiding import Hiding
 
 VERSION = 1
 VARIABLE = "ADK_NB_REPLAY"
-_MODES = ("auto", "record", "replay")
+MODES = ("auto", "record", "replay")
+"""What the variable says of a notebook's own cassette."""
 
 
 class Piece(BaseModel):
@@ -56,33 +58,57 @@ class Recording(BaseModel):
 class Cassette:
     """A file of recordings. Share one object between models that record into, or replay from, the same file."""
 
-    def __init__(self, path: str | os.PathLike[str], *, to_record: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        to_record: bool = False,
+        anew: bool = False,
+        hiding: Hiding | None = None,
+        how: str = "",
+        shown: str = "",
+    ) -> None:
         """Read the file.
 
         Args:
             path: The file. A recording goes to its end.
             to_record: Make the file, and the folders above it, if it is not there.
+            anew: What is in it does not count, and is gone with the first recording.
+            hiding: What is not to be written, and does not tell requests apart.
+            how: What to type to record, for errors.
+            shown: What errors call the file; empty: its path.
 
         Raises:
             InputError: There is no such file, a line of it is cut off or no recording, or a newer version wrote it.
         """
         self.path = Path(path)
+        self.shown = shown or str(self.path)
         self.recordings: list[Recording] = []
         """Oldest first."""
+        self.hiding = hiding or Hiding()
+        self._missing = how or f"record one with RecordedLlm({self.shown!r}, record=model)"
+        self.how = how or (
+            f"to record it anew, delete {self.shown} and run once with RecordedLlm({self.shown!r}, record=model)"
+        )
+        self._anew = anew
         self._waiting: dict[str, list[Recording]] = {}
-        for recording in self._read(to_record):
+        for recording in () if anew else self._read(to_record):
             self._keep(recording)
+        self.had = len(self.recordings)
+        """How many it held when it was opened."""
 
     def append(self, recording: Recording) -> None:
-        """Write `recording` as one line, keys and tokens taken out, and reach the disk's cache before returning.
+        """Write `recording` as one line, what is to be hidden taken out, and reach the disk's cache before returning.
 
         One unbuffered write at the end of the file: an interrupted run keeps every line it had.
         """
-        kept = redacted(recording.model_dump(mode="json", exclude_none=True))
+        kept = self.hiding.hidden(recording.model_dump(mode="json", exclude_none=True))
         line = json.dumps(kept, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-        with self.path.open("ab", buffering=0) as file:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("wb" if self._anew else "ab", buffering=0) as file:
+            self._anew = False
             if file.write(line) != len(line):
-                raise OSError(f"the disk took only a part of a recording into {str(self.path)!r}")
+                raise OSError(f"the disk took only a part of a recording into {self.shown!r}")
         self._keep(Recording.model_validate(kept))
 
     def alike(self, request: Asked) -> int:
@@ -111,13 +137,10 @@ class Cassette:
                 self.path.open("ab").close()
             written = self.path.read_bytes()
         except FileNotFoundError:
-            raise InputError(
-                f"there is no cassette {str(self.path)!r}; "
-                f"record one with RecordedLlm({str(self.path)!r}, record=model)"
-            ) from None
+            raise InputError(f"there is no cassette {self.shown!r}; {self._missing}") from None
         except OSError as error:
             raise InputError(
-                f"the cassette {str(self.path)!r} cannot be opened: {error.strerror}; give the path of a file"
+                f"the cassette {self.shown!r} cannot be opened: {error.strerror}; give the path of a file"
             ) from error
         lines = written.split(b"\n")
         recordings = [
@@ -129,7 +152,7 @@ class Cassette:
         return recordings
 
     def _parse(self, line: bytes, number: int, *, last: bool) -> Recording:
-        where = f"{self.path} line {number}"
+        where = f"{self.shown} line {number}"
         try:
             found: Any = json.loads(line)
         except ValueError as error:
@@ -152,16 +175,21 @@ class Cassette:
 
 
 def replaying() -> Path | None:
-    """The cassette that `ADK_NB_REPLAY` names, or None when it is not set, empty or `off`.
+    """The cassette that `ADK_NB_REPLAY` names, or None when it is not set, empty or `off`, or a notebook's own is used.
 
     Raises:
-        InputError: It names no file, or a mode that this version does not have.
+        InputError: It names no file, or how a notebook's own is used where there is no notebook.
     """
     said = os.environ.get(VARIABLE, "").strip()
     if said.lower() in ("", "off"):
         return None
-    if said.lower() in _MODES:
-        raise InputError(f"{VARIABLE}={said} is not there yet; set it to the path of a cassette, or to off")
+    if said.lower() in MODES:
+        if taping.now is not None:
+            return None
+        raise InputError(
+            f"{VARIABLE}={said} is for notebooks, and no cassette of one is in use; run %load_ext adk_nb, or set it to "
+            "the path of a cassette, or to off"
+        )
     path = Path(said)
     if not path.is_file():
         raise InputError(

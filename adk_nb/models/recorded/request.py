@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 from adk_nb import types
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.recorded.cassette import Asked
-from adk_nb.redaction import redacted
+from adk_nb.models.recorded.hiding import Hiding
 
 _TRANSPORT = {"http_options", "should_return_http_response", "system_instruction", "tools"}
 """Left out of the settings: how the request travels, and what has a place of its own."""
@@ -24,7 +24,7 @@ _ID = re.compile(
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
-def asked(request: LlmRequest, *, model: str) -> tuple[Asked, str]:
+def asked(request: LlmRequest, *, model: str, hiding: Hiding) -> tuple[Asked, str]:
     """What `request` asks, as JSON in which two equal ones are the same question, and a digest of its exact words.
 
     Ids of function calls become their number in the conversation. Other ids and times (not plain dates) become
@@ -40,7 +40,7 @@ def asked(request: LlmRequest, *, model: str) -> tuple[Asked, str]:
     }
     if others:
         exact["config"]["tools"] = others
-    exact = redacted(json.loads(json.dumps(exact)))
+    exact = hiding.hidden(json.loads(json.dumps(exact)))
     digest = hashlib.sha256(json.dumps(exact, sort_keys=True).encode()).hexdigest()[:16]
     return Asked.model_validate(_steady(exact)), digest
 

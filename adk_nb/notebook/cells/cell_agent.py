@@ -62,6 +62,11 @@ class CellAgent(LlmAgent):
         if self._names and self.tools is self._found:
             self.tools = self._found = list[Any](self._names.tools_named(self._tool_names))
 
+    @property
+    def as_written(self) -> Template | None:
+        """What its cell says, variables put in; None if the cell's braces mean nothing, or Python has changed it."""
+        return self._written if self.instruction == self._source else None
+
     async def canonical_instruction(self, ctx: ReadonlyContext, /) -> tuple[str, bool]:
         if self._names and self._written and self.instruction == self._source:
             return self._written.fill(ctx.session.state, self._names.is_key), True

@@ -81,8 +81,12 @@ def built(wanted: AgentDefinition, knows: Knows) -> BaseAgent:
         return ParallelAgent(**said)
     if wanted.kind == "sequential":
         return SequentialAgent(**said)
-    condition = next((text for _, text in _conditions(wanted)), None)
-    return LoopAgent(max_iterations=wanted.max_iterations, exit_condition=condition, **said)
+    return LoopAgent(max_iterations=wanted.max_iterations, exit_condition=condition_of(wanted), **said)
+
+
+def condition_of(wanted: AgentDefinition) -> str | None:
+    """When a loop ends, as its cell says."""
+    return next((text for _, text in _conditions(wanted)), None)
 
 
 def agents_under(wanted: AgentDefinition, knows: Knows) -> list[BaseAgent]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from traitlets import Bool, Enum, TraitError, Unicode, observe, validate
+from traitlets import Bool, Enum, List, TraitError, Unicode, observe, validate
 from traitlets.config import Configurable
 
 from adk_nb.errors import UserError
@@ -48,6 +48,13 @@ class AdkNb(Configurable):
         "",
         help="Where sessions are kept: 'sqlite:///nb.db' is a file beside the notebook, which later kernels go on "
         "with; 'postgresql://user:password@host/database' a server's. Empty: in this kernel's memory.",
+    ).tag(config=True)
+    cassette_dir = Unicode(
+        "cassettes", help="The folder, beside the notebook, of the cassettes that %record makes and %replay reads."
+    ).tag(config=True)
+    redact = List(
+        Unicode(),
+        help="Regular expressions for what is not written into a cassette, beside keys, tokens and e-mail addresses.",
     ).tag(config=True)
     nest_asyncio = Bool(
         False, help="Let cells call asyncio.run(...), with nest-asyncio2. Stays on until the kernel restarts."

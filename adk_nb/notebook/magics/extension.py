@@ -3,8 +3,9 @@
 # pyright: basic
 # IPython's shells and Magics are untyped, and what is loaded late has no type here.
 
+import os
 import sys
-from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from adk_nb.lazy import face
 from adk_nb.notebook.magics import completion, lines, tracebacks
 from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.arguments import Grammar
+from adk_nb.notebook.magics.asked import alone, helps, shown, unless_silent
+from adk_nb.notebook.magics.beside import BesideMagics
 from adk_nb.notebook.magics.config import IN_A_FILE, AdkNb, hint
 from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, SESSION, STATE, TOOL, TOOLS, TRACE, WORKFLOW
 from adk_nb.notebook.place import folder_of, is_being_tested
@@ -34,6 +37,7 @@ _late, _ = face(
         "forms_of": "adk_nb.notebook.magics.pictures",
         "known_names": "adk_nb.notebook.magics.known_names",
         "picture": "adk_nb.notebook.magics.pictures",
+        "recording_line": "adk_nb.notebook.magics.recording_line",
         "reports": "adk_nb.notebook.magics.reports",
         "session_keys": "adk_nb.notebook.magics.session_keys",
         "session_line": "adk_nb.notebook.magics.session_line",
@@ -41,14 +45,6 @@ _late, _ = face(
         "turns": "adk_nb.notebook.magics.turns",
     },
 )
-
-
-def _helps(grammar: Grammar) -> Callable[[Any], Any]:
-    def set_help(magic: Any) -> Any:
-        magic.__doc__ = grammar.help
-        return magic
-
-    return set_help
 
 
 @magics_class
@@ -92,7 +88,7 @@ class AdkMagics(Magics):
 
     @no_var_expand
     @line_cell_magic
-    @_helps(AGENT)
+    @helps(AGENT)
     def agent(self, line: str, cell: str | None = None) -> Any:
         asked = _without_edges(AGENT, line, cell)
         if (asked.kind or "llm") != "llm":
@@ -117,8 +113,8 @@ class AdkMagics(Magics):
         )
         told = notebook.define_agent(wanted, root=asked.root)
         if wanted.members:
-            return _unless_silent(_late("picture")(notebook, asked.name, *told), asked)
-        return _shown(told, asked)
+            return unless_silent(_late("picture")(notebook, asked.name, *told), asked)
+        return shown(told, asked)
 
     def _team(self, asked: Any, cell: str | None) -> Any:
         if asked.sub:
@@ -136,7 +132,7 @@ class AdkMagics(Magics):
 
     @no_var_expand
     @line_cell_magic
-    @_helps(WORKFLOW)
+    @helps(WORKFLOW)
     def workflow(self, line: str, cell: str | None = None) -> Any:
         asked = _without_edges(WORKFLOW, line, cell)
         if cell is None or not cell.strip():
@@ -154,7 +150,7 @@ class AdkMagics(Magics):
 
     @no_var_expand
     @line_cell_magic
-    @_helps(TOOL)
+    @helps(TOOL)
     def tool(self, line: str, cell: str | None = None) -> Any:
         __tracebackhide__ = True
         asked = TOOL.parse(line, cell)
@@ -168,11 +164,11 @@ class AdkMagics(Magics):
         else:
             found = room.run_tool_cell(self.shell, cell, self.cell_number, notebook.check_function_name)
         chosen = room.chosen(found, options, asked.mark)
-        return _shown(room.define(notebook, chosen, options, self.cell_number), asked)
+        return shown(room.define(notebook, chosen, options, self.cell_number), asked)
 
     @no_var_expand
     @line_cell_magic
-    @_helps(CHAT)
+    @helps(CHAT)
     def chat(self, line: str, cell: str | None = None) -> Any:
         notebook = self.notebook
         names = notebook.agent_words
@@ -198,65 +194,72 @@ class AdkMagics(Magics):
             policy=policy,
             show="off" if asked.quiet else self.settings.display,
         )
-        reply = turns.say(notebook, said)
+        with self._taped(asked):
+            reply = turns.say(notebook, said)
         return None if asked.silent or asked.capture else reply
 
     @no_var_expand
     @line_cell_magic
-    @_helps(AGENTS)
+    @helps(AGENTS)
     def agents(self, line: str, cell: str | None = None) -> Any:
-        asked = _alone(AGENTS, line, cell)
+        asked = alone(AGENTS, line, cell)
         reports = _late("reports")
         if asked.rm:
-            return _shown([self.notebook.forget_agent(asked.rm)], asked)
+            return shown([self.notebook.forget_agent(asked.rm)], asked)
         if asked.graph:
-            return _unless_silent(_late("picture")(self.notebook, asked.graph), asked)
+            return unless_silent(_late("picture")(self.notebook, asked.graph), asked)
         if asked.show:
-            return _unless_silent(reports.agent_cell(self.notebook, asked.show), asked)
-        return _unless_silent(reports.agents(self.notebook), asked)
+            return unless_silent(reports.agent_cell(self.notebook, asked.show), asked)
+        return unless_silent(reports.agents(self.notebook), asked)
 
     @no_var_expand
     @line_cell_magic
-    @_helps(TOOLS)
+    @helps(TOOLS)
     def tools(self, line: str, cell: str | None = None) -> Any:
-        asked = _alone(TOOLS, line, cell)
+        asked = alone(TOOLS, line, cell)
         reports = _late("reports")
         told = reports.schema(self.notebook, asked.schema) if asked.schema else reports.tools(self.notebook)
-        return _unless_silent(told, asked)
+        return unless_silent(told, asked)
 
     @no_var_expand
     @line_cell_magic
-    @_helps(STATE)
+    @helps(STATE)
     def state(self, line: str, cell: str | None = None) -> Any:
-        asked = _alone(STATE, line, cell)
-        return _unless_silent(_late("session_keys").show_or_change(self.notebook, asked), asked)
+        asked = alone(STATE, line, cell)
+        return unless_silent(_late("session_keys").show_or_change(self.notebook, asked), asked)
 
     @no_var_expand
     @line_cell_magic
-    @_helps(SESSION)
+    @helps(SESSION)
     def session(self, line: str, cell: str | None = None) -> Any:
-        asked = _alone(SESSION, line, cell)
-        return _unless_silent(_late("session_line").show_or_change(self.notebook, asked, self.settings.display), asked)
+        asked = alone(SESSION, line, cell)
+        return unless_silent(_late("session_line").show_or_change(self.notebook, asked, self.settings.display), asked)
 
     @no_var_expand
     @line_cell_magic
-    @_helps(TRACE)
+    @helps(TRACE)
     def trace(self, line: str, cell: str | None = None) -> Any:
-        asked = _alone(TRACE, line, cell)
+        asked = alone(TRACE, line, cell)
         reports = _late("reports")
         events, before = self.notebook.sessions.events(asked.session), []
         if asked.last:
             reply = reports.last_reply(self.notebook)
             events, before = reply.events, reply.history
         told = reports.raw_event(events, asked.raw) if asked.raw else reports.trace(events, before)
-        return _unless_silent(told, asked)
+        return unless_silent(told, asked)
 
     @no_var_expand
     @line_cell_magic
-    @_helps(CONFIRM)
+    @helps(CONFIRM)
     def confirm(self, line: str, cell: str | None = None) -> Any:
-        asked = _alone(CONFIRM, line, cell)
-        return _unless_silent(_late("turns").confirm(self.notebook, asked, self.settings.display), asked)
+        asked = alone(CONFIRM, line, cell)
+        return unless_silent(_late("turns").confirm(self.notebook, asked, self.settings.display), asked)
+
+    def _taped(self, asked: Any) -> Any:
+        """What stands between agents and models in a turn, if its line says something of that."""
+        if asked.record or asked.replay:
+            return _late("recording_line").for_this_turn(self.shell, self.settings, asked)
+        return nullcontext()
 
     def _confirm(self, asked: Any) -> tuple[str, str]:
         """What happens to approvals in a turn, and where that is said."""
@@ -275,22 +278,6 @@ def _without_edges(grammar: Grammar, line: str, cell: str | None) -> Any:
         raise InputError(f"%%{grammar.name}: names with arrows stand below the line, not on it") from None
 
 
-def _alone(grammar: Grammar, line: str, cell: str | None) -> Any:
-    """The line of a magic that has nothing to do with what stands below it."""
-    asked = grammar.parse(line, cell)
-    if cell is not None and cell.strip():
-        raise InputError(f"{asked.mark} takes nothing below its line; write %{grammar.name}")
-    return asked
-
-
-def _shown(told: list[str], asked: Any) -> Any:
-    return None if asked.silent else _late("reports").said(*told)
-
-
-def _unless_silent(told: Any, asked: Any) -> Any:
-    return None if asked.silent else told
-
-
 def load_ipython_extension(shell: Any) -> None:
     """Register the magics with `shell`. A second time changes nothing."""
     old = _registered(shell)
@@ -299,12 +286,14 @@ def load_ipython_extension(shell: Any) -> None:
     if settings not in shell.configurables:
         shell.configurables.append(settings)
     magics = AdkMagics(shell, settings)
-    shell.register_magics(magics)
+    shell.register_magics(magics, BesideMagics(shell, magics))
     lines.install(shell)
     completion.install(shell, magics)
     _forms(shell).for_type_by_name(*_DRAWN, lambda agent: _late("forms_of")(magics.notebook, agent))
     tracebacks.install(shell)
     shell.events.register("post_run_cell", hint)
+    if os.environ.get("ADK_NB_REPLAY"):
+        _late("recording_line").begin_as_the_environment_says(shell, settings)
     sys.stdout.write(greeting(shell, settings) + "\n")
 
 
@@ -313,16 +302,20 @@ def unload_ipython_extension(shell: Any) -> None:
     old = _registered(shell)
     if old is None:
         return
-    for kind, known in shell.magics_manager.magics.items():
-        for name in old.magics[kind]:
-            known.pop(name, None)
-    del shell.magics_manager.registry[AdkMagics.__name__]
+    for each in (AdkMagics, BesideMagics):
+        gone = shell.magics_manager.registry.pop(each.__name__)
+        for kind, known in shell.magics_manager.magics.items():
+            for name in gone.magics[kind]:
+                known.pop(name, None)
     shell.configurables.remove(old.settings)
     old.settings.give_back()
     lines.remove(shell)
     completion.remove(shell)
     _forms(shell).pop(".".join(_DRAWN), None)
     tracebacks.remove(shell)
+    taping: Any = sys.modules.get("adk_nb.models.taping")
+    if taping:  # else nothing can be recorded
+        taping.now = None
     shell.events.unregister("post_run_cell", hint)
 
 

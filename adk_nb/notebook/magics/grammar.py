@@ -134,6 +134,8 @@ CHAT = Grammar(
         Option(name="no", help="reject what comes up in this turn"),
         Option(name="ask", help="leave approvals open, whatever %config AdkNb.confirm says"),
         Option(name="raw", help="take {{braces}} as they are"),
+        Option(name="record", help="add this turn to the notebook's cassette, see %record?"),
+        Option(name="replay", help="answer this turn from the notebook's cassette, see %replay?"),
     ],
     twin='Chat(weather).ask("Is it warmer in Paris or in Oslo?", confirm="ask")',
 )
@@ -266,4 +268,99 @@ WORKFLOW = Grammar(
     twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',
 )
 
-GRAMMARS = {one.name: one for one in (AGENT, WORKFLOW, TOOL, CHAT, AGENTS, TOOLS, STATE, SESSION, TRACE, CONFIRM)}
+_FILE = Option(
+    name="file",
+    value="PATH",
+    help="the cassette; else one in cassettes/, named as the notebook where the page tells its name",
+)
+
+RECORD = Grammar(
+    "record",
+    "From here on keep what models answer in a file, the cassette of this notebook, so that it can be replayed.",
+    examples=["%record", "%record --file cassettes/demo.jsonl", "%record off"],
+    words=[Word(name="MODE", help="off: models are asked, and nothing is kept", names="off")],
+    options=[_FILE],
+    twin='RecordedLlm("cassettes/demo.jsonl", record=Gemini(model="gemini-2.5-flash"))',
+)
+
+REPLAY = Grammar(
+    "replay",
+    "From here on answer from the cassette of this notebook: no key, no network, the same words each time.",
+    examples=["%replay", "%replay auto", "%replay off"],
+    words=[
+        Word(
+            name="MODE",
+            help="replay, as without a word: what is not in the cassette is an error that says what has changed; auto: "
+            "what is not in it is asked and recorded; record; off",
+            names="auto|record|replay|off",
+        )
+    ],
+    options=[_FILE],
+    twin='RecordedLlm("cassettes/demo.jsonl"), RecordedLlm("cassettes/demo.jsonl", record=model, replay=True)',
+)
+
+KEY = Grammar(
+    "key",
+    "Get a key into this kernel without showing it: from the environment, the secrets of Colab or Kaggle, .env, the "
+    "keyring, or a field that you paste it into. It is never shown, and not in the notebook.",
+    examples=["%key gemini", "%key openai --from keyring", "%key TAVILY_API_KEY", "%key gemini --forget"],
+    words=[
+        Word(
+            name="PROVIDER",
+            help="gemini, openai, anthropic, or the variable that is to hold it; without one: which are set",
+            many=True,
+            names="gemini|openai|anthropic",
+        )
+    ],
+    options=[
+        Option(
+            name="from",
+            value="PLACE",
+            help="look there alone: env, colab, kaggle, dotenv, keyring; ask: type it anew",
+            names="env|colab|kaggle|dotenv|keyring|ask",
+        ),
+        Option(name="forget", help="take it out of this kernel"),
+    ],
+    twin='os.environ["GOOGLE_API_KEY"] = getpass.getpass()',
+)
+
+DOCTOR = Grammar(
+    "doctor",
+    "Look at what is installed, which keys are set (by name), how runs are shown and whether they can run, and say "
+    "what to type next.",
+    examples=["%doctor", "%doctor  # before you ask for help: it shows no key", "report = %doctor"],
+)
+
+EXPORT = Grammar(
+    "export",
+    "Write the agents and tools of this notebook as Python: a package that google-adk runs, or a script.",
+    examples=["%export my_agents/", "%export agent.py", "%export ~/agents/weather_desk"],
+    words=[
+        Word(
+            name="PATH",
+            help="a folder: google-adk's (adk run, adk web); a file that ends in .py: a script with adk_nb",
+            needed=True,
+        )
+    ],
+)
+
+GRAMMARS = {
+    one.name: one
+    for one in (
+        AGENT,
+        WORKFLOW,
+        TOOL,
+        CHAT,
+        AGENTS,
+        TOOLS,
+        STATE,
+        SESSION,
+        TRACE,
+        CONFIRM,
+        RECORD,
+        REPLAY,
+        KEY,
+        DOCTOR,
+        EXPORT,
+    )
+}

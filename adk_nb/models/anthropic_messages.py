@@ -1,0 +1,184 @@
+"""An LlmRequest in the words of Anthropic's messages.
+
+Source: https://docs.anthropic.com/en/api/messages.
+"""
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from adk_nb import types
+from adk_nb.models.context_cache_config import ContextCacheConfig
+from adk_nb.models.fitting import words_of
+from adk_nb.models.json_schemas import calling_of, functions_of, parameters_of
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.pairing import paired
+from adk_nb.models.signatures import claude_s
+
+_SAMPLING = ("temperature", "top_p", "top_k")
+"""Settings of Claude's older models: the newer ones refuse them, and the arguments of anthropic's client lack them."""
+_EFFORTS = {"MINIMAL": "low", "LOW": "low", "MEDIUM": "medium", "HIGH": "high"}
+_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_UNMARKED = ("thinking", "redacted_thinking")
+"""Blocks that take no mark. Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching."""
+_HOUR = 3600
+_Block = dict[str, Any]
+
+
+def message_question(request: LlmRequest, model: str, *, parallel_calls: bool = True) -> dict[str, Any]:
+    """The arguments of `messages.create`, without `max_tokens` and the output schema.
+
+    What the settings say and Anthropic has no word for, such as `seed`, is left out.
+    """
+    question: dict[str, Any] = {"model": model, "messages": messages_of(request)}
+    question |= _settings(request.config)
+    system = _system(request)
+    if tools := [_tool(one) for one in functions_of(request)]:
+        question["tools"] = tools
+        if choice := _choice(request, parallel_calls):
+            question["tool_choice"] = choice
+    if mark := _mark(request):
+        _mark_prefix(mark, tools, system, question["messages"])
+    if system:
+        question["system"] = system
+    return question
+
+
+def messages_of(request: LlmRequest) -> list[dict[str, Any]]:
+    """What was said: turns of the user and Claude by turns, each call's result at the start of the turn behind it."""
+    kept = [one.model_copy(update={"parts": _kept(one)}) for one in request.contents]
+    return [
+        {
+            "role": "assistant" if turn.role == "model" else "user",
+            "content": [_block(part) for part in turn.parts or ()],
+        }
+        for turn in paired(kept)
+    ]
+
+
+def _kept(content: types.Content) -> list[types.Part]:
+    """Of thoughts only those that Claude has signed: it would refuse others, and they are of no use to it."""
+    return [part for part in content.parts or () if not part.thought or claude_s(part)]
+
+
+def _block(part: types.Part) -> _Block:
+    if part.thought:
+        if part.text is None:
+            return {"type": "redacted_thinking", "data": claude_s(part)}
+        return {"type": "thinking", "thinking": part.text, "signature": claude_s(part)}
+    if call := part.function_call:
+        return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.args or {}}
+    if response := part.function_response:
+        return _result(response)
+    if data := part.inline_data or part.file_data:
+        return _data(data)
+    return _text(_words(part))
+
+
+def _result(response: types.FunctionResponse) -> _Block:
+    told = response.response or {}
+    content = [_text(json.dumps(told, ensure_ascii=False, default=str))]
+    content += [_data(data) for one in response.parts or () if (data := one.inline_data or one.file_data)]
+    block: _Block = {"type": "tool_result", "tool_use_id": response.id, "content": content}
+    return block | ({"is_error": True} if told.keys() == {"error"} else {})
+
+
+def _text(words: str) -> _Block:
+    return {"type": "text", "text": words}
+
+
+def _words(part: types.Part) -> str:
+    if code := part.executable_code:
+        return f"```{(code.language or 'python').lower()}\n{code.code}\n```"
+    if result := part.code_execution_result:
+        return f"```tool_output\n{result.output}\n```"
+    return part.text or "(something that cannot be shown here)"
+
+
+def _data(data: Any) -> _Block:
+    """Bytes, or where they are."""
+    kind, name = data.mime_type or "application/octet-stream", data.display_name or "a file"
+    uri: str | None = getattr(data, "file_uri", None)
+    held: bytes = getattr(data, "data", None) or b""
+    if kind.startswith("text/") and not uri:
+        return _text(held.decode("utf-8", "replace"))
+    block = "image" if kind in _IMAGES else "document" if kind == "application/pdf" else ""
+    if not block or (uri and not uri.startswith("https://")):
+        return _text(f"[{name!r} ({kind}){f' at {uri}' if uri else ''}, that you cannot be shown]")
+    if uri:
+        return {"type": block, "source": {"type": "url", "url": uri}}
+    coded = base64.b64encode(held).decode()
+    return {"type": block, "source": {"type": "base64", "media_type": kind, "data": coded}}
+
+
+def _tool(declared: types.FunctionDeclaration) -> dict[str, Any]:
+    tool: dict[str, Any] = {"name": declared.name, "input_schema": parameters_of(declared)}
+    return tool | ({"description": declared.description} if declared.description else {})
+
+
+def _choice(request: LlmRequest, parallel_calls: bool) -> dict[str, Any] | None:
+    calling = calling_of(request)
+    if calling.mode == types.FunctionCallingConfigMode.NONE:
+        return {"type": "none"}
+    one_at_a_time = {} if parallel_calls else {"disable_parallel_tool_use": True}
+    if calling.mode == types.FunctionCallingConfigMode.ANY:
+        names = calling.allowed_function_names or []
+        return ({"type": "tool", "name": names[0]} if len(names) == 1 else {"type": "any"}) | one_at_a_time
+    return {"type": "auto"} | one_at_a_time if one_at_a_time else None
+
+
+def _settings(config: types.GenerateContentConfig) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    if config.stop_sequences:
+        told["stop_sequences"] = config.stop_sequences
+    if sampling := {name: value for name in _SAMPLING if (value := getattr(config, name)) is not None}:
+        told["extra_body"] = sampling
+    if thinking := config.thinking_config:
+        told |= _thinking(thinking)
+    if config.http_options and config.http_options.headers:
+        told["extra_headers"] = config.http_options.headers
+    return told
+
+
+def _thinking(config: types.ThinkingConfig) -> dict[str, Any]:
+    """A budget of 0 is none, a negative one the model's own choice, as with Gemini; a level is Anthropic's effort."""
+    budget, level = config.thinking_budget, config.thinking_level
+    effort = _EFFORTS.get(level.value) if level else None
+    told: dict[str, Any] = {"output_config": {"effort": effort}} if effort else {}
+    if budget == 0:
+        return told | {"thinking": {"type": "disabled"}}
+    if budget is not None and budget > 0:
+        return told | {"thinking": {"type": "enabled", "budget_tokens": budget}}
+    return told | {"thinking": {"type": "adaptive", "display": "summarized"}}
+
+
+def _system(request: LlmRequest) -> list[_Block]:
+    """The instruction, and apart from the rest how it begins at every call."""
+    whole, static = words_of(request.config), request.static_instruction
+    if static and whole.startswith(static) and (rest := whole[len(static) :].strip()):
+        return [_text(static), _text(rest)]
+    return [_text(whole)] if whole.strip() else []
+
+
+def _mark(request: LlmRequest) -> _Block | None:
+    """What marks the end of a prefix that is kept; None if none is to be.
+
+    Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching: five minutes, or an hour.
+    """
+    config: ContextCacheConfig | None = request.cache_config
+    known = request.cacheable_contents_token_count
+    if config is None or (known is not None and known < config.min_tokens):
+        return None
+    return {"type": "ephemeral", "ttl": "1h"} if config.ttl_seconds >= _HOUR else {"type": "ephemeral"}
+
+
+def _mark_prefix(mark: _Block, tools: list[_Block], system: list[_Block], messages: Sequence[dict[str, Any]]) -> None:
+    """Mark the ends of what stays the same from call to call: the tools, the static instruction, what was said so far.
+
+    Claude reads tools, instruction and messages in this order, so what changes leaves what stands before it kept.
+    """
+    blocks: list[_Block] = [one for message in messages for one in message["content"] if one["type"] not in _UNMARKED]
+    for marked in (tools[-1:], system[:1], blocks[-1:]):
+        for block in marked:
+            block["cache_control"] = mark

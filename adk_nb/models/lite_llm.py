@@ -1,0 +1,115 @@
+"""Any model that litellm knows a way to: `provider/model`."""
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
+
+from pydantic import Field
+
+from adk_nb.errors import ModelNotFoundError
+from adk_nb.models.base_llm import LlmCapabilities
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.openai_answers import ChatReader, chat_response
+from adk_nb.models.openai_messages import chat_question
+from adk_nb.models.vendor_llm import VendorLlm, extra
+from adk_nb.redaction import remember_named
+
+_OURS = ("messages", "tools", "stream", "llm_client")
+"""Arguments of litellm's that are not to be given: an agent says them."""
+_TOLD_BY_LITELLM = {
+    "supports_system_messages": "system_prompt",
+    "supports_vision": "images",
+    "supports_parallel_function_calling": "parallel_calls",
+    "supports_response_schema": "output_schema",
+}
+"""What litellm's table says of a model -> what a model can do."""
+
+
+class LiteLlm(VendorLlm):
+    """A model through litellm: `LlmAgent(name="guide", model=LiteLlm(model="mistral/mistral-small-latest"))`.
+
+    litellm reads its keys from the environment, under each provider's own name for them. What else is given, such as
+    `api_base` or `custom_llm_provider`, is given to litellm's `acompletion`. Settings that a model does not know are
+    left out.
+    """
+
+    additional_args: dict[str, Any] = Field(default_factory=dict[str, Any], repr=False)
+
+    def __init__(self, model: str, **given: Any) -> None:
+        """`given`: the fields, and arguments of litellm's `acompletion`."""
+        own = {name: given.pop(name) for name in list(given) if name in type(self).model_fields}
+        if "api_base" in given:
+            own["base_url"] = given.pop("api_base")
+        more = {name: value for name, value in given.items() if name not in _OURS}
+        own["additional_args"] = more | own.get("additional_args", {})
+        super().__init__(model=model, **own)
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        remember_named(self.additional_args)
+        remember_named(self.additional_args.get("extra_headers"))
+
+    @classmethod
+    def named(cls, model: str) -> "LiteLlm":
+        """Raises ModelNotFoundError if litellm knows no provider of that name."""
+        made, provider = cls(model=model), model.partition("/")[0]
+        known = [str(getattr(one, "value", one)) for one in made._load().provider_list]
+        if provider not in known:
+            raise ModelNotFoundError("provider of models", provider, known)
+        return made
+
+    @property
+    def capabilities(self) -> LlmCapabilities:
+        return super().capabilities.model_copy(update=dict.fromkeys(self._cannot(), False))
+
+    def _cannot(self) -> list[str]:
+        """What litellm's table says that the model cannot do. Of most it does not say."""
+        try:
+            known: Any = self._load().get_model_info(self.model)
+        except Exception:  # litellm raises a bare Exception for a model it has no entry for
+            return []
+        return [ours for theirs, ours in _TOLD_BY_LITELLM.items() if known.get(theirs) is False]
+
+    def _load(self) -> Any:
+        # Else it asks GitHub for a table of prices as soon as it is imported.
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        return extra("litellm", "litellm")
+
+    @property
+    def _errors(self) -> Any:
+        return extra("openai", "litellm")  # litellm's errors are openai's
+
+    def _question(self, request: LlmRequest, model: str) -> dict[str, Any]:
+        question = chat_question(request, model, parallel_calls=self.capabilities.parallel_calls)
+        if (limit := request.config.max_output_tokens) is not None:
+            question["max_tokens"] = limit
+        if self.api_key:
+            question["api_key"] = self.api_key.get_secret_value()
+        if self.base_url:
+            question["base_url"] = self.base_url
+        limit = extra("httpx", "litellm").Timeout(self.timeout, connect=self.connect_timeout)
+        once: dict[str, Any] = {"timeout": limit, "max_retries": 0, "num_retries": 0, "drop_params": True}
+        return question | once | self.additional_args
+
+    async def _ask(self, question: dict[str, Any]) -> LlmResponse:
+        return chat_response(await self._load().acompletion(**question), question["model"])
+
+    async def _begin(self, question: dict[str, Any]) -> AsyncIterator[Any]:
+        usage = {"include_usage": True}
+        return _as_sent(await self._load().acompletion(**question, stream=True, stream_options=usage))
+
+    def _reader(self, model: str) -> ChatReader:
+        return ChatReader(model)
+
+
+async def _as_sent(stream: Any) -> AsyncGenerator[Any, None]:
+    """Its chunks, without the end that litellm makes up for an answer that broke off."""
+    try:
+        async for chunk in stream:
+            ended = any(choice.finish_reason for choice in chunk.choices or ())
+            if ended and not (stream.received_finish_reason or stream.intermittent_finish_reason):
+                continue
+            yield chunk
+    finally:
+        await stream.aclose()

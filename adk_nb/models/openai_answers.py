@@ -1,0 +1,141 @@
+"""What OpenAI's chat completions answer, whole or in pieces, as LlmResponses."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, cast
+
+from adk_nb import types
+from adk_nb.errors import UnexpectedModelAnswer
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.response_stream import ResponseStream
+from adk_nb.redaction import hidden
+
+_REASONS = {
+    "stop": types.FinishReason.STOP,
+    "tool_calls": types.FinishReason.STOP,
+    "function_call": types.FinishReason.STOP,
+    "eos": types.FinishReason.STOP,
+    "length": types.FinishReason.MAX_TOKENS,
+    "content_filter": types.FinishReason.SAFETY,
+}
+_THOUGHTS = ("reasoning_content", "reasoning")
+"""Where servers of open models put what the model thought; OpenAI's own does not tell it."""
+
+
+def chat_response(completion: Any, model: str) -> LlmResponse:
+    """A whole answer."""
+    reader = ChatReader(model)
+    if refused := getattr(completion, "error", None):  # of gateways, with HTTP 200
+        raise UnexpectedModelAnswer(
+            f"the service of model {model!r} gave no answer; it said: {hidden(str(refused))[:500]}"
+        )
+    for choice in completion.choices[:1]:
+        reader.take(choice.message, choice.finish_reason or "stop")
+    reader.about(completion)
+    return reader.whole()
+
+
+class ChatReader:
+    """Adds up the chunks of one streamed answer. A call is told when the answer has ended as an answer should."""
+
+    def __init__(self, model: str) -> None:
+        self._stream = ResponseStream(model)
+        self._calls: list[_Call] = []
+        self._reason: types.FinishReason | None = None
+
+    def add(self, chunk: Any) -> LlmResponse | None:
+        self.about(chunk)
+        for choice in chunk.choices or ():
+            if not choice.index and choice.delta:
+                return self.take(choice.delta, choice.finish_reason)
+        return None
+
+    def take(self, said: Any, finish_reason: str | None) -> LlmResponse | None:
+        """Keep a message, or what is new in it; returns the words that came with it."""
+        if finish_reason:
+            self._reason = _REASONS.get(finish_reason, types.FinishReason.OTHER)
+        for told in said.tool_calls or ():
+            self._keep(told)
+        thought = next((text for name in _THOUGHTS if (text := getattr(said, name, None))), None)
+        parts = [types.Part(text=thought, thought=True)] if isinstance(thought, str) else []
+        parts += [types.Part(text=text) for text in (said.content, getattr(said, "refusal", None)) if text]
+        return self._stream.add(LlmResponse(content=types.Content(role="model", parts=parts)))
+
+    def about(self, chunk: Any) -> None:
+        """Keep what it tells beside the answer."""
+        usage = getattr(chunk, "usage", None)
+        self._stream.add(LlmResponse(model_version=chunk.model or None, usage_metadata=usage and _usage(usage)))
+
+    def whole(self) -> LlmResponse:
+        """All of it.
+
+        Raises:
+            UnexpectedModelAnswer: The chunks ended before the answer did.
+        """
+        reason, parts, wrong = self._reason, list[types.Part](), None
+        if reason == types.FinishReason.STOP:
+            parts, wrong = parts_of(call.told() for call in self._calls)
+        if wrong:
+            reason = types.FinishReason.MALFORMED_FUNCTION_CALL
+        content = types.Content(role="model", parts=parts) if parts else None
+        self._stream.add(LlmResponse(content=content, finish_reason=reason, error_message=wrong))
+        return self._stream.whole()
+
+    def broken(self, why: str) -> str:
+        return self._stream.broken(why)
+
+    def _keep(self, told: Any) -> None:
+        """A call, or the next fragment of one. Some servers number all calls 0, and give each an id of its own."""
+        index, function = getattr(told, "index", None), told.function
+        begun = next((one for one in reversed(self._calls) if index is None or one.index == index), None)
+        own_id = told.id and begun and begun.id and told.id != begun.id
+        if begun is None or (own_id and function and function.name) or (index is None and told.id):
+            begun = _Call(index)
+            self._calls.append(begun)
+        begun.id = told.id or begun.id
+        if function:
+            begun.name = begun.name or function.name or ""
+            begun.arguments.append(function.arguments or "")
+
+
+class _Call:
+    """A call whose arguments come in fragments of JSON."""
+
+    def __init__(self, index: int | None) -> None:
+        self.index = index
+        self.id: str | None = None
+        self.name = ""
+        self.arguments: list[str] = []
+
+    def told(self) -> tuple[str | None, str, str]:
+        return self.id, self.name, "".join(self.arguments)
+
+
+def parts_of(calls: Iterable[tuple[str | None, str, str]]) -> tuple[list[types.Part], str | None]:
+    """Calls, each an id, a name and JSON, as parts; or none of them, and what is wrong with one."""
+    parts: list[types.Part] = []
+    for own_id, name, arguments in calls:
+        try:
+            args: Any = json.loads(arguments) if arguments.strip() else {}
+        except ValueError:
+            args = None
+        if not name or not isinstance(args, dict):
+            said = f"{arguments[:200]!r}, which are no JSON object" if name else f"{arguments[:200]!r} and no name"
+            return [], f"the model called the tool {name!r} with the arguments {said}; ask again"
+        call = types.FunctionCall(id=own_id or None, name=name, args=cast(dict[str, Any], args))
+        parts.append(types.Part(function_call=call))
+    return parts, None
+
+
+def _usage(usage: Any) -> types.GenerateContentResponseUsageMetadata:
+    """Tokens. OpenAI counts thoughts among those of the answer."""
+    thoughts = getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)
+    cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
+    answer = usage.completion_tokens
+    return types.GenerateContentResponseUsageMetadata(
+        prompt_token_count=usage.prompt_tokens,
+        candidates_token_count=answer - (thoughts or 0) if answer is not None else None,
+        thoughts_token_count=thoughts,
+        cached_content_token_count=cached,
+        total_token_count=usage.total_tokens,
+    )

@@ -1,0 +1,119 @@
+"""OpenAI's models, and those of all servers that speak its chat completions: Ollama, vLLM, llama.cpp and more."""
+
+import os
+from collections.abc import AsyncIterator
+from typing import Any, ClassVar
+
+import httpx2
+from pydantic import Field
+
+from adk_nb.models.base_llm import LlmCapabilities
+from adk_nb.models.http_address import check_url
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.openai_answers import ChatReader, chat_response
+from adk_nb.models.openai_messages import chat_question
+from adk_nb.models.per_loop import PerLoop
+from adk_nb.models.vendor_llm import VendorLlm, extra, http_client
+
+_NO_KEY = "none"
+"""What a server of one's own is sent where openai insists on a key."""
+
+
+class OpenAILlm(VendorLlm):
+    """A model of OpenAI's: `LlmAgent(name="guide", model="openai:gpt-5-mini")`. Or of a server that speaks as OpenAI's.
+
+    `OpenAILlm(model="qwen3", base_url="http://127.0.0.1:8000/v1")` asks vLLM, llama.cpp's server, LM Studio, or any
+    other; no key is needed then. Without `base_url` it is OPENAI_BASE_URL from the environment, or OpenAI.
+    """
+
+    model: str = "gpt-5-mini"
+    extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """JSON that is sent beside what a request says: what your server knows and others do not, such as `top_k`."""
+
+    KEY_VARIABLE: ClassVar[str] = "OPENAI_API_KEY"
+
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        return [r"gpt-.*", r"chatgpt-.*", r"o\d.*"]
+
+    @property
+    def capabilities(self) -> LlmCapabilities:
+        # OpenAI itself takes a schema beside tools; of the servers that speak like it few do.
+        return super().capabilities.model_copy(update={"output_schema_and_tools": not (self._address() or self.lacks)})
+
+    def _load(self) -> Any:
+        return extra("openai", "openai")
+
+    def _address(self) -> str | None:
+        return self.base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or None
+
+    def _question(self, request: LlmRequest, model: str) -> dict[str, Any]:
+        question = chat_question(request, model, parallel_calls=self.capabilities.parallel_calls)
+        if (limit := request.config.max_output_tokens) is not None:
+            # OpenAI's newer models refuse the older word, and some servers know no other.
+            question["max_tokens" if self._address() else "max_completion_tokens"] = limit
+        if self.extra_body:
+            question["extra_body"] = self.extra_body
+        return question
+
+    async def _ask(self, question: dict[str, Any]) -> LlmResponse:
+        return chat_response(await (await self._completions()).create(**question), question["model"])
+
+    async def _begin(self, question: dict[str, Any]) -> AsyncIterator[Any]:
+        usage = {"include_usage": True}
+        return await (await self._completions()).create(**question, stream=True, stream_options=usage)
+
+    def _reader(self, model: str) -> ChatReader:
+        return ChatReader(model)
+
+    async def _completions(self) -> Any:
+        key, address = self._key(), self._address()
+        if not key and not address:
+            raise self._no_key("https://platform.openai.com/api-keys")
+        client = await _clients.get(
+            (key, address, self.connect_timeout), lambda: self._connect(key or _NO_KEY, address)
+        )
+        return client.openai.chat.completions
+
+    def _connect(self, key: str, address: str | None) -> "_Client":
+        if address:
+            check_url(address, f"model {self.model!r}")
+        limit = httpx2.Timeout(None, connect=self.connect_timeout)
+        return _Client(
+            self._load().AsyncOpenAI(
+                api_key=key, base_url=address, max_retries=0, timeout=limit, http_client=http_client()
+            )
+        )
+
+
+class OllamaLlm(OpenAILlm):
+    """A model that Ollama runs on this machine, or where OLLAMA_HOST says: `model="ollama:llama3.2"`."""
+
+    model: str = "llama3.2"
+
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        return []
+
+    def _address(self) -> str:
+        """Source: https://github.com/ollama/ollama/blob/main/docs/openai.md and docs/faq.md."""
+        if self.base_url:
+            return self.base_url
+        host = os.environ.get("OLLAMA_HOST", "").strip() or "127.0.0.1:11434"
+        host = host.replace("0.0.0.0", "127.0.0.1")
+        return f"{host if '://' in host else f'http://{host}'}".rstrip("/") + "/v1"
+
+
+class _Client:
+    """openai's client, closed as others are."""
+
+    def __init__(self, openai: Any) -> None:
+        self.openai = openai
+
+    async def aclose(self) -> None:
+        await self.openai.close()
+
+
+_clients: PerLoop[_Client] = PerLoop()
+"""For all models with the same settings: an agent often has a model object of its own."""

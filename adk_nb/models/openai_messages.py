@@ -1,0 +1,158 @@
+"""An LlmRequest in the words of OpenAI's chat completions, which many servers read.
+
+Source: https://platform.openai.com/docs/api-reference/chat/create.
+"""
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from adk_nb import types
+from adk_nb.models.fitting import words_of
+from adk_nb.models.json_schemas import calling_of, closed, functions_of, output_schema_of, parameters_of
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.pairing import paired
+
+_SETTINGS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "stop_sequences": "stop",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+    "seed": "seed",
+    "response_logprobs": "logprobs",
+    "logprobs": "top_logprobs",
+}
+"""Of a GenerateContentConfig -> of a chat completion."""
+_AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mp3": "mp3", "audio/mpeg": "mp3"}
+
+
+def chat_question(request: LlmRequest, model: str, *, parallel_calls: bool = True) -> dict[str, Any]:
+    """The arguments of `chat.completions.create`.
+
+    What the settings say and chat completions have no word for, such as `safety_settings`, is left out.
+    """
+    question: dict[str, Any] = {"model": model, "messages": list(messages_of(request))}
+    question |= _settings(request.config)
+    if tools := [_tool(one) for one in functions_of(request)]:
+        question["tools"] = tools
+        if choice := _choice(request):
+            question["tool_choice"] = choice
+        if not parallel_calls:
+            question["parallel_tool_calls"] = False
+    return question
+
+
+def messages_of(request: LlmRequest) -> Iterator[dict[str, Any]]:
+    """What was said: each message with calls is followed by one `tool` message for each of them."""
+    if instruction := words_of(request.config):
+        yield {"role": "system", "content": instruction}
+    for turn in paired(request.contents):
+        parts = [part for part in turn.parts or () if not part.thought]
+        if turn.role == "model":
+            if message := _of_model(parts):
+                yield message
+        else:
+            yield from _of_user(parts)
+
+
+def _of_model(parts: Sequence[types.Part]) -> dict[str, Any] | None:
+    message: dict[str, Any] = {"role": "assistant"}
+    if words := "".join(text for part in parts if (text := _words(part))):
+        message["content"] = words
+    if calls := [_call(call) for part in parts if (call := part.function_call)]:
+        message["tool_calls"] = calls
+    return message if len(message) > 1 else None
+
+
+def _call(call: types.FunctionCall) -> dict[str, Any]:
+    arguments = json.dumps(call.args or {}, ensure_ascii=False)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _of_user(parts: Sequence[types.Part]) -> Iterator[dict[str, Any]]:
+    said: list[dict[str, Any]] = []
+    for part in parts:
+        if response := part.function_response:
+            content = json.dumps(response.response or {}, ensure_ascii=False, default=str)
+            yield {"role": "tool", "tool_call_id": response.id, "content": content}
+            said += [told for one in response.parts or () if (told := _data(one.inline_data or one.file_data))]
+        elif told := _data(part.inline_data or part.file_data):
+            said.append(told)
+        elif words := _words(part):
+            said.append({"type": "text", "text": words})
+    if said and all(one["type"] == "text" for one in said):  # what every server reads
+        yield {"role": "user", "content": "\n\n".join(one["text"] for one in said)}
+    elif said:
+        yield {"role": "user", "content": said}
+
+
+def _words(part: types.Part) -> str:
+    if code := part.executable_code:
+        return f"```{(code.language or 'python').lower()}\n{code.code}\n```"
+    if result := part.code_execution_result:
+        return f"```tool_output\n{result.output}\n```"
+    return part.text or ""
+
+
+def _data(data: Any) -> dict[str, Any] | None:
+    """Bytes, or where they are."""
+    if data is None:
+        return None
+    kind, name = data.mime_type or "application/octet-stream", data.display_name
+    uri = getattr(data, "file_uri", None)
+    held: bytes | None = getattr(data, "data", None)
+    if uri:
+        if kind.startswith("image/"):
+            return {"type": "image_url", "image_url": {"url": uri}}
+        return {"type": "text", "text": f"[{name or 'a file'} ({kind}) at {uri}]"}
+    if kind.startswith("text/"):
+        return {"type": "text", "text": (held or b"").decode("utf-8", "replace")}
+    coded = base64.b64encode(held or b"").decode()
+    if kind.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{coded}"}}
+    if kind in _AUDIO:
+        return {"type": "input_audio", "input_audio": {"data": coded, "format": _AUDIO[kind]}}
+    return {"type": "file", "file": {"filename": name or "file", "file_data": f"data:{kind};base64,{coded}"}}
+
+
+def _tool(declared: types.FunctionDeclaration) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": declared.name, "parameters": parameters_of(declared)}
+    if declared.description:
+        function["description"] = declared.description
+    return {"type": "function", "function": function}
+
+
+def _settings(config: types.GenerateContentConfig) -> dict[str, Any]:
+    told = {theirs: value for ours, theirs in _SETTINGS.items() if (value := getattr(config, ours)) is not None}
+    if config.thinking_config and (level := config.thinking_config.thinking_level):
+        told["reasoning_effort"] = level.value.lower()
+    if (schema := output_schema_of(config)) is not None:
+        told["response_format"] = _format(schema)
+    elif config.response_mime_type == "application/json":
+        told["response_format"] = {"type": "json_object"}
+    if config.http_options and config.http_options.headers:
+        told["extra_headers"] = config.http_options.headers
+    return told
+
+
+def _choice(request: LlmRequest) -> Any:
+    calling = calling_of(request)
+    mode = calling.mode
+    if mode == types.FunctionCallingConfigMode.ANY:
+        names = calling.allowed_function_names or []
+        return {"type": "function", "function": {"name": names[0]}} if len(names) == 1 else "required"
+    return {types.FunctionCallingConfigMode.NONE: "none", types.FunctionCallingConfigMode.AUTO: "auto"}.get(
+        mode or types.FunctionCallingConfigMode.MODE_UNSPECIFIED
+    )
+
+
+def _format(schema: dict[str, Any]) -> dict[str, Any]:
+    """Kept to in every letter where the service can do that.
+
+    Source: https://platform.openai.com/docs/guides/structured-outputs, "Supported schemas".
+    """
+    strict = closed(schema) if schema.get("type") == "object" else None
+    told: dict[str, Any] = {"name": "answer", "schema": strict or schema, "strict": strict is not None}
+    return {"type": "json_schema", "json_schema": told}

@@ -1,0 +1,14 @@
+"""What `%export` does: the cells of this kernel, read as Python, become files."""
+
+from typing import Any
+
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.export.files import export
+from adk_nb.notebook.export.statements import statements
+from adk_nb.notebook.place import folder_of
+
+
+def export_from(shell: Any, notebook: Notebook, place: str) -> list[str]:
+    """As `export`, of the cells that ran in `shell`."""
+    cells: list[str] = [str(one) for one in shell.history_manager.input_hist_raw]
+    return export(notebook, statements(cells, shell.transform_cell), place, folder_of(shell))

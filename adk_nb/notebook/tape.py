@@ -1,0 +1,143 @@
+"""The cassette of a notebook: from `%record` or `%replay` on, it stands between all agents and their models."""
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from adk_nb.models import taping
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.recorded.cassette import Cassette
+from adk_nb.models.recorded.hiding import Hiding
+from adk_nb.models.recorded_llm import RecordedLlm
+from adk_nb.models.registry import LLMRegistry, default_model
+from adk_nb.notebook.place import folder_of
+
+Mode = Literal["auto", "record", "replay"]
+"""Replay what is there and record the rest; ask and record; replay, and nothing else."""
+_HOW = "type %replay auto to ask for what is missing, or %record and run the notebook from its top to record all anew"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a notebook's cassette is, and what is not written into it."""
+
+    path: Path
+    shown: str
+    """The path as it is typed in the notebook's folder."""
+    redact: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class NotebookTape:
+    """One cassette, in use."""
+
+    place: Place
+    mode: Mode
+    anew: bool = False
+    """Recording: what the cassette held is gone with the first call."""
+    _cassette: Cassette | None = None
+    _models: dict[tuple[int, str], RecordedLlm] = field(default_factory=dict[tuple[int, str], RecordedLlm])
+    _named: dict[str, BaseLlm] = field(default_factory=dict[str, BaseLlm])
+
+    @property
+    def cassette(self) -> Cassette:
+        """Read when it is first needed.
+
+        Raises:
+            InputError: It cannot be used.
+        """
+        if self._cassette is None:
+            self._cassette = Cassette(
+                self.place.path,
+                to_record=self.mode != "replay",
+                anew=self.anew,
+                hiding=Hiding(self.place.redact),
+                how=_HOW,
+                shown=self.place.shown,
+            )
+        return self._cassette
+
+    @property
+    def recorded(self) -> int:
+        """How many calls it has recorded."""
+        return len(self._cassette.recordings) - self._cassette.had if self._cassette else 0
+
+    def of(self, model: str | BaseLlm, agent: str, /) -> BaseLlm:
+        if isinstance(model, RecordedLlm):
+            return model  # it has a cassette of its own
+        real = self._real(model)
+        key = (id(real) if isinstance(real, BaseLlm) else hash(real), agent)
+        if key not in self._models:
+            record = real if isinstance(real, BaseLlm) else None
+            name = None if record else LLMRegistry.own_name(str(real)) or None
+            replay = self.mode != "record"
+            self._models[key] = RecordedLlm(self.cassette, record=record, replay=replay, model=name, agent=agent)
+        return self._models[key]
+
+    def _real(self, model: str | BaseLlm) -> str | BaseLlm:
+        """The model that is asked for what is not recorded, or the name of the one that is replayed alone."""
+        if self.mode == "replay":
+            return model if isinstance(model, str) else model.model
+        if isinstance(model, BaseLlm):
+            return model
+        name = model or default_model()
+        if not model and self.mode == "auto" and name not in self._models_before(name):
+            return ""  # without a key the default model is the one that was recorded with one
+        if name not in self._named:
+            self._named[name] = LLMRegistry.new_llm(name)
+        return self._named[name]
+
+    def _models_before(self, otherwise: str) -> list[str]:
+        """The models whose answers were there when it was opened; `otherwise` if there were none."""
+        held = self.cassette.recordings[: self.cassette.had]
+        return [one.request.model for one in held] or [otherwise]
+
+
+def place_of(shell: Any, file: str | None, folder: str, redact: Sequence[str]) -> Place:
+    """Where the cassette is.
+
+    Args:
+        shell: Of the notebook.
+        file: As it was said; relative to the notebook. None: it is named as the notebook.
+        folder: Where cassettes are that have no name of their own.
+        redact: Patterns of what is not written.
+    """
+    near = Path(file).expanduser() if file else Path(folder).expanduser() / f"{notebook_name(shell)}.jsonl"
+    return Place(path=folder_of(shell) / near, shown=str(near), redact=tuple(redact))
+
+
+def notebook_name(shell: Any) -> str:
+    """The name of the notebook's file without its ending, where the front end tells it; else `notebook`."""
+    told = shell.user_ns.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME", "")
+    name = Path(str(told)).name
+    return Path(name).stem if name.endswith(".ipynb") else "notebook"
+
+
+def begin(tape: NotebookTape) -> None:
+    """From here on models are asked through `tape`."""
+    taping.now = tape
+
+
+def end() -> NotebookTape | None:
+    """From here on models are asked themselves; the tape that was on."""
+    tape, taping.now = taping.now, None
+    return tape if isinstance(tape, NotebookTape) else None
+
+
+def current() -> NotebookTape | None:
+    """The tape that is on."""
+    return taping.now if isinstance(taping.now, NotebookTape) else None
+
+
+@contextmanager
+def for_a_turn(tape: NotebookTape | None) -> Generator[None]:
+    """Through `tape` while a turn runs; None: as it is."""
+    before = taping.now
+    taping.now = tape or before
+    try:
+        yield
+    finally:
+        taping.now = before

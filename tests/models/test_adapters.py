@@ -1,0 +1,409 @@
+"""What every adapter to a vendor's service keeps, over real HTTP against that vendor's protocol."""
+
+import asyncio
+import copy
+import pickle
+from collections.abc import Iterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from gemini_server import GeminiServer
+from pydantic import BaseModel
+from talk import Talk, told
+from vendors import KEY, VENDORS, Call, Thought, Vendor
+
+from adk_nb import types
+from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
+from adk_nb.errors import ConfigurationError, ModelError, ModelHTTPError, ModelTimeoutError, UnexpectedModelAnswer
+from adk_nb.models import LlmRequest, LlmResponse
+
+PIXEL = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def server() -> Iterator[GeminiServer]:
+    with GeminiServer() as server:
+        yield server
+
+
+@pytest.fixture(params=VENDORS)
+def vendor(request: pytest.FixtureRequest) -> Vendor:
+    return request.param
+
+
+def question(*contents: str | types.Content, **config: Any) -> LlmRequest:
+    return LlmRequest(
+        contents=[types.UserContent(one) if isinstance(one, str) else one for one in contents],
+        config=types.GenerateContentConfig(**config),
+    )
+
+
+def ask(model: Any, request: LlmRequest | None = None, *, stream: bool = False) -> list[LlmResponse]:
+    async def collect() -> list[LlmResponse]:
+        asked = request or question("How is Oslo?")
+        async with aclosing(model.generate_content_async(asked, stream=stream)) as responses:
+            return [response async for response in responses]
+
+    return asyncio.run(collect())
+
+
+def weather(city: str) -> str:
+    """The weather now."""
+    return f"{city}: mild"
+
+
+class Forecast(BaseModel):
+    city: str
+    degrees: int
+
+
+# --- a whole turn
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_turn_with_a_tool_call_runs_through_the_runner(vendor: Vendor, server: GeminiServer, stream: bool):
+    vendor.say(server, "Let me look.", Call("weather", {"city": "Oslo"}), stream=stream, framing="close")
+    vendor.say(server, "It is mild.", stream=stream, framing="close")
+    talk = Talk(LlmAgent(name="guide", model=vendor.model(server), tools=[weather], instruction="Be brief."))
+    mode = StreamingMode.SSE if stream else StreamingMode.NONE
+
+    events = talk.say("How is Oslo?", config=RunConfig(streaming_mode=mode))
+
+    assert talk.error is None
+    assert told([event for event in events if not event.partial]) == [
+        ("guide", "Let me look.; calls weather({'city': 'Oslo'})"),
+        ("guide", "answers {'result': 'Oslo: mild'}"),
+        ("guide", "It is mild. ."),
+    ]
+    assert "".join(event.text for event in events if event.partial) == ("Let me look.It is mild." if stream else "")
+    assert len(server.requests) == 2
+    for asked in server.requests:
+        vendor.check(asked.body)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_several_calls_keep_their_order_and_their_ids(vendor: Vendor, server: GeminiServer, stream: bool):
+    vendor.say(server, Call("weather", {"city": "Oslo"}, "c_1"), Call("weather", {}, "c_2"), stream=stream)
+
+    whole = ask(vendor.model(server), stream=stream)[-1]
+
+    assert [(call.id, call.args) for call in whole.get_function_calls()] == [("c_1", {"city": "Oslo"}), ("c_2", {})]
+    assert (whole.finish_reason, whole.error_code) == (types.FinishReason.STOP, None)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_thoughts_stay_apart_from_words(vendor: Vendor, server: GeminiServer, stream: bool):
+    vendor.say(server, Thought("Oslo is north."), "Mild.", stream=stream)
+
+    *pieces, whole = ask(vendor.model(server), stream=stream)
+
+    assert [(part.text, bool(part.thought)) for part in whole.parts] == [("Oslo is north.", True), ("Mild.", False)]
+    assert whole.text == "Mild."
+    shown = [part for piece in pieces for part in piece.parts]
+    assert "".join(part.text or "" for part in shown if part.thought) == ("Oslo is north." if stream else "")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tokens_are_counted_alike_for_every_service(vendor: Vendor, server: GeminiServer, stream: bool):
+    vendor.say(server, "Mild.", stream=stream)
+
+    whole = ask(vendor.model(server), stream=stream)[-1]
+
+    usage = whole.usage_metadata
+    assert usage
+    assert (usage.prompt_token_count, usage.candidates_token_count, usage.total_token_count) == (20, 6, 30)
+    assert (usage.cached_content_token_count, usage.thoughts_token_count) == (8, 4)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_request_is_not_changed(vendor: Vendor, server: GeminiServer, stream: bool):
+    vendor.say(server, "Mild.", stream=stream)
+    request = question(
+        types.Content(role="model", parts=[types.Part(function_call=types.FunctionCall(name="f", args={}))])
+    )
+    before, contents = request.model_copy(deep=True), list(request.contents)
+
+    ask(vendor.model(server, lacks={"images", "system_prompt", "parallel_calls"}), request, stream=stream)
+
+    assert request == before
+    assert all(one is other for one, other in zip(request.contents, contents, strict=True))
+
+
+# --- what is asked
+
+
+def test_settings_tools_images_and_a_schema_arrive_as_the_service_spells_them(vendor: Vendor, server: GeminiServer):
+    vendor.say(server, '{"city": "Oslo", "degrees": 8}')
+    tool = types.FunctionDeclaration(
+        name="weather", parameters_json_schema={"type": "object", "properties": {"city": {"type": "string"}}}
+    )
+    request = question(
+        types.Content(
+            role="user",
+            parts=[
+                types.Part(text="Where is this?"),
+                types.Part(inline_data=types.Blob(data=PIXEL, mime_type="image/png")),
+                types.Part(inline_data=types.Blob(data=b"%PDF", mime_type="application/pdf", display_name="map.pdf")),
+                types.Part(file_data=types.FileData(file_uri="https://x.test/a.jpg", mime_type="image/jpeg")),
+                types.Part(inline_data=types.Blob(data="notes ü".encode(), mime_type="text/plain")),
+            ],
+        ),
+        system_instruction="Be brief.",
+        temperature=0.2,
+        top_p=0.9,
+        stop_sequences=["END"],
+        max_output_tokens=50,
+        response_schema=Forecast,
+        tools=[types.Tool(function_declarations=[tool])],
+        tool_config=types.ToolConfig(function_calling_config=types.FunctionCallingConfig(mode="ANY")),
+    )
+
+    ask(vendor.model(server), request)
+
+    body = server.requests[0].body
+    vendor.check(body)
+    assert (body["model"], body["temperature"], body["top_p"]) == ("m-1", 0.2, 0.9)
+    spelled = str(body)
+    assert all(said in spelled for said in ("iVBORw0KGgo=", "JVBERg==", "https://x.test/a.jpg", "notes ü", "Be brief."))
+    assert "degrees" in spelled
+    assert "END" in spelled
+
+
+def test_an_agent_that_forbids_calls_or_allows_some_says_so(vendor: Vendor, server: GeminiServer):
+    declared = [types.FunctionDeclaration(name=name) for name in ("one", "two", "three")]
+    for mode, names in (("NONE", None), ("AUTO", None), ("ANY", ["two"]), ("ANY", ["two", "three"])):
+        vendor.say(server, "Well.")
+        calling = types.FunctionCallingConfig(mode=mode, allowed_function_names=names)
+        request = question(
+            "Go",
+            tools=[types.Tool(function_declarations=declared)],
+            tool_config=types.ToolConfig(function_calling_config=calling),
+        )
+        ask(vendor.model(server), request)
+        vendor.check(server.requests[-1].body)
+
+    assert [len(asked.body["tools"]) for asked in server.requests] == [3, 3, 1, 2]
+    choices = [asked.body.get("tool_choice") for asked in server.requests]
+    assert "none" in str(choices[0])
+    assert "two" in str(choices[2])
+    assert ("any" if vendor.name == "anthropic" else "required") in str(choices[3])
+
+
+def test_a_model_without_parallel_calls_is_asked_for_one_and_told_of_one_at_a_time(
+    vendor: Vendor, server: GeminiServer
+):
+    vendor.say(server, "Mild.")
+    calls = [types.Part(function_call=types.FunctionCall(id=own, name="weather", args={})) for own in ("a", "b")]
+    results = [
+        types.Part(function_response=types.FunctionResponse(id=own, name="weather", response={"result": own}))
+        for own in ("b", "a")
+    ]
+    request = question(
+        "Go",
+        types.Content(role="model", parts=[types.Part(text="Both."), *calls]),
+        types.Content(role="user", parts=results),
+        tools=[types.Tool(function_declarations=[types.FunctionDeclaration(name="weather")])],
+    )
+
+    ask(vendor.model(server, lacks={"parallel_calls"}), request)
+
+    body = server.requests[0].body
+    vendor.check(body)
+    assert [one["role"] for one in body["messages"]].count("assistant") == 2
+    assert "disable_parallel_tool_use" in str(body) or body["parallel_tool_calls"] is False
+
+
+def test_a_model_without_images_system_prompts_and_schemas_is_told_in_words(vendor: Vendor, server: GeminiServer):
+    vendor.say(server, "{}")
+    image = types.Part(inline_data=types.Blob(data=PIXEL, mime_type="image/png", display_name="cat.png"))
+    request = question(
+        types.Content(role="user", parts=[types.Part(text="What is it?"), image]),
+        system_instruction="Be brief.",
+        response_schema=Forecast,
+    )
+
+    ask(vendor.model(server, lacks={"images", "system_prompt", "output_schema"}), request)
+
+    body = server.requests[0].body
+    vendor.check(body)
+    assert not {"system", "response_format", "output_config"} & body.keys()
+    (message,) = body["messages"]
+    assert message["role"] == "user"
+    said = str(message["content"])
+    assert said.index("Be brief.") < said.index("degrees") < said.index("What is it?") < said.index("cat.png")
+    assert "iVBOR" not in said
+
+
+# --- refusals, retries and time
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_refusal_says_what_the_service_said_and_shows_no_key(vendor: Vendor, server: GeminiServer, stream: bool):
+    vendor.refuse(server, 401, f"the key {KEY} is not one")
+
+    with pytest.raises(ModelHTTPError, match=r"answered HTTP 401: .*is not one; look at ") as failed:
+        ask(vendor.model(server), stream=stream)
+
+    assert failed.value.status == 401
+    assert KEY not in str(failed.value)
+    assert failed.value.__suppress_context__
+    assert KEY not in repr(vendor.model(server))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_busy_service_is_asked_again_and_history_has_one_event(
+    vendor: Vendor, server: GeminiServer, stream: bool, caplog: pytest.LogCaptureFixture
+):
+    vendor.refuse(server, 503, "busy")
+    vendor.refuse(server, 429, "slower", headers={"Retry-After": "0.01"})
+    vendor.say(server, "Mild.", stream=stream, framing="close")
+    talk = Talk(LlmAgent(name="guide", model=vendor.model(server, attempts=3)))
+    mode = StreamingMode.SSE if stream else StreamingMode.NONE
+
+    talk.say("How is Oslo?", config=RunConfig(streaming_mode=mode))
+
+    assert talk.error is None
+    assert told(talk.stored().events) == [("user", "How is Oslo? ."), ("guide", "Mild. .")]
+    tries = [record.getMessage() for record in caplog.records if record.name == "adk_nb.models.retrying"]
+    assert ["asking again in" in one for one in tries] == [True, True]
+    assert "asking again in 0.0 s (try 3)" in tries[1]
+
+
+def test_a_refusal_that_does_not_pass_is_not_asked_again(vendor: Vendor, server: GeminiServer):
+    vendor.refuse(server, 400, "no such setting")
+
+    with pytest.raises(ModelHTTPError, match="HTTP 400"):
+        ask(vendor.model(server, attempts=3))
+
+    assert len(server.requests) == 1
+
+
+def test_a_service_that_is_not_there_is_told_so(vendor: Vendor):
+    with GeminiServer() as server:
+        gone = vendor.model(server)
+
+    with pytest.raises(ModelError, match="m-1"):
+        ask(gone)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_service_that_says_nothing_is_waited_for_as_long_as_was_said(
+    vendor: Vendor, server: GeminiServer, stream: bool
+):
+    vendor.say(server, "Mild.", stream=stream, cut=0, then_wait=True)
+
+    with pytest.raises(ModelTimeoutError, match=r"did not answer in time; raise \w+\(timeout=0.2\)"):
+        ask(vendor.model(server, timeout=0.2), stream=stream)
+
+    assert server.client_left.wait(5)
+
+
+def test_a_stream_that_stalls_is_ended(vendor: Vendor, server: GeminiServer):
+    vendor.begin(server, "It is mild.")
+
+    with pytest.raises(ModelTimeoutError, match=r"broke off .*; raise \w+\(stall_timeout=0.2 or total_timeout=1800\)"):
+        ask(vendor.model(server, stall_timeout=0.2), stream=True)
+
+    assert server.client_left.wait(5)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b"[]", b'{"choices": 3}', b'{"content": 3, "choices": [{}]}', b"\xff"]
+)
+def test_what_is_no_answer_is_one_clear_error(vendor: Vendor, server: GeminiServer, body: bytes):
+    vendor.say(server, "x")
+    server.replies[-1].body = body
+
+    with pytest.raises(ModelError, match="m-1"):
+        ask(vendor.model(server))
+
+
+# --- answers that are none
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_cut_by_the_limit_keeps_its_words_and_makes_no_call(
+    vendor: Vendor, server: GeminiServer, stream: bool
+):
+    finish = "max_tokens" if vendor.name == "anthropic" else "length"
+    vendor.say(server, "It is", Call("weather", raw=""), finish=finish, stream=stream)
+
+    whole = ask(vendor.model(server), stream=stream)[-1]
+
+    assert (whole.text, whole.error_code, whole.get_function_calls()) == ("It is", "MAX_TOKENS", [])
+
+
+def test_a_call_with_arguments_that_are_no_object_is_not_made(vendor: Vendor, server: GeminiServer):
+    for raw in ('{"city": ', "[1]", "Oslo", "{'city': 1}"):
+        vendor.say(server, Call("weather", raw=raw), stream=True)
+
+        whole = ask(vendor.model(server), stream=True)[-1]
+
+        assert (whole.get_function_calls(), whole.error_code) == ([], "MALFORMED_FUNCTION_CALL")
+        assert raw[:5] in (whole.error_message or "")
+
+
+def test_an_error_within_a_stream_says_what_the_service_said(vendor: Vendor, server: GeminiServer):
+    vendor.say(server, "It is mild.", stream=True)
+    events = vendor.events(["It is mild."], "")[:5]
+    named = b"event: error\n" if vendor.name == "anthropic" else b""
+    told_so = b'data: {"type": "error", "error": {"type": "odd_error", "message": "the rack burns"}}\n\n'
+    server.replies[-1].body = b"".join(events) + named + told_so
+
+    with pytest.raises(ModelError, match=r"m-1.*rack burns"):
+        ask(vendor.model(server), stream=True)
+
+
+# --- being a model
+
+
+def test_a_model_with_a_key_can_be_copied_and_is_not_pickled(vendor: Vendor, server: GeminiServer):
+    vendor.say(server, "Mild.")
+    model = vendor.model(server)
+
+    with pytest.raises(ConfigurationError, match="holds secrets is not pickled"):
+        pickle.dumps(model)
+
+    assert ask(copy.copy(model))[-1].text == "Mild."
+
+
+def test_connections_are_used_again_and_closed_with_the_loop(vendor: Vendor, server: GeminiServer):
+    if vendor.name == "litellm":
+        pytest.skip("litellm keeps its connections in its own way")
+    for _ in range(3):
+        vendor.say(server, "Mild.")
+    model = vendor.model(server)
+
+    async def thrice() -> None:
+        for _ in range(3):
+            async with aclosing(model.generate_content_async(question("Go"))) as responses:
+                assert [response.text async for response in responses] == ["Mild."]
+
+    asyncio.run(thrice())
+
+    assert server.connections == 1
+
+
+def test_an_answer_that_is_not_heard_to_its_end_lets_its_connection_go(vendor: Vendor, server: GeminiServer):
+    vendor.begin(server, "It is mild.")
+
+    async def leave() -> None:
+        async with aclosing(vendor.model(server).generate_content_async(question("Go"), stream=True)) as responses:
+            async for response in responses:
+                assert response.partial
+                return
+
+    asyncio.run(leave())
+
+    assert server.client_left.wait(5)
+
+
+def test_a_stream_without_an_end_is_no_answer(vendor: Vendor, server: GeminiServer):
+    events = vendor.events(["It is mild."], "")
+    for count in range(len(events) - 3):
+        vendor.say(server, "x", stream=True)
+        server.replies[-1].body = b"".join(events[:count])
+
+        with pytest.raises((UnexpectedModelAnswer, ModelError), match="m-1"):
+            ask(vendor.model(server), stream=True)

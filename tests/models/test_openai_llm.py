@@ -1,0 +1,215 @@
+"""OpenAILlm beyond what all adapters keep: addresses, keys, and the ways in which servers spell their answers."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import aclosing
+from typing import Any, Literal
+
+import pytest
+from gemini_server import GeminiServer, Reply
+from pydantic import BaseModel
+from vendors import OPENAI, check_openai
+
+from adk_nb import types
+from adk_nb.errors import ConfigurationError, MissingKeyError, UnexpectedModelAnswer
+from adk_nb.models import LLMRegistry, LlmRequest, LlmResponse, OllamaLlm, OpenAILlm
+
+
+class Forecast(BaseModel):
+    city: str
+    sky: Literal["clear", "grey"]
+
+
+class Loose(BaseModel):
+    city: str = "Oslo"
+
+
+@pytest.fixture
+def server() -> Iterator[GeminiServer]:
+    with GeminiServer() as server:
+        yield server
+
+
+def ask(model: Any, *, stream: bool = False, **config: Any) -> list[LlmResponse]:
+    asked = LlmRequest(contents=[types.UserContent("Go")], config=types.GenerateContentConfig(**config))
+
+    async def collect() -> list[LlmResponse]:
+        async with aclosing(model.generate_content_async(asked, stream=stream)) as responses:
+            return [response async for response in responses]
+
+    return asyncio.run(collect())
+
+
+def stream(server: GeminiServer, *deltas: dict[str, Any], finish: str | None = "tool_calls") -> LlmResponse:
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": finish})
+    about = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    body = b"".join(b"data: " + json.dumps({**about, "choices": [one]}).encode() + b"\n\n" for one in choices)
+    headers = {"Content-Type": "text/event-stream"}
+    server.replies.append(Reply(body + b"data: [DONE]\n\n", headers=headers, framing="chunked"))
+    return ask(OPENAI.model(server), stream=True)[-1]
+
+
+def fragment(index: int | None, arguments: str, name: str | None = None, id: str | None = None) -> dict[str, Any]:
+    function = {"arguments": arguments} | ({"name": name} if name else {})
+    told = {"function": function} | ({"index": index} if index is not None else {}) | ({"id": id} if id else {})
+    return {"tool_calls": [told]}
+
+
+@pytest.mark.parametrize("index", [0, None])
+def test_calls_that_a_server_numbers_alike_are_told_apart_by_their_ids(server: GeminiServer, index: int | None):
+    whole = stream(
+        server,
+        fragment(index, '{"city": "Oslo"}', "weather", "a"),
+        fragment(index, '{"city": ', "weather", "b"),
+        fragment(index, '"Rome"}'),
+    )
+
+    assert [(call.id, call.args) for call in whole.get_function_calls()] == [
+        ("a", {"city": "Oslo"}),
+        ("b", {"city": "Rome"}),
+    ]
+
+
+def test_an_id_that_is_repeated_with_every_fragment_is_one_call(server: GeminiServer):
+    whole = stream(
+        server, fragment(0, '{"city": ', "weather", "a"), fragment(0, '"Oslo"', "", "a"), fragment(0, "}", None, "a")
+    )
+
+    assert [(call.id, call.args) for call in whole.get_function_calls()] == [("a", {"city": "Oslo"})]
+
+
+def test_a_call_without_an_id_and_a_plain_stop_is_still_one(server: GeminiServer):
+    whole = stream(server, fragment(0, "{}", "look"), finish="stop")
+
+    assert [(call.id, call.name) for call in whole.get_function_calls()] == [(None, "look")]
+
+
+def test_a_refusal_is_words(server: GeminiServer):
+    whole = stream(server, {"refusal": "I would "}, {"refusal": "rather not."}, finish="stop")
+
+    assert (whole.text, whole.error_code) == ("I would rather not.", None)
+
+
+def test_a_reason_that_nobody_knows_is_told_as_other(server: GeminiServer):
+    assert stream(server, {"content": "Hm."}, finish="tired").error_code == "OTHER"
+
+
+@pytest.mark.parametrize("schema", [Forecast, Loose, list[str], {"type": "object", "additionalProperties": True}])
+def test_a_schema_is_strict_where_it_can_be(server: GeminiServer, schema: Any):
+    OPENAI.say(server, "{}")
+
+    ask(OPENAI.model(server), response_schema=schema)
+
+    body = server.requests[0].body
+    check_openai(body)
+    told = body["response_format"]["json_schema"]
+    assert told["strict"] is (schema is Forecast)
+    assert (told["schema"].get("additionalProperties") is False) is (schema is Forecast)
+
+
+def test_what_a_server_knows_beyond_the_protocol_can_be_told_to_it(server: GeminiServer):
+    OPENAI.say(server, "Well.")
+
+    ask(OPENAI.model(server, extra_body={"top_k": 5}), max_output_tokens=9)
+
+    assert server.requests[0].body.items() >= {"top_k": 5, "max_tokens": 9}.items()
+
+
+def test_openai_itself_is_told_of_the_limit_in_its_newer_word():
+    model = OpenAILlm(model="gpt-5")
+
+    question = model._question(LlmRequest(config=types.GenerateContentConfig(max_output_tokens=9)), "gpt-5")
+
+    assert question.items() >= {"max_completion_tokens": 9}.items()
+    assert model.capabilities.output_schema_and_tools
+
+
+def test_thinking_is_asked_for_as_effort(server: GeminiServer):
+    OPENAI.say(server, "Well.")
+
+    ask(OPENAI.model(server), thinking_config=types.ThinkingConfig(thinking_level="LOW"))
+
+    check_openai(server.requests[0].body)
+    assert server.requests[0].body["reasoning_effort"] == "low"
+
+
+def test_a_gateway_s_refusal_that_comes_as_a_success_is_told(server: GeminiServer):
+    server.replies.append(Reply(json.dumps({"error": {"message": "no credits left", "code": 402}}).encode()))
+
+    with pytest.raises(UnexpectedModelAnswer, match=r"gave no answer; it said: .*no credits left"):
+        ask(OPENAI.model(server))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8000/v1", "http://127.0.0.1:port/v1", "nonsense"])
+def test_an_address_that_is_none_is_told_without_asking(address: str, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(ConfigurationError, match=r"model 'm': its url "):
+        ask(OpenAILlm(model="m", base_url=address))
+
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    with pytest.raises(ConfigurationError, match=r"model 'm': its url "):
+        ask(OpenAILlm(model="m"))
+
+
+def test_a_result_s_image_is_told_in_words_to_a_model_that_sees_none(server: GeminiServer):
+    OPENAI.say(server, "Fine.")
+    blobs = [types.FunctionResponseBlob(data=b"x", mime_type=kind) for kind in ("image/png", "application/pdf")]
+    parts = [types.FunctionResponsePart(inline_data=blob) for blob in blobs]
+    result = types.FunctionResponse(id="a", name="look", response={"result": "a cat"}, parts=parts)
+    asked = LlmRequest(
+        contents=[
+            types.UserContent("Go"),
+            types.Content(role="model", parts=[types.Part(function_call=types.FunctionCall(id="a", name="look"))]),
+            types.Content(role="user", parts=[types.Part(function_response=result)]),
+        ]
+    )
+
+    async def say() -> None:
+        model = OPENAI.model(server, lacks={"images"})
+        async with aclosing(model.generate_content_async(asked)) as responses:
+            assert [response.text async for response in responses] == ["Fine."]
+
+    asyncio.run(say())
+
+    body = server.requests[0].body
+    check_openai(body)
+    told, shown = body["messages"][2:]
+    assert "(image/png) that you cannot be shown" in told["content"]
+    assert [one["type"] for one in shown["content"]] == ["file"]
+
+
+def test_without_a_key_openai_is_not_asked(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+    with pytest.raises(MissingKeyError, match=r"model 'gpt-5' needs a key, and OPENAI_API_KEY is not set; type: "):
+        ask(LLMRegistry.new_llm("openai:gpt-5"))
+
+
+def test_a_key_from_the_environment_is_sent_and_hidden(monkeypatch: pytest.MonkeyPatch, server: GeminiServer):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-from-the-environment-12345")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+    OPENAI.refuse(server, 400, "sk-from-the-environment-12345 is no way to talk")
+
+    with pytest.raises(Exception, match=r"HTTP 400: (?!.*sk-from)"):
+        ask(LLMRegistry.new_llm("gpt-5"))
+
+    assert server.requests[0].path == "/v1/chat/completions"
+    assert server.requests[0].headers["authorization"] == "Bearer sk-from-the-environment-12345"
+
+
+@pytest.mark.parametrize("host", ["{host}", "http://{host}", "http://{host}/"])
+def test_ollama_is_asked_where_its_variable_says_and_needs_no_key(
+    monkeypatch: pytest.MonkeyPatch, server: GeminiServer, host: str
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OLLAMA_HOST", host.format(host=server.url.removeprefix("http://")))
+    OPENAI.say(server, "Well.")
+
+    answer = ask(LLMRegistry.new_llm("ollama:llama3.2:1b"))[-1]
+
+    assert answer.text == "Well."
+    assert server.requests[0].path == "/v1/chat/completions"
+    assert server.requests[0].body["model"] == "llama3.2:1b"
+    assert isinstance(LLMRegistry.new_llm("ollama:llama3.2:1b"), OllamaLlm)

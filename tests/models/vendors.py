@@ -1,0 +1,327 @@
+"""The protocols of vendors' services, from their public references, for one set of tests about all adapters.
+
+Answers are told in three words (a text, `Call`, `Thought`) and spelled as each service spells them. What is asked is
+held against the types of the vendor's own package, key by key, and against the rules of turns that its service keeps.
+
+OpenAI: https://platform.openai.com/docs/api-reference/chat and /chat-streaming.
+Anthropic: https://docs.anthropic.com/en/api/messages and https://docs.anthropic.com/en/docs/build-with-claude/streaming.
+"""
+
+import importlib.util
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import pytest
+from anthropic.types import message_create_params
+from gemini_server import GeminiServer, Reply
+from openai.types.chat import completion_create_params
+from pydantic import TypeAdapter
+
+from adk_nb import types
+from adk_nb.models import BaseLlm, Claude, LiteLlm, OpenAILlm
+
+KEY = "sk-a-key-that-must-not-be-shown-1"
+
+
+@dataclass
+class Call:
+    name: str
+    args: dict[str, Any] = field(default_factory=dict[str, Any])
+    id: str = "call_1"
+    raw: str | None = None
+    """The arguments as they are sent, when they are to be wrong."""
+
+    @property
+    def json(self) -> str:
+        return json.dumps(self.args) if self.raw is None else self.raw
+
+
+@dataclass
+class Thought:
+    text: str
+
+
+Said = str | Call | Thought
+
+
+@dataclass
+class Vendor:
+    name: str
+    kind: Callable[..., BaseLlm]
+    prefix: str
+    """Of the address, after the server's."""
+    whole: Callable[..., dict[str, Any]]
+    events: Callable[..., list[bytes]]
+    refusal: Callable[[str, str], dict[str, Any]]
+    check: Callable[[dict[str, Any]], None]
+
+    def model(self, server: GeminiServer, *, attempts: int = 1, **fields: Any) -> Any:
+        patience = types.HttpRetryOptions(attempts=attempts, initial_delay=0.01, max_delay=0.02, jitter=0.01)
+        given = {"model": f"{self.prefix}m-1", "base_url": server.url + self.path, "api_key": KEY}
+        return self.kind(**given | {"retry_options": patience} | fields)
+
+    @property
+    def path(self) -> str:
+        return "" if self.name == "anthropic" else "/v1"
+
+    def say(self, server: GeminiServer, *said: Said, finish: str = "", stream: bool = False, **more: Any) -> None:
+        """Answer the next request."""
+        headers = {"Content-Type": "text/event-stream"} if stream else {}
+        if self.name == "litellm":  # it keeps its connections for longer than a loop
+            headers["Connection"] = "close"
+        if stream:
+            body = b"".join(self.events(said, finish))
+            server.replies.append(Reply(body, headers=headers, **{"framing": "chunked"} | more))
+        else:
+            server.replies.append(Reply(json.dumps(self.whole(said, finish)).encode(), headers=headers, **more))
+
+    def begin(self, server: GeminiServer, *said: Said) -> None:
+        """Answer the next request with a stream that stops after some words and is left open."""
+        self.say(server, *said, stream=True, then_wait=True)
+        server.replies[-1].body = b"".join(self.events(said, "")[:5])
+
+    def refuse(self, server: GeminiServer, status: int, message: str, **more: Any) -> None:
+        headers = {"Connection": "close", **more.pop("headers", {})}
+        body = json.dumps(self.refusal(f"error_{status}", message)).encode()
+        server.replies.append(Reply(body, status, headers=headers, **more))
+
+
+def _halves(text: str) -> Iterator[str]:
+    middle = len(text) // 2
+    yield from (piece for piece in (text[:middle], text[middle:]) if piece)
+
+
+# ---- OpenAI
+
+
+def _completion(said: Iterable[Said], finish: str) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": None}
+    for one in said:
+        if isinstance(one, str):
+            message["content"] = (message["content"] or "") + one
+        elif isinstance(one, Thought):
+            message["reasoning_content"] = one.text
+        else:
+            function = {"name": one.name, "arguments": one.json}
+            message.setdefault("tool_calls", []).append({"id": one.id, "type": "function", "function": function})
+    reason = finish or ("tool_calls" if "tool_calls" in message else "stop")
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m-1-2025",
+        "choices": [{"index": 0, "message": message, "finish_reason": reason, "logprobs": None}],
+        "usage": _OPENAI_USAGE,
+    }
+
+
+_OPENAI_USAGE = {
+    "prompt_tokens": 20,
+    "completion_tokens": 10,
+    "total_tokens": 30,
+    "prompt_tokens_details": {"cached_tokens": 8},
+    "completion_tokens_details": {"reasoning_tokens": 4},
+}
+
+
+def _chunks(said: Iterable[Said], finish: str) -> list[bytes]:
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    calls = 0
+    for one in said:
+        if isinstance(one, str):
+            deltas += [{"content": piece} for piece in _halves(one)]
+        elif isinstance(one, Thought):
+            deltas += [{"reasoning_content": piece} for piece in _halves(one.text)]
+        else:
+            begun = {"index": calls, "id": one.id, "type": "function", "function": {"name": one.name, "arguments": ""}}
+            deltas.append({"tool_calls": [begun]})
+            deltas += [
+                {"tool_calls": [{"index": calls, "function": {"arguments": piece}}]} for piece in _halves(one.json)
+            ]
+            calls += 1
+    bodies = [_chunk([{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas]
+    bodies.append(_chunk([{"index": 0, "delta": {}, "finish_reason": finish or ("tool_calls" if calls else "stop")}]))
+    bodies.append(_chunk([]) | {"usage": _OPENAI_USAGE})
+    return [b"data: " + json.dumps(body).encode() + b"\n\n" for body in bodies] + [b"data: [DONE]\n\n"]
+
+
+def _chunk(choices: list[dict[str, Any]]) -> dict[str, Any]:
+    about = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m-1-2025"}
+    return {**about, "choices": choices}
+
+
+def check_openai(body: dict[str, Any]) -> None:
+    """The types, and: behind a message with calls stands one result of each of them, and no other."""
+    _as_typed(_openai_types(bool(body.get("stream"))), body)
+    waiting: list[str] = []
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] in waiting
+            waiting.remove(message["tool_call_id"])
+            continue
+        assert not waiting
+        waiting = [call["id"] for call in message.get("tool_calls", [])]
+        assert len(set(waiting)) == len(waiting)
+        assert all(0 < len(own_id) <= 40 for own_id in waiting)
+        assert message.get("content") or waiting
+        for call in message.get("tool_calls", []):
+            assert isinstance(json.loads(call["function"]["arguments"]), dict)
+    assert not waiting
+    assert body["messages"][-1]["role"] in ("user", "tool")
+
+
+@cache
+def _openai_types(stream: bool) -> TypeAdapter[Any]:
+    params = completion_create_params
+    return TypeAdapter(params.CompletionCreateParamsStreaming if stream else params.CompletionCreateParamsNonStreaming)
+
+
+# ---- Anthropic
+
+
+def _message(said: Iterable[Said], finish: str) -> dict[str, Any]:
+    blocks = [_block(one) for one in said]
+    return _begun() | {"content": blocks, "stop_reason": finish or _stopped(blocks), "usage": _ANTHROPIC_USAGE}
+
+
+_ANTHROPIC_USAGE = {
+    "input_tokens": 10,
+    "cache_read_input_tokens": 8,
+    "cache_creation_input_tokens": 2,
+    "output_tokens": 10,
+    "output_tokens_details": {"thinking_tokens": 4},
+}
+
+
+def _begun() -> dict[str, Any]:
+    about = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m-1-2025", "content": []}
+    return {**about, "stop_reason": None, "stop_sequence": None, "usage": _ANTHROPIC_USAGE | {"output_tokens": 1}}
+
+
+def _block(one: Said) -> dict[str, Any]:
+    if isinstance(one, str):
+        return {"type": "text", "text": one}
+    if isinstance(one, Thought):
+        return {"type": "thinking", "thinking": one.text, "signature": "c2lnbmVk"}
+    return {"type": "tool_use", "id": one.id, "name": one.name, "input": one.args}
+
+
+def _stopped(blocks: list[dict[str, Any]]) -> str:
+    return "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
+
+
+def _message_events(said: Iterable[Said], finish: str) -> list[bytes]:
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": _begun()}, {"type": "ping"}]
+    said = list(said)
+    for index, one in enumerate(said):
+        events.append({"type": "content_block_start", "index": index, "content_block": _empty(one)})
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in _deltas(one)]
+        events.append({"type": "content_block_stop", "index": index})
+    reason = finish or _stopped([_block(one) for one in said])
+    delta = {"stop_reason": reason, "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": delta, "usage": _ANTHROPIC_USAGE})
+    events.append({"type": "message_stop"})
+    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events]
+
+
+def _empty(one: Said) -> dict[str, Any]:
+    block = _block(one)
+    return block | {name: type(block[name])() for name in ("text", "thinking", "signature", "input") if name in block}
+
+
+def _deltas(one: Said) -> Iterator[dict[str, Any]]:
+    if isinstance(one, str):
+        yield from ({"type": "text_delta", "text": piece} for piece in _halves(one))
+    elif isinstance(one, Thought):
+        yield from ({"type": "thinking_delta", "thinking": piece} for piece in _halves(one.text))
+        yield {"type": "signature_delta", "signature": "c2lnbmVk"}
+    else:
+        yield {"type": "input_json_delta", "partial_json": ""}
+        yield from ({"type": "input_json_delta", "partial_json": piece} for piece in _halves(one.json))
+
+
+def check_anthropic(body: dict[str, Any]) -> None:
+    """The types, and: turns change sides, the user's is first and last; a turn begins with the results of the last.
+
+    Two settings are in the reference of the API, for its older models, and no longer in the package's types.
+    """
+    typed = {name: value for name, value in body.items() if name not in ("temperature", "top_p")}
+    _as_typed(_anthropic_types(bool(body.get("stream"))), typed)
+    waiting: list[str] = []
+    seen: set[str] = set()
+    for number, message in enumerate(body["messages"]):
+        assert message["role"] == ("assistant" if number % 2 else "user")
+        blocks = message["content"]
+        assert blocks
+        results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+        assert sorted(results) == sorted(waiting)
+        assert all(block["type"] == "tool_result" for block in blocks[: len(results)])
+        waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        assert not seen & set(waiting)
+        assert len(set(waiting)) == len(waiting)
+        seen |= set(waiting)
+        assert all(own_id.replace("-", "").replace("_", "").isalnum() and own_id.isascii() for own_id in waiting)
+        assert all(block["text"].strip() for block in blocks if block["type"] == "text")
+    assert not waiting
+    assert len(body["messages"]) % 2
+    assert body["max_tokens"] > 0
+
+
+@cache
+def _anthropic_types(stream: bool) -> TypeAdapter[Any]:
+    params = message_create_params
+    return TypeAdapter(params.MessageCreateParamsStreaming if stream else params.MessageCreateParamsNonStreaming)
+
+
+def _as_typed(adapter: TypeAdapter[Any], body: dict[str, Any]) -> None:
+    """`body` is of the adapter's type, and no key of it is one that the type does not know."""
+    assert _walked(adapter.validate_python(body)) == body
+
+
+def _walked(value: Any) -> Any:
+    """`value`, with the lists that pydantic only checks when they are walked through."""
+    if isinstance(value, dict):
+        return {key: _walked(one) for key, one in value.items()}
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        return value
+    return [_walked(one) for one in value]
+
+
+OPENAI = Vendor(
+    name="openai",
+    kind=OpenAILlm,
+    prefix="",
+    whole=_completion,
+    events=_chunks,
+    refusal=lambda kind, message: {"error": {"type": kind, "message": message, "code": None, "param": None}},
+    check=check_openai,
+)
+ANTHROPIC = Vendor(
+    name="anthropic",
+    kind=Claude,
+    prefix="",
+    whole=_message,
+    events=_message_events,
+    refusal=lambda kind, message: {"type": "error", "error": {"type": kind, "message": message}},
+    check=check_anthropic,
+)
+LITELLM = Vendor(
+    name="litellm",
+    kind=LiteLlm,
+    prefix="openai/",
+    whole=_completion,
+    events=_chunks,
+    refusal=OPENAI.refusal,
+    check=check_openai,
+)
+needs_litellm = pytest.mark.skipif(
+    importlib.util.find_spec("litellm") is None, reason="litellm is not installed; make litellm"
+)
+VENDORS = [
+    pytest.param(OPENAI, id="openai"),
+    pytest.param(ANTHROPIC, id="anthropic"),
+    pytest.param(LITELLM, id="litellm", marks=[needs_litellm, pytest.mark.filterwarnings("default")]),
+]

@@ -1,0 +1,354 @@
+"""%export: the agents and tools of a notebook as a package or a script, without the notebook."""
+
+import os
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_nb import types
+from tests.exports import ANSWERS, MODEL, NOTEBOOKS, Notebook, told_in_the_notebook
+from tests.notebook.conftest import Shell
+from tests.peers.told_exported import ASKS, heard
+from tests.talk import Talk
+
+
+@pytest.fixture
+def work(tmp_path: Path, shell: Shell) -> Path:
+    """The folder of the notebook."""
+    shell.ip.starting_dir = str(tmp_path)
+    return tmp_path
+
+
+def told_by(root_agent: Any, notebook: Notebook) -> list[dict[str, Any]]:
+    """What a session of an exported agent tells."""
+    talk = Talk(root_agent, notebook.state)
+    ANSWERS[:] = notebook.answers
+    waiting: list[Any] = []
+    for message in notebook.messages:
+        said: Any = message
+        if isinstance(message, bool):
+            answer = types.FunctionResponse(id=waiting[-1].id, name=ASKS, response={"confirmed": message})
+            said = types.Content(role="user", parts=[types.Part(function_response=answer)])
+        events = talk.say(said)
+        assert not talk.error
+        waiting += [call for event in events for call in event.get_function_calls() if call.name == ASKS]
+    return heard(talk.stored().events)
+
+
+def written(file: Path) -> dict[str, Any]:
+    """The variables of a script, or of a package that runs here as it would with google-adk."""
+    if file.is_file():
+        return runpy.run_path(str(file))
+    code = (file / "agent.py").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "exported"}
+    exec(re.sub("[\"']gemini-2.5-flash[\"']", repr(MODEL), code.replace("google.adk", "adk_nb")), names)
+    return names
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_what_is_exported_tells_the_events_of_the_notebook(name: str, shell: Shell, work: Path):
+    told = told_in_the_notebook(shell, NOTEBOOKS[name])
+    shell.cell("%export agent.py")
+    shell.cell("%export exported/")
+
+    assert told_by(written(work / "agent.py")["root_agent"], NOTEBOOKS[name]) == told
+    assert told_by(written(work / "exported")["root_agent"], NOTEBOOKS[name]) == told
+
+
+def test_the_package_is_as_adk_wants_it_and_names_only_google_adk(shell: Shell, work: Path):
+    shell.cell("%%tool\ndef look(city: str) -> str:\n    'Looks.'\n    return city")
+    said = str(shell.cell("%%agent guide -t look -m gemini-2.5-pro\nLook."))
+    said = str(shell.cell("%export my_agents/"))
+
+    assert said == (
+        "wrote my_agents/__init__.py, my_agents/agent.py: root_agent is guide\n"
+        "next, in a terminal: adk run my_agents, or adk web ."
+    )
+    assert "from . import agent as agent" in (work / "my_agents/__init__.py").read_text()
+    code = (work / "my_agents/agent.py").read_text()
+    assert code == (
+        '"""The agent guide, for google-adk; written by %export of adk_nb."""\n\n'
+        "from google.adk.agents import LlmAgent\n\n\n"
+        "def look(city: str) -> str:\n    'Looks.'\n    return city\n\n\n"
+        'guide = LlmAgent(name="guide", model="gemini-2.5-pro", instruction="Look.", tools=[look])\n'
+        "root_agent = guide\n"
+    )
+
+
+def test_a_script_answers_in_a_terminal(shell: Shell, work: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch):
+    shell.cell("%%tool\ndef look(city: str) -> dict:\n    'The sky over a city.'\n    return {'sky': f'sunny {city}'}")
+    shell.cell("%%agent guide -t look\nLook.")
+    said = str(shell.cell("%export agent.py"))
+    monkeypatch.setattr("sys.argv", ["agent.py", "The", "sky", "over", "Oslo"])
+    capsys.readouterr()
+    runpy.run_path(str(work / "agent.py"), run_name="__main__")
+
+    assert said.endswith("next, in a terminal: python agent.py your question")
+    assert "sunny Oslo" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("answer", "words"), [("y", "paid 7"), ("", "not approved")])
+def test_a_script_asks_in_the_terminal_before_a_call_that_needs_a_person(
+    answer: str, words: str, shell: Shell, work: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+):
+    shell.cell("%%tool --confirm\ndef pay(euros: int) -> str:\n    'Pays some euros.'\n    return f'paid {euros}'")
+    shell.cell("%%agent clerk -t pay\nPay.")
+    shell.cell("%export agent.py")
+    asked: list[str] = []
+    monkeypatch.setattr(
+        "builtins.input", lambda words="": asked.append(words) or (answer if "may" in words else "Pay 7")
+    )
+    monkeypatch.setattr("sys.argv", ["agent.py"])
+    capsys.readouterr()
+    runpy.run_path(str(work / "agent.py"), run_name="__main__")
+
+    assert asked == ["you: ", "may pay run with {'euros': 7}? [y/N] "]
+    assert words in capsys.readouterr().out
+
+
+def test_what_only_ipython_can_run_is_written_as_the_data_it_made(shell: Shell, work: Path):
+    shell.cell("import asyncio\nasync def fetch(): return [1, 2]\nrows = await fetch()")
+    shell.cell("listing = !echo hello\nlisting = list(listing)\nfolder = %pwd")
+    shell.cell("%%tool\ndef count() -> list:\n    'Counts.'\n    return [len(rows), len(folder)]")
+    shell.cell("%%agent clerk -t count\nCount.")
+    shell.cell("%export agent.py")
+    code = (work / "agent.py").read_text()
+
+    assert "rows = [1, 2]" in code
+    assert "folder = '/" in code
+    assert "get_ipython" not in code
+    assert written(work / "agent.py")["count"]()[0] == 2
+
+
+def test_only_what_the_agents_need_is_written_in_an_order_in_which_it_runs(shell: Shell, work: Path):
+    shell.cell("import math, json\nfrom typing import Literal\nunused = 1\n# a day\nDAY = 24")
+    shell.cell(
+        "def hours(days):\n    return math.floor(days * DAY) + _more()\n\n"
+        "def _more(): return hours(0) if DAY < 0 else 0"
+    )
+    shell.cell("class Place:\n    here: Literal['a', 'b'] = 'a'\n    a_day = hours(1)")
+    shell.cell("names = ['a']; names.append('b'); print(unused)")
+    shell.cell(
+        "%%tool\ndef look(days: float) -> dict:\n    'Looks.'\n"
+        "    return {'hours': hours(days), 'in': names, 'p': Place.a_day}"
+    )
+    shell.cell("%%agent guide -t look\nLook.")
+    shell.cell("DAY = 25")
+    shell.cell("%export agent.py")
+    code = (work / "agent.py").read_text()
+    names = written(work / "agent.py")
+
+    assert names["look"](2) == {"hours": 50, "in": ["a", "b"], "p": 25}
+    assert "unused" not in code
+    assert "import json" not in code
+    assert "# a day" not in code  # DAY was bound anew
+    assert "print" not in code.partition("if __name__")[0]
+
+
+def test_data_that_no_cell_makes_in_python_is_written_as_it_is_now(shell: Shell, work: Path):
+    shell.ip.user_ns |= {"prices": {"tea": 2.5}, "opened": open(os.devnull)}  # noqa: SIM115
+    shell.cell("%%tool\ndef price(of: str) -> float:\n    'Price.'\n    return prices[of]\n")
+    shell.cell("%%agent shop -t price\nSell.")
+    shell.cell("%export agent.py")
+    assert "prices = {'tea': 2.5}" in (work / "agent.py").read_text()
+
+    shell.cell("%%tool\ndef price(of: str) -> str:\n    'Price.'\n    return opened.read()\n")
+    shell.ip.user_ns["opened"].close()
+    assert shell.fails("%export agent.py") == (
+        "InputError: %export: price needs 'opened', a TextIOWrapper that no cell makes in Python; write a cell that "
+        "says opened = ..., or take it out of price"
+    )
+
+
+def test_state_keys_stay_and_variables_are_frozen(shell: Shell, work: Path):
+    shell.cell("city = 'Oslo'\n")
+    shell.cell("%%agent guide\nIn {{city}} for {user:name?} with {app:plan}.")
+    shell.cell("city = 'Rome'")
+    said = str(shell.cell("%export agent.py"))
+
+    assert 'instruction="In Oslo for {user:name?} with {app:plan}."' in (work / "agent.py").read_text()
+    assert "note: guide reads app:plan from the state: set it before the first turn" in said
+
+
+class Context:
+    def __init__(self, **state: Any) -> None:
+        self.state = state
+
+
+def test_braces_that_are_text_go_through_a_function(shell: Shell, work: Path):
+    shell.cell("%state budget=400")
+    shell.cell('%%agent guide\nFor {budget}, {count} and {user?}: {"a": {}} "quoted"')
+    shell.cell("%export exported")
+    instruction = written(work / "exported")["root_agent"].instruction
+
+    assert instruction(Context(budget=[1, 2])) == 'For [1, 2], {count} and : {"a": {}} "quoted"'
+    assert instruction(Context(budget="x", count=3, user=None)) == 'For x, 3 and : {"a": {}} "quoted"'
+    with pytest.raises(KeyError, match="'budget' is not in the session's state"):
+        instruction(Context())
+
+
+def test_braces_of_a_raw_cell_mean_nothing(shell: Shell, work: Path):
+    shell.cell("%%agent guide --raw\nSay {x} and {{y}}.")
+    shell.cell("%export exported")
+
+    assert written(work / "exported")["root_agent"].instruction(Context(x=1)) == "Say {x} and {{y}}."
+
+
+def test_what_google_adk_has_not_is_told(shell: Shell, work: Path):
+    shell.cell("%%tool --timeout 5\ndef look(city: str) -> str:\n    'Looks.'\n    return city")
+    shell.cell("%%agent guide -t look --max-iterations 3\nLook.")
+    package = str(shell.cell("%export exported"))
+    script = str(shell.cell("%export agent.py"))
+
+    assert package.splitlines()[1:4] == [
+        "note: guide: max_iterations is left out; google-adk has RunConfig(max_llm_calls=...)",
+        "note: tool look: timeout is left out, as google-adk has none",
+        "note: guide: the model is gemini-2.5-flash there, as google-adk does not have the one of here",
+    ]
+    assert "note" not in script
+    assert written(work / "agent.py")["root_agent"].max_iterations == 3
+    assert written(work / "agent.py")["look_tool"].timeout == 5
+
+
+def test_a_condition_of_a_tool_is_a_function_there(shell: Shell, work: Path):
+    shell.cell("def is_big(amount):\n    return amount > 5")
+    shell.cell("%%tool --confirm=is_big\ndef pay(amount: float, to: str) -> str:\n    'Pays.'\n    return to")
+    shell.cell(
+        '%%tool --confirm "amount > 9"\ndef send(amount: float = 10, to: str = "") -> str:\n    "Sends."\n    return to'
+    )
+    shell.cell("%%agent clerk -t pay,send\nPay.")
+    shell.cell("%export exported")
+    names = written(work / "exported")
+
+    assert [names["_pay_asks"](amount=one, to="x") for one in (4, 6)] == [False, True]
+    assert [names["_send_asks"](**one, to="x") for one in ({}, {"amount": 3}, {"amount": "?"})] == [True, False, True]
+
+
+def test_a_key_is_not_written(shell: Shell, work: Path):
+    shell.cell('KEY = "sk-abcdefghijklmnop0123456789"')
+    shell.cell("%%tool\ndef look(city: str) -> str:\n    'Looks.'\n    return KEY")
+    shell.cell("%%agent guide -t look\nLook.")
+
+    said = shell.fails("%export agent.py")
+    assert said == (
+        'InputError: %export: what would be written holds what looks like a key or a token: KEY = "[redacted]"; '
+        'read it from the environment instead: os.environ["NAME"]'
+    )
+    assert not (work / "agent.py").exists()
+
+
+def test_a_file_that_was_written_by_hand_stays(shell: Shell, work: Path):
+    shell.cell("%%agent guide\nLook.")
+    (work / "agent.py").write_text("mine = 1\n")
+
+    said = shell.fails("%export agent.py")
+    assert said.startswith("InputError: %export: ")
+    assert said.endswith("agent.py is there, and %export did not write it; choose another place, or move it")
+    assert (work / "agent.py").read_text() == "mine = 1\n"
+    shell.cell("%export other.py")
+    shell.cell("%export other.py")
+
+
+def test_who_is_the_root_has_to_be_clear(shell: Shell, work: Path):
+    assert shell.fails("%export agent.py") == (
+        "InputError: %export: no agent is defined yet; begin a cell with %%agent NAME, see %%agent?"
+    )
+    shell.cell("%%agent one\nOne.")
+    shell.cell("%%agent two\nTwo.")
+    assert shell.fails("%export agent.py") == (
+        "InputError: %export: which agent is the root? add --root to the cell of one of one, two"
+    )
+    shell.cell("%%agent team --kind parallel\none, two")
+    assert "root_agent is team, with one, two" in str(shell.cell("%export agent.py"))
+
+
+@pytest.mark.parametrize("name", ["my-agents", "class", "google"])
+def test_a_folder_has_to_be_a_package(name: str, shell: Shell, work: Path):
+    shell.cell("%%agent guide\nLook.")
+
+    assert shell.fails(f"%export {name}/") == (
+        f"InputError: %export: {name!r} cannot be the name of a package; write a folder such as my_agents, or a script "
+        "agent.py"
+    )
+
+
+def test_a_member_that_is_not_defined_yet_is_told(shell: Shell, work: Path):
+    shell.cell("%%agent team --kind sequential\nlater_one")
+
+    assert shell.fails("%export agent.py") == (
+        "InputError: %export: later_one is not defined, and team needs it; run its cell first"
+    )
+
+
+def test_a_model_that_google_adk_has_not_is_another_there(shell: Shell, work: Path):
+    shell.cell("from adk_nb import Agent\nfrom adk_nb.models import OfflineLlm, ScriptedLlm")
+    shell.cell("script = ScriptedLlm('Hello.')")
+    shell.cell("one = Agent(name='one', model=script)\ntwo = Agent(name='two', model=OfflineLlm())")
+    shell.cell("three = Agent(name='three', model='gpt-4o', sub_agents=[one, two])")
+    package = str(shell.cell("%export exported"))
+    shell.cell("%export agent.py")
+    code = (work / "exported/agent.py").read_text()
+
+    assert "note: three, one, two: the model is gemini-2.5-flash there" in package
+    assert "Scripted" not in code
+    assert "Offline" not in code
+    assert written(work / "exported")["three"].sub_agents[1].model == MODEL
+    assert Talk(written(work / "agent.py")["one"].clone()).say()[-1].text == "Hello."
+
+
+def test_what_only_adk_nb_has_goes_into_a_script_alone(shell: Shell, work: Path):
+    shell.cell("from adk_nb import Chat")
+    shell.cell("def ask(text: str) -> str:\n    'Asks.'\n    return Chat(guide).ask(text).text")
+    shell.cell("%tool ask")
+    shell.cell("%%agent guide -t ask\nLook.")
+
+    assert shell.fails("%export exported") == (
+        "InputError: google-adk has no Chat, which a cell imports; write a script instead: %export agent.py"
+    )
+    shell.cell("%export agent.py")
+    assert written(work / "agent.py")["root_agent"].name == "guide"
+
+
+def test_an_agent_that_cannot_be_written_is_left_out_if_it_is_not_the_root(shell: Shell, work: Path):
+    shell.cell("from adk_nb import Agent, Chat\nprices = {'tea': 2}")
+    shell.cell("def ask(text: str) -> str:\n    'Asks.'\n    return prices, Chat")
+    shell.cell("asking = Agent(name='asking', tools=[ask])")
+    shell.cell("def price(of: str) -> int:\n    'Price.'\n    return prices[of]")
+    shell.cell("seller = Agent(name='seller', model='gemini-2.5-pro', tools=[price])")
+    shell.cell("%%agent guide --root\nLook.")
+
+    said = str(shell.cell("%export exported"))
+    assert "root_agent is guide, with seller\n" in said
+    assert "note: asking is left out: google-adk has no Chat" in said
+    names = written(work / "exported")
+    assert names["root_agent"].name == "guide"
+    assert names["price"]("tea") == 2
+    assert "asking" not in names
+
+
+def test_what_python_set_on_an_agent_is_written_too(shell: Shell, work: Path):
+    shell.cell("%%agent guide\nLook.")
+    shell.cell("def guard(callback_context, llm_request):\n    return None\nguide.before_model_callback = guard")
+    shell.cell("%export agent.py")
+
+    names = written(work / "agent.py")
+    assert names["root_agent"].before_model_callback is names["guard"]
+
+
+def test_whatever_else_an_agent_was_given_is_written_too(shell: Shell, work: Path):
+    shell.cell("from pydantic import BaseModel\nclass Trip(BaseModel):\n    town: str")
+    shell.cell("%%agent guide\nLook.")
+    shell.cell("setattr(guide, 'output_schema', Trip); setattr(guide, 'include_contents', 'none')")
+    shell.cell(
+        "setattr(guide, 'on_output_error', 'raw'); setattr(guide, 'before_tool_callback', [lambda **said: None])"
+    )
+    package = str(shell.cell("%export exported"))
+    shell.cell("%export agent.py")
+
+    agent = written(work / "agent.py")["root_agent"]
+    assert (agent.output_schema.__name__, agent.include_contents, agent.on_output_error) == ("Trip", "none", "raw")
+    assert "note: guide: on_output_error is left out, as google-adk's LlmAgent has none" in package
+    assert "note: guide: before_tool_callback is left out; give it a variable of its own in a cell" in package

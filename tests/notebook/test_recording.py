@@ -1,0 +1,285 @@
+"""%record and %replay: the cassette of a notebook, whichever models its agents have."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_nb.models import ScriptedLlm, taping
+from adk_nb.models.recorded.cassette import Cassette
+from tests.notebook.conftest import Shell
+
+TOOL = '%%tool\ndef weather(city: str) -> str:\n    "The weather in a city."\n    return f"sunny in {city}"'
+AGENT = "%%agent guide -t weather\nBe kind."
+CASSETTE = "cassettes/notebook.jsonl"
+
+
+@pytest.fixture
+def work(tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the notebook, with an agent in it."""
+    shell.ip.starting_dir = str(tmp_path)
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    shell.cell(TOOL)
+    shell.cell(AGENT)
+    yield tmp_path
+    assert taping.now is None or shell.cell("%replay off")
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def start_over(shell: Shell) -> None:
+    """As a new kernel with the same cells."""
+    del shell.ip.adk_nb
+    shell.ip.reset()
+    shell.cell("%reload_ext adk_nb")
+    shell.cell(TOOL)
+    shell.cell(AGENT)
+
+
+def test_what_was_recorded_is_replayed_in_another_kernel(shell: Shell, work: Path):
+    assert str(shell.cell("%record")) == f"recording to {CASSETTE}: all that models answer from here on"
+    first = shell.cell("%chat guide The weather in Oslo")
+    assert str(shell.cell("%record off")) == f"models are asked themselves again; 2 calls recorded in {CASSETTE}"
+    start_over(shell)
+    assert str(shell.cell("%replay")) == (f"replaying from {CASSETTE}: 2 recordings of offline")
+    again = shell.cell("%chat guide The weather in Oslo")
+
+    assert again.text == first.text
+    assert again.notice.startswith("replayed from notebook.jsonl: these are the recorded words of offline")
+    assert [one["model"] for one in lines(work / CASSETTE)] == ["offline", "offline"]
+    assert lines(work / CASSETTE)[0]["request"]["contents"][-1]["parts"] == [{"text": "The weather in Oslo"}]
+
+
+@pytest.mark.parametrize(
+    ("edit", "changed"),
+    [
+        ("%%agent guide -t weather\nBe kind.\nBe brief.", "the instruction changed at line 2: 'Be brief.'"),
+        (TOOL.replace("weather in a", "sky over a"), "tool 'weather': its description changed"),
+        (TOOL.replace("city: str", "city: str, day: int = 1"), "tool 'weather': parameter 'day' is new"),
+    ],
+)
+def test_a_miss_says_which_part_has_changed_and_what_to_type(edit: str, changed: str, shell: Shell, work: Path):
+    shell.cell("%record")
+    shell.cell("%chat guide The weather in Oslo")
+    start_over(shell)
+    shell.cell("%replay")
+    shell.cell(edit)
+
+    said = shell.fails("%chat guide The weather in Oslo")
+    assert said.startswith(f"RecordingMismatchError: no recording in {CASSETTE} for this request of 'guide': {changed}")
+    assert said.endswith(
+        "(compared with recording 1); type %replay auto to ask for what is missing, or %record and run the notebook "
+        "from its top to record all anew"
+    )
+
+
+def test_auto_asks_for_what_is_missing_and_keeps_it(shell: Shell, work: Path):
+    said = str(shell.cell("%replay auto"))
+    assert said == f"replaying from {CASSETTE}: 0 recordings"
+    shell.cell("%chat guide The weather in Oslo")
+    start_over(shell)
+    shell.cell("%replay auto")
+    oslo = shell.cell("%chat guide The weather in Oslo")
+    rome = shell.cell("%chat guide The weather in Rome")
+
+    assert "Oslo" in oslo.text
+    assert "Rome" in rome.text
+    assert str(shell.cell("%replay off")).endswith(f"2 calls recorded in {CASSETTE}")
+    assert len(lines(work / CASSETTE)) == 4
+
+
+def test_in_auto_the_same_question_twice_is_asked_twice(shell: Shell, work: Path):
+    shell.ip.user_ns["script"] = script = ScriptedLlm("one", "two")
+    shell.cell("%%agent other -m script\nAnswer.")
+    shell.cell("%replay auto")
+    first = shell.cell("%chat --new other hi")
+    second = shell.cell("%chat --new other hi")
+
+    assert [first.text, second.text] == ["one", "two"]
+    assert len(script.requests) == 2
+    shell.cell("%replay")
+    assert [shell.cell("%chat --new other hi").text for _ in "ab"] == ["one", "two"]
+    assert "asked once more" in shell.fails("%chat --new other hi")
+
+
+def test_recording_anew_replaces_what_was_there_with_the_first_call(shell: Shell, work: Path):
+    shell.cell("%record")
+    shell.cell("%chat guide The weather in Oslo")
+    said = str(shell.cell("%record"))
+    assert said.endswith("; what is in it is replaced from the first call on")
+    assert len(lines(work / CASSETTE)) == 2
+    shell.cell("%chat --new guide The weather in Rome")
+
+    assert [one["request"]["contents"][0]["parts"][0]["text"] for one in lines(work / CASSETTE)] == [
+        "The weather in Rome",
+        "The weather in Rome",
+    ]
+
+
+def test_agents_made_in_python_and_those_defined_before_are_recorded_too(shell: Shell, work: Path):
+    shell.cell("from adk_nb import Agent, Chat\nguide2 = Agent(name='guide2', model='offline', tools=[weather])")
+    shell.cell("chat = Chat(guide2)")
+    shell.cell("%record")
+    shell.cell("reply = chat.ask('The weather in Oslo')")
+    shell.cell("%record off")
+    shell.cell("chat.ask('The weather in Rome')")
+
+    assert len(lines(work / CASSETTE)) == 2
+
+
+def test_one_turn_can_be_recorded_or_replayed(shell: Shell, work: Path):
+    shell.cell("%chat --new guide The weather in Rome")
+    shell.cell("%chat --new --record guide The weather in Oslo")
+    shell.cell("%chat --new --record guide The weather in Bergen")
+    assert len(lines(work / CASSETTE)) == 4
+
+    replayed = shell.cell("%chat --new --replay guide The weather in Oslo")
+    assert replayed.notice.startswith("replayed from")
+    assert "message 1 differs" in shell.fails("%chat --new --replay guide The weather in Paris")
+    assert taping.now is None
+    assert shell.fails("%chat --record --replay guide hi") == (
+        "InputError: %chat: --record and --replay cannot both be; choose one"
+    )
+
+
+def test_keys_and_addresses_are_not_in_the_file_and_do_not_matter_to_a_replay(shell: Shell, work: Path):
+    cell = '%%tool\ndef send(to: str) -> str:\n    "Sends the letter."\n    sent.append(to)\n    return "sent to " + to'
+    shell.cell('%config AdkNb.redact = [r"order \\d+"]')
+    for mode in ("record", "replay"):
+        start_over(shell)
+        shell.cell("sent = []")
+        shell.cell(cell)
+        shell.cell("%%agent post -t send\nPost.")
+        shell.cell(f"%replay {mode}")
+        shell.cell('%chat post Send the letter to "ann.lee@post.no", order 4711, sk-abcdefghijklmnop0123456789')
+    held = (work / CASSETTE).read_text(encoding="utf-8")
+
+    assert "ann.lee" not in held
+    assert "4711" not in held
+    assert "sk-abc" not in held
+    assert "[redacted]" in held
+    [to] = shell.names["sent"]
+    assert to.startswith("person-")
+    assert to.endswith("@example.com")
+    assert held.count(to) >= 3
+
+
+def test_a_recording_can_be_read(shell: Shell, work: Path):
+    shell.cell("%record")
+    shell.cell("%chat guide The weather in Ås")
+    text = (work / CASSETTE).read_text(encoding="utf-8")
+    [first, _] = lines(work / CASSETTE)
+
+    assert "Ås" in text
+    assert [*first] == ["cassette_version", "model", "notice", "capabilities", "request", "digest", "responses"]
+    assert first["request"]["tools"][0]["name"] == "weather"
+    assert "Be kind." in first["request"]["instruction"]
+
+
+def test_without_a_cassette_there_is_nothing_to_replay(shell: Shell, work: Path):
+    assert shell.fails("%replay") == (
+        f"InputError: there is no cassette '{CASSETTE}'; type %replay auto to ask for what is missing, or %record and "
+        "run the notebook from its top to record all anew"
+    )
+    assert taping.now is None
+    assert str(shell.cell("%replay off")) == "nothing was recorded or replayed; models are asked themselves"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%replay atuo", "InputError: %replay cannot 'atuo'; did you mean auto?"),
+        ("%record auto", "InputError: %record cannot 'auto'; there is off, record"),
+        ("%replay demo.jsonl", "InputError: %replay cannot 'demo.jsonl'; a path goes with --file"),
+        ("%replay off --file x", "InputError: %replay off ends it, whichever the file; leave out --file"),
+    ],
+)
+def test_a_line_that_cannot_be_is_told(line: str, said: str, shell: Shell, work: Path):
+    assert shell.fails(line) == said
+
+
+def test_a_pattern_that_is_none_is_told(shell: Shell, work: Path):
+    shell.cell('%config AdkNb.redact = ["(x"]')
+
+    assert shell.fails("%record").startswith("InputError: '(x' is no regular expression: missing ), unterminated")
+
+
+def test_the_cassette_is_named_as_the_notebook_or_as_it_is_said(
+    shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("JPY_SESSION_NAME", "lessons/first steps.ipynb")
+    assert "cassettes/first steps.jsonl" in str(shell.cell("%record"))
+    shell.cell("%record off")
+    shell.cell('%config AdkNb.cassette_dir = "tapes"')
+    assert "recording to tapes/first steps.jsonl" in str(shell.cell("%record"))
+    assert "recording to my.jsonl" in str(shell.cell("%record --file my.jsonl"))
+    shell.cell("%chat guide The weather in Oslo")
+
+    assert len(lines(work / "my.jsonl")) == 2
+    assert not (work / "tapes").exists()
+
+
+@pytest.mark.parametrize("mode", ["auto", "record", "replay"])
+def test_the_environment_can_say_how_the_notebooks_cassette_is_used(
+    mode: str, shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    shell.cell("%record")
+    shell.cell("%chat guide The weather in Oslo")
+    shell.cell("%record off")
+    monkeypatch.setenv("ADK_NB_REPLAY", mode)
+    start_over(shell)
+    reply = shell.cell("%chat guide The weather in Oslo")
+
+    assert "Oslo" in reply.text
+    assert ("recorded words of offline" in reply.notice) is (mode != "record")
+    assert len(lines(work / CASSETTE)) == 2
+
+
+def test_what_the_environment_says_counts_before_what_the_notebook_says(
+    shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    shell.cell("%replay auto --file cassettes/mine.jsonl")
+    shell.cell("%chat guide The weather in Oslo")
+    monkeypatch.setenv("ADK_NB_REPLAY", "replay")
+    start_over(shell)
+    shell.cell("%replay auto --file cassettes/mine.jsonl")
+
+    assert "Oslo" in shell.cell("%chat guide The weather in Oslo").text
+    assert "message 1 differs" in shell.fails("%chat --new guide The weather in Rome")
+    assert len(lines(work / "cassettes/mine.jsonl")) == 2
+
+
+def test_what_was_recorded_with_a_key_is_replayed_without(shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    shell.cell("%record")
+    shell.cell("%chat guide The weather in Oslo")
+    shell.cell("%record off")
+    held = (work / CASSETTE).read_text(encoding="utf-8").replace('"model": "offline"', '"model": "gemini-2.5-flash"')
+    (work / CASSETTE).write_text(held, encoding="utf-8")
+    for mode in ("replay", "auto"):
+        start_over(shell)
+        shell.cell(f"%replay {mode}")
+        assert "Oslo" in shell.cell("%chat guide The weather in Oslo").text
+        assert "message 1 differs" in shell.fails("%chat --new guide The weather in Rome")
+
+    start_over(shell)
+    shell.cell("%replay auto")
+    shell.cell("%%agent guide -t weather -m gemini-2.5-flash\nBe kind.")
+    said = shell.fails("%chat guide The weather in Rome")
+    assert "message 1 differs" in said
+    assert "the model was not asked, as model 'gemini-2.5-flash' needs a key" in said
+
+
+def test_a_streamed_answer_comes_in_the_pieces_it_was_recorded_in(shell: Shell, work: Path):
+    shell.cell("%record")
+    shell.cell("%chat guide hello")
+    pieces = Cassette(work / CASSETTE).recordings[-1].responses
+
+    assert len(pieces) > 3
+    assert pieces[0].response["partial"]
+    assert all(one.after >= 0 for one in pieces)
