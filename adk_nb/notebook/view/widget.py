@@ -24,6 +24,13 @@ STUB = {"text/plain": "", "text/html": ""}
 """What stands where a view stood: nothing to read, the same on every run, so that a saved notebook compares equal."""
 
 _STATIC = Path(__file__).parent / "static"
+_SCRIPTS = ("elements", "store", "forms", "view")
+_SHEETS = ("frame", "drawing", "events", "cards")
+"""Files of `static`, in the order in which they become one module and one sheet: no bundler, no import between them."""
+
+
+def _joined(names: tuple[str, ...], kind: str) -> str:
+    return "\n".join((_STATIC / f"{name}.{kind}").read_text(encoding="utf-8") for name in names)
 
 
 class LiveView(anywidget.AnyWidget):
@@ -34,8 +41,8 @@ class LiveView(anywidget.AnyWidget):
     for pages that were reloaded or missed a batch.
     """
 
-    _esm = _STATIC / "live.js"
-    _css = _STATIC / "live.css"
+    _esm = _joined(_SCRIPTS, "js")
+    _css = _joined(_SHEETS, "css")
     snapshot = traitlets.Dict().tag(sync=True)
     """`ViewState.snapshot` as it was last written; `seq` is the number of the last batch it includes."""
 

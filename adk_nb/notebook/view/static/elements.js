@@ -1,0 +1,131 @@
+// What the other parts are made of: elements, safe markup, drawings. Only row.html is markup; all else goes in as text.
+
+const MAX_ROWS = 1000;
+const STATUS = {
+  idle: ["○", "idle"],
+  running: ["●", "running"],
+  pending: ["⚠", "waiting for you"],
+  done: ["✓", "done"],
+  error: ["✗", "error"],
+  cancelled: ["■", "stopped"],
+};
+const ANSWERED = {
+  approved: ["✓", "approved"],
+  edited: ["✎", "approved with changes"],
+  rejected: ["✗", "rejected"],
+  given: ["✓", "answered"],
+  refused: ["✗", "refused"],
+  superseded: ["–", "no longer asked"],
+  stale: ["–", "stale"],
+};
+// How those that work stand, in a line and in a drawing.
+const STANDS = {
+  now: ["●", "works"],
+  waits: ["⚠", "waits"],
+  was: ["✓", "done"],
+  failed: ["✗", "failed"],
+  stopped: ["■", "stopped"],
+};
+const GONE = "What waits in a session that is kept in a file is asked again by %confirm; else run the cell again.";
+const MARKS = { "+": "added", "~": "changed", "-": "removed" };
+
+// Elements and attributes that the renderer of answers makes; anything else loses its tag, keeping its words.
+const TAGS = new Set(
+  ("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP " +
+    "TABLE TBODY TD TH THEAD TR UL").split(" "),
+);
+const DROPPED = new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" "));
+const LINK = /^(https?:|mailto:|#)/i;
+
+// Each view has a module of its own: a count alone would give the elements of two views the same ids.
+const mine = `adknb-${Math.random().toString(36).slice(2)}`;
+let ids = 0;
+
+function el(tag, name, ...children) {
+  const node = document.createElement(tag);
+  if (name) node.className = name.split(" ").map((part) => `adknb-${part}`).join(" ");
+  node.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return node;
+}
+
+function button(label, name, onClick) {
+  const node = el("button", `button ${name}`, label);
+  node.type = "button";
+  node.addEventListener("click", onClick);
+  return node;
+}
+
+function put(node, ...children) {
+  node.replaceChildren(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return node;
+}
+
+function safeMarkup(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  for (const node of [...template.content.querySelectorAll("*")]) {
+    const tag = node.tagName.toUpperCase();
+    if (DROPPED.has(tag)) {
+      node.remove();
+      continue;
+    }
+    const href = tag === "A" ? node.getAttribute("href") : null;
+    for (const { name } of [...node.attributes]) {
+      if (name !== "start" && name !== "title" && name !== "align") node.removeAttribute(name);
+    }
+    if (href && LINK.test(href.trim())) {
+      node.setAttribute("href", href.trim());
+      node.setAttribute("target", "_blank");
+      node.setAttribute("rel", "noopener noreferrer nofollow");
+    }
+    if (!TAGS.has(tag)) node.replaceWith(...node.childNodes);
+  }
+  return template.content;
+}
+
+// A page that somebody else wrote, as Python made it ready: it runs nothing, loads nothing, and is of no origin.
+function isolated(page) {
+  const frame = el("iframe", "page");
+  frame.sandbox = "allow-popups allow-popups-to-escape-sandbox";
+  frame.referrerPolicy = "no-referrer";
+  frame.title = "Search suggestions";
+  frame.srcdoc = page;
+  return frame;
+}
+
+const SHAPES = new Set(["rect", "path", "text"]);
+const PLACED = new Set(
+  ("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-dasharray text-anchor font-size " +
+    "font-weight").split(" "),
+);
+
+function svg({ width, height, shapes }) {
+  const node = (tag, at) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(at)) made.setAttribute(name, value);
+    return made;
+  };
+  const root = node("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
+  root.style.minWidth = `${Math.round(width * 0.65)}px`; // then it is scrolled
+  for (const { tag, at, text, key } of shapes) {
+    if (!SHAPES.has(tag)) continue;
+    const shape = node(tag, Object.fromEntries(Object.entries(at).filter(([name]) => PLACED.has(name))));
+    shape.dataset.key = key;
+    shape.textContent = text;
+    root.append(shape);
+  }
+  return root;
+}
+
+function duration(ms) {
+  if (ms === null || ms === undefined) return "";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  return seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+function shown(value) {
+  return value === null || value === undefined ? "nothing" : JSON.stringify(value);
+}
+
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);

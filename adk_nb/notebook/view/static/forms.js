@@ -1,0 +1,142 @@
+// Forms on cards: one control per parameter of a JSON schema, and what lets a tool in.
+
+function typeOf(schema, value) {
+  if (Array.isArray(schema.enum)) return "enum";
+  const named = typeof schema.type === "string" ? schema.type.toLowerCase() : "";
+  if (["string", "integer", "number", "boolean"].includes(named)) return named;
+  if (named || schema.anyOf || schema.$ref) return "json";
+  const guess = typeof value;
+  return ["string", "number", "boolean"].includes(guess) ? guess : "json";
+}
+
+function numberFrom(text, type, schema) {
+  const pattern = type === "integer" ? /^[+-]?\d+$/ : /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+  if (!pattern.test(text)) return { error: type === "integer" ? "a whole number is needed" : "a number is needed" };
+  const value = Number(text);
+  if (type === "integer" && !Number.isSafeInteger(value)) return { error: "too large to be sent exactly" };
+  if (schema.minimum !== undefined && value < schema.minimum) return { error: `at least ${schema.minimum}` };
+  if (schema.maximum !== undefined && value > schema.maximum) return { error: `at most ${schema.maximum}` };
+  return { value };
+}
+
+function jsonFrom(text) {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { error: `not JSON: ${error.message}` };
+  }
+}
+
+function control(type, schema, value, given) {
+  if (type === "enum") {
+    const node = el("select", "input", ...schema.enum.map((each) => el("option", "", String(each))));
+    node.selectedIndex = schema.enum.findIndex((each) => same(each, value));
+    return [node, () => (node.selectedIndex < 0 ? { skip: true } : { value: schema.enum[node.selectedIndex] })];
+  }
+  if (type === "boolean") {
+    const node = el("input", "check");
+    node.type = "checkbox";
+    node.checked = value === true;
+    return [node, () => (!given && !node.checked ? { skip: true } : { value: node.checked })];
+  }
+  if (type === "json") {
+    const node = el("textarea", "input");
+    node.value = given ? JSON.stringify(value, null, 2) : "";
+    node.rows = Math.min(8, node.value.split("\n").length + 1);
+    return [node, () => (!given && !node.value.trim() ? { skip: true } : jsonFrom(node.value))];
+  }
+  const long = type === "string" && typeof value === "string" && (value.includes("\n") || value.length > 60);
+  const node = el(long ? "textarea" : "input", "input");
+  if (type !== "string") node.inputMode = type === "integer" ? "numeric" : "decimal";
+  node.value = value === null || value === undefined ? "" : String(value);
+  if (type === "string") return [node, () => (!given && !node.value ? { skip: true } : { value: node.value })];
+  return [node, () => (!given && !node.value.trim() ? { skip: true } : numberFrom(node.value.trim(), type, schema))];
+}
+
+function field(name, schema, args) {
+  const given = Object.hasOwn(args, name);
+  const type = typeOf(schema, args[name]);
+  const [node, read] = control(type, schema, args[name], given);
+  const before = node.type === "checkbox" ? node.checked : node.value; // what was not touched is not sent
+  node.id = `${mine}-${++ids}`;
+  const label = el("label", "field-name", name, el("span", "dim", ` ${{ json: "JSON", enum: "one of" }[type] ?? type}`));
+  label.htmlFor = node.id;
+  const problem = el("div", "problem");
+  problem.id = `${node.id}-problem`;
+  problem.setAttribute("role", "alert");
+  node.setAttribute("aria-describedby", problem.id);
+  const box = el("div", "field", label, node, schema.description ? el("div", "dim", schema.description) : null, problem);
+  const check = () => {
+    const touched = (node.type === "checkbox" ? node.checked : node.value) !== before;
+    const result = touched ? read() : { skip: true };
+    problem.textContent = result.error ? `${name}: ${result.error}` : "";
+    node.setAttribute("aria-invalid", String(Boolean(result.error)));
+    return result;
+  };
+  return { name, box, node, check };
+}
+
+function editForm(card, approve, leave) {
+  const known = card.schema?.properties ?? {};
+  const names = [...new Set([...Object.keys(known), ...Object.keys(card.args)])];
+  const fields = names.map((name) => field(name, known[name] ?? {}, card.args));
+  const difference = el("div", "difference");
+  difference.setAttribute("aria-live", "polite");
+  const read = () => {
+    const edited = {};
+    let wrong = null;
+    for (const each of fields) {
+      const result = each.check();
+      if (result.error) wrong ??= each.node;
+      else if (!result.skip && !same(result.value, card.args[each.name])) edited[each.name] = result.value;
+    }
+    const lines = Object.entries(edited).map(([name, value]) =>
+      el("div", "", el("b", "", name), ` ${shown(card.args[name])} → ${shown(value)}`),
+    );
+    put(difference, ...lines);
+    send.textContent = lines.length ? "Approve with these changes" : "Approve unchanged";
+    send.disabled = Boolean(wrong);
+    return { edited, wrong };
+  };
+  const send = button("Approve unchanged", "go", () => {
+    const { edited, wrong } = read();
+    if (wrong) wrong.focus();
+    else approve(Object.keys(edited).length ? edited : null);
+  });
+  const form = el("div", "form", ...fields.map((each) => each.box), difference);
+  form.append(el("div", "buttons", send, button("Back", "back", leave)));
+  form.addEventListener("input", read);
+  return { form, first: fields[0]?.node };
+}
+
+// ---- what lets a tool in -------------------------------------------------------------------------------------------
+
+function letInField({ label, hint, secret }) {
+  const input = el("input", "input");
+  input.id = `${mine}-${++ids}`;
+  input.type = secret ? "password" : "text";
+  input.autocomplete = secret ? "new-password" : "off"; // a browser does not fill in what it keeps of other places
+  input.spellcheck = false;
+  const name = el("label", "field-name", label, hint ? el("span", "dim", ` ${hint}`) : null);
+  name.htmlFor = input.id;
+  const problem = el("div", "problem");
+  problem.id = `${input.id}-problem`;
+  problem.setAttribute("role", "alert");
+  input.setAttribute("aria-describedby", problem.id);
+  const check = () => {
+    const missing = !input.value.trim();
+    problem.textContent = missing ? `${label}: nothing was typed` : "";
+    input.setAttribute("aria-invalid", String(missing));
+    return !missing;
+  };
+  return { input, check, box: el("div", "field", name, input, problem) };
+}
+
+function letInLink(uri) {
+  if (!/^https?:/i.test(uri)) return null;
+  const link = el("a", "link", `Open ${new URL(uri).host}`);
+  link.href = uri;
+  link.target = "_blank";
+  link.rel = "noopener noreferrer";
+  return el("div", "step", link, el("span", "dim", " and let it in there, then paste where that leads:"));
+}

@@ -1,0 +1,119 @@
+// What is known of a run: the twin of ViewState in Python, fed by ops; answers go out here.
+
+class Store {
+  constructor(model) {
+    this.model = model;
+    this.views = new Set();
+    this.sent = new Map(); // card id -> card.again at the click: closed here until Python says what became of it
+    this.ahead = new Map(); // batches that came before the one they follow
+    this.load(model.get("snapshot"));
+    model.on("change:snapshot", () => this.adopt(model.get("snapshot")));
+    model.on("msg:custom", (message) => this.receive(message));
+    model.on("comm_live_update", () => this.say({ kind: "resync" })); // the kernel has gone, or come
+  }
+
+  load(snapshot) {
+    const { rows, cards, lanes, ...rest } = snapshot;
+    Object.assign(this, rest);
+    this.rows = new Map(rows.map((row) => [row.id, { ...row }]));
+    this.lanes = new Map(lanes.map((lane) => [lane.id, lane]));
+    this.last = new Map(); // lane -> the row of its last words
+    for (const row of rows) this.spoke(row);
+    this.cards = new Map(cards.map((card) => [card.id, card]));
+  }
+
+  spoke(row) {
+    if (!row?.lane) return;
+    for (const id of this.lanes.keys()) if (row.lane === id || row.lane.startsWith(`${id}.`)) this.last.set(id, row.id);
+  }
+
+  adopt(snapshot) {
+    if (snapshot.seq <= this.seq) return;
+    this.load(snapshot);
+    this.catchUp();
+    for (const view of this.views) view.reset();
+  }
+
+  receive(message) {
+    if (message.kind !== "ops" || message.seq <= this.seq) return;
+    this.ahead.set(message.seq, message.ops);
+    this.catchUp();
+    if (this.ahead.size) this.say({ kind: "resync" });
+  }
+
+  catchUp() {
+    for (const seq of this.ahead.keys()) if (seq <= this.seq) this.ahead.delete(seq);
+    while (this.ahead.has(this.seq + 1)) {
+      this.seq += 1;
+      for (const op of this.ahead.get(this.seq)) this.apply(op);
+      this.ahead.delete(this.seq);
+    }
+  }
+
+  apply(op) {
+    const row = this.rows.get(op.id ?? op.event);
+    if (op.op === "append") {
+      this.rows.set(op.row.id, { ...op.row });
+      while (this.rows.size > MAX_ROWS) {
+        this.rows.delete(this.rows.keys().next().value);
+        this.earlier += 1;
+      }
+    } else if (op.op === "text" && row) {
+      row.text += op.s;
+      row.streaming = true;
+    } else if (op.op === "patch" && row) {
+      const { op: _, ...fields } = op;
+      Object.assign(row, { streaming: false }, fields);
+    } else if (op.op === "state") {
+      this.state = op.state;
+      if (row) row.changes = op.changes;
+    } else if (op.op === "card") {
+      this.cards.set(op.card.id, op.card);
+    } else if (op.op === "status") {
+      this.status = { status: op.status, text: op.text ?? "" };
+      if (op.status !== "running") for (const each of this.rows.values()) each.streaming = false;
+    } else if (op.op === "usage") {
+      this.usage = { text: op.text };
+    } else if (op.op === "notice") {
+      this.notice = op.text;
+    } else if (op.op === "drawing") {
+      this.drawing = op.drawing;
+    } else if (op.op === "mark") {
+      this.marks = { ...this.marks, ...op.marks };
+    } else if (op.op === "lane") {
+      this.lanes.set(op.lane.id, op.lane);
+    }
+    if (op.op === "append" || op.op === "text" || op.op === "patch") this.spoke(this.rows.get(op.id ?? op.row?.id));
+    for (const view of this.views) view.touch(op);
+  }
+
+  isOpen(card) {
+    return card.state === "asked" && this.sent.get(card.id) !== card.again;
+  }
+
+  // Whether Python can hear it: after the kernel is gone, a model has no comm to send on.
+  say(message) {
+    try {
+      this.model.send(message);
+      return true;
+    } catch {
+      this.leave();
+      return false;
+    }
+  }
+
+  leave() {
+    this.notice = `The kernel that ran this is gone. ${GONE}`;
+    if (["running", "pending"].includes(this.status.status)) this.status = { status: "cancelled", text: "stale" };
+    for (const card of this.cards.values()) {
+      if (card.state === "asked") Object.assign(card, { state: "stale", note: "its kernel is gone" });
+    }
+    for (const view of this.views) view.reset();
+  }
+
+  answer(card, decision, more) {
+    if (!this.isOpen(card)) return;
+    if (this.say({ kind: "answer", id: card.id, decision, ...more })) this.sent.set(card.id, card.again);
+    for (const view of this.views) view.touch({ op: "card", card });
+  }
+}
