@@ -1,0 +1,119 @@
+// The cards: what is asked of the reader, below the events, and what became of it.
+
+class Cards {
+  constructor(store, view) {
+    this.store = store;
+    this.view = view;
+    this.nodes = new Map(); // card id -> {node, drawn}
+    this.node = el("div", "cards");
+  }
+
+  paint() {
+    for (const [id, { node }] of this.nodes) {
+      if (this.store.cards.has(id)) continue;
+      node.remove();
+      this.nodes.delete(id);
+    }
+    for (const card of this.store.cards.values()) {
+      const drawn = JSON.stringify([card, this.store.isOpen(card)]);
+      const known = this.nodes.get(card.id);
+      if (known?.drawn === drawn) continue;
+      const node = this.card(card);
+      const focused = known?.node.contains(document.activeElement);
+      if (known) known.node.replaceWith(node);
+      else this.node.append(node);
+      if (focused) node.focus();
+      this.nodes.set(card.id, { node, drawn });
+    }
+  }
+
+  card(card) {
+    const open = this.store.isOpen(card);
+    const toBeLetIn = card.kind === "credential";
+    const head = el("div", "ask", el("span", "icon", open ? "⚠" : ""), ` ${card.agent} `);
+    if (toBeLetIn) head.append("calls ", el("b", "", card.tool), `, which needs ${card.needs}`);
+    else head.append("asks to call ", el("b", "", card.tool));
+    const args = Object.entries(card.args).map(([name, value]) =>
+      el("span", "arg", el("span", "dim", `${name} `), el("code", "", shown(value))),
+    );
+    const node = el("div", "card", head, el("div", "arguments", ...args), card.hint ? el("div", "hint", card.hint) : null);
+    head.id = `${mine}-${++ids}`;
+    node.dataset.state = card.state;
+    node.dataset.card = card.id;
+    node.tabIndex = -1;
+    node.setAttribute("aria-labelledby", head.id);
+    node.setAttribute("role", open ? "alertdialog" : "group");
+    node.addEventListener("keydown", (event) => this.onCardKey(event));
+    if (open) {
+      node.append(card.note ? el("div", "problem", card.note) : "");
+      if (toBeLetIn) this.offerToLetIn(node, card);
+      else this.offer(node, card);
+      this.view.said.textContent = `${head.textContent} ${card.note}`;
+    } else {
+      node.append(this.outcome(card));
+      this.view.said.textContent = "";
+    }
+    return node;
+  }
+
+  outcome(card) {
+    const [icon, word] = ANSWERED[card.state] ?? ["…", "sent; the kernel answers when it is free"];
+    return el("div", "outcome", el("b", "", `${icon} ${word}`), card.note ? `: ${card.note}` : "");
+  }
+
+  offer(node, card) {
+    const place = el("div", "place");
+    const command = card.how ? el("span", "twin", "or type: ", el("code", "", card.how)) : "";
+    const buttons = () => {
+      const edit = button("Edit…", "edit", () => {
+        const approve = (args) => this.approve(card, args);
+        const { form, first } = editForm(card, approve, () => buttons().edit.focus());
+        put(place, form);
+        first?.focus();
+      });
+      const reject = button("Reject…", "reject", () => this.askReason(place, card, () => buttons().reject.focus()));
+      const approve = button("Approve", "go", () => this.approve(card, null));
+      put(place, el("div", "buttons", approve, edit, reject, command));
+      return { edit, reject };
+    };
+    buttons();
+    node.append(place);
+  }
+
+  // What is typed here goes out once, in one message, and is kept nowhere.
+  offerToLetIn(node, card) {
+    const fields = card.fields.map(letInField);
+    const send = () => {
+      const wrong = fields.filter((each) => !each.check());
+      if (wrong.length) wrong[0].input.focus();
+      else this.store.answer(card, "let_in", { given: fields.map((each) => each.input.value.trim()).join(":") });
+    };
+    const form = el("div", "form", ...fields.map((each) => each.box));
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.isComposing && event.target.tagName === "INPUT") send();
+    });
+    const refuse = button("Refuse", "refuse", () => this.store.answer(card, "refuse", { given: null }));
+    const command = el("span", "twin", "or type: ", el("code", "", card.how));
+    node.append(letInLink(card.link) ?? "", form, el("div", "buttons", button("Continue", "go", send), refuse, command));
+  }
+
+  approve(card, args) {
+    this.store.answer(card, "approve", { args, reason: null });
+  }
+
+  askReason(place, card, leave) {
+    const reason = el("input", "input");
+    reason.id = `${mine}-${++ids}`;
+    const label = el("label", "field-name", "reason (optional; the model is told)");
+    label.htmlFor = reason.id;
+    const send = () => this.store.answer(card, "reject", { args: null, reason: reason.value.trim() || null });
+    const buttons = el("div", "buttons", button("Reject", "reject", send), button("Back", "back", leave));
+    put(place, el("div", "form", el("div", "field", label, reason), buttons));
+    reason.focus();
+  }
+
+  onCardKey(event) {
+    if (event.key === "Escape") this.view.leave();
+    event.stopPropagation();
+  }
+}

@@ -1,0 +1,172 @@
+// The log: a row for each thing that happened.
+
+class Events {
+  constructor(store, view) {
+    this.store = store;
+    this.view = view;
+    this.nodes = new Map(); // row id -> {node, text, length}
+    this.open = new Set();
+    this.dirty = new Set();
+    this.selected = null;
+    this.earlier = el("div", "earlier");
+    this.node = el("div", "log", this.earlier);
+    this.node.setAttribute("role", "log");
+    this.node.setAttribute("aria-live", "polite");
+    this.node.setAttribute("aria-label", "Events");
+    this.node.addEventListener("keydown", (event) => this.onKey(event));
+    this.node.addEventListener("click", (event) => this.onClick(event));
+  }
+
+  reset() {
+    for (const id of this.store.rows.keys()) this.mark(id);
+  }
+
+  touch(op) {
+    if (op.op === "append") this.dirty.add(op.row.id);
+    else if (op.op === "text") this.dirty.add(op.id);
+    else if (op.op === "patch" || op.op === "state") this.mark(op.id ?? op.event);
+    else if (op.op === "status") for (const [id, { text }] of this.nodes) if (text) this.mark(id);
+  }
+
+  mark(id) {
+    const drawn = this.nodes.get(id);
+    if (drawn) drawn.text = null; // redraw the whole row, not its tail alone
+    this.dirty.add(id);
+  }
+
+  paint() {
+    const { node, store } = this;
+    const follows = node.scrollHeight - node.scrollTop - node.clientHeight < 24;
+    for (const id of this.dirty) this.paintRow(store.rows.get(id), id);
+    this.dirty.clear();
+    this.forget();
+    this.earlier.textContent = store.earlier ? `${store.earlier} earlier rows` : "";
+    if (!this.nodes.has(this.selected)) this.select(this.nodes.keys().next().value ?? null, false);
+    return () => follows && (node.scrollTop = node.scrollHeight);
+  }
+
+  forget() {
+    if (this.nodes.size === this.store.rows.size) return;
+    for (const [id, { node }] of this.nodes) {
+      if (this.store.rows.has(id)) continue;
+      node.remove();
+      this.nodes.delete(id);
+      this.open.delete(id);
+    }
+  }
+
+  paintRow(row, id) {
+    if (!row) return;
+    const drawn = this.nodes.get(id);
+    if (drawn?.text && row.streaming) {
+      drawn.text.appendData(row.text.slice(drawn.length));
+      drawn.length = row.text.length;
+      return;
+    }
+    const node = drawn?.node ?? el("div", "row");
+    node.dataset.id = id;
+    node.dataset.kind = row.kind;
+    if (row.lane) node.dataset.lane = this.view.lanes.color(row.lane);
+    node.tabIndex = id === this.selected ? 0 : -1;
+    node.setAttribute("aria-busy", String(Boolean(row.streaming)));
+    const what = el("div", "what");
+    const text = this.fill(what, row);
+    const more = row.detail || row.changes?.length ? this.disclosure(row) : el("span", "more");
+    const author = el("span", "author", row.kind === "user" && row.author === "user" ? "you" : row.author);
+    put(node, more, author, what, el("span", "ms", duration(row.ms)), this.detail(row));
+    if (!drawn) this.node.append(node);
+    this.nodes.set(id, { node, text: row.streaming ? text : null, length: row.text.length });
+  }
+
+  fill(what, row) {
+    if (row.kind === "call") {
+      this.fillCall(what, row);
+      return null;
+    }
+    if (row.kind === "error") what.append(el("span", "label bad", "✗ Error "));
+    if (row.kind === "thought") what.append(el("span", "label dim", "thought "));
+    if (row.html !== null && row.html !== undefined) {
+      what.append(el("div", "html", safeMarkup(row.html)), ...(row.pages ?? []).map(isolated));
+      return null;
+    }
+    const text = document.createTextNode(row.text);
+    what.append(el("span", "text", text));
+    if (row.streaming) what.append(el("span", "caret", "▌"));
+    return text;
+  }
+
+  fillCall(what, row) {
+    what.append(el("span", "icon", "⚙"), "\u00a0", el("span", "call", row.tool, "(", el("wbr"), el("span", "args", row.args), ")"));
+    if (row.text) what.append(" ", el("span", "text", row.text));
+    if (row.result === null && row.ok === null) {
+      if (this.store.status.status === "running") what.append(" ", el("span", "dim", "…"));
+      return;
+    }
+    const sign = row.ok === false ? el("span", "bad", "✗ failed") : el("span", "good", "✓");
+    what.append(" ", sign, " ", el("span", "result", row.result));
+  }
+
+  disclosure(row) {
+    const open = this.open.has(row.id);
+    const node = el("button", "more", open ? "▾" : "▸");
+    node.type = "button";
+    node.tabIndex = -1;
+    node.setAttribute("aria-expanded", String(open));
+    node.setAttribute("aria-label", "details");
+    return node;
+  }
+
+  detail(row) {
+    if (!this.open.has(row.id)) return null;
+    const changes = (row.changes ?? []).map((change) => changeLine(change.key, change.kind, change.old, change.new));
+    return el(
+      "div",
+      "detail",
+      changes.length ? el("div", "changes", el("div", "dim", "state changed by this event"), ...changes) : null,
+      row.detail ? el("pre", "json", row.detail) : null,
+    );
+  }
+
+  toggle(id, open = !this.open.has(id)) {
+    const row = this.store.rows.get(id);
+    if (!row || (!row.detail && !row.changes?.length)) return;
+    if (open) this.open.add(id);
+    else this.open.delete(id);
+    this.mark(id);
+    this.view.schedule();
+  }
+
+  select(id, focus = true) {
+    const before = this.nodes.get(this.selected)?.node;
+    if (before) before.tabIndex = -1;
+    this.selected = id;
+    const node = this.nodes.get(id)?.node;
+    if (!node) return;
+    node.tabIndex = 0;
+    if (focus) node.focus();
+  }
+
+  onClick(event) {
+    const node = event.target.closest(".adknb-row");
+    if (!node || event.target.closest("a")) return;
+    this.select(node.dataset.id, Boolean(event.target.closest("button")));
+    const reading = String(getSelection()) || event.target.closest(".adknb-detail");
+    if (event.target.closest("button") || !reading) this.toggle(node.dataset.id);
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    const all = [...this.nodes.keys()];
+    const at = all.indexOf(this.selected);
+    const moves = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: all.length - 1 };
+    if (event.key in moves) this.select(all[Math.min(all.length - 1, Math.max(0, moves[event.key]))] ?? null);
+    else if (event.key === "Enter" && event.target.closest("a")) return;
+    else if (event.key === "Enter") this.toggle(this.selected);
+    else if (event.key === "ArrowRight") this.toggle(this.selected, true);
+    else if (event.key === "ArrowLeft") this.toggle(this.selected, false);
+    else if (event.key === "Escape") this.view.leave();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

@@ -1,0 +1,29 @@
+// The state of the session, each key with what became of it.
+
+class StatePanel {
+  constructor(store) {
+    this.store = store;
+    this.node = el("div", "state");
+    this.node.setAttribute("role", "region");
+    this.node.setAttribute("aria-label", "State");
+    this.node.tabIndex = 0;
+  }
+
+  paint() {
+    const { state } = this.store;
+    this.node.hidden = !state.length;
+    if (!state.length) return;
+    const head = el("div", "pane-head", "State");
+    if (state.some((entry) => entry.kind)) head.append(el("span", "dim", " + ~ - against the start"));
+    put(this.node, head, ...state.map((entry) => changeLine(entry.key, entry.kind, entry.old, entry.value)));
+  }
+}
+
+function changeLine(key, kind, old, now) {
+  const value = kind === "~" ? `${old ?? ""} → ${now ?? ""}` : (kind === "-" ? old : now) ?? "";
+  const mark = el("span", "mark", kind || " ");
+  const node = el("div", "entry", mark, el("span", "key", key), el("span", "value", value));
+  node.dataset.mark = kind || "";
+  if (MARKS[kind]) mark.append(el("span", "hidden", ` ${MARKS[kind]}`));
+  return node;
+}
