@@ -47,8 +47,10 @@ class ViewState:
     The front end holds a twin of it, fed by the same ops; `snapshot` brings a twin that missed some up to date.
     """
 
-    def __init__(self, title: str = "") -> None:
+    def __init__(self, title: str = "", box: Json | None = None) -> None:
         self.title = title
+        self.box = box
+        """What holds for a conversation that one can type into: `{"height"}`, in pixels. None: it is one run."""
         self.status: Json = {"status": "idle", "text": ""}
         self.notice = ""
         self.usage: Json = {"text": ""}
@@ -73,6 +75,7 @@ class ViewState:
         return {
             "seq": seq,
             "title": self.title,
+            "box": self.box,
             "status": self.status,
             "notice": self.notice,
             "usage": self.usage,

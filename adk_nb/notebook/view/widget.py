@@ -46,8 +46,8 @@ class LiveView(anywidget.AnyWidget):
     snapshot = traitlets.Dict().tag(sync=True)
     """`ViewState.snapshot` as it was last written; `seq` is the number of the last batch it includes."""
 
-    def __init__(self, title: str = "") -> None:
-        self._state = ViewState(title)
+    def __init__(self, title: str = "", box: Json | None = None) -> None:
+        self._state = ViewState(title, box)
         self._seq = 0
         self._pending: list[Json] = []
         self._pending_text: dict[str, Json] = {}
@@ -110,7 +110,7 @@ class LiveView(anywidget.AnyWidget):
                 "reason"}`, once per card however often it is clicked (`args`: all arguments as edited, or None when
                 unchanged; `reason`: text or None), of a card of kind `credential` `{"kind": "answer", "id", "decision":
                 "let_in" | "refuse", "given"}` (`given`: what was typed, which nothing here keeps, or None), or
-                `{"kind": "stop"}`.
+                `{"kind": "stop"}`, or, where it can be typed into, `{"kind": "ask", "text"}`.
         """
         self._listeners.append(listener)
 
@@ -172,6 +172,8 @@ class LiveView(anywidget.AnyWidget):
             self._tell({"kind": "stop"})
         elif kind == "answer":
             self._answer(message)
+        elif kind == "ask" and self._state.box and str(message.get("text") or "").strip():
+            self._tell({"kind": "ask", "text": str(message["text"])})
 
     def _answer(self, message: Json) -> None:
         with self._sending:
