@@ -44,7 +44,7 @@ class View {
   touch(op) {
     this.events.touch(op);
     if (op.op === "status") this.stopping = false;
-    if (op.op !== "append" && op.op !== "text") this.stale = true;
+    if (this.panes.hidden || (op.op !== "append" && op.op !== "text")) this.stale = true;
     this.schedule();
   }
 
