@@ -8,6 +8,7 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.flow import output
 from adk_nb.flow.answering import Answering
+from adk_nb.flow.budget import pay, used_up
 from adk_nb.flow.code_execution import result_of
 from adk_nb.flow.letting_in import let_toolsets_in
 from adk_nb.flow.model_call import ModelCall, mark_long_running
@@ -50,8 +51,8 @@ async def _opened(turn: "_Turn") -> AsyncGenerator[Event, None]:
 async def _rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
     ctx, spec = turn.ctx, turn.spec
     while turn.goes_on and not ctx.end_invocation:
-        if turn.asked == spec.max_iterations:
-            yield _too_many(ctx, spec)
+        if (turn.pays or turn.asked == spec.max_iterations) and (ended := turn.cut_off()):
+            yield ended
             return
         context = Context(ctx)
         asked = ModelCall(ctx, spec, await turn.request(context), context)
@@ -93,6 +94,8 @@ class _Turn:
         self.goes_on = True
         """The model is to be asked, for the first time or again."""
         self.asked = 0
+        self.pays = ctx.run_config.max_cost_usd is not None
+        """What the answers cost is limited."""
         self.ctx = ctx
         self.spec = spec
         self._offered: Sequence[BaseTool] | None = None
@@ -113,7 +116,7 @@ class _Turn:
             self._tools = {tool.name: tool for tool in offered}
             self._long_running = {tool.name for tool in offered if tool.is_long_running}
             self._telling = {tool.name for tool in offered if tool.tells}
-        self._watched = bool(self._long_running or self.spec.output_shape or self.spec.output_key)
+        self._watched = bool(self.pays or self._long_running or self.spec.output_shape or self.spec.output_key)
         return offered
 
     async def opening(self) -> AsyncGenerator[Event, None]:
@@ -133,6 +136,12 @@ class _Turn:
                     yield event
             self.goes_on = not answering.ends_the_turn
 
+    def cut_off(self) -> Event | None:
+        """What ends the agent, or the whole run, before the model is asked again: it was asked, or has cost, enough."""
+        if self.asked == self.spec.max_iterations:
+            return _too_many(self.ctx, self.spec)
+        return used_up(self.ctx, self.spec)
+
     async def request(self, context: Context) -> LlmRequest:
         """The next question to the model."""
         offered = await self._offer() if self._offered is None else self._offered
@@ -148,6 +157,8 @@ class _Turn:
         """Take note of what the model says; of the whole, which calls are answered later, and what it comes to."""
         self._answer = event
         if self._watched and not event.partial:
+            if self.pays:
+                pay(self.ctx, event)
             mark_long_running(event, self._long_running)
             self._wrong = output.settle(self.spec, event)
         return event

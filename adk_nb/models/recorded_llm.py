@@ -19,6 +19,7 @@ from adk_nb.models.recorded.cassette import Asked, Cassette, Piece, Recording, r
 from adk_nb.models.recorded.difference import differences, nearest
 from adk_nb.models.recorded.request import asked
 from adk_nb.models.registry import LLMRegistry
+from adk_nb.models.signals import note_replayed
 
 
 class RecordedLlm(BaseLlm):
@@ -152,7 +153,10 @@ class RecordedLlm(BaseLlm):
     async def _replay(self, recording: Recording) -> AsyncGenerator[LlmResponse, None]:
         for piece in recording.responses:
             await asyncio.sleep(piece.after / self.speed if self.speed else 0)
-            yield LlmResponse.model_validate(piece.response)
+            response = LlmResponse.model_validate(piece.response)
+            if response.usage_metadata:
+                note_replayed(response.usage_metadata)
+            yield response
 
     def connect(self, llm_request: LlmRequest) -> AbstractAsyncContextManager[BaseLlmConnection]:
         return (self._recorded or super()).connect(llm_request)

@@ -54,7 +54,7 @@ class RunConfig(BaseModel):
     Raises:
         ConfigurationError: A field is unknown or wrong.
 
-    Source: google-adk 2.13, `RunConfig`; `tool_errors` and `timeout` are ours.
+    Source: google-adk 2.13, `RunConfig`; `max_cost_usd`, `tool_errors` and `timeout` are ours.
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, defer_build=True)
@@ -62,6 +62,10 @@ class RunConfig(BaseModel):
     streaming_mode: StreamingMode = StreamingMode.NONE
     max_llm_calls: int = Field(default_factory=_limit_of_the_environment)
     """Model calls in one invocation, all agents together. 0 or less: no limit."""
+    max_cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """US dollars, by the table of genai-prices (`pip install 'adk-nb[cost]'`): a run that has cost so much asks no
+    model again, and ends with a MAX_COST event. A model without a known price is not limited, which is logged; nor is
+    a live conversation. None: no limit."""
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Seconds for the whole run; then it ends with a RUN_TIMEOUT event. None: no limit."""
     tool_errors: Literal["return", "raise"] | None = None
