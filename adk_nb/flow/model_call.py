@@ -20,6 +20,7 @@ from adk_nb.models.signals import ESCALATE, says_enough
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import Hook, first_answer
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
+from adk_nb.runtime.trace import TracedRequest, listening
 from adk_nb.wire import copied
 
 NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
@@ -53,7 +54,7 @@ class ModelCall:
 
         It raises what the model raised, unless a callback answered in its place.
         """
-        stream = _responses(self._ctx, self._spec, self._request, self._context)
+        stream = _responses(self._ctx, self._spec, self._request, self._context, self._event_id)
         return self._prepared(self._spec.code_executor, stream) if self._spec.code_executor else stream
 
     async def _prepared(
@@ -135,7 +136,7 @@ async def ask_apart(model: BaseLlm, request: LlmRequest) -> LlmResponse | None:
 
 
 def _responses(
-    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context
+    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context, event_id: str
 ) -> AsyncGenerator[LlmResponse, None]:
     """What the model answers, and what hooks make of it. Without hooks the model's own stream: each layer costs."""
     plugins = ctx.plugins
@@ -143,8 +144,29 @@ def _responses(
     after = [*plugins.hooks("after_model"), *spec.hooks("after_model")]
     failed = [*plugins.hooks("on_model_error"), *spec.hooks("on_model_error")]
     if before or after or failed:
-        return _hooked(ctx, spec, request, context, before, after, failed)
-    return spec.canonical_model.generate_content_async(request, ctx.run_config.streams)
+        return _hooked(ctx, spec, request, context, event_id, before, after, failed)
+    return _sent(ctx, spec, request, event_id)
+
+
+def _sent(
+    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, event_id: str
+) -> AsyncGenerator[LlmResponse, None]:
+    """The model's own stream, noted where somebody listens."""
+    model = spec.canonical_model
+    responses = model.generate_content_async(request, ctx.run_config.streams)
+    if (trace := listening.get()) is None:
+        return responses
+    sent = TracedRequest(
+        event_id=event_id,
+        invocation_id=ctx.invocation_id,
+        agent=spec.name,
+        branch=ctx.branch,
+        path=ctx.node.path if ctx.node else "",
+        model=request.model or model.model,
+        request=request,
+        began=clock.now(),
+    )
+    return trace.asking(sent, responses)
 
 
 async def _hooked(
@@ -152,6 +174,7 @@ async def _hooked(
     spec: LlmSpec,
     request: LlmRequest,
     context: Context,
+    event_id: str,
     before: Sequence[Hook],
     after: Sequence[Hook],
     failed: Sequence[Hook],
@@ -163,7 +186,7 @@ async def _hooked(
             return
         if isinstance(request.contents, Lent):
             request.contents = request.contents.taken_back()
-    async with aclosing(_asked(ctx, spec, request, context, failed)) as responses:
+    async with aclosing(_asked(ctx, spec, request, context, event_id, failed)) as responses:
         async for response in responses:
             if after:
                 other = await first_answer(after, callback_context=context, llm_response=response)
@@ -173,11 +196,15 @@ async def _hooked(
 
 
 async def _asked(
-    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context, failed: Sequence[Hook]
+    ctx: InvocationContext,
+    spec: LlmSpec,
+    request: LlmRequest,
+    context: Context,
+    event_id: str,
+    failed: Sequence[Hook],
 ) -> AsyncGenerator[LlmResponse, None]:
     try:
-        model = spec.canonical_model
-        async with aclosing(model.generate_content_async(request, ctx.run_config.streams)) as responses:
+        async with aclosing(_sent(ctx, spec, request, event_id)) as responses:
             async for response in responses:
                 yield response
     except Exception as error:

@@ -1,9 +1,10 @@
 """One call of a tool: the gate before it, the note of it, the call itself. The only place that calls tools."""
 
 import logging
+from collections.abc import Awaitable
 from typing import Any
 
-from adk_nb import types
+from adk_nb import clock, types
 from adk_nb.errors import InputError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import credentials
@@ -12,6 +13,7 @@ from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import placeholder as waiting_for_credential
 from adk_nb.runtime.durable import Step, recall, step_of
 from adk_nb.runtime.invocation_context import Decided
+from adk_nb.runtime.trace import TracedTool, listening
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.wire import not_json
@@ -47,7 +49,25 @@ async def gated(
         logger.warning("%s() was not called: another run has used its approval", tool.name)
         context.waits_inside = True  # that one tells the result
         return None, False
-    return await tool.run_async(args=args, tool_context=context), False
+    return await run(tool, args, context), False
+
+
+def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Awaitable[Any]:
+    """What the tool's own work comes to, noted where somebody listens."""
+    result = tool.run_async(args=args, tool_context=context)
+    if (trace := listening.get()) is None:
+        return result
+    ctx = context.get_invocation_context()
+    called = TracedTool(
+        call_id=context.function_call_id or "",
+        tool=tool.name,
+        invocation_id=ctx.invocation_id,
+        agent=ctx.agent.name,
+        branch=ctx.branch,
+        path=ctx.node.path if ctx.node else "",
+        began=clock.now(),
+    )
+    return trace.calling(called, result)
 
 
 async def step_in_a_node(tool: BaseTool, context: Context, call_id: str) -> Step | None:
@@ -71,13 +91,13 @@ async def call_in_a_node(tool: BaseTool, args: dict[str, Any], context: Context,
     """
     step = await step_in_a_node(tool, context, context.function_call_id or "")
     if step is None:
-        return await tool.run_async(args=args, tool_context=context)
+        return await run(tool, args, context)
     if said := step.recorded(answered=True):
         return said["value"]
     if not await step.begin(decided, context):
         raise InputError(f"{tool.name}() was not called: another run has used its approval; wait for the end of that")
     try:
-        result = await tool.run_async(args=args, tool_context=context)
+        result = await run(tool, args, context)
     except Exception:
         await step.finish(_TO_BE_CALLED_AGAIN)
         raise

@@ -1,7 +1,7 @@
 """Instructions with `{keys}` in them: what the session's state and its artifacts say is put in their place."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -9,6 +9,7 @@ from pydantic_core import to_json
 from adk_nb import types
 from adk_nb.errors import StateKeyError, closest
 from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.runtime.trace import listening
 
 Artifacts = Mapping[str, str | None]
 """Name -> what an instruction says in its place; None if there is no such artifact."""
@@ -56,7 +57,22 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str, artifacts: Arti
             raise StateKeyError(f"Artifact not found: `{name}` in agent {agent!r}; {hint}")
         return said or ""
 
-    return _SPAN.sub(replace, template) if "{" in template else template
+    return _filled(template, replace) if "{" in template else template
+
+
+def _filled(template: str, replace: Callable[[re.Match[str]], str]) -> str:
+    trace = listening.get()
+    return trace.joined(_pieces(template, replace)) if trace else _SPAN.sub(replace, template)
+
+
+def _pieces(template: str, replace: Callable[[re.Match[str]], str]) -> Iterator[tuple[str, str]]:
+    end = 0
+    for span in _SPAN.finditer(template):
+        value = replace(span)
+        yield template[end : span.start()], ""
+        yield value, "" if span["escaped"] or value == span.group() else span.group()
+        end = span.end()
+    yield template[end:], ""
 
 
 async def inject_session_state(template: str, readonly_context: ReadonlyContext) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from adk_nb.errors import InputError, StateKeyError, closest
 from adk_nb.notebook.cells.inserted import as_text, is_secret
+from adk_nb.runtime.trace import listening
 
 _STEP = r"(?:\.[^\W\d]\w*|\[-?\d+\]|\['[^'\n\]]*'\]|\[\"[^\"\n\]]*\"\])"
 _SPAN = re.compile(
@@ -41,6 +42,13 @@ class Key:
         return ":" in self.name
 
 
+class Inserted(str):
+    """The text of a variable."""
+
+    spelled: str
+    """As it was written."""
+
+
 @dataclass(frozen=True)
 class Template:
     """Text with places for state keys; variables are in it already."""
@@ -61,7 +69,10 @@ class Template:
         Raises:
             StateKeyError: A key without `?` is not in the state.
         """
-        return "".join(piece if isinstance(piece, str) else _value(piece, state, is_key) for piece in self.pieces)
+        told = [piece if isinstance(piece, str) else _value(piece, state, is_key) for piece in self.pieces]
+        if (trace := listening.get()) is None:
+            return "".join(told)
+        return trace.joined(zip(told, map(_source, told, self.pieces), strict=True))
 
 
 def read(source: str, variables: Mapping[str, Any], *, keys: bool = True) -> Template:
@@ -86,7 +97,9 @@ def read(source: str, variables: Mapping[str, Any], *, keys: bool = True) -> Tem
             if path not in found:
                 found[path], note = _inserted(path, variables, source, span.start())
                 notes += [note] if note else []
-            pieces.append(found[path])
+            value = Inserted(found[path])
+            value.spelled = span.group()
+            pieces.append(value)
         elif keys and span["key"]:
             name = span["key"]
             pieces.append(Key(name.removesuffix("?"), span.group(), name.endswith("?")))
@@ -99,11 +112,16 @@ def read(source: str, variables: Mapping[str, Any], *, keys: bool = True) -> Tem
 def _joined(pieces: list[str | Key]) -> tuple[str | Key, ...]:
     made: list[str | Key] = []
     for piece in pieces:
-        if isinstance(piece, str) and made and isinstance(made[-1], str):
+        if not isinstance(piece, Key | Inserted) and made and not isinstance(made[-1], Key | Inserted):
             made[-1] += piece
         else:
             made.append(piece)
     return tuple(made)
+
+
+def _source(told: str, piece: str | Key) -> str:
+    """What stood where now `told` stands; empty if just that."""
+    return piece.spelled if isinstance(piece, Key | Inserted) and told != piece.spelled else ""
 
 
 def _value(key: Key, state: Mapping[str, Any], is_key: IsKey) -> str:
