@@ -16,7 +16,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.response_stream import ResponseStream
-from adk_nb.models.signals import ESCALATE, says_enough
+from adk_nb.models.signals import ESCALATE, REPLAYED, says_enough, was_replayed
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import Hook, first_answer
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
@@ -256,6 +256,8 @@ def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
     if response.custom_metadata and response.custom_metadata.get(ESCALATE) is True:
         context.actions.escalate = True
     event = event_of(ctx, spec, response, event_id, context.actions)
+    if response.usage_metadata is not None and was_replayed(response.usage_metadata):
+        event.custom_metadata = {**(event.custom_metadata or {}), REPLAYED: True}
     if _says_nothing(event):
         event.error_code = NO_CONTENT
         event.error_message = "the model stopped without saying anything or calling a tool"
