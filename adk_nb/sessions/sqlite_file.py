@@ -16,10 +16,6 @@ Durability = Literal["normal", "full"]
 _OURS = 0x41444B4E
 """The file's application id: `ADKN`. Source: https://www.sqlite.org/pragma.html#pragma_application_id."""
 
-_SESSION = "app_name TEXT NOT NULL, user_id TEXT NOT NULL, session_id TEXT NOT NULL"
-_OF_SESSION = (
-    "FOREIGN KEY (app_name, user_id, session_id) REFERENCES sessions (app_name, user_id, id) ON DELETE CASCADE"
-)
 _OF_NUMBER = "session INTEGER NOT NULL REFERENCES sessions (number) ON DELETE CASCADE"
 MIGRATIONS: list[list[str]] = [
     [
@@ -32,10 +28,9 @@ MIGRATIONS: list[list[str]] = [
         "user_id TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, state_crc INTEGER NOT NULL, "
         "create_time REAL NOT NULL, update_time REAL NOT NULL, seq INTEGER NOT NULL, crc INTEGER NOT NULL, "
         "UNIQUE (app_name, user_id, id))",
-        f"CREATE TABLE events (id TEXT NOT NULL, {_SESSION}, seq INTEGER NOT NULL, invocation_id TEXT NOT NULL, "
+        f"CREATE TABLE events ({_OF_NUMBER}, seq INTEGER NOT NULL, id TEXT NOT NULL, invocation_id TEXT NOT NULL, "
         "timestamp REAL NOT NULL, event_data TEXT NOT NULL, crc INTEGER NOT NULL, "
-        "PRIMARY KEY (app_name, user_id, session_id, id), UNIQUE (app_name, user_id, session_id, seq), "
-        f"{_OF_SESSION})",
+        "PRIMARY KEY (session, seq), UNIQUE (session, id))",
         f"CREATE TABLE consumed ({_OF_NUMBER}, key TEXT NOT NULL, PRIMARY KEY (session, key))",
         f"CREATE TABLE leases ({_OF_NUMBER}, fence INTEGER NOT NULL, run_id TEXT, owner TEXT NOT NULL, "
         "since REAL NOT NULL, expires REAL NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (session))",

@@ -14,7 +14,7 @@ from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionErro
 from adk_nb.sessions.journal import LEASE_SECONDS, Attempt, Intent, Run, is_gone
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sqlite_file import Damaged, crc
-from adk_nb.sessions.sqlite_rows import Head, Key, Mark, head_of, missing
+from adk_nb.sessions.sqlite_rows import Head, Key, Mark, head_in, head_of, missing
 from adk_nb.sessions.sqlite_thread import SqliteThread
 from adk_nb.wire import not_json
 
@@ -47,7 +47,7 @@ class SqliteLease:
         check_is_newest(self._key, head, self._session.revision)
         fence = held.fence + 1 if held else 1
         run = _run_of(db, head.number, self.run_id) or (version, owner, since, None)
-        _put_lease(db, _Held(head.number, fence, self.run_id, owner, since, clock.ticks() + LEASE_SECONDS))
+        _put_lease(db, Held(head.number, fence, self.run_id, owner, since, clock.ticks() + LEASE_SECONDS))
         _put_run(db, (head.number, self.run_id, run[0], owner, run[2], None))
         self._number, self.is_heir = head.number, held is not None and held.run_id is not None
         return fence
@@ -129,27 +129,63 @@ class SqliteLease:
 
         await self._thread.ask(finish)
 
-    def _mine(self, db: sqlite3.Connection) -> "_Held":
+    def _mine(self, db: sqlite3.Connection) -> "Held":
         held = _held(db, self._number)
         if held is None or held.fence != self.fence:
             raise _lost(self._key, held)
         return held
 
 
-def check_may_write(db: sqlite3.Connection, key: Key, head: Head, lease: Any) -> None:
+class Held(NamedTuple):
+    """A row of `leases`."""
+
+    number: int
+    fence: int
+    run_id: str | None
+    """None: it was released."""
+    owner: str
+    since: float
+    expires: float
+    """In `clock.ticks()`."""
+
+    @property
+    def is_alive(self) -> bool:
+        """More left than a lease lasts: the machine was restarted since, and so the owner is gone, as it is if its
+        process has ended.
+        """
+        return self.run_id is not None and 0 < self.expires - clock.ticks() <= LEASE_SECONDS and not is_gone(self.owner)
+
+
+_BEFORE_APPEND = """SELECT s.number, state_crc, create_time, update_time, seq, s.crc,
+    EXISTS (SELECT 1 FROM events e WHERE e.session = s.number AND e.id = ?4), l.*
+    FROM sessions s LEFT JOIN leases l ON l.session = s.number WHERE app_name = ?1 AND user_id = ?2 AND s.id = ?3"""
+
+
+def before_append(db: sqlite3.Connection, key: Key, event_id: str) -> tuple[Head, Held | None, bool]:
+    """What an append looks at first, in one statement: the session's row, its lease, and whether it has that event.
+
+    Raises:
+        SessionNotFoundError: There is no such session.
+    """
+    row = db.execute(_BEFORE_APPEND, (*key, event_id)).fetchone()
+    if row is None:
+        raise missing(db, key)
+    held = Held(*_checked(row[7:], "leases")) if row[7] is not None else None
+    return head_in(row[:6], key), held, bool(row[6])
+
+
+def check_may_write(key: Key, held: Held | None, lease: Any) -> None:
     """Refuse who writes beside the run that holds the session.
 
     Args:
-        db: Where the session is.
         key: The session.
-        head: Its row.
+        held: Its lease, as it is stored.
         lease: The writer's, or None.
 
     Raises:
         SessionBusyError: The writer has no lease, and another has one.
         StaleSessionError: The writer's lease was taken over.
     """
-    held = _held(db, head.number)
     if lease is None:
         if held and held.is_alive:
             raise SessionBusyError(key[2], held.owner, held.since)
@@ -200,37 +236,17 @@ def consume(db: sqlite3.Connection, number: int, keys: Sequence[str]) -> bool:
     return True
 
 
-class _Held(NamedTuple):
-    """A row of `leases`."""
-
-    number: int
-    fence: int
-    run_id: str | None
-    """None: it was released."""
-    owner: str
-    since: float
-    expires: float
-    """In `clock.ticks()`."""
-
-    @property
-    def is_alive(self) -> bool:
-        """More left than a lease lasts: the machine was restarted since, and so the owner is gone, as it is if its
-        process has ended.
-        """
-        return self.run_id is not None and 0 < self.expires - clock.ticks() <= LEASE_SECONDS and not is_gone(self.owner)
-
-
-def _held(db: sqlite3.Connection, number: int) -> _Held | None:
+def _held(db: sqlite3.Connection, number: int) -> Held | None:
     row = db.execute("SELECT * FROM leases WHERE session = ?", [number]).fetchone()
-    return _Held(*_checked(row, "leases")) if row else None
+    return Held(*_checked(row, "leases")) if row else None
 
 
-def _lost(key: Key, held: _Held | None) -> StaleSessionError:
+def _lost(key: Key, held: Held | None) -> StaleSessionError:
     by = f" was taken over by {held.owner}" if held and held.run_id else " is no longer this run's"
     return StaleSessionError(f"session {key[2]!r}{by}, and nothing was written; end this run")
 
 
-def _put_lease(db: sqlite3.Connection, held: _Held) -> None:
+def _put_lease(db: sqlite3.Connection, held: Held) -> None:
     db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)", (*held, crc(*held)))
 
 

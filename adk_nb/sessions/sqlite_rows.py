@@ -64,8 +64,11 @@ def head_of(db: sqlite3.Connection, key: Key) -> Head | None:
         "WHERE app_name = ? AND user_id = ? AND id = ?",
         key,
     ).fetchone()
-    if row is None:
-        return None
+    return head_in(row, key) if row else None
+
+
+def head_in(row: Sequence[Any], key: Key) -> Head:
+    """The `Head` in six columns of `sessions`: its fields, and `crc`."""
     head = Head(*row[:-1])
     if crc(*key, *head) != row[-1] or tuple(map(type, head)) != _HEAD:
         raise Damaged(f"the row of session {key[2]!r} is not what was written")
@@ -231,13 +234,10 @@ def _is_time(at: Any) -> bool:
     return isinstance(at, float | int) and abs(at) <= sys.float_info.max
 
 
-def stored_data(db: sqlite3.Connection, key: Key, event_id: str) -> bytes | None:
-    """The JSON of the session's event of that id, or None."""
-    row = db.execute(
-        "SELECT CAST(event_data AS BLOB) FROM events WHERE app_name = ? AND user_id = ? AND session_id = ? AND id = ?",
-        (*key, event_id),
-    ).fetchone()
-    return row and row[0]
+def stored_data(db: sqlite3.Connection, number: int, event_id: str) -> bytes:
+    """The JSON of the event of that id, which the session of that number has."""
+    query = "SELECT CAST(event_data AS BLOB) FROM events WHERE session = ? AND id = ?"
+    return db.execute(query, (number, event_id)).fetchone()[0]
 
 
 def is_same_event(one: bytes, other: bytes) -> bool:
@@ -249,22 +249,23 @@ def _timeless(data: bytes) -> dict[str, Any]:
     return {name: value for name, value in json.loads(data).items() if name != "timestamp"}
 
 
-def add_event(db: sqlite3.Connection, key: Key, seq: int, row: EventRow) -> None:
-    """Write an event."""
+def add_event(db: sqlite3.Connection, number: int, seq: int, row: EventRow) -> None:
+    """Write an event of the session of that number."""
     check = _check_of(seq, row.timestamp, row.data)
     db.execute(
-        "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (row.id, *key, seq, row.invocation_id, row.timestamp, row.data.decode(), check),
+        "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (number, seq, row.id, row.invocation_id, row.timestamp, row.data.decode(), check),
     )
 
 
-def events_of(db: sqlite3.Connection, key: Key, seq: int, count: int | None, after: float | None) -> list[Event]:
-    """The last `count` events of the `seq` that there are, without those before `after`; oldest first, unread."""
+def events_of(db: sqlite3.Connection, key: Key, head: Head, count: int | None, after: float | None) -> list[Event]:
+    """The last `count` events that there are, without those before `after`; oldest first, unread."""
+    seq = head.seq
     first = 0 if count is None else max(seq - count, 0)
     where = f"{named(db)}: an event of session {key[2]!r}"
     found: list[Event] = []
     at = first
-    for at, (number, timestamp, data, check) in enumerate(_event_rows(db, key, first), first + 1):
+    for at, (number, timestamp, data, check) in enumerate(_event_rows(db, head.number, first), first + 1):
         if number != at or check != _check_of(number, timestamp, data):
             raise Damaged(f"event {at} of session {key[2]!r} is not what was written")
         if type(timestamp) is not float:
@@ -276,11 +277,10 @@ def events_of(db: sqlite3.Connection, key: Key, seq: int, count: int | None, aft
     return found
 
 
-def _event_rows(db: sqlite3.Connection, key: Key, first: int) -> Iterable[tuple[int, float, bytes, int]]:
+def _event_rows(db: sqlite3.Connection, number: int, first: int) -> Iterable[tuple[int, float, bytes, int]]:
     return db.execute(
-        "SELECT seq, timestamp, CAST(event_data AS BLOB), crc FROM events "
-        "WHERE app_name = ? AND user_id = ? AND session_id = ? AND seq > ? ORDER BY seq",
-        (*key, first),
+        "SELECT seq, timestamp, CAST(event_data AS BLOB), crc FROM events WHERE session = ? AND seq > ? ORDER BY seq",
+        (number, first),
     )
 
 

@@ -187,14 +187,12 @@ class _Append:
     def run(self, db: sqlite3.Connection) -> bool:
         """In the thread: write it. False: it is there already."""
         key, row = self._key, self._row
-        head = rows.head_of(db, key)
-        if head is None:
-            raise rows.missing(db, key)
-        if same := rows.stored_data(db, key, row.id):
-            if not rows.is_same_event(same, row.data):
+        head, held, is_there = journal.before_append(db, key, row.id)
+        if is_there:
+            if not rows.is_same_event(rows.stored_data(db, head.number, row.id), row.data):
                 raise AlreadyExistsError(f"session {key[2]!r} has another event of the id {row.id!r}")
             return False
-        journal.check_may_write(db, key, head, self._session.lease)
+        journal.check_may_write(key, held, self._session.lease)
         journal.check_is_newest(key, head, self._mark)
         self._write(db, head)
         return True
@@ -204,7 +202,7 @@ class _Append:
         parts = rows.split(self._kept)
         is_shared = bool(parts[State.APP_PREFIX] or parts[State.USER_PREFIX])
         changes = _changes(db, key) if mark and is_shared else None
-        rows.add_event(db, key, head.seq + 1, row)
+        rows.add_event(db, head.number, head.seq + 1, row)
         if parts[""]:
             state = rows.own_state(db, head)
             apply_delta(state, parts[""])
@@ -272,6 +270,6 @@ def _read(db: sqlite3.Connection, key: Key, head: Head, config: GetSessionConfig
     count, after = (config.num_recent_events, config.after_timestamp) if config else (None, None)
     session = Session(id=key[2], app_name=key[0], user_id=key[1], last_update_time=head.update_time)
     session.state = state
-    session.events = [] if count == 0 else rows.events_of(db, key, head.seq, count, after)
+    session.events = [] if count == 0 else rows.events_of(db, key, head, count, after)
     session.revision = Mark(head.number, head.seq, of_app, of_user, config is None, rows.whole_state(db, key, head)[0])
     return session

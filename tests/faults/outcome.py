@@ -82,7 +82,9 @@ def _gaps(folder: Path) -> int:
     with closing(sqlite3.connect(folder / "nb.db")) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         seqs: dict[str, list[int]] = {}
-        for name, seq in db.execute("SELECT session_id, seq FROM events ORDER BY seq"):
+        for name, seq in db.execute(
+            "SELECT s.id, e.seq FROM events e JOIN sessions s ON s.number = e.session ORDER BY e.seq"
+        ):
             seqs.setdefault(name, []).append(seq)
         heads = dict(db.execute("SELECT id, seq FROM sessions"))
     return sum(seqs.get(name, []) != list(range(1, head + 1)) for name, head in heads.items())

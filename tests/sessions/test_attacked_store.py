@@ -246,13 +246,13 @@ def test_three_thousand_mutated_rows_load_as_data_or_are_refused_and_nothing_run
 def put_rows(db: sqlite3.Connection, rows: list[bytes]) -> None:
     """The events of the one session in it from now on."""
     db.execute("DELETE FROM events")
-    for seq, raw in enumerate(rows, 1):
-        fits = zlib.crc32(raw, zlib.crc32(b"%d %a" % (seq, 1.5)))
-        row = (f"e{seq}", "app", "u", "s", seq, "", 1.5, raw.decode(), fits)
-        db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     number, state_crc, made, used = db.execute(
         "SELECT number, state_crc, create_time, update_time FROM sessions"
     ).fetchone()
+    for seq, raw in enumerate(rows, 1):
+        fits = zlib.crc32(raw, zlib.crc32(b"%d %a" % (seq, 1.5)))
+        row = (number, seq, f"e{seq}", "", 1.5, raw.decode(), fits)
+        db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     fits = crc("app", "u", "s", number, state_crc, made, used, len(rows))
     db.execute("UPDATE sessions SET seq = ?, crc = ?", (len(rows), fits))
     db.commit()
