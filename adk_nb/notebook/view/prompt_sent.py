@@ -1,0 +1,186 @@
+"""Exactly what a model was sent, and what came back: as JSON for a panel, in parts that text and HTML are made of."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, TypedDict, cast
+
+from pydantic_core import to_jsonable_python
+
+from adk_nb import types
+from adk_nb.notebook.view.plain_text import cleaned, json_text
+from adk_nb.redaction import redacted
+from adk_nb.runtime.trace import Placed, Trace, TracedRequest
+
+_TRANSPORT = {"http_options", "should_return_http_response", "system_instruction", "tools"}
+"""How the request travels, and what has a place of its own."""
+
+
+class Words(TypedDict):
+    """A stretch of text."""
+
+    text: str
+    source: str
+    """What it was put in for, as `{{places}}` or `{budget}`; empty: it stands as it was written."""
+
+
+class Offered(TypedDict):
+    """A tool as the model is told of it."""
+
+    name: str
+    description: str
+    parameters: Any
+    """Its JSON schema; None: it takes none. For what a service does by itself: its settings."""
+
+
+class Said(TypedDict):
+    """A part of the history: words, a call, a result, or the name of what is none of these."""
+
+    role: str
+    """`user` or `model`."""
+    kind: str
+    """`text`, `thought`, `call`, `result` or `data`."""
+    text: list[Words]
+
+
+class Prompt(TypedDict):
+    """One model call, whole."""
+
+    agent: str
+    model: str
+    event: str
+    """The event that tells of the answer."""
+    ms: float | None
+    """How long it took; None: it is not at its end."""
+    first_ms: float | None
+    """How long the first piece of a streamed answer took."""
+    system: list[Words]
+    tools: list[Offered]
+    history: list[Said]
+    messages: int
+    """How many the history has; one may have several parts."""
+    settings: Any
+    """All else that was sent, as JSON."""
+    answer: list[Said]
+    raw: Any
+    """The response as JSON, with all that its service says of it; None: there is none."""
+    tokens: dict[str, int]
+    """`input`, `output`, `cached`, `thoughts`, `total`, where the service counted them."""
+    error: str
+
+
+def prompts(trace: Trace) -> list[Prompt]:
+    """The model calls of a run in the order in which they were sent; keys are masked in all of them."""
+    return [prompt_sent(sent, trace) for sent in trace.requests]
+
+
+def prompt_sent(sent: TracedRequest, trace: Trace) -> Prompt:
+    """One model call of a run."""
+    request, response = sent.request, sent.response
+    config: Any = request.config
+    return Prompt(
+        agent=sent.agent,
+        model=sent.model,
+        event=sent.event_id,
+        ms=_ms(sent.began, sent.ended),
+        first_ms=_ms(sent.began, sent.first),
+        system=_marked(system_text(config.system_instruction), trace),
+        tools=[one for tool in config.tools or () for one in _offered(tool)],
+        history=[said for content in request.contents for said in _said(content, trace)],
+        messages=len(request.contents),
+        settings={key: value for key, value in _json(config).items() if key not in _TRANSPORT},
+        answer=_said(response.content, trace) if response and response.content else [],
+        raw=_json(response) if response else None,
+        tokens=_tokens(response.usage_metadata if response else None),
+        error=cleaned(sent.error),
+    )
+
+
+def system_text(given: Any) -> str:
+    """A system instruction as text."""
+    if given is None or isinstance(given, str):
+        return given or ""
+    parts: list[Any] = getattr(given, "parts", None) or (cast(list[Any], given) if isinstance(given, list) else [given])
+    return "\n".join(one if isinstance(one, str) else getattr(one, "text", None) or "" for one in parts)
+
+
+def _ms(began: float, moment: float | None) -> float | None:
+    return None if moment is None else round(max(0.0, moment - began) * 1000, 1)
+
+
+def _marked(text: str, trace: Trace) -> list[Words]:
+    """`text` cut where something was put in."""
+    placed = sorted(_placed(text, trace), key=lambda one: one.start)
+    made: list[Words] = []
+    end = 0
+    for one in placed:
+        if one.start < end:
+            continue
+        made += [_words(text[end : one.start]), _words(text[one.start : one.end], one.source)]
+        end = one.end
+    made.append(_words(text[end:]))
+    return [one for one in made if one["text"] or one["source"]]
+
+
+def _placed(text: str, trace: Trace) -> Iterable[Placed]:
+    for instruction, placed in trace.instructions.items():
+        at = text.find(instruction) if instruction else -1
+        if at >= 0:
+            yield from (Placed(at + one.start, at + one.end, one.source) for one in placed)
+
+
+def _words(text: str, source: str = "") -> Words:
+    return Words(text=cleaned(text), source=source)
+
+
+def _offered(tool: Any) -> list[Offered]:
+    told: dict[str, Any] = _json(tool)
+    declarations: list[dict[str, Any]] = told.pop("function_declarations", None) or []
+    made = [
+        Offered(
+            name=cleaned(str(one.get("name", ""))),
+            description=cleaned(str(one.get("description", ""))),
+            parameters=one.get("parameters_json_schema") or one.get("parameters"),
+        )
+        for one in declarations
+    ]
+    return made + [Offered(name=name, description="", parameters=value) for name, value in told.items()]
+
+
+def _said(content: types.Content, trace: Trace) -> list[Said]:
+    role = content.role or "user"
+    return [_part(role, part, trace) for part in content.parts or ()]
+
+
+def _part(role: str, part: types.Part, trace: Trace) -> Said:
+    if part.text is not None:
+        return Said(role=role, kind="thought" if part.thought else "text", text=_marked(part.text, trace))
+    if call := part.function_call:
+        return Said(role=role, kind="call", text=[_words(f"{call.name}({_arguments(call.args)})")])
+    if told := part.function_response:
+        return Said(role=role, kind="result", text=[_words(f"{told.name} → {json_text(told.response)}")])
+    if (blob := part.inline_data) and blob.data is not None:
+        return Said(role=role, kind="data", text=[_words(f"[{blob.mime_type or 'data'}, {len(blob.data):,} bytes]")])
+    return Said(role=role, kind="data", text=[_words(json_text(_json(part)))])
+
+
+def _arguments(args: dict[str, Any] | None) -> str:
+    return ", ".join(f"{name}={json_text(value, name=name)}" for name, value in (args or {}).items())
+
+
+def _tokens(usage: types.GenerateContentResponseUsageMetadata | None) -> dict[str, int]:
+    names = {
+        "input": "prompt_token_count",
+        "output": "candidates_token_count",
+        "cached": "cached_content_token_count",
+        "thoughts": "thoughts_token_count",
+        "total": "total_token_count",
+    }
+    return {name: count for name, field in names.items() if (count := getattr(usage, field, None))}
+
+
+def _json(value: Any) -> Any:
+    """As JSON without what is empty, keys masked, bytes by their length."""
+    told = to_jsonable_python(
+        value, by_alias=False, exclude_none=True, bytes_mode="base64", fallback=lambda one: f"<{type(one).__name__}>"
+    )
+    return json.loads(json.dumps(redacted(told)))
