@@ -22,7 +22,7 @@ Decisions = dict[str, ToolConfirmation]
 """Approval id -> what was decided."""
 Confirm = Literal["ask", "yes", "no"]
 """What happens to calls that wait for approval: they are left open, let run, or refused."""
-_MOST_ROUNDS = 32
+MOST_ROUNDS = 32
 """Of approvals that are answered by themselves in one turn."""
 
 
@@ -198,12 +198,18 @@ def settled(reply: Reply, decide: Callable[[Decisions], Reply], confirm: Confirm
         confirm: What is to happen.
         by: Where that is said, for the log.
     """
-    for _ in range(_MOST_ROUNDS):
-        if confirm == "ask" or not reply.pending or reply.status != "pending":
+    for _ in range(MOST_ROUNDS):
+        if not (decisions := by_policy(reply, confirm, by)):
             break
-        decided = ToolConfirmation(confirmed=confirm == "yes", by=by)
-        reply = decide({one.id: decided for one in reply.pending})
+        reply = decide(decisions)
     return reply
+
+
+def by_policy(reply: Reply, confirm: Confirm, by: str) -> Decisions:
+    """What `confirm` decides of what `reply` waits for; empty if nothing. `by`: as of `settled`."""
+    if confirm == "ask" or reply.status != "pending":
+        return {}
+    return {one.id: ToolConfirmation(confirmed=confirm == "yes", by=by) for one in reply.pending}
 
 
 def one_of(waiting: Sequence[Pending], which: str | int | None, session: str) -> Pending:

@@ -34,7 +34,7 @@ def show_run(
 ) -> RunOnShow:
     """A run that is shown as well as the place it runs in can show it."""
     name = agent.name
-    if mode == "off" or not _in_a_kernel():
+    if mode == "off" or not in_a_kernel():
         return RunOnShow(name, question, notice)
     if mode == "static" or is_being_tested(get_ipython()):
         return StaticRun(name, question, notice)
@@ -54,7 +54,14 @@ class LiveRun(RunOnShow):
 
     is_live = True
 
-    def __init__(self, agent: BaseAgent, question: str | None, notice: str | None, schema_of: SchemaOf) -> None:
+    def __init__(
+        self,
+        agent: BaseAgent,
+        question: str | None,
+        notice: str | None,
+        schema_of: SchemaOf,
+        view: LiveView | None = None,
+    ) -> None:
         super().__init__(agent.name, question, notice)
         self._schema_of = schema_of
         self._drawing = drawing_of(agent)
@@ -62,7 +69,7 @@ class LiveRun(RunOnShow):
         self._lanes = Lanes()
         self._rows: RunRows | None = None
         self._cards: set[str] = set()
-        self._view = LiveView(title=agent.name)
+        self._view = view or LiveView(title=agent.name)
         self._cell = contextvars.copy_context()
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
         self._output: Any = None
@@ -150,7 +157,11 @@ class LiveRun(RunOnShow):
     def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self.resumed = True
         self._left = _left("What waited here was answered; what came of it stands below.")
-        self._cell.copy().run(sync.start, work(), home=self._kernel_loop)
+        self.start_in_its_cell(work())
+
+    def start_in_its_cell(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Start `work` beside all others; what it prints lands in the cell that displayed this."""
+        self._cell.copy().run(sync.start, work, home=self._kernel_loop)
 
     def _mark(self, marks: Marks) -> None:
         if marks and self._drawing.has_picture:
@@ -186,7 +197,8 @@ def _in_words(reply: Reply) -> str:
     return _WORDS.get(reply.status) or waits_for(reply)
 
 
-def _in_a_kernel() -> bool:
+def in_a_kernel() -> bool:
+    """False in a terminal, and in a script."""
     return getattr(get_ipython(), "kernel", None) is not None
 
 

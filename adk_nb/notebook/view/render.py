@@ -191,7 +191,7 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
     lines = [f"{heading(reply)} > {words}{suffix}", *grounding.plain(found)]
     for one in reply.pending:
-        lines.append(f"waits for approval: {_asked(one)}")
+        lines.append(f"waits for approval: {asked_text(one)}")
         lines += [f"    {hint}" for hint in _hint(one)]
     if reply.pending:
         lines.append("{} {} or {}".format(_ANSWER[len(reply.pending) > 1], *reply.answer_with))
@@ -244,7 +244,7 @@ def _markdown(reply: ShownReply, rows: list[Json]) -> str:
     if reply.status == "cancelled":
         blocks.append("*Stopped.*")
     for one in reply.pending:
-        blocks.append(f"**Waits for approval:** {markdown_cell(_asked(one))}")
+        blocks.append(f"**Waits for approval:** {markdown_cell(asked_text(one))}")
         blocks += [markdown_cell(hint) for hint in _hint(one)]
     if reply.pending:
         answer = _ANSWER[len(reply.pending) > 1].capitalize()
@@ -290,7 +290,7 @@ def _html(reply: ShownReply, rows: list[Json], picture: str) -> str:
 def _waiting_html(reply: ShownReply) -> list[str]:
     parts: list[str] = []
     for one in reply.pending:
-        asked = element("code", code(_asked(one)))
+        asked = element("code", code(asked_text(one)))
         parts.append(element("p", element("strong", "Waits for approval:"), " ", asked))
         parts += [element("p", hint) for hint in _hint(one)]
     if reply.pending:
@@ -343,7 +343,8 @@ def _error(reply: ShownReply) -> str:
     return one_line(reply.error or "the run failed", _ASKED)
 
 
-def _asked(one: Pending) -> str:
+def asked_text(one: Pending) -> str:
+    """The call that a person is to approve."""
     return shortened(call_text(one_line(one.call.name or "", 100), arguments_text(one.call.args or {}, _ASKED)), _ASKED)
 
 

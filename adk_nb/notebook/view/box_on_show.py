@@ -1,0 +1,140 @@
+"""A conversation on show in one output that can be typed into: its view, and beside it what a saved notebook keeps."""
+
+from collections.abc import Callable, Collection, Coroutine, Iterable
+from dataclasses import replace
+from typing import Any
+
+from IPython.core.getipython import get_ipython
+from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.events.event import Event
+from adk_nb.notebook.place import is_being_tested
+from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.display import LiveRun
+from adk_nb.notebook.view.drawing_path import Marks
+from adk_nb.notebook.view.rows import RunRows
+from adk_nb.notebook.view.run_on_show import Clicks
+from adk_nb.notebook.view.said_so_far import said_so_far
+from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
+from adk_nb.sessions.session import Session
+
+
+class BoxOnShow(LiveRun):
+    """One view for turn after turn of a session.
+
+    Args:
+        agent: Who is asked first.
+        session: The name of the session, for the head.
+        notice: As of `RunOnShow`.
+        schema_of: The JSON schema of the parameters of an agent's tool.
+        height: Of the log, in pixels.
+        on_ask: Is called with what was typed, on the thread that the message comes in on.
+    """
+
+    def __init__(
+        self,
+        agent: BaseAgent,
+        session: str,
+        notice: str | None,
+        schema_of: Callable[[BaseAgent, str], dict[str, Any] | None],
+        *,
+        height: int,
+        on_ask: Callable[[str], None],
+    ) -> None:
+        view = LiveView(f"{agent.name} ─ session {session}", {"height": height})
+        super().__init__(agent, None, notice, lambda tool: schema_of(self._answers, tool), view)
+        self._answers = agent
+        self._on_ask = on_ask
+        self._twin: Any = None
+        self._turns: list[Reply] = []
+        self._seen: set[str] = set()
+        self._waits: dict[str, dict[str, Any]] = {}
+        """Cards of what an earlier turn asked for, by id."""
+        self._begun = self._goes_on = False
+        self._refused = 0
+
+    def open(self, session: Session | None) -> None:
+        """Display it, with what was said in the session before."""
+        mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
+        display(STUB if is_being_tested(get_ipython()) else {**STUB, VIEW_MIME: mime}, raw=True)
+        self._twin = display(STUB, raw=True, display_id=True)
+        self._rows = RunRows(schema_of=self._schema_of, magic=self.magic)
+        self._catch_up(session.events if session else [])
+        if self.notice:
+            self._view.push({"op": "notice", "text": self.notice})
+        self._view.push({"op": "status", "status": "idle", "text": "ready"})
+        self._view.close_run()
+
+    def asks(self, question: str) -> None:
+        """The turn that begins next answers `question`."""
+        self.question = question
+        self._begun = self._goes_on = False
+
+    def answered_by(self, agent: BaseAgent, notice: str | None) -> None:
+        """Who answers what was asked last."""
+        self.agent, self.notice, self._answers = agent.name, notice, agent
+
+    def begin(self, session: Session | None, clicks: Clicks) -> None:
+        self._catch_up(session.events if session else [])
+        self._begun = True
+        super().begin(session, clicks)
+
+    def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks) -> None:
+        self._clicks = clicks
+        self._push({"op": "card", "card": self._waits[key]} for key in keys if key in self._waits)
+        self._view.push({"op": "status", "status": "pending", "text": ""})
+        self._view.close_run()
+
+    def event(self, event: Event) -> None:
+        if not event.partial:
+            self._seen.add(event.id)
+        super().event(event)
+
+    def refused(self, why: str) -> None:
+        """The question could not be answered, and the reader has to mend it."""
+        self._refused += 1
+        row = f"refused{self._refused}"
+        if not self._begun:
+            asked = {"id": f"{row}/asked", "author": "user", "kind": "user", "text": self.question or ""}
+            self._view.push({"op": "append", "row": asked})
+        self._view.push({"op": "append", "row": {"id": row, "author": "notebook", "kind": "error", "text": why}})
+        self._view.push({"op": "status", "status": "error", "text": "not said" if not self._begun else ""})
+        self._view.close_run()
+
+    def end(self, reply: Reply) -> None:
+        super().end(reply)
+        if self._goes_on and self._turns:
+            before = self._turns.pop()
+            reply = replace(reply, question=before.question, events=[*before.events, *reply.events])
+        self._turns.append(reply)
+        self._goes_on = True
+        if self._twin:
+            self._twin.update(said_so_far(self._turns), raw=True)
+
+    def close(self) -> None:
+        """It stays: the next turn is shown in it."""
+
+    def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        self.start_in_its_cell(work())
+
+    def _catch_up(self, events: Iterable[Event]) -> None:
+        """Show what was said without this box; cards only where they can be answered here."""
+        for event in events:
+            if event.id in self._seen:
+                continue
+            self._seen.add(event.id)
+            for op in self._rows.feed(event) if self._rows else ():
+                if op["op"] == "card":
+                    self._waits[op["card"]["id"]] = op["card"]
+                else:
+                    self._view.push(op)
+
+    def _mark(self, marks: Marks) -> None:
+        """It has no drawing: its agents change from turn to turn."""
+
+    def _clicked(self, said: dict[str, Any]) -> None:
+        if said["kind"] == "ask":
+            self._on_ask(said["text"])
+        else:
+            super()._clicked(said)
