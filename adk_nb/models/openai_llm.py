@@ -1,12 +1,14 @@
 """OpenAI's models, and those of all servers that speak its chat completions: Ollama, vLLM, llama.cpp and more."""
 
 import os
+import re
 from collections.abc import AsyncIterator
 from typing import Any, ClassVar
 
 import httpx2
 from pydantic import Field
 
+from adk_nb.errors import ModelError
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.http_address import check_url
 from adk_nb.models.llm_request import LlmRequest
@@ -15,16 +17,21 @@ from adk_nb.models.openai_answers import ChatReader, chat_response
 from adk_nb.models.openai_messages import chat_question
 from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.vendor_llm import VendorLlm, extra, http_client
+from adk_nb.redaction import remember_url
 
 _NO_KEY = "none"
 """What a server of one's own is sent where openai insists on a key."""
+_SPELLED = re.compile(r"(https?://[^#]+/v1)/?(?:#(.+))?")
+"""An address in place of a model's name, and behind a `#` which of the server's models."""
 
 
 class OpenAILlm(VendorLlm):
     """A model of OpenAI's: `LlmAgent(name="guide", model="openai:gpt-5-mini")`. Or of a server that speaks as OpenAI's.
 
     `OpenAILlm(model="qwen3", base_url="http://127.0.0.1:8000/v1")` asks vLLM, llama.cpp's server, LM Studio, or any
-    other; no key is needed then. Without `base_url` it is OPENAI_BASE_URL from the environment, or OpenAI.
+    other; no key is needed then. So does `model="http://127.0.0.1:8000/v1"`, the first model that the server lists, and
+    `model="http://127.0.0.1:8000/v1#qwen3"`, and OPENAI_API_KEY is not sent there. Without an address it is that of
+    OPENAI_BASE_URL in the environment, or OpenAI.
     """
 
     model: str = "gpt-5-mini"
@@ -35,7 +42,16 @@ class OpenAILlm(VendorLlm):
 
     @classmethod
     def supported_models(cls) -> list[str]:
-        return [r"gpt-.*", r"chatgpt-.*", r"o\d.*"]
+        return [r"gpt-.*", r"chatgpt-.*", r"o\d.*", _SPELLED.pattern]
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        if self._spelled:
+            remember_url(self.model)
+
+    @property
+    def _spelled(self) -> re.Match[str] | None:
+        return _SPELLED.fullmatch(self.model)
 
     @property
     def capabilities(self) -> LlmCapabilities:
@@ -46,7 +62,11 @@ class OpenAILlm(VendorLlm):
         return extra("openai", "openai")
 
     def _address(self) -> str | None:
-        return self.base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or None
+        spelled = self._spelled[1] if self._spelled else None
+        return self.base_url or spelled or os.environ.get("OPENAI_BASE_URL", "").strip() or None
+
+    def _key(self) -> str | None:
+        return super()._key() if self.api_key or not self._spelled else None
 
     def _question(self, request: LlmRequest, model: str) -> dict[str, Any]:
         question = chat_question(request, model, parallel_calls=self.capabilities.parallel_calls)
@@ -58,23 +78,25 @@ class OpenAILlm(VendorLlm):
         return question
 
     async def _ask(self, question: dict[str, Any]) -> LlmResponse:
-        return chat_response(await (await self._completions()).create(**question), question["model"])
+        client = await self._client()
+        return chat_response(await client.chat.completions.create(**await _named(client, question)), question["model"])
 
     async def _begin(self, question: dict[str, Any]) -> AsyncIterator[Any]:
-        usage = {"include_usage": True}
-        return await (await self._completions()).create(**question, stream=True, stream_options=usage)
+        client, usage = await self._client(), {"include_usage": True}
+        question = await _named(client, question)
+        return await client.chat.completions.create(**question, stream=True, stream_options=usage)
 
     def _reader(self, model: str) -> ChatReader:
         return ChatReader(model)
 
-    async def _completions(self) -> Any:
+    async def _client(self) -> Any:
         key, address = self._key(), self._address()
         if not key and not address:
             raise self._no_key("https://platform.openai.com/api-keys")
         client = await _clients.get(
             (key, address, self.connect_timeout), lambda: self._connect(key or _NO_KEY, address)
         )
-        return client.openai.chat.completions
+        return client.openai
 
     def _connect(self, key: str, address: str | None) -> "_Client":
         if address:
@@ -92,6 +114,8 @@ class OllamaLlm(OpenAILlm):
 
     model: str = "llama3.2"
 
+    KEY_VARIABLE: ClassVar[str] = "OLLAMA_API_KEY"
+
     @classmethod
     def supported_models(cls) -> list[str]:
         return []
@@ -103,6 +127,19 @@ class OllamaLlm(OpenAILlm):
         host = os.environ.get("OLLAMA_HOST", "").strip() or "127.0.0.1:11434"
         host = host.replace("0.0.0.0", "127.0.0.1")
         return f"{host if '://' in host else f'http://{host}'}".rstrip("/") + "/v1"
+
+
+async def _named(client: Any, question: dict[str, Any]) -> dict[str, Any]:
+    """`question` to a model by its own name."""
+    spelled = _SPELLED.fullmatch(question["model"])
+    if not spelled:
+        return question
+    if spelled[2]:
+        return question | {"model": spelled[2]}
+    listed = (await client.models.list()).data
+    if not listed:
+        raise ModelError(f"the server at {spelled[1]!r} lists no models; name one: {spelled[1]}#NAME")
+    return question | {"model": listed[0].id}
 
 
 class _Client:

@@ -39,7 +39,7 @@ _BUILT_IN = [
     _Entry(
         name="OpenAILlm",
         module="adk_nb.models.openai_llm",
-        patterns=(r"gpt-.*", r"chatgpt-.*", r"o\d.*"),
+        patterns=(r"gpt-.*", r"chatgpt-.*", r"o\d.*", r"https?://[^#]+/v1/?(#.+)?"),
         spelled=("gpt-5", "gpt-5-mini"),
     ),
     _Entry(name="OllamaLlm", module="adk_nb.models.openai_llm", patterns=(), spelled=("ollama:llama3.2",)),

@@ -120,8 +120,14 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(self.at.replies.popleft())
 
     def do_DELETE(self) -> None:
+        self._without_body("DELETE")
+
+    def do_GET(self) -> None:
+        self._without_body("GET")
+
+    def _without_body(self, method: str) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.at.requests.append(Request(f"DELETE {urlsplit(self.path).path}", {}, headers, {}))
+        self.at.requests.append(Request(f"{method} {urlsplit(self.path).path}", {}, headers, {}))
         self._send(self.at.replies.popleft())
 
     def _send(self, reply: Reply) -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from vendors import OPENAI, check_openai
 
 from adk_nb import types
-from adk_nb.errors import ConfigurationError, MissingKeyError, UnexpectedModelAnswer
+from adk_nb.errors import ConfigurationError, MissingKeyError, ModelError, UnexpectedModelAnswer
 from adk_nb.models import LLMRegistry, LlmRequest, LlmResponse, OllamaLlm, OpenAILlm
 
 
@@ -213,3 +213,26 @@ def test_ollama_is_asked_where_its_variable_says_and_needs_no_key(
     assert server.requests[0].path == "/v1/chat/completions"
     assert server.requests[0].body["model"] == "llama3.2:1b"
     assert isinstance(LLMRegistry.new_llm("ollama:llama3.2:1b"), OllamaLlm)
+
+
+@pytest.mark.parametrize(("behind", "asked"), [("#qwen3", "qwen3"), ("", "tiny.gguf"), ("/", "tiny.gguf")])
+def test_an_address_in_place_of_a_name_is_a_server_s_own_model_and_is_sent_no_key_of_openai_s(
+    monkeypatch: pytest.MonkeyPatch, server: GeminiServer, behind: str, asked: str
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    if asked == "tiny.gguf":
+        server.say({"object": "list", "data": [{"id": "tiny.gguf", "object": "model"}, {"id": "b", "object": "model"}]})
+    OPENAI.say(server, "Mild.")
+
+    assert ask(LLMRegistry.new_llm(f"{server.url}/v1{behind}"))[-1].text == "Mild."
+
+    assert server.requests[-1].body["model"] == asked
+    assert [one.path for one in server.requests[:-1]] == (["GET /v1/models"] if asked == "tiny.gguf" else [])
+    assert "sk-of-openai" not in str([one.headers for one in server.requests])
+
+
+def test_a_server_that_lists_no_models_is_to_be_asked_for_one_by_name(server: GeminiServer):
+    server.say({"object": "list", "data": []})
+
+    with pytest.raises(ModelError, match=r"lists no models; name one: http://127.0.0.1:\d+/v1#NAME"):
+        ask(LLMRegistry.new_llm(f"{server.url}/v1"))

@@ -61,6 +61,8 @@ def parrots() -> Iterator[None]:
         ("claude-sonnet-4-5", Claude, "claude-sonnet-4-5"),
         ("anthropic:claude-haiku-4-5", Claude, "claude-haiku-4-5"),
         ("https://example.test/ask", HttpLlm, "example.test/ask"),
+        ("http://127.0.0.1:8000/v1", OpenAILlm, "http://127.0.0.1:8000/v1"),
+        ("http://127.0.0.1:8000/v1#qwen3:4b", OpenAILlm, "http://127.0.0.1:8000/v1#qwen3:4b"),
     ],
 )
 def test_a_name_is_answered_by_its_class(name: str, found: type[BaseLlm], asked: str):
