@@ -24,8 +24,8 @@ STUB = {"text/plain": "", "text/html": ""}
 """What stands where a view stood: nothing to read, the same on every run, so that a saved notebook compares equal."""
 
 _STATIC = Path(__file__).parent / "static"
-_SCRIPTS = ("elements", "store", "lanes", "picture", "state_panel", "events", "forms", "cards", "view")
-_SHEETS = ("frame", "drawing", "events", "cards", "narrow")
+_SCRIPTS = ("elements", "store", "lanes", "picture", "state_panel", "events", "forms", "cards", "chat_box", "view")
+_SHEETS = ("frame", "drawing", "events", "cards", "chat_box", "narrow")
 """Files of `static`, in the order in which they become one module and one sheet: no bundler, no import between them."""
 
 

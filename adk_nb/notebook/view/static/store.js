@@ -15,6 +15,7 @@ class Store {
   load(snapshot) {
     const { rows, cards, lanes, ...rest } = snapshot;
     Object.assign(this, rest);
+    this.gone = false;
     this.rows = new Map(rows.map((row) => [row.id, { ...row }]));
     this.lanes = new Map(lanes.map((lane) => [lane.id, lane]));
     this.last = new Map(); // lane -> the row of its last words
@@ -103,6 +104,7 @@ class Store {
   }
 
   leave() {
+    this.gone = true;
     this.notice = `The kernel that ran this is gone. ${GONE}`;
     if (["running", "pending"].includes(this.status.status)) this.status = { status: "cancelled", text: "stale" };
     for (const card of this.cards.values()) {

@@ -30,6 +30,12 @@ class View {
     head.addEventListener("keydown", (event) => event.stopPropagation()); // Enter is the button's, not the notebook's
     this.panes = el("div", "panes", this.picture.node, this.events.node, this.state.node);
     this.root = el("div", "view", head, this.notice, this.lanes.node, this.panes, this.cards.node, this.foot);
+    this.composer = this.store.box ? new ChatBox(this.store, this) : null;
+    if (this.composer) {
+      this.cards.node.after(this.composer.node);
+      this.root.dataset.box = "";
+      this.root.style.setProperty("--adknb-height", `${this.store.box.height}px`);
+    }
     this.root.append(this.said);
     this.box = el("div", "root", this.root);
     host.append(this.box);
@@ -44,6 +50,7 @@ class View {
   touch(op) {
     this.events.touch(op);
     if (op.op === "status") this.stopping = false;
+    this.composer?.touch(op);
     if (this.panes.hidden || (op.op !== "append" && op.op !== "text")) this.stale = true;
     this.schedule();
   }
@@ -81,6 +88,7 @@ class View {
     this.picture.paint();
     this.state.paint();
     this.cards.paint();
+    this.composer?.paint();
   }
 
   // Out of the view, to the cell it stands in.
