@@ -12,34 +12,16 @@ from adk_nb.notebook.view.input_words import ways
 from adk_nb.notebook.view.path_picture import path_picture
 from adk_nb.notebook.view.plain_text import json_text
 from adk_nb.notebook.view.render import bundle
+from adk_nb.notebook.view.spending import Cost, Usage, cost_of, usage_of
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.credentials import PendingCredential
 from adk_nb.runtime.inputs import PendingInput
+from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.state import State
 from adk_nb.tools.finish_task_tool import NAME as FINISH_TASK
 
 Status = Literal["done", "pending", "cancelled", "error"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Usage:
-    """Tokens of a turn, as the models' services counted them; all zero where they do not say."""
-
-    model_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    thoughts_tokens: int = 0
-    total_tokens: int = 0
-
-    def in_words(self) -> str:
-        """A line for a footer; empty when nothing was counted."""
-        if not self.total_tokens:
-            return ""
-        cached = f" (cached {self.cached_tokens:,})" if self.cached_tokens else ""
-        calls = "1 model call" if self.model_calls == 1 else f"{self.model_calls} model calls"
-        return f"{calls} · {self.input_tokens:,} tokens in{cached} / {self.output_tokens:,} out"
 
 
 class Goes(Protocol):
@@ -87,6 +69,8 @@ class Reply:
     """The chat that this is a turn of. None: of none that goes on."""
     team: BaseAgent | None = field(default=None, repr=False, compare=False)
     """Whose work this is, as it was then: shown as a picture. None: of no picture."""
+    trace: Trace = field(default_factory=Trace, repr=False, compare=False)
+    """What models and tools were asked, as it was sent and when: for `view.waterfall` and `view.prompt_sent`."""
     error: str | None = None
     notice: str | None = None
     """What every view says of a model that is not what it seems."""
@@ -103,6 +87,15 @@ class Reply:
     def usage(self) -> Usage:
         """The turn's tokens."""
         return usage_of(self.events)
+
+    @property
+    def cost(self) -> Cost:
+        """What the turn's model calls cost.
+
+        Raises:
+            MissingExtraError: The table of prices is not installed.
+        """
+        return cost_of(self.events)
 
     def approve(self, id: str | int | None = None, **given: Any) -> "Reply":
         """Let a waiting call run, as `Chat.approve`."""
@@ -131,23 +124,6 @@ class Reply:
 
     def __str__(self) -> str:
         return bundle(self, history=self.history)["text/plain"]
-
-
-def usage_of(events: Iterable[Event]) -> Usage:
-    """The tokens of all model calls in `events`."""
-    told = [event.usage_metadata for event in events if event.usage_metadata and not event.partial]
-
-    def total(name: str) -> int:
-        return sum(getattr(one, name) or 0 for one in told)
-
-    return Usage(
-        model_calls=len(told),
-        input_tokens=total("prompt_token_count"),
-        output_tokens=total("candidates_token_count"),
-        cached_tokens=total("cached_content_token_count"),
-        thoughts_tokens=total("thoughts_token_count"),
-        total_tokens=total("total_token_count"),
-    )
 
 
 def outcome(events: Sequence[Event], status: Status, error: str | None) -> tuple[Status, str | None]:

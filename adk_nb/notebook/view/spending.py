@@ -1,0 +1,209 @@
+"""What was used, of one event, a turn or a session: tokens as the services counted them, and what they cost."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from adk_nb.errors import MissingExtraError
+from adk_nb.events.event import Event
+from adk_nb.models.prices import HOW, price, table
+from adk_nb.models.signals import REPLAYED
+from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.notebook.view.view_state import Json
+
+_MOST_PRICED = 300
+"""Earlier answers whose price is looked up; each takes a millisecond. Of longer sessions the tokens alone are told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Tokens, as the models' services counted them; all zero where they do not say."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    """Of all that was sent, what was read from a cache included."""
+    output_tokens: int = 0
+    """Of what was said; thoughts are counted beside it."""
+    cached_tokens: int = 0
+    thoughts_tokens: int = 0
+    total_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            model_calls=self.model_calls + other.model_calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            thoughts_tokens=self.thoughts_tokens + other.thoughts_tokens,
+            total_tokens=self.total_tokens + other.total_tokens,
+        )
+
+    def in_words(self) -> str:
+        """A line for a footer; empty when nothing was counted."""
+        if not self.total_tokens:
+            return ""
+        calls = "1 model call" if self.model_calls == 1 else f"{self.model_calls} model calls"
+        return f"{calls} · {self.tokens_in_words()}"
+
+    def tokens_in_words(self) -> str:
+        """`1,204 tokens in (cached 800) / 96 out + 40 thinking`."""
+        cached = f" (cached {self.cached_tokens:,})" if self.cached_tokens else ""
+        thoughts = f" + {self.thoughts_tokens:,} thinking" if self.thoughts_tokens else ""
+        return f"{self.input_tokens:,} tokens in{cached} / {self.output_tokens:,} out{thoughts}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What model calls cost, by the table of genai-prices. An estimate: a bill knows discounts and taxes."""
+
+    known_usd: float = 0.0
+    """US dollars, of the answers whose price is known."""
+    unknown: tuple[str, ...] = ()
+    """The models whose price is not known, as their services name them; `?` for one that was not named."""
+    models: tuple[str, ...] = ()
+    """All that answered."""
+    model_calls: int = 0
+    replayed: int = 0
+    """How many of these were answered from a recording, which costs nothing."""
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            known_usd=self.known_usd + other.known_usd,
+            unknown=tuple(dict.fromkeys((*self.unknown, *other.unknown))),
+            models=tuple(dict.fromkeys((*self.models, *other.models))),
+            model_calls=self.model_calls + other.model_calls,
+            replayed=self.replayed + other.replayed,
+        )
+
+    @property
+    def usd(self) -> float | None:
+        """US dollars. None: the price of one of the models is not known."""
+        return None if self.unknown else self.known_usd
+
+    def __str__(self) -> str:
+        """For a reader: `≈ $0.0009`; empty when nothing was counted."""
+        if not self.model_calls:
+            return ""
+        if self.replayed == self.model_calls:
+            return "replay, $0 now"
+        known = f"≈ {dollars(self.known_usd)}" if self.known_usd or not self.unknown else ""
+        unknown = f"unknown price ({', '.join(self.unknown)})" if self.unknown else ""
+        replayed = f"{self.replayed} of {self.model_calls} replayed" if self.replayed else ""
+        return ", ".join(filter(None, (" + ".join(filter(None, (known, unknown))), replayed)))
+
+
+def dollars(usd: float) -> str:
+    """`$1.20`, `$0.012`, `$0.0009`."""
+    if 0 < usd < 0.0001:
+        return "$0.0001 or less"
+    digits = 2 if usd >= 1 or not usd else 3 if usd >= 0.01 else 4
+    return f"${usd:,.{digits}f}" if usd else "$0"
+
+
+def usage_of(events: Iterable[Event]) -> Usage:
+    """The tokens of all model calls in `events`."""
+    return sum((_usage(event) for event in events if _counts(event)), start=Usage())
+
+
+def cost_of(events: Iterable[Event]) -> Cost:
+    """What all model calls in `events` cost.
+
+    Raises:
+        MissingExtraError: The table of prices is not installed.
+    """
+    return sum((_cost(event) for event in events if _counts(event)), start=Cost())
+
+
+class Meter:
+    """Adds up a run, event by event, and the session that it is a turn of."""
+
+    hinted = False
+    """It was said in this process how to install the prices."""
+
+    def __init__(self, before: Iterable[Event], limit: float | None) -> None:
+        """`before`: the session's earlier events. `limit`: `RunConfig.max_cost_usd` of the run."""
+        self._before = [event for event in before if _counts(event)]
+        self._limit = limit
+        self._usage, self._cost = Usage(), Cost()
+        self._session: tuple[Usage, Cost | None] | None = None
+        self._hints = False
+
+    def feed(self, event: Event) -> Json | None:
+        """The op with which a view tells of it; None: there is nothing to tell."""
+        if not _counts(event) or not (usage := _usage(event)).total_tokens:
+            return None
+        self._usage += usage
+        try:
+            self._cost += _cost(event)
+            self._session = self._session or _added_up(self._before)
+            return {"op": "usage", "text": self._text(self._session), "title": self._title()}
+        except MissingExtraError:
+            self._hints = self._hints or not Meter.hinted
+            Meter.hinted = True
+            words = self._usage.in_words()
+            return {"op": "usage", "text": f"{words} · {HOW}" if self._hints else words, "title": HOW}
+
+    def _text(self, session: tuple[Usage, Cost | None]) -> str:
+        said = [self._usage.in_words(), str(self._cost), ", ".join(self._cost.models)]
+        used, cost = session
+        if used.total_tokens:
+            all_tokens = f"session {(used + self._usage).total_tokens:,} tokens"
+            said.append(f"{all_tokens}, {cost + self._cost}" if cost is not None else all_tokens)
+        return " · ".join(filter(None, said))
+
+    def _title(self) -> str:
+        told = [f"An estimate: {table()}"]
+        if self._limit is not None:
+            told.append(unlimited(self._cost, self._limit) or f"The run may cost {dollars(self._limit)}")
+        return ". ".join(told)
+
+
+def unlimited(cost: Cost, limit: float) -> str:
+    """That a limit could not be kept, since nobody knows the price of a model; empty if it could."""
+    if not cost.unknown:
+        return ""
+    return f"the limit of {dollars(limit)} does not hold: no price is known for {', '.join(cost.unknown)}"
+
+
+def row_usage(event: Event) -> Json | None:
+    """What a row says of the tokens of its event: a short text, and a title with all of it. None: nothing."""
+    if not _counts(event) or not (usage := _usage(event)).total_tokens:
+        return None
+    told = [usage.tokens_in_words()]
+    try:
+        cost = _cost(event)
+        told += [str(cost), *cost.models]
+    except MissingExtraError:
+        pass
+    return {"text": f"{usage.total_tokens:,} tok", "title": " · ".join(told)}
+
+
+def _added_up(before: list[Event]) -> tuple[Usage, Cost | None]:
+    return usage_of(before), cost_of(before) if len(before) <= _MOST_PRICED else None
+
+
+def _counts(event: Event) -> bool:
+    return event.usage_metadata is not None and not event.partial
+
+
+def _usage(event: Event) -> Usage:
+    told = event.usage_metadata
+    if told is None:
+        return Usage()
+    return Usage(
+        model_calls=1,
+        input_tokens=(told.prompt_token_count or 0) + (told.tool_use_prompt_token_count or 0),
+        output_tokens=told.candidates_token_count or 0,
+        cached_tokens=told.cached_content_token_count or 0,
+        thoughts_tokens=told.thoughts_token_count or 0,
+        total_tokens=told.total_token_count or 0,
+    )
+
+
+def _cost(event: Event) -> Cost:
+    told, named = event.usage_metadata, (one_line(event.model_version, 100),) if event.model_version else ()
+    if (event.custom_metadata or {}).get(REPLAYED) or told is None:
+        return Cost(models=named, model_calls=1, replayed=1)
+    usd = price(event.model_version, told)
+    if usd is None:
+        return Cost(unknown=named or ("?",), models=named, model_calls=1)
+    return Cost(known_usd=usd, models=named, model_calls=1)

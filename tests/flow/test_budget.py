@@ -1,0 +1,120 @@
+"""What a run may cost: no model is asked once it has cost so much, and the session goes on with the next message."""
+
+import logging
+import sys
+
+import pytest
+from counted import counted
+from talk import Talk, guide, look
+
+from adk_nb.agents import LlmAgent, ParallelAgent, RunConfig, SequentialAgent
+from adk_nb.errors import ConfigurationError, MissingExtraError
+from adk_nb.flow.budget import MAX_COST
+from adk_nb.models import RecordedLlm, ScriptedLlm, call
+from adk_nb.tools.agent_tool import AgentTool
+
+LIMIT = RunConfig(max_cost_usd=0.5)
+"""An answer of `counted` costs $0.55, of gemini-2.5-flash: $0.30 for a million tokens in, $2.50 for one out."""
+
+
+def codes(events) -> list[str | None]:
+    return [event.error_code for event in events]
+
+
+def test_no_model_is_asked_again_once_a_run_has_cost_what_it_may():
+    agent = guide(counted(call("look")), counted("never said"), tools=[look])
+    talk = Talk(agent)
+
+    events = talk.say(config=LIMIT)
+
+    assert talk.error is None
+    assert codes(events) == [None, None, MAX_COST]
+    assert events[-1].error_message == (
+        "this run has cost about $0.5500, and may cost $0.5 (max_cost_usd); no model was asked again; "
+        "raise the limit, or say what is to be done next"
+    )
+    assert len(agent.model.requests) == 1
+
+
+def test_the_session_goes_on_with_the_next_message_which_may_cost_as_much_again():
+    agent = guide(counted(call("look")), counted("All is well."), tools=[look])
+    talk = Talk(agent)
+    talk.say(config=LIMIT)
+
+    events = talk.say("go on", config=LIMIT)
+
+    assert [event.text for event in events] == ["All is well."]
+    assert [content.role for content in agent.model.requests[-1].contents][:3] == ["user", "model", "user"]
+
+
+def test_an_answer_that_ends_the_run_by_itself_is_no_error_whatever_it_costs():
+    assert codes(Talk(guide(counted("dear"))).say(config=LIMIT)) == [None]
+
+
+def test_a_run_that_costs_less_is_not_stopped():
+    agent = guide(counted(call("look"), input=1_000), counted("done"), tools=[look])
+
+    assert codes(Talk(agent).say(config=LIMIT)) == [None, None, None]
+
+
+@pytest.mark.parametrize("team", [SequentialAgent, ParallelAgent])
+def test_the_whole_team_stops_with_one_event(team: type):
+    members = [
+        LlmAgent(name=name, model=ScriptedLlm(counted(call("look")), counted("no")), tools=[look]) for name in "abc"
+    ]
+
+    events = Talk(team(name="team", sub_agents=members)).say(config=LIMIT)
+
+    assert codes(events).count(MAX_COST) == 1
+    assert all(event.text == "" for event in events)
+
+
+def test_what_an_agent_that_is_called_as_a_tool_costs_is_part_of_its_caller_s_run():
+    inner = LlmAgent(name="inner", description="Knows.", model=ScriptedLlm(counted("known")))
+    outer = guide(call("inner", request="say it"), "never said", tools=[AgentTool(inner)])
+
+    assert codes(Talk(outer).say(config=LIMIT))[-1] == MAX_COST
+
+
+def test_what_is_replayed_costs_nothing(tmp_path):
+    path = tmp_path / "tape.jsonl"
+    scripted = ScriptedLlm(counted(call("look")), counted("done"))
+    recorded = LlmAgent(name="guide", model=RecordedLlm(path, record=scripted), tools=[look])
+    Talk(recorded).say()
+    replayed = LlmAgent(name="guide", model=RecordedLlm(path), tools=[look])
+
+    events = Talk(replayed).say(config=LIMIT)
+
+    assert [event.text for event in events][-1] == "done"
+    assert [event.custom_metadata for event in events if event.usage_metadata] == [{"replayed": True}] * 2
+
+
+@pytest.mark.parametrize("model", ["my-own", "deepseek-r1:8b", None])
+def test_a_model_without_a_known_price_is_not_limited_and_the_log_says_so(
+    model: str | None, caplog: pytest.LogCaptureFixture
+):
+    agent = guide(counted(call("look"), model=model), counted("done", model=model), tools=[look])
+
+    with caplog.at_level(logging.WARNING):
+        events = Talk(agent).say(config=LIMIT)
+
+    assert events[-1].text == "done"
+    assert f"no price is known for model {model or ''!r}: max_cost_usd=0.5 does not limit" in caplog.text
+
+
+def test_a_limit_without_the_table_of_prices_is_refused_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    agent = guide(counted("never said"))
+    talk = Talk(agent)
+
+    talk.say(config=LIMIT)
+
+    assert isinstance(talk.error, MissingExtraError)
+    assert str(talk.error) == "'genai_prices' is not installed; type: %pip install genai-prices"
+    assert agent.model.requests == []
+
+
+@pytest.mark.parametrize("limit", [0, -1, float("inf"), float("nan")])
+def test_a_limit_that_is_none_is_refused(limit: float):
+    with pytest.raises(ConfigurationError, match="max_cost_usd"):
+        RunConfig(max_cost_usd=limit)
