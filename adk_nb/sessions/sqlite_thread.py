@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
+import math
 import sqlite3
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -135,12 +135,13 @@ class _Inbox:
 
     def __init__(self) -> None:
         self.closed = False
-        self._jobs: deque[_Job[Any]] = deque()
+        self._jobs: dict[bool, list[_Job[Any]]] = {True: [], False: []}
+        """What only reads, and what writes; each in the order it came in."""
         self._changed = threading.Condition()
 
     def put(self, job: _Job[Any]) -> None:
         with self._changed:
-            self._jobs.append(job)
+            self._jobs[job.reads].append(job)
             self._changed.notify()
 
     def close(self) -> None:
@@ -148,30 +149,37 @@ class _Inbox:
             self.closed = True
             self._changed.notify()
 
-    def has(self, wanted: Callable[[_Job[Any]], bool]) -> bool:
-        with self._changed:
-            return any(map(wanted, self._jobs))
+    def has(self, reads: bool) -> bool:
+        return bool(self._jobs[reads])
 
     def wait(self) -> bool:
         """Wait for a job. False: it is closed, and all is done."""
         with self._changed:
-            self._changed.wait_for(lambda: self._jobs or self.closed)
-            return bool(self._jobs)
+            while not (self._jobs[True] or self._jobs[False] or self.closed):
+                self._changed.wait()
+            return self.has(True) or self.has(False)
 
-    def take(self, wanted: Callable[[_Job[Any]], bool]) -> list[_Job[Any]]:
-        """Those that are `wanted`, in the order they came in; from now on they cannot be withdrawn."""
+    def take(self, reads: bool) -> list[_Job[Any]]:
+        """Those that read, or those that write; from now on they cannot be withdrawn."""
         with self._changed:
-            found = [job for job in self._jobs if wanted(job)]
-            if found:
-                self._jobs = deque(job for job in self._jobs if not wanted(job))
+            found, self._jobs[reads] = self._jobs[reads], []
+        return found
+
+    def take_older(self, than: float) -> list[_Job[Any]]:
+        """Those that came in before `than`, in `clock.ticks()`; from now on they cannot be withdrawn."""
+        with self._changed:
+            found = [job for jobs in self._jobs.values() for job in jobs if job.asked_at < than]
+            for reads, jobs in self._jobs.items():
+                self._jobs[reads] = [job for job in jobs if job.asked_at >= than]
         return found
 
     def withdraw(self, job: _Job[Any]) -> bool:
         """False: it was taken."""
         with self._changed:
-            there = job in self._jobs
+            jobs = self._jobs[job.reads]
+            there = job in jobs
             if there:
-                self._jobs.remove(job)
+                jobs.remove(job)
         return there
 
 
@@ -218,10 +226,10 @@ class _Serves:
             logger.warning("%s", self._told(error))
 
     def _round(self, db: sqlite3.Connection) -> None:
-        for begin, wanted in (("BEGIN", _reads), ("BEGIN IMMEDIATE", _writes)):
-            if self._inbox.has(wanted):
+        for reads, begin in ((True, "BEGIN"), (False, "BEGIN IMMEDIATE")):
+            if self._inbox.has(reads):
                 db.execute(begin)  # before they are taken out: who is not in there any more is not told of an error
-                self._together(db, self._inbox.take(wanted))
+                self._together(db, self._inbox.take(reads))
 
     def _together(self, db: sqlite3.Connection, jobs: list[_Job[Any]]) -> None:
         """Do `jobs` and commit, then say so."""
@@ -245,19 +253,11 @@ class _Serves:
 
     def _refuse(self, error: Exception) -> None:
         """Let those fail that `error` stands in the way of: all, or, if it is a lock, who has waited long enough."""
-        since = clock.ticks() - LOCKED_SECONDS
         waits = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-        _fail(self._inbox.take(lambda job: not waits or job.asked_at < since), self._told(error))
+        before = clock.ticks() - LOCKED_SECONDS if waits else math.inf
+        _fail(self._inbox.take_older(before), self._told(error))
         if waits:
             time.sleep(_PAUSE_SECONDS)  # some locks SQLite tells of at once
-
-
-def _reads(job: _Job[Any]) -> bool:
-    return job.reads
-
-
-def _writes(job: _Job[Any]) -> bool:
-    return not job.reads
 
 
 def _fail(jobs: list[_Job[Any]], error: Exception) -> None:
