@@ -42,6 +42,7 @@ class Chat:
         session: Its id; made when first needed.
         user_id: Whose session it is.
         app_name: The app it belongs to. None: the app's own, or `notebook`.
+from adk_nb.runtime.trace import Traces
         session_service: Where it is kept. None: in this process's memory, for this chat alone.
         artifact_service: Where its files are kept. None: as for the session.
         memory_service: Where its memories are kept. None: as for the session.
@@ -98,6 +99,8 @@ class Chat:
         """Who has taken the conversation over keeps it. False: `agent` answers, unless a task is talked over."""
         return self._conversation.runner.sticky_agents
 
+        self.traces = Traces()
+        """What models and tools were asked in the newest turns."""
     @sticky.setter
     def sticky(self, value: bool) -> None:
         self._conversation.runner.sticky_agents = value

@@ -28,6 +28,7 @@ from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 
+from adk_nb.runtime.trace import Traces
 MessageAfter = Callable[[list[Event]], types.Content | None]
 """Given the session's events, what is said after them; None: nothing, the run goes on by itself."""
 
@@ -41,6 +42,7 @@ class Speaks(Goes, Protocol):
     about: Callable[[], dict[str, Any]]
 
 
+    traces: Traces
 class Talk:
     """The turns of one chat."""
 
@@ -153,9 +155,10 @@ class Talk:
             run_config=RunConfig(streaming_mode=streaming, custom_metadata=self._chat.about() or None),
             yield_user_message=True,
         )
-        async with aclosing(turn) as events:
-            async for event in events:
-                shown.event(event)
+        with shown.trace.listening():
+            async with aclosing(turn) as events:
+                async for event in events:
+                    shown.event(event)
 
     # -- what comes of it
 
@@ -179,6 +182,8 @@ class Talk:
             status="pending" if (waiting or asked or inputs) and status == "done" else status,
             pending=waiting,
             credentials=asked,
+        if events:
+            self._chat.traces.keep(events[0].invocation_id, shown.trace)
             credential_with=way(magic),
             inputs=inputs,
             input_with=input_words.ways(magic),
@@ -198,6 +203,7 @@ class Talk:
 
     async def ask_again(self, keys: Collection[str], shown: RunOnShow) -> None:
         """Draw the cards of what waits under `keys`, which an earlier kernel has asked for."""
+            trace=shown.trace,
         session = await self._of.loaded()
         if session and shown.is_live:
             shown.ask_again_of(keys, session, self._clicks_on(shown))

@@ -137,7 +137,9 @@ class Traces:
 
     def keep(self, invocation_id: str, trace: Trace) -> None:
         """Keep one more trace of an invocation, which may go on after a pause."""
-        self._of.setdefault(invocation_id, []).append(trace)
+        of = self._of.setdefault(invocation_id, [])
+        if not any(one is trace for one in of):
+            of.append(trace)
         while len(self._of) > 1 and (len(self._of) > self._most_runs or self._requests() > self._most_requests):
             del self._of[next(iter(self._of))]
 

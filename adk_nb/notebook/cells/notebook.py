@@ -22,7 +22,7 @@ from adk_nb.notebook.cells.templates import Template, read
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
-from adk_nb.tools.base_tool import BaseTool
+from adk_nb.runtime.trace import Traces
 
 
 class Notebook(ByName):
@@ -36,6 +36,8 @@ class Notebook(ByName):
         super().__init__(variables)
         self.sessions = SessionStore()
         self.root: str | None = None
+        self.traces = Traces()
+        """What models and tools were asked in the newest turns of all its chats."""
         """Who gets a line that names no agent."""
         self.last_asked: str | None = None
         self.removed: set[str] = set()
@@ -170,7 +172,8 @@ class Notebook(ByName):
             )
             self._chats[key].magic = lambda: self.confirm_magic(key[1])
             self._chats[key].on_reply = self._noted
-            self._chats[key].about = lambda: told_of(name, self.digest_of(name))
+            self._chats[key].traces = self.traces
+            self._chats[key].about = lambda: told_of(name, self.digest_of(name), self.versions_of(name))
         chat = self._chats[key]
         if chat.agent is not agent:
             chat.agent = agent

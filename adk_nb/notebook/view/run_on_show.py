@@ -8,6 +8,7 @@ from adk_nb import sync
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.reply import Reply
+from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.session import Session
 
 
@@ -34,6 +35,8 @@ class RunOnShow:
         self.notice = notice
         self.magic = ""
         """The `%confirm` that answers what it asks; empty: only Python has its chat."""
+        self.trace = Trace()
+        """What it asks its models and tools, also after a pause."""
         self.events: list[Event] = []
         """Whole ones since the run began or last went on, oldest first."""
         self.resumed = False
