@@ -1,13 +1,15 @@
 """Whom the notebook spoke to in a run, as its events tell: a later kernel has to find the same agent again."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from adk_nb.events.event import Event
 
 _SPOKEN_TO = "spoken_to"
 _DEFINED_AS = "defined_as"
+_VERSION = "agent_version"
+_VERSIONS = "agent_versions"
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,20 @@ class Addressed:
     """Of its cells then."""
 
 
-def told_of(name: str, digest: str) -> dict[str, Any]:
-    """What is noted on the events of a run of the agent of that name."""
-    return {_SPOKEN_TO: name, _DEFINED_AS: digest} if digest else {_SPOKEN_TO: name}
+def told_of(name: str, digest: str, versions: Mapping[str, int]) -> dict[str, Any]:
+    """What is noted on the events of a run of the agent of that name; `versions`: its own, and of those under it."""
+    told: dict[str, Any] = {_SPOKEN_TO: name}
+    if digest:
+        told |= {_DEFINED_AS: digest, _VERSION: versions[name]}
+    return told | ({_VERSIONS: dict(versions)} if len(versions) > 1 else {})
+
+
+def version_of_author(event: Event) -> int | None:
+    """Which version of its author said it; None if that is not known, or no agent said it."""
+    told: dict[str, Any] = event.custom_metadata or {}
+    versions = cast(dict[str, Any], told.get(_VERSIONS) or {told.get(_SPOKEN_TO): told.get(_VERSION)})
+    found = versions.get(event.author)
+    return found if isinstance(found, int) else None
 
 
 def spoken_to(id: str, events: Iterable[Event]) -> Addressed:

@@ -5,7 +5,7 @@ import inspect
 import keyword
 from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
@@ -104,11 +104,10 @@ class ByName:
         Raises:
             ToolNotFoundError: There is none.
         """
-        if name in self.tools:
-            return self.tools[name].tool
+        defined = self.tools[name].tool if name in self.tools else None
         held = self.variables.get(name)
-        if isinstance(held, BaseTool):
-            return held
+        if isinstance(defined or held, BaseTool):
+            return cast(BaseTool, defined or held)
         for value in self.variables.values():
             if isinstance(value, BaseTool) and value.name == name:
                 return value
@@ -122,9 +121,9 @@ class ByName:
         return name in self.tool_names or isinstance(self.variables.get(name), BaseTool)
 
     def toolset(self, name: str) -> BaseToolset | None:
-        """The toolset that the variable of that name holds, if it is one."""
-        held = self.variables.get(name)
-        return held if isinstance(held, BaseToolset) and name not in self.tools else None
+        """The toolset that a cell has made, or that the variable of that name holds, if it is one."""
+        held = self.tools[name].tool if name in self.tools else self.variables.get(name)
+        return held if isinstance(held, BaseToolset) else None
 
     def tools_named(self, names: Sequence[str], /) -> list[BaseTool | BaseToolset]:
         """Tools and toolsets as they are defined now.
@@ -157,6 +156,14 @@ class ByName:
         definition = self.definitions.get(name)
         return f"v{definition.version}" if definition and self.is_of_its_cell(name) else ""
 
+    def versions_of(self, name: str) -> dict[str, int]:
+        """Of an agent and of those under it that cells have defined, by their names."""
+        found: dict[str, int] = {}
+        for one in [name, *self.definitions[name].members] if name in self.definitions else ():
+            if one in self.definitions and self.is_of_its_cell(one):
+                found |= {one: self.definitions[one].version} if one == name else self.versions_of(one)
+        return found
+
     def digest_of(self, name: str) -> str:
         """Of what an agent is as its cell and those of the agents under it say; empty for what no cell has defined."""
         if name not in self.definitions or not self.is_of_its_cell(name):
@@ -172,32 +179,38 @@ class ByName:
             return False
         return True
 
-    def check_agent_name(self, name: str) -> None:
-        """Raise a UserError if an agent cannot have that name."""
+    def check_agent_name(self, name: str, *, replace: bool = False) -> None:
+        """Raise a UserError if an agent cannot have that name. `replace`: it takes it from what else has it."""
         if name in _RESERVED or keyword.iskeyword(name):
             raise InputError(
                 f"an agent cannot be named {name!r}: the word has a meaning of its own; choose another name"
             )
         if hasattr(builtins, name):
             raise InputError(f"an agent named {name!r} would hide Python's own; choose another name, as {name}_agent")
-        if name in self.tools:
-            raise ConfigurationError(f"{name!r} is a tool {_where(self.tools[name].cell)}; give the agent another name")
+        if replace:
+            return
         held = self.variables.get(name)
-        if isinstance(held, BaseTool):
-            raise ConfigurationError(f"{name!r} is a tool; give the agent another name")
+        if name in self.tools or isinstance(held, BaseTool | BaseToolset):
+            where = _where(self.tools[name].cell) if name in self.tools else "here"
+            raise ConfigurationError(
+                f"{name!r} is a tool {where}; give the agent another name, or add --replace to take this one"
+            )
         if name in self.variables and not isinstance(held, BaseAgent):
             kind = type(held).__name__
             raise InputError(f"{name!r} is a variable of type {kind}; give the agent another name, or: del {name}")
 
-    def check_function_name(self, name: str) -> None:
-        """Raise a UserError if a tool, or the function it is made of, cannot have that name."""
+    def check_function_name(self, name: str, *, replace: bool = False) -> None:
+        """Raise a UserError if a tool, or the function it is made of, cannot have that name.
+
+        `replace`: it takes it from the agent that has it.
+        """
         if name in _RESERVED:
             raise InputError(f"a tool cannot be named {name!r}: the word has a meaning of its own; use --rename")
-        if name in self.agent_names:
+        if name in self.agent_names and not replace:
             definition = self.definitions.get(name)
-            where = _where(definition.cell) if definition else ""
+            where = _where(definition.cell) if definition else "here"
             raise ConfigurationError(
-                f"{name!r} is an agent {where}; give the tool another name, or: %agents --rm {name}"
+                f"{name!r} is an agent {where}; give the tool another name, or add --replace to take this one"
             )
 
     def _is_a_definitions(self, tool: BaseTool | BaseToolset) -> bool:

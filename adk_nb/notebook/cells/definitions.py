@@ -4,10 +4,12 @@ import difflib
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.notebook.cells.fields import FieldValue
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset
 
 Kind = Literal["llm", "sequential", "parallel", "loop", "workflow"]
 
@@ -39,11 +41,16 @@ class AgentDefinition:
     raw: bool = False
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """The notebook variables in the instruction, as text."""
+    fields: Mapping[str, FieldValue] = field(default_factory=dict[str, FieldValue])
+    """Other fields of the agent -> what they are set to."""
+    source: str = ""
+    """The whole cell, as typed."""
 
     @property
     def digest(self) -> str:
         """Of all that makes it behave as it does: equal for equal cells."""
-        return digest([self.lasting_digest, str(id(self.model_object))])
+        held: list[Any] = [self.model_object, *(one.value for one in self.fields.values() if one.variable)]
+        return digest([self.lasting_digest, *(str(id(one)) for one in held)])
 
     @property
     def lasting_digest(self) -> str:
@@ -54,6 +61,7 @@ class AgentDefinition:
                 str(self.output_key), str(self.max_iterations), str(self.raw),
                 self.kind, *self.members, str(self.max_concurrency), str(self.mode),
                 *(f"{key}={text}" for key, text in self.variables.items()),
+                *(f"{key}={one.text}" for key, one in sorted(self.fields.items())),
             ]
         )  # fmt: skip
 
@@ -74,6 +82,7 @@ class AgentDefinition:
         for one in ("description", "mode", "output_key", "max_iterations", "max_concurrency", "raw"):
             if getattr(self, one) != getattr(old, one):
                 told.append(one.replace("_", "-"))
+        told += [one for one in sorted({*self.fields, *old.fields}) if self.fields.get(one) != old.fields.get(one)]
         return ", ".join(told)
 
     @property
@@ -84,14 +93,16 @@ class AgentDefinition:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolDefinition:
-    """One version of a tool."""
+    """One version of a tool or a toolset."""
 
-    tool: BaseTool
+    tool: BaseTool | BaseToolset
     version: int = 1
     cell: int | None
     """n of `In[n]`; None if it was not made in a `%%tool` or `%tool` cell."""
     digest: str
     """Of its source and options."""
+    place: str = ""
+    """Of a toolset: the file or the address that its line names."""
 
 
 def digest_of_tool(source: str, *options: object) -> str:

@@ -1,23 +1,24 @@
 """What this notebook has defined: agents and tools by name, and the conversations with them."""
 
 import shlex
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import replace as with_
 from pathlib import Path
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.errors import ConfigurationError, InputError, UserError, closest
+from adk_nb.errors import ConfigurationError, InputError, UserError
 from adk_nb.events.event import Event
-from adk_nb.models.registry import LLMRegistry, default_model
+from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.addressed import last_spoken_to, spoken_to, told_of
 from adk_nb.notebook.cells.by_name import ByName
 from adk_nb.notebook.cells.cell_agent import CellAgent
 from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition
 from adk_nb.notebook.cells.not_yet import missing
-from adk_nb.notebook.cells.session_store import APP, USER, SessionStore
+from adk_nb.notebook.cells.session_store import APP, USER, SessionStore, counted
+from adk_nb.notebook.cells.telling import introduced, lost_parameters, notes_of, unfit_history
 from adk_nb.notebook.cells.templates import Template, read
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
@@ -35,23 +36,28 @@ class Notebook(ByName):
     def __init__(self, variables: MutableMapping[str, Any]) -> None:
         super().__init__(variables)
         self.sessions = SessionStore()
-        self.root: str | None = None
         self.traces = Traces()
         """What models and tools were asked in the newest turns of all its chats."""
+        self.root: str | None = None
         """Who gets a line that names no agent."""
         self.last_asked: str | None = None
+        self.strict = False
+        """What a cell names has to be there already."""
+        self.used: dict[str, int] = {}
+        """Agent -> n of the `In[n]` after which it was at work last."""
         self.removed: set[str] = set()
         """Agents that were taken out and are not defined again."""
         self._made_of: dict[str, list[Any]] = {}
         """Team or workflow -> what it was made of, by the order of its members."""
         self._chats: dict[tuple[str, str], Chat] = {}
 
-    def define_agent(self, wanted: AgentDefinition, *, root: bool = False) -> list[str]:
+    def define_agent(self, wanted: AgentDefinition, *, root: bool = False, replace: bool = False) -> list[str]:
         """Define an agent, or a new version of it. Sessions are kept.
 
         Args:
             wanted: As the cell says; its version does not matter.
             root: It gets the lines that name no agent.
+            replace: It takes the name from what else has it.
 
         Returns:
             What there is to say of it, a line each.
@@ -60,21 +66,23 @@ class Notebook(ByName):
             UserError: The definition cannot be; all is as it was.
         """
         name = wanted.name
-        self.check_agent_name(name)
+        self.check_agent_name(name, replace=replace)
         is_llm = wanted.kind == "llm"
         template = None if wanted.raw or not is_llm else read(wanted.instruction, self.variables)
-        wanted = replace(wanted, variables=template.variables if template else {})
-        wanted = replace(wanted, members=team_cell.members_of(wanted, self))
+        wanted = with_(wanted, variables=template.variables if template else {})
+        wanted = with_(wanted, members=team_cell.members_of(wanted, self))
         self._refuse_circle(wanted)
         if wanted.model and wanted.model_object is None:
             LLMRegistry.resolve(wanted.model)
+        notes = notes_of(self, wanted, template)
         old = self.definitions.get(name)
         unchanged = old is not None and old.digest == wanted.digest and self.variables.get(name) is self.made[name]
         if old and unchanged:
-            wanted, agent = replace(wanted, version=old.version), self.made[name]
+            wanted, agent = with_(wanted, version=old.version), self.made[name]
         else:
-            wanted = replace(wanted, version=old.version + 1 if old else 1)
+            wanted = with_(wanted, version=old.version + 1 if old else 1)
             agent = self._built(wanted, template)
+        self.tools.pop(name, None)
         self.definitions[name] = wanted
         self.made[name] = agent
         self.variables[name] = agent
@@ -82,24 +90,24 @@ class Notebook(ByName):
         self._reload(name, agent)
         self._renew_teams()
         self.root = name if root else self.root
-        return [self._told(wanted, old, unchanged=unchanged), *self._notes(wanted, template)]
+        return [*self._told(wanted, old, unchanged=unchanged), *notes]
 
-    def define_tools(self, made: Sequence[tuple[BaseTool, str]], cell: int | None) -> list[str]:
-        """Define tools, or new versions of them: all, or none if one cannot be.
+    def define_tools(self, made: Mapping[str, ToolDefinition], *, replace: bool = False) -> list[str]:
+        """Define tools and toolsets, or new versions of them: all, or none if one cannot be.
 
         Args:
-            made: Tools, each with the digest of its source and options.
-            cell: n of `In[n]`.
+            made: Name -> as its cell says; its version does not matter.
+            replace: They take their names from agents that have them.
 
         Returns:
-            A line for each.
+            What there is to say of it, a line each.
 
         Raises:
-            ConfigurationError: A name is taken.
+            UserError: A name is taken.
         """
-        for tool, _ in made:
-            self.check_function_name(tool.name)
-        told = [self._define_tool(tool, digest, cell) for tool, digest in made]
+        for name in made:
+            self.check_function_name(name, replace=replace)
+        told = [line for name, wanted in made.items() for line in self._define_tool(name, wanted)]
         self._renew_teams()
         return told
 
@@ -207,6 +215,8 @@ class Notebook(ByName):
 
     def _noted(self, reply: Reply) -> None:
         self.variables["_run"] = reply
+        number = max(len(self.variables.get("In", ())) - 1, 0)
+        self.used |= dict.fromkeys([reply.agent, *(event.author for event in reply.events)], number)
 
     def confirm_magic(self, session: str) -> str:
         """The `%confirm` that answers what is open in a session, as it has to be typed now."""
@@ -262,6 +272,7 @@ class Notebook(ByName):
             return made
         given: dict[str, Any] = {"max_iterations": wanted.max_iterations} if wanted.max_iterations else {}
         given |= {"mode": wanted.mode} if wanted.mode else {}
+        given |= {name: one.value for name, one in wanted.fields.items()}
         self._made_of[wanted.name] = self._members(wanted)
         known = [one for one in wanted.tools if self.has_tool(one)]
         return CellAgent(
@@ -281,63 +292,31 @@ class Notebook(ByName):
             if asked == name and chat.agent is not agent:
                 chat.agent = agent
 
-    def _told(self, wanted: AgentDefinition, old: AgentDefinition | None, *, unchanged: bool) -> str:
+    def _told(self, wanted: AgentDefinition, old: AgentDefinition | None, *, unchanged: bool) -> list[str]:
         if old is None:
-            return self._introduced(wanted)
+            return [introduced(wanted)]
         if unchanged:
-            return f"{wanted.name} v{wanted.version}, unchanged"
+            return [f"{wanted.name} v{wanted.version}, unchanged"]
         changes = wanted.changes_from(old) or "the variable was something else"
         said = f"{wanted.name} v{old.version} -> v{wanted.version} ({changes})"
+        before = self.sessions.events()
         events = self.sessions.mark("definition_changed", said)
-        return said + (f"; session kept, {events} events" if events else "")
+        kept = f"; session kept, {counted(before)}" if events else ""
+        return [said + kept, *unfit_history(wanted, old, before)]
 
-    def _introduced(self, wanted: AgentDefinition) -> str:
-        told = [f"{wanted.name} v{wanted.version}"]
-        if wanted.kind != "llm":
-            return f"{told[0]} · {wanted.kind}"
-        told.append(f"model {wanted.model or default_model()}")
-        if wanted.tools:
-            told.append("tools " + ", ".join(wanted.tools))
-        if wanted.members:
-            told.append("agents " + ", ".join(wanted.members))
-        if wanted.mode:
-            told.append(wanted.mode)
-        return " · ".join(told)
-
-    def _notes(self, wanted: AgentDefinition, template: Template | None) -> list[str]:
-        notes = list(template.notes) if template else []
-        later = [one for one in wanted.tools if not self.has_tool(one)]
-        later += [one for one in wanted.members if self.node_like(one) is None]
-        if later:
-            own = [*self.tool_names, *self.agent_names] if wanted.members else self.tool_names
-            known = own if wanted.kind == "llm" else self.node_names
-            near = [found for one in later if (found := closest(one, known, cutoff=0.75))]
-            meant = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
-            notes.append(f"not defined yet: {', '.join(later)}; define before you ask {wanted.name}{meant}")
-        if wanted.kind == "llm" and team_cell.is_team(wanted.instruction, self.agent_names):
-            notes.append(f"these are names of agents; a team of them is %%agent {wanted.name} --kind sequential")
-        keys = template.keys if template else []
-        known = self.sessions.state()
-        open_ones = dict.fromkeys(
-            key.spelled
-            for key in keys
-            if not (key.scoped or key.optional or key.name in known or self.is_key(key.name))
-        )
-        if open_ones:
-            notes.append(f"left as text until the state has a key of that name: {', '.join(open_ones)}")
-        return notes
-
-    def _define_tool(self, tool: BaseTool, digest: str, cell: int | None) -> str:
-        old = self.tools.get(tool.name)
-        if old and old.digest == digest:
-            self.tools[tool.name] = replace(old, tool=tool, cell=cell)
-            return f"{tool.name} v{old.version}, unchanged"
-        version = old.version + 1 if old else 1
-        self.tools[tool.name] = ToolDefinition(tool=tool, version=version, cell=cell, digest=digest)
-        users = self.users_of(tool.name)
+    def _define_tool(self, name: str, wanted: ToolDefinition) -> list[str]:
+        if name in self.agent_names:
+            self.forget_agent(name)
+        old = self.tools.get(name)
+        if old and old.digest == wanted.digest:
+            self.tools[name] = with_(wanted, version=old.version)
+            return [f"{name} v{old.version}, unchanged"]
+        self.tools[name] = wanted = with_(wanted, version=old.version + 1 if old else 1)
+        users = self.users_of(name)
         used = f"; used by {', '.join(users)}" if users else ""
         if old is None:
-            return f"{tool.name} v1{used}"
-        said = f"{tool.name} v{old.version} -> v{version}"
+            return [f"{name} v1{used}"]
+        said = f"{name} v{old.version} -> v{wanted.version}"
+        before = self.sessions.events()
         self.sessions.mark("definition_changed", f"tool {said}")
-        return said + used
+        return [said + used, *lost_parameters(name, wanted.tool, old.tool, before)]

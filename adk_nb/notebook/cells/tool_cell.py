@@ -10,7 +10,7 @@ from typing import Any
 
 from adk_nb.errors import ConfigurationError, InputError, closest
 from adk_nb.expression import Expression
-from adk_nb.notebook.cells.definitions import digest_of_tool
+from adk_nb.notebook.cells.definitions import ToolDefinition, digest_of_tool
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.sessions.journal import Effect
 from adk_nb.tools.base_tool import BaseTool
@@ -52,6 +52,8 @@ class ToolOptions:
     only: tuple[str, ...] = ()
     rename: tuple[tuple[str, str], ...] = ()
     """Function -> what the model calls it."""
+    replace: bool = False
+    """Take the names from agents that have them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,7 @@ def options_of(asked: Any, cell: str | None) -> ToolOptions:
         pause=asked.pause,
         only=tuple(asked.only or ()),
         rename=tuple(rename),
+        replace=asked.replace,
     )
 
 
@@ -125,7 +128,11 @@ def define(notebook: Notebook, found: list[Found], options: ToolOptions, cell: i
         )
     made = [(one, made_tool(one, options, cell, notebook.variables)) for one in found]
     said = [options.confirm, options.thread, options.timeout, options.effect, options.long_running, options.pause]
-    told = notebook.define_tools([(tool, digest_of_tool(one.source, tool.name, *said)) for one, tool in made], cell)
+    wanted = {
+        tool.name: ToolDefinition(tool=tool, cell=cell, digest=digest_of_tool(one.source, tool.name, *said))
+        for one, tool in made
+    }
+    told = notebook.define_tools(wanted, replace=options.replace)
     for one, tool in made:
         notebook.variables[one.variable] = tool
     return told
@@ -219,7 +226,7 @@ def made_tool(
     """
     name = options.name or dict(options.rename).get(found.variable)
     value = found.value
-    as_it_is = replace(options, name=name, only=(), rename=()) == ToolOptions()
+    as_it_is = replace(options, name=name, only=(), rename=(), replace=False) == ToolOptions()
     if isinstance(value, BaseTool) and as_it_is:
         return value
     if isinstance(value, BaseTool) and not isinstance(value, FunctionTool):

@@ -142,6 +142,8 @@ def _value(option: Option, typed: str, knows: Knows) -> tuple[str, list[str], st
         return None
     if "|" in option.names:
         return typed, option.names.split("|"), _TYPES.get(option.names, "value")
+    if option.names == "field":
+        return typed, [f"{one}=" for one in knows.names("field")], "field"
     if option.convert is str:
         return typed, list(knows.names(option.names)), option.names
     *named, fragment = typed.split(",")

@@ -1,18 +1,20 @@
 """`%config AdkNb`: what can be set for a whole notebook."""
 
 import asyncio
+import math
 import os
 import re
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from traitlets import Bool, Enum, List, TraitError, Unicode, observe, validate
+from traitlets import Bool, Enum, Float, Int, List, TraitError, Unicode, observe, validate
 from traitlets.config import Configurable
 
 from adk_nb.errors import UserError
 from adk_nb.lazy import face, require
 from adk_nb.models.google_access import key_from_environment, uses_vertex
+from adk_nb.notebook import settings
 
 DEFAULT_MODEL = "ADK_NB_DEFAULT_MODEL"
 """The environment variable that `models.registry.default_model` reads first."""
@@ -36,7 +38,19 @@ class AdkNb(Configurable):
         config=True
     )
     display = Enum(
-        ("auto", "static", "off"), "auto", help="Show runs live where a page can (auto), only as saved, or not at all."
+        ("auto", "widget", "static", "text", "off"),
+        "auto",
+        help="How runs are shown: live where there is somebody to look (auto), live in any kernel (widget), only as "
+        "saved (static), in plain text alone (text), or not at all but for the reply (off).",
+    ).tag(config=True)
+    on_error = Enum(
+        ("card", "raise"),
+        "card",
+        help="What a turn of %chat does that ends with an error: shows it, and the notebook goes on (card); or its "
+        "cell fails too, so that Run All stops (raise). What you can mend in a cell is raised always.",
+    ).tag(config=True)
+    strict = Bool(
+        False, help="A cell fails that names tools, agents or state keys that are not there yet, instead of a note."
     ).tag(config=True)
     confirm = Enum(
         ("ask", "yes", "no"),
@@ -44,6 +58,9 @@ class AdkNb(Configurable):
         help="What a turn does about approvals: leave them open, approve, or reject all. Left open, nothing runs, also "
         "where nobody is there to click.",
     ).tag(config=True)
+    strict = Bool(False, help="Tools, agents and keys of the state that a cell names have to be there already.").tag(
+        config=True
+    )
     sessions = Unicode(
         "",
         help="Where sessions are kept: 'sqlite:///nb.db' is a file beside the notebook, which later kernels go on "
@@ -55,6 +72,16 @@ class AdkNb(Configurable):
     redact = List(
         Unicode(),
         help="Regular expressions for what is not written into a cassette, beside keys, tokens and e-mail addresses.",
+    ).tag(config=True)
+    max_iterations = Int(
+        16, help="Model calls in a turn of an agent whose cell does not say; for cells that run from then on."
+    ).tag(config=True)
+    timeout = Float(None, allow_none=True, help="Seconds for a turn, which then ends with an error. None: no limit.").tag(
+        config=True
+    )
+    show_thoughts = Bool(True, help="Show what models think, where they tell it, with what they say.").tag(config=True)
+    interp_max_chars = Int(
+        4_000, help="Characters of a {{variable}} that are put into an instruction or a message; the rest is cut off."
     ).tag(config=True)
     nest_asyncio = Bool(
         False, help="Let cells call asyncio.run(...), with nest-asyncio2. Stays on until the kernel restarts."
@@ -89,6 +116,33 @@ class AdkNb(Configurable):
             os.environ[DEFAULT_MODEL] = change.new
         else:
             self.give_back()
+
+    @validate("redact")
+    def _known_patterns(self, proposal: Any) -> list[str]:
+        for one in proposal.value:
+            try:
+                re.compile(one)
+            except re.error as error:
+                raise TraitError(f"redact takes regular expressions, and {one!r} is none: {error}") from None
+        return proposal.value
+
+    @validate("cassette_dir")
+    def _known_folder(self, proposal: Any) -> str:
+        named = proposal.value.strip()
+        if not named or "\0" in named or os.path.isfile(os.path.expanduser(named)):
+            raise TraitError(f"cassettes cannot be kept in {named!r}; write the name of a folder, such as 'cassettes'")
+        return named
+
+    @validate("max_iterations", "timeout", "interp_max_chars")
+    def _above_zero(self, proposal: Any) -> Any:
+        if proposal.value is not None and not 0 < proposal.value < math.inf:
+            last = ", or None for no limit" if proposal.trait.name == "timeout" else ""
+            raise TraitError(f"{proposal.trait.name} is a number above zero{last}, and not {proposal.value!r}")
+        return proposal.value
+
+    @observe("timeout", "show_thoughts", "interp_max_chars")
+    def _for_all(self, change: Any) -> None:
+        setattr(settings.now, change.name, change.new)
 
     @validate("sessions")
     def _known_place(self, proposal: Any) -> str:
@@ -135,8 +189,9 @@ class AdkNb(Configurable):
             raise
 
     def give_back(self) -> None:
-        """Leave the default model to what the environment said before, and approvals open."""
+        """Leave the default model to what the environment said before, approvals open, and turns as they were."""
         self.confirm = "ask"
+        settings.now = settings.Settings()
         if self._given_model is None:
             os.environ.pop(DEFAULT_MODEL, None)
         else:

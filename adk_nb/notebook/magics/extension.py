@@ -6,6 +6,7 @@
 import os
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from adk_nb.errors import InputError
 from adk_nb.lazy import face
 from adk_nb.notebook.magics import completion, lines, tracebacks
 from adk_nb.notebook.magics.addressee import first_word_names
-from adk_nb.notebook.magics.arguments import Grammar
 from adk_nb.notebook.magics.asked import alone, helps, shown, unless_silent
 from adk_nb.notebook.magics.beside import BesideMagics
 from adk_nb.notebook.magics.config import IN_A_FILE, AdkNb, hint
@@ -32,13 +32,15 @@ _KEPT = "adk_nb"
 _late, _ = face(
     __name__,
     {
-        "AgentDefinition": "adk_nb.notebook.cells.definitions",
+        "agent_line": "adk_nb.notebook.magics.agent_line",
         "Notebook": "adk_nb.notebook.cells.notebook",
         "forms_of": "adk_nb.notebook.magics.pictures",
         "known_names": "adk_nb.notebook.magics.known_names",
+        "open_box": "adk_nb.notebook.magics.box_line",
         "picture": "adk_nb.notebook.magics.pictures",
         "recording_line": "adk_nb.notebook.magics.recording_line",
         "reports": "adk_nb.notebook.magics.reports",
+        "said": "adk_nb.notebook.magics.shown",
         "session_keys": "adk_nb.notebook.magics.session_keys",
         "session_line": "adk_nb.notebook.magics.session_line",
         "tool_cell": "adk_nb.notebook.cells.tool_cell",
@@ -75,7 +77,9 @@ class AdkMagics(Magics):
             notebook = _late("Notebook")(self.shell.user_ns)
             notebook.keep_sessions_in(self.settings.address, folder_of(self.shell))
             setattr(self.shell, _KEPT, notebook)
-        return getattr(self.shell, _KEPT)
+        notebook = getattr(self.shell, _KEPT)
+        notebook.strict = self.settings.strict
+        return notebook
 
     @property
     def cell_number(self) -> int:
@@ -90,63 +94,23 @@ class AdkMagics(Magics):
     @line_cell_magic
     @helps(AGENT)
     def agent(self, line: str, cell: str | None = None) -> Any:
-        asked = _without_edges(AGENT, line, cell)
-        if (asked.kind or "llm") != "llm":
-            return self._team(asked, cell)
-        if cell is None or not cell.strip():
-            raise InputError(f"%%agent {asked.name} has no instruction; write it below the line, see %%agent?")
-        notebook = self.notebook
-        model = asked.model or ""
-        wanted = _late("AgentDefinition")(
-            name=asked.name,
-            cell=self.cell_number,
-            instruction=cell.strip("\n"),
-            model=model,
-            model_object=notebook.model_named(model) if model else None,
-            tools=tuple(dict.fromkeys(asked.tools or ())),
-            members=tuple(asked.sub or ()),
-            mode=asked.mode,
-            description=asked.description or "",
-            output_key=asked.output_key,
-            max_iterations=asked.max_iterations,
-            raw=asked.raw,
-        )
-        told = notebook.define_agent(wanted, root=asked.root)
-        if wanted.members:
-            return unless_silent(_late("picture")(notebook, asked.name, *told), asked)
-        return shown(told, asked)
-
-    def _team(self, asked: Any, cell: str | None) -> Any:
-        if asked.sub:
-            raise InputError(
-                f"{asked.mark} --kind {asked.kind} has no --sub; write the names of its agents below the line"
-            )
-        for option in ("model", "tools", "output-key", "mode"):
-            if getattr(asked, option.replace("-", "_")):
-                raise InputError(f"{asked.mark} --kind {asked.kind} has no --{option}; give it to its agents")
-        if asked.max_iterations and asked.kind != "loop":
-            raise InputError(f"{asked.mark} --kind {asked.kind} makes one pass; --max-iterations goes with --kind loop")
-        if cell is None or not cell.strip():
-            raise InputError(f"%%agent {asked.name} names no agents; write them below the line, as draft -> review")
-        return self._drawn(asked, cell, kind=asked.kind, max_iterations=asked.max_iterations)
+        defined = _late("agent_line").agent(self.notebook, line, cell, self.cell_number)
+        return self._introduced(defined)
 
     @no_var_expand
     @line_cell_magic
     @helps(WORKFLOW)
     def workflow(self, line: str, cell: str | None = None) -> Any:
-        asked = _without_edges(WORKFLOW, line, cell)
-        if cell is None or not cell.strip():
-            raise InputError(f"%%workflow {asked.name} has no edges; write START -> draft below the line")
-        return self._drawn(asked, cell, kind="workflow", max_concurrency=asked.max_concurrency)
+        defined = _late("agent_line").workflow(self.notebook, line, cell, self.cell_number)
+        return self._introduced(defined)
 
-    def _drawn(self, asked: Any, cell: str, **said: Any) -> Any:
-        """Define a team or a workflow; what there is to say of it, and its drawing."""
-        notebook, text = self.notebook, cell.rstrip()
-        wanted = _late("AgentDefinition")(
-            name=asked.name, cell=self.cell_number, instruction=text, description=asked.description or "", **said
-        )
-        told = notebook.define_agent(wanted, root=asked.root)
-        return None if asked.silent else _late("picture")(notebook, asked.name, *told)
+    def _introduced(self, defined: Any) -> Any:
+        """What there is to say of an agent, with its drawing if there are others in it."""
+        if defined.silent:
+            return None
+        if defined.has_picture:
+            return _late("picture")(self.notebook, defined.name, *defined.told)
+        return _late("said")(*defined.told)
 
     @no_var_expand
     @line_cell_magic
@@ -162,7 +126,8 @@ class AdkMagics(Magics):
         if cell is None:
             found = [room.found_variable(name, self.shell.user_ns) for name in asked.name]
         else:
-            found = room.run_tool_cell(self.shell, cell, self.cell_number, notebook.check_function_name)
+            free = partial(notebook.check_function_name, replace=options.replace)
+            found = room.run_tool_cell(self.shell, cell, self.cell_number, free)
         chosen = room.chosen(found, options, asked.mark)
         return shown(room.define(notebook, chosen, options, self.cell_number), asked)
 
@@ -174,10 +139,13 @@ class AdkMagics(Magics):
         names = notebook.agent_words
         held = notebook.conversations
         asked = CHAT.parse(line, cell, leads=lambda word: first_word_names(word, names, notebook.removed, held))
-        if not asked.text.strip():
+        opens_box = cell is None and not asked.text.strip()
+        if not opens_box and (asked.height or not asked.text.strip()):
             name = asked.agent or next(iter(names), "NAME")
             raise InputError(
-                f"{asked.mark} needs a text; write %chat {name} and the text, or %%chat {name} with the text below"
+                "--height is of the chat box, which %chat opens without a text; leave it out, or the text"
+                if asked.height
+                else f"{asked.mark} needs a text; write it below the line, or %chat {name} alone for a chat box"
             )
         turns = _late("turns")
         if asked.yes and asked.no:
@@ -192,8 +160,16 @@ class AdkMagics(Magics):
             capture=asked.capture,
             confirm=confirm,
             policy=policy,
-            show="off" if asked.quiet else self.settings.display,
+            show="off" if asked.quiet else "static" if asked.static else self.settings.display,
+            attach=tuple(asked.attach or ()),
+            error=asked.error,
+            tools=tuple(asked.tools or ()),
+            model=asked.model,
+            cell=self.cell_number,
+            first_line=1 if cell is None else 2,
         )
+        if opens_box:
+            return _late("open_box")(notebook, asked, said)
         with self._taped(asked):
             reply = turns.say(notebook, said)
         return None if asked.silent or asked.capture else reply
@@ -267,15 +243,6 @@ class AdkMagics(Magics):
             if getattr(asked, word):
                 return word, f"{asked.mark} --{word}"
         return self.settings.confirm, "%config AdkNb.confirm"
-
-
-def _without_edges(grammar: Grammar, line: str, cell: str | None) -> Any:
-    try:
-        return grammar.parse(line, cell)
-    except InputError:
-        if "->" not in line and "→" not in line:
-            raise
-        raise InputError(f"%%{grammar.name}: names with arrows stand below the line, not on it") from None
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -14,6 +14,7 @@ from adk_nb.notebook.magics.arguments import (
 )
 
 _SESSION = Option(name="session", short="s", value="NAME", help="another session than the current one", names="session")
+_REPLACE = Option(name="replace", help="take the name, if something else in this notebook has it")
 _ANSWERS = [
     Option(name="yes", help="approve"),
     Option(name="no", help="reject; the agent is told"),
@@ -31,6 +32,9 @@ AGENT = Grammar(
         "%%agent pipeline --kind sequential\ndraft -> critic -> editor",
         "%%agent refine --kind loop --max-iterations 4\nwriter -> critic\nuntil: session_state.get('score', 0) >= 8",
         "%%agent ask_all --kind parallel\nweather, news",
+        "%%agent reader --output-schema Trip --set include_contents=none\nRead the message and fill in the form.",
+        "%%agent researcher\n---\nmodel: gemini-2.5-pro\ntools: [search, read_page]\nset:\n  include_contents: none\n"
+        "---\nYou are a careful researcher. Cite a source for each claim.",
     ],
     words=[Word(name="NAME", help="a Python name; the variable of that name is the agent", needed=True, names="agent")],
     options=[
@@ -67,15 +71,31 @@ AGENT = Grammar(
         Option(name="description", value="TEXT", help="what it is good at, for other agents"),
         Option(name="output-key", value="KEY", help="where in the state its answers are kept", names="state"),
         Option(
+            name="output-schema",
+            value="VAR",
+            help="what its answer must be: a variable that holds a pydantic class, another type, or a JSON schema",
+            names="variable",
+        ),
+        Option(name="input-schema", value="VAR", help="what a message to it must be; as above", names="variable"),
+        Option(
             name="max-iterations",
             value="N",
             help="model calls in a turn (16), or passes of a loop",
             convert=whole_number,
         ),
+        Option(
+            name="set",
+            value="k=v",
+            help="another field of LlmAgent: a value (JSON, or Python's), a variable, or text",
+            many=True,
+            names="field",
+        ),
         Option(name="raw", help="take braces in the instruction as they are"),
         Option(name="root", help="it gets the lines of %chat that name no agent"),
+        _REPLACE,
     ],
     twin='weather = LlmAgent(name="weather", instruction="...", tools=[get_weather])',
+    pairs=True,
 )
 
 TOOL = Grammar(
@@ -111,6 +131,7 @@ TOOL = Grammar(
         Option(name="long-running", help="it only starts something; what comes of it is sent later"),
         Option(name="pause", help="with --long-running: the turn ends until that is sent"),
         Option(name="only", value="f,g", help="only these functions become tools", convert=names_in),
+        _REPLACE,
         Option(name="rename", value="a=b", help="the model knows function a as b", many=True),
     ],
     twin='@tool, @tool(confirm=True), @tool(confirm="amount > 100")',
@@ -124,12 +145,34 @@ CHAT = Grammar(
         "%chat weather Is it warmer in Paris or in Oslo?",
         "%%chat ans << weather\nPlan a weekend for these places:\n{{places}}",
         "ans = %chat -s second --new weather Hello",
+        "%chat weather --attach map.png --attach sales_table What do you see?",
+        "%chat weather --error What does this mean?",
     ],
     words=[Word(name="AGENT", help="who is asked; left out: the root agent, the only one, or the last", names="agent")],
     options=[
         _SESSION,
         Option(name="new", help="start a fresh session; it becomes the current one"),
+        Option(
+            name="attach",
+            value="FILE|VAR",
+            help="send a file, or what a variable holds: an image, a PDF, text, a table, a figure, an error",
+            many=True,
+            names="attachment",
+        ),
+        Option(name="error", help="send the last error of the notebook, with its cell"),
+        Option(
+            name="tools",
+            short="t",
+            value="a,b",
+            help="tools that it may call in this turn beside its own",
+            names="tool",
+            convert=names_in,
+        ),
+        Option(
+            name="model", short="m", value="MODEL", help="what answers in this turn; the agent stays", names="model"
+        ),
         Option(name="quiet", short="q", help="no live view, only the reply"),
+        Option(name="static", help="no live view, but what a saved notebook keeps of one"),
         Option(name="yes", help="approve what comes up in this turn"),
         Option(name="no", help="reject what comes up in this turn"),
         Option(name="ask", help="leave approvals open, whatever %config AdkNb.confirm says"),
@@ -137,7 +180,8 @@ CHAT = Grammar(
         Option(name="record", help="add this turn to the notebook's cassette, see %record?"),
         Option(name="replay", help="answer this turn from the notebook's cassette, see %replay?"),
     ],
-    twin='Chat(weather).ask("Is it warmer in Paris or in Oslo?", confirm="ask")',
+    twin='Chat(weather).ask("Is it warmer?", attach=["map.png", sales_table], tools=[wind], model="offline", '
+    'confirm="ask", show="static")',
 )
 
 AGENTS = Grammar(
@@ -264,6 +308,7 @@ WORKFLOW = Grammar(
         Option(name="description", value="TEXT", help="what it is good at, for other agents"),
         Option(name="max-concurrency", value="N", help="the most nodes that run at a time", convert=whole_number),
         Option(name="root", help="it gets the lines of %chat that name no agent"),
+        _REPLACE,
     ],
     twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',
 )

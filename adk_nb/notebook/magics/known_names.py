@@ -7,6 +7,7 @@ from pathlib import Path
 from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
+from adk_nb.notebook.cells.fields import FIELDS
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.runtime.approvals import pending
 from adk_nb.tools.base_tool import BaseTool
@@ -61,6 +62,7 @@ def _files(notebook: Notebook) -> list[str]:
 _KINDS: dict[str, Callable[[Notebook], list[str]]] = {
     "agent": lambda notebook: notebook.agent_names,
     "approval": _approvals,
+    "field": lambda notebook: FIELDS,
     "file": _files,
     "function": _functions,
     "node": lambda notebook: [*notebook.node_names, "START", "END"],
