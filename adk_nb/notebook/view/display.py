@@ -22,6 +22,7 @@ from adk_nb.notebook.view.render import waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.safe_html import element
+from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
 from adk_nb.sessions.session import Session
 
@@ -67,6 +68,7 @@ class LiveRun(RunOnShow):
         self._drawing = drawing_of(agent)
         self._path = VisitedPath(self._drawing)
         self._lanes = Lanes()
+        self._meter = Meter((), None)
         self._rows: RunRows | None = None
         self._cards: set[str] = set()
         self._view = view or LiveView(title=agent.name)
@@ -81,6 +83,7 @@ class LiveRun(RunOnShow):
     def begin(self, session: Session | None, clicks: Clicks) -> None:
         super().begin(session, clicks)
         self._clicks = clicks
+        self._meter = Meter(session.events if session else (), self.max_cost_usd)
         if self._rows is None:
             self._open(session)
             if self._drawing.has_picture:
@@ -113,6 +116,8 @@ class LiveRun(RunOnShow):
             for op in self._rows.feed(event):
                 self._push([{**op, "row": {**op["row"], "lane": lane}} if op["op"] == "append" else op])
             self._mark(self._path.feed(event))
+        if event.usage_metadata and (told := self._meter.feed(event)):
+            self._view.push(told)
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> None:
         self._push(self._lanes.agent_begins(name, branch, path))
@@ -123,8 +128,6 @@ class LiveRun(RunOnShow):
         self._mark(self._path.agent_ends(name, path))
 
     def end(self, reply: Reply) -> None:
-        if usage := reply.usage.in_words():
-            self._view.push({"op": "usage", "text": usage})
         self._push(self._lanes.end(reply.status))
         self._mark(self._path.end(reply.status))
         self._view.push({"op": "status", "status": reply.status, "text": _in_words(reply)})

@@ -11,6 +11,7 @@ from adk_nb.notebook.view import credential_words, event_words, grounding
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import LONG, arguments_text, cleaned, json_text, one_line, shortened
 from adk_nb.notebook.view.safe_html import isolated_page
+from adk_nb.notebook.view.spending import row_usage
 from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
 from adk_nb.runtime import approvals, credentials
@@ -112,6 +113,8 @@ class RunRows:
         self._state_change(event, told)
         if event.grounding_metadata:
             told.ops += _looked_up(event)
+        if self._live and told.row and (usage := row_usage(event)):
+            told.patch(told.row, usage=usage)
         self._last_at = event.timestamp
         return told.ops
 

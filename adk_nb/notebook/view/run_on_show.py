@@ -37,6 +37,8 @@ class RunOnShow:
         """The `%confirm` that answers what it asks; empty: only Python has its chat."""
         self.trace = Trace()
         """What it asks its models and tools, also after a pause."""
+        self.max_cost_usd: float | None = None
+        """What it may cost, also when it goes on after a click. None: anything."""
         self.events: list[Event] = []
         """Whole ones since the run began or last went on, oldest first."""
         self.resumed = False

@@ -22,6 +22,8 @@ _ROW: Json = {
     "ms": None,
     "detail": None,
     "changes": None,
+    "usage": None,
+    "shown": None,
     "streaming": False,
 }
 _CARD: Json = {
@@ -53,7 +55,7 @@ class ViewState:
         """What holds for a conversation that one can type into: `{"height"}`, in pixels. None: it is one run."""
         self.status: Json = {"status": "idle", "text": ""}
         self.notice = ""
-        self.usage: Json = {"text": ""}
+        self.usage: Json = {"text": "", "title": ""}
         self.earlier = 0
         self.state: list[Json] = []
         self.rows: dict[str, Json] = {}
@@ -61,6 +63,7 @@ class ViewState:
         self.drawing: Json | None = None
         self.marks: dict[str, str] = {}
         self.lanes: dict[str, Json] = {}
+        self.artifacts: dict[str, Json] = {}
 
     def apply(self, op: Json) -> Json:
         """Change the state by one op, and return that op as the front end is to hear it.
@@ -86,6 +89,7 @@ class ViewState:
             "drawing": self.drawing,
             "marks": dict(self.marks),
             "lanes": [dict(lane) for lane in self.lanes.values()],
+            "artifacts": [dict(one) for one in self.artifacts.values()],
         }
 
 
@@ -170,7 +174,12 @@ def _status(view: ViewState, op: Json) -> Json:
 
 
 def _usage(view: ViewState, op: Json) -> Json:
-    view.usage = {"text": op["text"]}
+    view.usage = {"text": op["text"], "title": op.get("title", "")}
+    return op
+
+
+def _artifact(view: ViewState, op: Json) -> Json:
+    view.artifacts[op["artifact"]["id"]] = dict(op["artifact"])
     return op
 
 
@@ -206,4 +215,5 @@ _OPS: dict[str, Callable[[ViewState, Json], Json]] = {
     "drawing": _drawing,
     "mark": _mark,
     "lane": _lane,
+    "artifact": _artifact,
 }

@@ -69,10 +69,12 @@ class LiveView(anywidget.AnyWidget):
                 marker), `{"op": "text", "id", "s"}` (a streamed piece of that row's text), `{"op": "patch", "id",
                 **fields}`, `{"op": "state", "event", "changes", "state"}`, `{"op": "card", "card": {"id", ...}}` (its
                 fields laid over what is known; an answered card stays answered unless it is asked again with a note),
-                `{"op": "status", "status", "text"}`, `{"op": "usage", "text"}`, `{"op": "notice", "text"}`,
-                `{"op": "drawing", "drawing"}` (of `drawing_svg.live_drawing`), `{"op": "mark", "marks"}` (shape's key
-                -> how it stands, as `drawing_path.Marks`, laid over what is known), `{"op": "lane", "lane": {"id",
-                "name", "label", "state"}}` (one of those that work at once; a row's `lane` is the id of its own).
+                `{"op": "status", "status", "text"}`, `{"op": "usage", "text", "title"}` (of the footer),
+                `{"op": "notice", "text"}`, `{"op": "drawing", "drawing"}` (of `drawing_svg.live_drawing`), `{"op":
+                "mark", "marks"}` (shape's key -> how it stands, as `drawing_path.Marks`, laid over what is known),
+                `{"op": "lane", "lane": {"id", "name", "label", "state"}}` (one of those that work at once; a row's
+                `lane` is the id of its own), `{"op": "artifact", "artifact": {"id", ...}}` (of `rich_results.artifact`,
+                in the place of the one with that id).
 
         Raises:
             ValueError: There is no such op.

@@ -8,6 +8,8 @@ class Events {
     this.open = new Set();
     this.dirty = new Set();
     this.selected = null;
+    this.words = ""; // only rows with these are shown
+    this.details = new RowDetail(store);
     this.earlier = el("div", "earlier");
     this.node = el("div", "log", this.earlier);
     this.node.setAttribute("role", "log");
@@ -24,7 +26,12 @@ class Events {
   touch(op) {
     if (op.op === "append") this.dirty.add(op.row.id);
     else if (op.op === "text") this.dirty.add(op.id);
-    else if (op.op === "patch" || op.op === "state") this.mark(op.id ?? op.event);
+    else if (op.op === "patch" || op.op === "state") {
+      this.mark(op.id ?? op.event);
+      if (op.op === "patch" && this.open.has(op.id)) this.details.ask(op);
+    }
+    else if (op.op === "panel" && op.name === "event") this.mark(op.id);
+    else if (op.op === "offers") this.reset();
     else if (op.op === "status") for (const [id, { text }] of this.nodes) if (text) this.mark(id);
   }
 
@@ -71,11 +78,22 @@ class Events {
     node.setAttribute("aria-busy", String(Boolean(row.streaming)));
     const what = el("div", "what");
     const text = this.fill(what, row);
-    const more = row.detail || row.changes?.length ? this.disclosure(row) : el("span", "more");
+    const more = this.details.may(row) ? this.disclosure(row) : el("span", "more");
     const author = el("span", "author", row.kind === "user" && row.author === "user" ? "you" : row.author);
-    put(node, more, author, what, el("span", "ms", duration(row.ms)), this.detail(row));
+    put(node, more, author, what, this.numbers(row), this.detail(row));
     if (!drawn) this.node.append(node);
+    if (this.words) node.hidden = !this.fits(row);
     this.nodes.set(id, { node, text: row.streaming ? text : null, length: row.text.length });
+  }
+
+  // How long it took, and how many tokens.
+  numbers(row) {
+    const node = el("span", "ms", duration(row.ms));
+    if (row.usage) {
+      node.append(el("div", "tokens", row.usage.text));
+      node.title = row.usage.title;
+    }
+    return node;
   }
 
   fill(what, row) {
@@ -117,23 +135,41 @@ class Events {
   }
 
   detail(row) {
-    if (!this.open.has(row.id)) return null;
-    const changes = (row.changes ?? []).map((change) => changeLine(change.key, change.kind, change.old, change.new));
-    return el(
-      "div",
-      "detail",
-      changes.length ? el("div", "changes", el("div", "dim", "state changed by this event"), ...changes) : null,
-      row.detail ? el("pre", "json", row.detail) : null,
-    );
+    return this.open.has(row.id) ? this.details.node(row) : null;
   }
 
   toggle(id, open = !this.open.has(id)) {
     const row = this.store.rows.get(id);
-    if (!row || (!row.detail && !row.changes?.length)) return;
+    if (!row || !this.details.may(row)) return;
     if (open) this.open.add(id);
     else this.open.delete(id);
+    if (open) this.details.ask(row);
     this.mark(id);
     this.view.schedule();
+  }
+
+  // Show only rows that have these words.
+  narrow(words) {
+    this.words = words.trim().toLowerCase();
+    for (const [id, { node }] of this.nodes) node.hidden = !this.fits(this.store.rows.get(id));
+    this.view.schedule();
+  }
+
+  fits(row) {
+    return !this.words || rowLine(row).toLowerCase().includes(this.words);
+  }
+
+  shown() {
+    return [...this.store.rows.values()].filter((row) => this.fits(row));
+  }
+
+  // Open the row of an event, and go there.
+  reveal(event) {
+    const id = [...this.nodes.keys()].findLast((each) => each === event || each.startsWith(`${event}/`));
+    if (!id) return;
+    this.select(id);
+    this.toggle(id, true);
+    this.nodes.get(id).node.scrollIntoView({ block: "nearest" });
   }
 
   select(id, focus = true) {
@@ -149,18 +185,18 @@ class Events {
   onClick(event) {
     const node = event.target.closest(".adknb-row");
     if (!node || event.target.closest("a")) return;
-    this.select(node.dataset.id, Boolean(event.target.closest("button")));
-    const reading = String(getSelection()) || event.target.closest(".adknb-detail");
-    if (event.target.closest("button") || !reading) this.toggle(node.dataset.id);
+    this.select(node.dataset.id, Boolean(event.target.closest(".adknb-more")));
+    const inside = event.target.closest(".adknb-detail");
+    if (event.target.closest("button") ? !inside : !inside && !String(getSelection())) this.toggle(node.dataset.id);
   }
 
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-    const all = [...this.nodes.keys()];
+    const all = this.shown().map((row) => row.id);
     const at = all.indexOf(this.selected);
     const moves = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: all.length - 1 };
     if (event.key in moves) this.select(all[Math.min(all.length - 1, Math.max(0, moves[event.key]))] ?? null);
-    else if (event.key === "Enter" && event.target.closest("a")) return;
+    else if (["Enter", " "].includes(event.key) && event.target.closest("a, .adknb-detail")) return event.stopPropagation();
     else if (event.key === "Enter") this.toggle(this.selected);
     else if (event.key === "ArrowRight") this.toggle(this.selected, true);
     else if (event.key === "ArrowLeft") this.toggle(this.selected, false);

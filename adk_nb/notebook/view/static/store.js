@@ -5,6 +5,7 @@ class Store {
     this.model = model;
     this.views = new Set();
     this.sent = new Map(); // card id -> card.again at the click: closed here until Python says what became of it
+    this.panels = new Map(); // what was asked of Python for a panel, as "waterfall" or "event/id" -> the answer
     this.ahead = new Map(); // batches that came before the one they follow
     this.load(model.get("snapshot"));
     model.on("change:snapshot", () => this.adopt(model.get("snapshot")));
@@ -13,7 +14,7 @@ class Store {
   }
 
   load(snapshot) {
-    const { rows, cards, lanes, ...rest } = snapshot;
+    const { rows, cards, lanes, artifacts = [], ...rest } = snapshot;
     Object.assign(this, rest);
     this.gone = false;
     this.rows = new Map(rows.map((row) => [row.id, { ...row }]));
@@ -21,6 +22,7 @@ class Store {
     this.last = new Map(); // lane -> the row of its last words
     for (const row of rows) this.spoke(row);
     this.cards = new Map(cards.map((card) => [card.id, card]));
+    this.artifacts = new Map(artifacts.map((one) => [one.id, one])); // what the run has saved, oldest first
   }
 
   spoke(row) {
@@ -74,7 +76,7 @@ class Store {
       this.status = { status: op.status, text: op.text ?? "" };
       if (op.status !== "running") for (const each of this.rows.values()) each.streaming = false;
     } else if (op.op === "usage") {
-      this.usage = { text: op.text };
+      this.usage = { text: op.text, title: op.title ?? "" };
     } else if (op.op === "notice") {
       this.notice = op.text;
     } else if (op.op === "drawing") {
@@ -83,6 +85,8 @@ class Store {
       this.marks = { ...this.marks, ...op.marks };
     } else if (op.op === "lane") {
       this.lanes.set(op.lane.id, op.lane);
+    } else if (op.op === "artifact") {
+      this.artifacts.set(op.artifact.id, op.artifact);
     }
     if (op.op === "append" || op.op === "text" || op.op === "patch") this.spoke(this.rows.get(op.id ?? op.row?.id));
     for (const view of this.views) view.touch(op);

@@ -28,8 +28,15 @@ class View {
     this.said.setAttribute("role", "status");
     const head = el("div", "head", this.title, this.status, this.stop);
     head.addEventListener("keydown", (event) => event.stopPropagation()); // Enter is the button's, not the notebook's
-    this.panes = el("div", "panes", this.picture.node, this.events.node, this.state.node);
-    this.root = el("div", "view", head, this.notice, this.lanes.node, this.panes, this.cards.node, this.foot);
+    this.panes = new EventsPane(this);
+    const more = [Waterfall, StateTable, Graph, Prompt, Artifacts].map((Panel) => new Panel(this.store, this));
+    this.tabs = new Tabs([this.panes, ...more], this);
+    this.tools = new LogTools(this.store, this);
+    this.summary = new Summary(this.store, this);
+    this.bar = el("div", "bar", this.summary.button, this.tabs.node, this.tools.node);
+    this.bar.addEventListener("keydown", (event) => event.stopPropagation());
+    const panels = this.tabs.panels.map((panel) => panel.node);
+    this.root = el("div", "view", head, this.notice, this.summary.node, this.bar, this.lanes.node, ...panels, this.cards.node, this.foot);
     this.composer = this.store.box ? new ChatBox(this.store, this) : null;
     if (this.composer) {
       this.cards.node.after(this.composer.node);
@@ -51,7 +58,9 @@ class View {
     this.events.touch(op);
     if (op.op === "status") this.stopping = false;
     this.composer?.touch(op);
-    if (this.panes.hidden || (op.op !== "append" && op.op !== "text")) this.stale = true;
+    if (op.op === "panel") this.stale = true;
+    for (const part of [this.tabs.current, this.tools]) part.touch?.(op);
+    if (this.panes.node.hidden || (op.op !== "append" && op.op !== "text")) this.stale = true;
     this.schedule();
   }
 
@@ -67,6 +76,8 @@ class View {
     this.lanes.paint();
     if (this.stale) this.paintFrame();
     this.stale = false;
+    this.lanes.node.hidden ||= this.summary.folded;
+    this.tools.paint(this.events.words ? this.events.shown().length : null, this.summary.folded);
     follow();
   }
 
@@ -83,12 +94,27 @@ class View {
     this.notice.textContent = store.notice;
     this.notice.hidden = !store.notice;
     this.foot.textContent = store.usage.text;
+    this.foot.title = store.usage.title ?? "";
     this.foot.hidden = !store.usage.text;
-    this.panes.hidden = !(store.rows.size || store.state.length || store.drawing);
+    this.summary.paint();
+    this.tabs.paint();
+    const { folded } = this.summary;
+    const empty = !(store.rows.size || store.state.length || store.drawing);
+    this.bar.hidden = empty;
+    this.bar.dataset.folded = folded;
+    if (folded || empty) for (const panel of this.tabs.panels) panel.node.hidden = true;
+    this.tabs.node.hidden ||= folded;
     this.picture.paint();
     this.state.paint();
+    if (!folded && !empty) this.tabs.current.paint();
     this.cards.paint();
     this.composer?.paint();
+  }
+
+  // Go to what is told of an event in the log.
+  showEvent(id) {
+    this.tabs.select(this.panes);
+    this.events.reveal(id);
   }
 
   // Out of the view, to the cell it stands in.
@@ -100,6 +126,7 @@ class View {
 
   remove() {
     cancelAnimationFrame(this.frame);
+    for (const panel of this.tabs.panels) panel.left?.();
     this.store.views.delete(this);
     this.box.remove();
   }
