@@ -45,7 +45,7 @@ def open_box(notebook: Notebook, asked: Any, said: Said) -> None:
 
 
 def _refuse_what_is_for_one_turn(asked: Any) -> None:
-    for name in ("quiet", "record", "replay"):
+    for name in ("quiet", "static", "attach", "error", "tools", "model", "record", "replay"):
         if getattr(asked, name):
             raise InputError(f"{asked.mark} --{name} goes with a text; without one a chat box is opened")
     if asked.capture:
