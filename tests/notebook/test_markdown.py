@@ -108,14 +108,14 @@ or <a href="mailto:a@b.org" rel="noopener noreferrer">mailto:a@b.org</a></p>\
 <table>
 <thead>
 <tr>
-<th style="text-align: left">a</th style="text-align: left">
-<th style="text-align: right">b</th style="text-align: left">
+<th style="text-align: left">a</th>
+<th style="text-align: right">b</th>
 </tr>
 </thead>
 <tbody>
 <tr>
-<td style="text-align: left">1</td style="text-align: left">
-<td style="text-align: right">2</td style="text-align: left">
+<td style="text-align: left">1</td>
+<td style="text-align: right">2</td>
 </tr>
 </tbody>
 </table>\

@@ -1,6 +1,5 @@
 """What the magics that look at a notebook show: its agents, tools, state, events and open approvals."""
 
-import inspect
 import json
 import shutil
 from collections.abc import Sequence
@@ -259,11 +258,13 @@ def _tool_row(notebook: Notebook, name: str) -> list[str]:
 def _spelled(tool: BaseTool) -> str:
     if not isinstance(tool, FunctionTool):
         return tool.name
-    return f"{tool.name}({', '.join(inspect.signature(tool.func).parameters)})"
+    return f"{tool.name}({', '.join(tool.signature.names)})"
 
 
 def _approval(tool: BaseTool | BaseToolset) -> str:
     asks = getattr(tool, "require_confirmation", False)
+    if isinstance(asks, str):
+        return f"if {asks}"
     return "by condition" if callable(asks) else ("always" if asks else "")
 
 

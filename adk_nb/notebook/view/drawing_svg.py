@@ -53,7 +53,8 @@ def svg(drawing: Drawing, marks: Mapping[str, str] = _NONE) -> Html:
     layout = layout_of(drawing)
     width, height = round(layout.width), round(layout.height)
     shapes = [_marked(shape, marks) for shape in _shapes(layout)] if marks else _shapes(layout)
-    inside = "".join(_markup(shape) for shape in shapes if shape["tag"] != "text" or shape["text"])
+    # Apart: a page that takes the picture out leaves its words, which are to stay words.
+    inside = "\n".join(_markup(shape) for shape in shapes if shape["tag"] != "text" or shape["text"])
     said = "; ".join([_said(drawing), *_standing(drawing, marks)])
     fits = f"max-width: 100%; min-width: {round(width * _LEAST)}px; height: auto"
     return Html(

@@ -154,8 +154,9 @@ def asks_text(one: Pending) -> str:
 def decision_text(decided: ToolConfirmation, tool: str) -> str:
     """What a person decided of a call, and by what way, in words; the same on every run."""
     by = f" by {one_line(decided.by, 100)}" if decided.by else " by a function response"
+    why = f": {cleaned(decided.reason)}" if decided.reason else ""
     if not decided.confirmed:
-        return f"rejects {tool}{by}" + (f": {cleaned(decided.reason)}" if decided.reason else "")
+        return f"rejects {tool}{by}{why}"
     changed = f", with {arguments_text(decided.args)}" if decided.args is not None else ""
     told = f", payload: {shortened(json_text(decided.payload))}" if decided.payload is not None else ""
-    return f"approves {tool}{by}{changed}{told}"
+    return f"approves {tool}{by}{changed}{told}{why}"

@@ -64,7 +64,7 @@ class _Renderer(RendererHTML):
         token.tag = _HEADINGS.get(token.tag, token.tag)
         if token.tag and token.tag not in TAGS:
             return ""
-        if token.tag in ("td", "th"):
+        if token.tag in ("td", "th") and token.nesting == 1:
             side = str(token.attrs.get("style", "")).removeprefix("text-align:") or "left"
             token.attrs["style"] = f"text-align: {side}"
         if token.type == "link_open":

@@ -23,6 +23,7 @@ LINK_REL = "noopener noreferrer"
 _LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`\\]+", re.IGNORECASE)
 _MATH = re.compile(r"[$\\]")
 _TAG = re.compile("<[^>]*>")
+_EMPTY_LINE = re.compile(r"\n(?=[ \t]*\n)")
 
 
 class Html(str):
@@ -40,8 +41,12 @@ def escaped(text: str) -> Html:
 
 
 def code(text: str) -> Html:
-    """Text for inside `<code>` and `<pre>`, where MathJax does not look."""
-    return Html(html.escape(text, quote=False))
+    """Text for inside `<code>` and `<pre>`, where MathJax does not look.
+
+    No line of it is empty: markup in a markdown file, as nbconvert writes it, ends at the first one, and the rest would
+    be read as markdown. Source: CommonMark 0.31, "HTML blocks", end condition of 6.
+    """
+    return Html(_EMPTY_LINE.sub("&#10;", html.escape(text, quote=False)))
 
 
 def element(tag: str, *children: str, **attributes: str) -> Html:
