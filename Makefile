@@ -20,7 +20,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/.venv/bin/python -c "import sys,
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults style browser browser-all peers servers litellm bench clean chromium postgresql
+.PHONY: help demo lab test test-long faults style browser browser-all peers servers real-server litellm bench clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ peers: .venv/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Against 
 servers: .venv/dev.stamp build/servers/stamp ## Against servers of others, from npm and PyPI
 	@.venv/bin/python -m pytest -m servers $(ARGS)
 
+real-server: .venv/dev.stamp .venv-server/server.stamp ## Against servers of language models: llama.cpp's and llama-cpp-python's, built here
+	@.venv/bin/python -m pytest -m real_server $(ARGS)
+
 litellm: .venv-litellm/dev.stamp ## The adapter to litellm, which holds other packages back: in an environment of its own
 	@.venv-litellm/bin/python -m pytest tests/models -k "litellm or lite_llm" $(ARGS)
 
@@ -69,7 +72,7 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 
 # Environments. A stamp is renewed when pyproject.toml changes; the package itself is installed editable.
 
-.venv/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python:
+.venv/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; install one, or say make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(@D:/bin=)
 
@@ -91,6 +94,13 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 
 .venv-litellm/dev.stamp: pyproject.toml | .venv-litellm/bin/python
 	.venv-litellm/bin/python $(PIP) install -q -e '.[dev,litellm]'
+	@touch $@
+
+# The second is compiled, for any CPU and without pictures: some minutes, once.
+.venv-server/server.stamp: Makefile | .venv-server/bin/python
+	.venv-server/bin/python $(PIP) install -q 'gguf>=0.19,<1' 'xllamacpp>=2026.10'
+	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF' \
+		.venv-server/bin/python $(PIP) install -q 'llama-cpp-python[server]==0.3.36'
 	@touch $@
 
 build/servers/stamp: tests/servers/package.json | .venv/dev.stamp

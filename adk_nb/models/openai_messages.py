@@ -25,6 +25,11 @@ _SETTINGS = {
     "logprobs": "top_logprobs",
 }
 """Of a GenerateContentConfig -> of a chat completion."""
+_CHOICES = {
+    types.FunctionCallingConfigMode.ANY: "required",
+    types.FunctionCallingConfigMode.NONE: "none",
+    types.FunctionCallingConfigMode.AUTO: "auto",
+}
 _AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mp3": "mp3", "audio/mpeg": "mp3"}
 
 
@@ -137,15 +142,10 @@ def _settings(config: types.GenerateContentConfig) -> dict[str, Any]:
     return told
 
 
-def _choice(request: LlmRequest) -> Any:
-    calling = calling_of(request)
-    mode = calling.mode
-    if mode == types.FunctionCallingConfigMode.ANY:
-        names = calling.allowed_function_names or []
-        return {"type": "function", "function": {"name": names[0]}} if len(names) == 1 else "required"
-    return {types.FunctionCallingConfigMode.NONE: "none", types.FunctionCallingConfigMode.AUTO: "auto"}.get(
-        mode or types.FunctionCallingConfigMode.MODE_UNSPECIFIED
-    )
+def _choice(request: LlmRequest) -> str | None:
+    """Of the allowed tools no others are offered, so none is named here: llama.cpp's server takes no name."""
+    mode = calling_of(request).mode
+    return _CHOICES.get(mode) if mode else None
 
 
 def _format(schema: dict[str, Any]) -> dict[str, Any]:

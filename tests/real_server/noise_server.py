@@ -1,0 +1,143 @@
+"""Run by the Python of `.venv-server`: makes a tiny model of random weights and serves it, until its input ends.
+
+    python noise_server.py SERVER FOLDER     prints `ready URL`, or what is wrong
+
+The weights are noise, and so are the words; the tokenizer, the protocol, the stream and the counts are real.
+Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md for the names in the file.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import gguf
+import numpy as np
+
+KEY = "sk-of-the-noise-server"
+CONTEXT = 2048
+"""Tokens, and a token is about a byte."""
+_WIDTH, _LAYERS, _HEADS, _INNER = 64, 2, 4, 128
+_MERGES = [("t", "h"), ("th", "e"), ("i", "n"), ("a", "n"), ("e", "r")]
+_SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", '<tool_call>\n{"name": "', "</tool_call>"]
+"""The fourth begins a call: a request that favours it gets one, in the form that the server then insists on."""
+_TEMPLATE = Path(__file__).with_name("chat_template.jinja")
+
+
+def make_model(path: Path) -> None:
+    """A llama of half a megabyte, the same each time."""
+    tokens = [*_letters(), *_SPECIAL, *("".join(pair) for pair in _MERGES)]
+    kinds = [gguf.TokenType.NORMAL] * len(tokens)
+    kinds[256 : 256 + len(_SPECIAL)] = [gguf.TokenType.CONTROL] * 3 + [gguf.TokenType.USER_DEFINED] * 2
+    file = gguf.GGUFWriter(path, "llama")
+    file.add_name("noise")
+    file.add_context_length(CONTEXT)
+    file.add_embedding_length(_WIDTH)
+    file.add_block_count(_LAYERS)
+    file.add_feed_forward_length(_INNER)
+    file.add_head_count(_HEADS)
+    file.add_head_count_kv(_HEADS)
+    file.add_layer_norm_rms_eps(1e-5)
+    file.add_rope_dimension_count(_WIDTH // _HEADS)
+    file.add_vocab_size(len(tokens))
+    file.add_file_type(gguf.LlamaFileType.ALL_F32)
+    file.add_tokenizer_model("gpt2")
+    file.add_tokenizer_pre("gpt-2")
+    file.add_token_list(tokens)
+    file.add_token_types(kinds)
+    file.add_token_merges([" ".join(pair) for pair in _MERGES])
+    file.add_bos_token_id(256)
+    file.add_eos_token_id(258)
+    file.add_add_bos_token(False)
+    file.add_chat_template(_TEMPLATE.read_text())
+    _add_weights(file, len(tokens))
+    file.write_header_to_file()
+    file.write_kv_data_to_file()
+    file.write_tensors_to_file()
+    file.close()
+
+
+def _letters() -> list[str]:
+    """A letter for each byte. Source: GPT-2's byte-level encoding, which all tokenizers of this kind share."""
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(256, 512))
+    return [chr(byte if byte in shown else next(others)) for byte in range(256)]
+
+
+def _add_weights(file: gguf.GGUFWriter, vocabulary: int) -> None:
+    dice = np.random.default_rng(7)
+
+    def noise(name: str, *shape: int, by: float = 0.1) -> None:
+        file.add_tensor(name, dice.standard_normal(shape, dtype=np.float32) * by)
+
+    noise("token_embd.weight", vocabulary, _WIDTH, by=0.5)
+    noise("output.weight", vocabulary, _WIDTH, by=0.5)
+    file.add_tensor("output_norm.weight", np.ones(_WIDTH, dtype=np.float32))
+    for layer in (f"blk.{number}." for number in range(_LAYERS)):
+        for norm in ("attn_norm", "ffn_norm"):
+            file.add_tensor(f"{layer}{norm}.weight", np.ones(_WIDTH, dtype=np.float32))
+        for part in ("attn_q", "attn_k", "attn_v", "attn_output"):
+            noise(f"{layer}{part}.weight", _WIDTH, _WIDTH)
+        noise(f"{layer}ffn_gate.weight", _INNER, _WIDTH)
+        noise(f"{layer}ffn_up.weight", _INNER, _WIDTH)
+        noise(f"{layer}ffn_down.weight", _WIDTH, _INNER)
+
+
+def llama_cpp(model: Path) -> None:
+    """llama.cpp's own server, as the package xllamacpp carries it."""
+    import xllamacpp  # noqa: PLC0415  # only one of the two servers need be there
+
+    wanted = xllamacpp.CommonParams()
+    wanted.model.path = str(model)
+    wanted.n_ctx = CONTEXT
+    wanted.n_parallel = 1
+    wanted.hostnames, wanted.port = ["127.0.0.1"], 0
+    wanted.use_jinja, wanted.warmup = True, False
+    wanted.api_keys = [KEY]
+    wanted.cpuparams.n_threads = 1
+    server = xllamacpp.Server(wanted)
+    _tell_and_wait(server.listening_address)
+    os._exit(0)  # its threads are the server's, and have nothing to keep
+
+
+def llama_cpp_python(model: Path) -> None:
+    """The server of llama-cpp-python, started as its handbook says."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--model_alias", "noise"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(CONTEXT), "--n_threads", "1"]
+    command += ["--chat_format", "chatml-function-calling", "--api_key", KEY, "--seed", "7"]
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+    try:
+        while server.poll() is None and not _answers(f"http://127.0.0.1:{port}/v1/models"):
+            pass
+        if server.poll() is None:
+            _tell_and_wait(f"http://127.0.0.1:{port}")
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def _tell_and_wait(url: str) -> None:
+    sys.stdout.write(f"ready {url}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except urllib.error.HTTPError:  # it wants its key
+        return True
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    made = Path(sys.argv[2]) / "noise.gguf"
+    make_model(made)
+    {"llama.cpp": llama_cpp, "llama-cpp-python": llama_cpp_python}[sys.argv[1]](made)
