@@ -13,7 +13,7 @@ def in_a_cell(error: BaseException | None) -> str | None:
     seen = set[int]()
     while error and id(error) not in seen:
         seen.add(id(error))
-        places = [(cell, line) for frame, line in traceback.walk_tb(error.__traceback__) if (cell := _cell_of(frame))]
+        places = [(cell, line) for frame, line in traceback.walk_tb(error.__traceback__) if (cell := cell_of(frame))]
         if places:
             cell, line = places[-1]
             return f"{cell} line {line}"
@@ -21,8 +21,11 @@ def in_a_cell(error: BaseException | None) -> str | None:
     return None
 
 
-def _cell_of(frame: FrameType) -> str | None:
-    """`In[7]`, as IPython calls it: the shell whose namespace the code runs in knows what it has compiled."""
+def cell_of(frame: FrameType) -> str | None:
+    """The cell that a frame runs, as IPython calls it: `In[7]`. None: none.
+
+    The shell whose namespace the code runs in knows what it has compiled.
+    """
     shell: Any = getattr(frame.f_globals.get("get_ipython"), "__self__", None)
     named = getattr(getattr(shell, "compile", None), "format_code_name", None)
     found = named(frame.f_code.co_filename) if named else None

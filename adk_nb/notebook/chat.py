@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar, TypeVar
 
@@ -15,25 +15,42 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
+from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook import letting_in, questions
+from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
 from adk_nb.notebook.chat_state import ChatState
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.decisions import Confirm, Decisions, check, check_policy, one_of, settled, state_of
+from adk_nb.notebook.decisions import (
+    MOST_ROUNDS,
+    Confirm,
+    Decisions,
+    by_policy,
+    check,
+    check_policy,
+    notice_of,
+    one_of,
+    settled,
+    state_of,
+)
+from adk_nb.notebook.going_back import GoesBack
 from adk_nb.notebook.interrupted import shown_in_brief, waited_for
 from adk_nb.notebook.letting_in import ASK, Given
+from adk_nb.notebook.one_turn import LentTool, one_turn
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.talk import Talk
-from adk_nb.notebook.view.display import Mode
+from adk_nb.notebook.view.box_on_show import BoxOnShow
+from adk_nb.notebook.view.display import Mode, in_a_kernel
 from adk_nb.notebook.view.run_on_show import RunOnShow
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.trace import Traces
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.wire import copied
 
 T = TypeVar("T")
 
 
-class Chat:
+class Chat(GoesBack):
     """One user, one session, one agent.
 
     Args:
@@ -42,7 +59,6 @@ class Chat:
         session: Its id; made when first needed.
         user_id: Whose session it is.
         app_name: The app it belongs to. None: the app's own, or `notebook`.
-from adk_nb.runtime.trace import Traces
         session_service: Where it is kept. None: in this process's memory, for this chat alone.
         artifact_service: Where its files are kept. None: as for the session.
         memory_service: Where its memories are kept. None: as for the session.
@@ -84,6 +100,7 @@ from adk_nb.runtime.trace import Traces
         """Returns the `%confirm` that reaches this session, empty if only Python has this chat."""
         self.about: Callable[[], dict[str, Any]] = dict
         """Returns what is noted on the events of a turn that begins."""
+        self.traces = Traces()
         self._talk = Talk(self, self._conversation)
 
     def __repr__(self) -> str:
@@ -99,8 +116,6 @@ from adk_nb.runtime.trace import Traces
         """Who has taken the conversation over keeps it. False: `agent` answers, unless a task is talked over."""
         return self._conversation.runner.sticky_agents
 
-        self.traces = Traces()
-        """What models and tools were asked in the newest turns."""
     @sticky.setter
     def sticky(self, value: bool) -> None:
         self._conversation.runner.sticky_agents = value
@@ -118,11 +133,25 @@ from adk_nb.runtime.trace import Traces
         """True if what waits under `id` is the question of a team, which goes on here as it was then."""
         return self._talk.teams.of([id]) is not None
 
-    def ask(self, text: str, *, confirm: Confirm | None = None) -> Reply:
+    def ask(
+        self,
+        text: str,
+        *,
+        attach: Any = None,
+        tools: Sequence[LentTool] = (),
+        model: str | BaseLlm | None = None,
+        show: Mode | None = None,
+        confirm: Confirm | None = None,
+    ) -> Reply:
         """Say `text` and wait for what comes of it. Sync tools run in this thread; Ctrl-C stops the run.
 
         Args:
             text: The message.
+            attach: What goes with it, one thing or a list: the path of a file; an image, a PDF or text as bytes; a
+                figure of matplotlib, a DataFrame, an exception, a `types.Part`, or any value that has a form as text.
+            tools: What the agent may call in this turn beside its own tools.
+            model: What answers for the agent in this turn. None: its own.
+            show: What is seen of this turn. None: as the chat's.
             confirm: What happens to calls that wait for approval in this turn; left open ("ask"), they wait on. None:
                 what `%config AdkNb.confirm` says.
 
@@ -131,25 +160,84 @@ from adk_nb.runtime.trace import Traces
 
         Raises:
             UserError: What the author of the notebook has to mend: a missing key, an open approval, a state key
-                that is not there.
+                that is not there, a file that cannot be read.
         """
         by = f"chat.ask(confirm={confirm!r})" if confirm else "%config AdkNb.confirm"
         check_policy(confirm or self.policy)
-        return settled(
-            waited_for(self._talk.words(text, self._talk.on_show(text))), self.decide, confirm or self.policy, by
-        )
+        turn = self._talk.words(text, one_turn(attach, tools, model, show))
+        return settled(waited_for(turn), self.decide, confirm or self.policy, by)
 
-    async def aask(self, text: str) -> Reply:
+    async def aask(
+        self,
+        text: str,
+        *,
+        attach: Any = None,
+        tools: Sequence[LentTool] = (),
+        model: str | BaseLlm | None = None,
+        show: Mode | None = None,
+    ) -> Reply:
         """`ask` for a cell that awaits."""
         try:
-            return await sync.arun(self._talk.words(text, self._talk.on_show(text)))
+            return await sync.arun(self._talk.words(text, one_turn(attach, tools, model, show)))
         except asyncio.CancelledError as stopped:
             shown_in_brief(stopped, [])
             raise
 
-    def start(self, text: str) -> "sync.Started[Reply]":
+    def start(
+        self,
+        text: str,
+        *,
+        attach: Any = None,
+        tools: Sequence[LentTool] = (),
+        model: str | BaseLlm | None = None,
+        show: Mode | None = None,
+    ) -> "sync.Started[Reply]":
         """`ask` in the background: a handle with `.result()`, `.cancel()` and `.done()`."""
-        return sync.start(self._talk.words(text, self._talk.on_show(text)))
+        return sync.start(self._talk.words(text, one_turn(attach, tools, model, show)))
+
+    def box(self, *, height: int = HEIGHT) -> None:
+        """Open a chat box: this conversation in one output, with a field to type into. In a terminal, line by line.
+
+        Args:
+            height: Of what was said, in pixels, before it is scrolled.
+
+        Raises:
+            InputError: It cannot be shown here.
+        """
+        check_place(self.show, height)
+        if not in_a_kernel():
+            return talk_in_lines(self.ask, lambda reply, yes: reply.approve(1) if yes else reply.reject(1))
+        box = ChatBox(self.agent, self.session_id, self.magic(), lambda text, shown: self.say_in(shown, text), height)
+        return self.open_in(box)
+
+    def open_in(self, box: ChatBox) -> None:
+        """Open a box for this session; what waits in it, and has no card yet, is asked there."""
+        events = self.events
+        box.open(sync.run(self._conversation.loaded()))
+        waiting = [one.id for one in (*approvals.pending(events), *credentials.pending(events))]
+        if left := [one for one in waiting if not self._talk.has_card(one)]:
+            sync.run(self._talk.ask_again(left, box.shown))
+
+    async def say_in(
+        self,
+        box: BoxOnShow,
+        text: str,
+        *,
+        attach: Any = None,
+        tools: Sequence[LentTool] = (),
+        model: str | BaseLlm | None = None,
+        confirm: Confirm | None = None,
+        by: str = "",
+    ) -> Reply:
+        """`ask`, shown in a box. `by`: where `confirm` is said, for the log."""
+        confirm, by = (confirm, by) if confirm else (self.policy, "%config AdkNb.confirm")
+        box.answered_by(self.agent, notice_of(self.agent))
+        reply = await self._talk.words(text, one_turn(attach, tools, model, None), box)
+        for _ in range(MOST_ROUNDS):
+            if not (decisions := by_policy(reply, confirm, by)):
+                break
+            reply = await self._talk.decide(decisions, box)
+        return reply
 
     def approve(self, id: str | int | None = None, *, payload: Any = None, **edits: Any) -> Reply:
         """Let a waiting call run, and wait for what comes of it.

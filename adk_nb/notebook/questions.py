@@ -15,11 +15,13 @@ from adk_nb.runtime.inputs import PendingInput
 from adk_nb.tools import input_answer
 
 
-def message(text: Any, events: Sequence[Event], agent: BaseAgent, magic: str) -> types.Content:
+def message(
+    text: Any, events: Sequence[Event], agent: BaseAgent, magic: str, attached: Sequence[types.Part] = ()
+) -> types.Content:
     """`text` as a message to `agent`: the answer to the oldest question that it, or one that it called, has asked.
 
     Raises:
-        InputError: It is no text, or no answer to that question.
+        InputError: It is no text, or no answer to that question; or something is attached to an answer.
         PendingError: An approval is open, or a tool waits to be let in.
     """
     if not isinstance(text, str) or not text.strip():
@@ -30,8 +32,10 @@ def message(text: Any, events: Sequence[Event], agent: BaseAgent, magic: str) ->
         raise PendingError(open_words(asked, magic))
     for one in inputs.pending(events):
         if one.is_question and agent.find_agent(speaker(events, [one.id])):
+            if attached:
+                raise InputError("this answers what was asked, and nothing can be attached to that; answer it first")
             return _of(inputs.answer(one, input_answer.typed(one, text)))
-    return _of(types.Part(text=text))
+    return _of(types.Part(text=text), *attached)
 
 
 def who_asks(events: Sequence[Event]) -> tuple[str, str] | None:
@@ -68,5 +72,5 @@ def shown(events: Sequence[Event], text: str) -> list[PendingInput]:
     return [one for one in inputs.pending(events) if one.is_question or not text]
 
 
-def _of(part: types.Part) -> types.Content:
-    return types.Content(role="user", parts=[part])
+def _of(*parts: types.Part) -> types.Content:
+    return types.Content(role="user", parts=[*parts])

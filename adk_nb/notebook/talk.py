@@ -12,11 +12,12 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook import letting_in, questions
+from adk_nb.notebook import letting_in, questions, settings
 from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.decisions import Decisions, answers_to, check, how_to_answer, notice_of, schema_of
 from adk_nb.notebook.interrupted import in_a_cell
 from adk_nb.notebook.letting_in import Given
+from adk_nb.notebook.one_turn import OneTurn
 from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
@@ -27,10 +28,11 @@ from adk_nb.notebook.watching import watch
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
-
 from adk_nb.runtime.trace import Traces
+
 MessageAfter = Callable[[list[Event]], types.Content | None]
 """Given the session's events, what is said after them; None: nothing, the run goes on by itself."""
+USUAL = OneTurn()
 
 
 class Speaks(Goes, Protocol):
@@ -40,9 +42,9 @@ class Speaks(Goes, Protocol):
     on_reply: Callable[[Reply], None] | None
     magic: Callable[[], str]
     about: Callable[[], dict[str, Any]]
-
-
     traces: Traces
+
+
 class Talk:
     """The turns of one chat."""
 
@@ -56,12 +58,11 @@ class Talk:
         """Id of what waits -> the view whose card asks for it."""
         self.teams = WaitingTeams()
 
-    def on_show(self, question: str | None) -> RunOnShow:
+    def on_show(self, question: str | None, turn: OneTurn = USUAL) -> RunOnShow:
         """What a turn that begins is shown in."""
-        agent = self._of.agent
-        shown = show_run(
-            agent, question, notice_of(agent), lambda tool: schema_of(self._of.agent, tool), self._chat.show
-        )
+        agent = turn.on(self._of.agent)
+        mode = turn.show or self._chat.show
+        shown = show_run(agent, question, notice_of(agent), lambda tool: schema_of(turn.on(self._of.agent), tool), mode)
         shown.magic = self._chat.magic()
         return shown
 
@@ -79,14 +80,18 @@ class Talk:
 
     # -- what is said
 
-    async def words(self, text: str, shown: RunOnShow) -> Reply:
-        """The user's words, for whoever waits for them, or for the agent."""
+    def words(self, text: str, turn: OneTurn, shown: RunOnShow | None = None) -> Coroutine[Any, Any, Reply]:
+        """The user's words, for whoever waits for them, or for the agent. `shown`: where; None: in a new view."""
+        return self._words(text, turn, shown or self.on_show(text, turn))
+
+    async def _words(self, text: str, turn: OneTurn, shown: RunOnShow) -> Reply:
         await self._of.look_for_cut_runs(self._chat.magic())
 
         def message(events: list[Event]) -> types.Content:
-            return questions.message(text, events, self.teams.of_words(events) or self._of.agent, self._chat.magic())
+            agent = self.teams.of_words(events) or self._of.agent
+            return questions.message(text, events, agent, self._chat.magic(), turn.parts)
 
-        return await self._say(message, shown)
+        return await self._say(message, shown, turn=turn)
 
     async def answer(self, value: Any, which: str | int | None, shown: RunOnShow) -> Reply:
         """As `Chat.answer`."""
@@ -110,11 +115,21 @@ class Talk:
         """Let a run go on that was cut."""
         return await self._say(lambda _: None, shown, run_id)
 
-    async def _say(self, message_after: MessageAfter, shown: RunOnShow, invocation_id: str | None = None) -> Reply:
+    async def again(self, message: types.Content, shown: RunOnShow) -> Reply:
+        """Say what was said before, as it was."""
+        return await self._say(lambda _: message, shown)
+
+    async def _say(
+        self,
+        message_after: MessageAfter,
+        shown: RunOnShow,
+        invocation_id: str | None = None,
+        turn: OneTurn = USUAL,
+    ) -> Reply:
         session = await self._of.loaded()
         before = list(session.events) if session else []
         message = message_after(before)
-        agent = (message and self.teams.of_message(message, before)) or self._of.agent
+        agent = turn.on((message and self.teams.of_message(message, before)) or self._of.agent)
         self.refuse_while_busy()
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
@@ -135,7 +150,7 @@ class Talk:
             return ended("error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}")
         finally:
             self._task = None
-            self.teams.note(agent, [*before, *shown.events])
+            self.teams.note(agent, [*before, *shown.events], lent=agent is not self._of.agent)
         return ended("done")
 
     async def _walk(
@@ -152,7 +167,11 @@ class Talk:
             session_id=self._of.session_id,
             new_message=message,
             invocation_id=invocation_id,
-            run_config=RunConfig(streaming_mode=streaming, custom_metadata=self._chat.about() or None),
+            run_config=RunConfig(
+                streaming_mode=streaming,
+                custom_metadata=self._chat.about() or None,
+                timeout=settings.now.timeout,
+            ),
             yield_user_message=True,
         )
         with shown.trace.listening():
@@ -167,6 +186,8 @@ class Talk:
     ) -> Reply:
         """What `agent` came to in a turn that followed `before`; its view stays while a card of it can be answered."""
         events, magic = shown.events, self._chat.magic()
+        if events:
+            self._chat.traces.keep(events[0].invocation_id, shown.trace)
         status, error = outcome(events, status, error)
         waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
         text, answered_by = answer_in(events)
@@ -182,12 +203,11 @@ class Talk:
             status="pending" if (waiting or asked or inputs) and status == "done" else status,
             pending=waiting,
             credentials=asked,
-        if events:
-            self._chat.traces.keep(events[0].invocation_id, shown.trace)
             credential_with=way(magic),
             inputs=inputs,
             input_with=input_words.ways(magic),
             chat=self._chat,
+            trace=shown.trace,
             answer_with=how_to_answer(magic, 1 if len(waiting) > 1 else None),
             error=hidden(error) if error else None,
             notice=shown.notice,
@@ -203,7 +223,6 @@ class Talk:
 
     async def ask_again(self, keys: Collection[str], shown: RunOnShow) -> None:
         """Draw the cards of what waits under `keys`, which an earlier kernel has asked for."""
-            trace=shown.trace,
         session = await self._of.loaded()
         if session and shown.is_live:
             shown.ask_again_of(keys, session, self._clicks_on(shown))
@@ -219,6 +238,13 @@ class Talk:
         for shown in asked_in:
             shown.answered_elsewhere(outcomes, last=shown not in self._waiting.values())
         return asked_in
+
+    def undone(self, keys: Collection[str]) -> None:
+        """What waited under these ids was undone: the cards that ask for it say so."""
+        views = [shown for key in keys if (shown := self._waiting.pop(key, None))]
+        for shown in dict.fromkeys(views):
+            shown.undone(keys)
+        self.close_answered(*views)
 
     def close_answered(self, *views: RunOnShow) -> None:
         """Close those of which no card can be answered any more."""

@@ -1,4 +1,4 @@
-"""What waits inside a team goes on in that team as it was then: a new definition is for new messages."""
+"""What waits inside a team goes on in that team as it was then, and so does a turn that had more than its agent has."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
@@ -17,13 +17,20 @@ class WaitingTeams:
     def __init__(self) -> None:
         self._by_id: dict[str, BaseAgent] = {}
 
-    def note(self, agent: BaseAgent, events: Sequence[Event]) -> None:
-        """Remember who waits after a turn of `agent`; `events` are all of the session."""
-        if not (agent.members or self._by_id):
+    def note(self, agent: BaseAgent, events: Sequence[Event], *, lent: bool = False) -> None:
+        """Remember who waits after a turn of `agent`.
+
+        Args:
+            agent: Who was at work.
+            events: All of the session.
+            lent: It was as it is for this turn alone, or is no more.
+        """
+        if not (agent.members or lent or self._by_id):
             return
         keys = [*waiting(agent, events), *(one.id for one in inputs.pending(events)), talking_node(events)]
-        teams = {key: self._by_id.get(key, agent) for key in keys if key}
-        self._by_id = {key: team for key, team in teams.items() if team.members}
+        new = agent if agent.members or lent else None
+        teams = {key: self._by_id.get(key, new) for key in keys if key}
+        self._by_id = {key: team for key, team in teams.items() if team}
 
     def of(self, answered: Any) -> BaseAgent | None:
         """The team that waits for what is named, by ids. None: none does."""

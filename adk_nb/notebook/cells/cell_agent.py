@@ -6,6 +6,7 @@ from typing import Any, Protocol, Self
 
 from pydantic import PrivateAttr
 
+from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import ToolNotFoundError
 from adk_nb.notebook.cells.templates import Template
@@ -35,6 +36,8 @@ class CellAgent(LlmAgent):
         """Look `tools` up in `names` from now on, and fill `written` in instead of the instruction."""
         self._names, self._tool_names, self._found = names, tuple(tools), self.tools
         self._source, self._written = str(self.instruction), written
+        if written and written.attached and not self.static_instruction:  # an instruction alone is text
+            self.static_instruction = types.Content(role="user", parts=[*written.attached])
         return self
 
     def clone(self, update: Mapping[str, Any] | None = None) -> Self:
@@ -69,5 +72,5 @@ class CellAgent(LlmAgent):
 
     async def canonical_instruction(self, ctx: ReadonlyContext, /) -> tuple[str, bool]:
         if self._names and self._written and self.instruction == self._source:
-            return self._written.fill(ctx.session.state, self._names.is_key), True
+            return await self._written.filled(ctx, self._names.is_key), True
         return await super().canonical_instruction(ctx)

@@ -1,52 +1,94 @@
 """A Python value as text inside a prompt."""
 
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import is_dataclass
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from adk_nb.notebook import settings
 from adk_nb.redaction import redacted
 
-MOST = 4_000
-"""Characters of one value."""
 _ROWS = 10
+MAX_ROWS = 1_000
+"""Of a table that is told as a whole."""
+_SUMMARY = (("min", "min"), ("max", "max"), ("mean", "mean"))
 
 
 def as_text(value: Any) -> tuple[str, str | None]:
-    """`value` as a model can read it, and a note if something was left out.
+    """`value` as a model can read it, and a note if something was left out: `12,340 -> 4,000 characters`.
 
-    Text as it is; dicts, lists and pydantic models as JSON; a table as its columns and first ten rows; an array as its
-    shape and beginning.
+    Text as it is; dicts, lists, dataclasses and pydantic models as JSON; a table as its columns and first ten rows, in
+    markdown; an array as its shape, kind and range, and its beginning. `%config AdkNb.interp_max_chars` is how much of
+    it there is.
     """
-    text = _spelled(value)
-    if len(text) > MOST:
-        return text[:MOST], f"{len(text):,} -> {MOST:,} characters"
+    text, most = whole_text(value), settings.now.interp_max_chars
+    if len(text) > most:
+        return text[:most], f"{len(text):,} -> {most:,} characters"
     return text, None
 
 
 def is_secret(text: str) -> bool:
-    """Whether there is what looks like a key or a token in `text`."""
+    """Whether there is what looks like a key or a token in `text`, or one that this process knows."""
     return redacted(text) != text
 
 
-def _spelled(value: Any) -> str:
+def is_table(value: Any) -> bool:
+    """True for a DataFrame, duck-typed: pandas is not ours to import."""
+    return hasattr(value, "columns") and hasattr(value, "itertuples")
+
+
+def whole_text(value: Any) -> str:
+    """As `as_text`, however long."""
     if isinstance(value, str):
         return value
     if isinstance(value, BaseModel):
         return value.model_dump_json()
-    if isinstance(value, dict | list | tuple | set):
+    if _is_json(value):
         return to_json(value, fallback=repr, inf_nan_mode="strings").decode()
-    if hasattr(value, "columns") and hasattr(value, "itertuples"):
+    if is_table(value):
         return _table(value)
     if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"array of shape {tuple(value.shape)}, {value.dtype}: {str(value)[:1_000]}"
+        return f"array of shape {tuple(value.shape)}, {value.dtype}{_summary(value)}: {str(value)[:1_000]}"
     return str(value)
 
 
+def _is_json(value: object) -> bool:
+    if isinstance(value, dict | list | tuple | set | frozenset):
+        return True
+    return is_dataclass(value) and not isinstance(value, type)
+
+
+def whole_table(frame: Any) -> str:
+    """A DataFrame as CSV; of one with more than `MAX_ROWS` rows the first, and a last line that says so."""
+    count, counts = len(frame), type(frame.index).__name__ == "RangeIndex"
+    left = f"(the first {MAX_ROWS:,} of {count:,} rows)\n" if count > MAX_ROWS else ""
+    return str(frame.head(MAX_ROWS).to_csv(index=not counts)) + left
+
+
 def _table(frame: Any) -> str:
-    """A pandas DataFrame, duck-typed: pandas is not ours to import."""
+    """What the columns hold, and a table of the first rows."""
     columns = [f"{name} ({kind})" for name, kind in zip(frame.columns, frame.dtypes, strict=True)]
-    rows = [" | ".join(str(one) for one in row) for row in frame.head(_ROWS).itertuples(index=False)]
-    count = len(frame)
-    said = f"table of {count:,} rows" + (f", the first {_ROWS}" if count > _ROWS else "")
-    return "\n".join([said + ":", " | ".join(columns), *rows])
+    count, head = len(frame), frame.head(_ROWS)
+    said = f"table of {count:,} row{'' if count == 1 else 's'}" + (f", the first {_ROWS}" if count > _ROWS else "")
+    indexed = type(frame.index).__name__ != "RangeIndex"
+    rows = [_row(([label] if indexed else []) + list(row)) for label, row in zip(head.index, _cells(head), strict=True)]
+    columns = [str(frame.index.name or "index")] * indexed + columns
+    return "\n".join([f"{said}:", "", _row(columns), "|" + " --- |" * len(columns), *rows])
+
+
+def _cells(frame: Any) -> Iterable[tuple[Any, ...]]:
+    return frame.itertuples(index=False, name=None) if len(frame.columns) else [()] * len(frame)
+
+
+def _row(cells: Iterable[Any]) -> str:
+    return "| " + " | ".join(" ".join(str(one).replace("|", "\\|").split()) for one in cells) + " |"
+
+
+def _summary(array: Any) -> str:
+    """Its range, if it has numbers."""
+    with suppress(Exception):  # an array of no numbers, or of none at all: what it can is its own matter
+        return "".join(f", {word} {float(getattr(array, name)()):g}" for word, name in _SUMMARY)
+    return ""

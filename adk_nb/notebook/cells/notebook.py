@@ -19,7 +19,7 @@ from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition
 from adk_nb.notebook.cells.not_yet import missing
 from adk_nb.notebook.cells.session_store import APP, USER, SessionStore, counted
 from adk_nb.notebook.cells.telling import introduced, lost_parameters, notes_of, unfit_history
-from adk_nb.notebook.cells.templates import Template, read
+from adk_nb.notebook.cells.templates import Place, Template, read
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
@@ -68,7 +68,8 @@ class Notebook(ByName):
         name = wanted.name
         self.check_agent_name(name, replace=replace)
         is_llm = wanted.kind == "llm"
-        template = None if wanted.raw or not is_llm else read(wanted.instruction, self.variables)
+        place = Place.found(wanted.cell, wanted.source, wanted.instruction)
+        template = None if wanted.raw or not is_llm else read(wanted.instruction, self.variables, place=place)
         wanted = with_(wanted, variables=template.variables if template else {})
         wanted = with_(wanted, members=team_cell.members_of(wanted, self))
         self._refuse_circle(wanted)

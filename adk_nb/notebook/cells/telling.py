@@ -8,7 +8,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.definitions import AgentDefinition
-from adk_nb.notebook.cells.templates import Template
+from adk_nb.notebook.cells.templates import Template, uses
 from adk_nb.tools.base_tool import BaseTool
 
 
@@ -51,7 +51,7 @@ def notes_of(knows: Knows, wanted: AgentDefinition, template: Template | None) -
     Raises:
         InputError: Something that it names is not there, and `strict` says that it has to be.
     """
-    notes = list(template.notes) if template else []
+    notes = [*_taken(knows, template), *template.notes] if template else []
     later = [one for one in wanted.tools if not knows.has_tool(one)]
     later += [one for one in wanted.members if knows.node_like(one) is None]
     if later:
@@ -69,6 +69,12 @@ def notes_of(knows: Knows, wanted: AgentDefinition, template: Template | None) -
 
 
 _STRICT = "; define it in a cell above, or type %config AdkNb.strict = False"
+
+
+def _taken(knows: Knows, template: Template) -> list[str]:
+    state = knows.sessions.state()
+    told = uses(template, lambda name: name in state or knows.is_key(name))
+    return [told] if told else []
 
 
 def _meant(knows: Knows, wanted: AgentDefinition, later: Sequence[str]) -> str:

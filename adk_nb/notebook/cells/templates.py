@@ -4,14 +4,21 @@ Everything else in braces is text: code, JSON and other templates can be pasted 
 and never scanned again.
 """
 
+import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from adk_nb import types
 from adk_nb.errors import InputError, StateKeyError, closest
+from adk_nb.notebook.attachments import parts_of
 from adk_nb.notebook.cells.inserted import as_text, is_secret
+from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.runtime.instructions import inject_session_state
 from adk_nb.runtime.trace import listening
+from adk_nb.tools.media import media_in
 
 _STEP = r"(?:\.[^\W\d]\w*|\[-?\d+\]|\['[^'\n\]]*'\]|\[\"[^\"\n\]]*\"\])"
 _SPAN = re.compile(
@@ -19,27 +26,59 @@ _SPAN = re.compile(
       \\(?P<escaped>\{{+[^{{}}\n]*\}}+)
     | (?P<many>\{{{{3,}}[^{{}}]*\}}+)
     | \{{\{{(?P<variable>[^\W\d]\w*{_STEP}*)\}}\}}
-    | (?<![${{])\{{(?P<key>(?:(?:app|user|temp):)?[^\W\d]\w*\??)\}}(?!\}})
+    | (?P<odd>\{{\{{[^{{}}\n]*\}}\}})
+    | (?<![${{])\{{(?P<key>(?:(?:app|user|temp):)?[^\W\d]\w*\??|artifact\.[^\s{{}}?]+\??)\}}(?!\}})
     """,
     re.VERBOSE,
 )
 _STEPS = re.compile(_STEP)
+_PATH = re.compile(rf"([^\W\d]\w*){_STEP}*")
+_ARTIFACT = "artifact."
 
 IsKey = Callable[[str], bool]
 """Whether a name without scope is a key of the state: only then `{name}` is one."""
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a text stands."""
+
+    cell: int | None = None
+    """n of `In[n]`."""
+    line: int = 1
+    """The line of the cell on which it begins."""
+
+    @classmethod
+    def found(cls, cell: int, source: str, text: str) -> "Place":
+        """Of a text that is in the cell `source`, which is In[cell]."""
+        return cls(cell, 1 + source.count("\n", 0, max(source.find(text), 0)))
+
+    def of(self, text: str, at: int) -> str:
+        """Where in the notebook character `at` of `text` is, in brackets."""
+        line = self.line + text.count("\n", 0, at)
+        return f"(In[{self.cell}] line {line})" if self.cell is not None else f"(line {line} of the text)"
+
+
+NOWHERE = Place()
+
+
+@dataclass(frozen=True)
 class Key:
-    """A place where the state's value goes."""
+    """A place where the state's value goes, or what an artifact says."""
 
     name: str
     spelled: str
     optional: bool
+    where: str = ""
+    """In the notebook."""
 
     @property
     def scoped(self) -> bool:
-        return ":" in self.name
+        return ":" in self.name or self.is_artifact
+
+    @property
+    def is_artifact(self) -> bool:
+        return self.name.startswith(_ARTIFACT)
 
 
 class Inserted(str):
@@ -55,39 +94,53 @@ class Template:
 
     pieces: tuple[str | Key, ...]
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What was written between `{{` and `}}` -> the text that was put in."""
+    """What was written between `{{` and `}}` -> the text that was put in, or what tells a picture from another."""
     notes: tuple[str, ...] = ()
     """What its author should know, a line each."""
+    attached: tuple[types.Part, ...] = ()
+    """Pictures among the variables: they go with the text."""
+    bound: tuple[str, ...] = ()
+    """Each variable, and in brackets what it held."""
 
-    @property
-    def keys(self) -> list[Key]:
+    @cached_property
+    def keys(self) -> Sequence[Key]:
         return [piece for piece in self.pieces if isinstance(piece, Key)]
 
-    def fill(self, state: Mapping[str, Any], is_key: IsKey) -> str:
+    @cached_property
+    def _artifacts(self) -> Sequence[Key]:
+        return [key for key in self.keys if key.is_artifact]
+
+    async def filled(self, ctx: ReadonlyContext, is_key: IsKey) -> str:
         """The text of one turn.
 
         Raises:
-            StateKeyError: A key without `?` is not in the state.
+            StateKeyError: A key without `?` is not in the state, or an artifact is not there.
+            ConfigurationError: It names an artifact, and nothing keeps artifacts.
         """
-        told = [piece if isinstance(piece, str) else _value(piece, state, is_key) for piece in self.pieces]
+        files = {key.spelled: await _artifact(key, ctx) for key in self._artifacts}
+        state = ctx.session.state
+        told = [
+            one if isinstance(one, str) else files.get(one.spelled) or _value(one, state, is_key) for one in self.pieces
+        ]
         if (trace := listening.get()) is None:
             return "".join(told)
         return trace.joined(zip(told, map(_source, told, self.pieces), strict=True))
 
 
-def read(source: str, variables: Mapping[str, Any], *, keys: bool = True) -> Template:
+def read(source: str, variables: Mapping[str, Any], *, keys: bool = True, place: Place = NOWHERE) -> Template:
     """`source` with its variables put in.
 
     Args:
         source: As written.
         variables: The notebook's.
         keys: Whether `{key}` means anything; in a message to an agent it does not.
+        place: Where it is written.
 
     Raises:
         InputError: A variable is not there, or holds what looks like a secret.
     """
     pieces: list[str | Key] = []
-    found: dict[str, str] = {}
+    found: dict[str, _Bound] = {}
     notes: list[str] = []
     end = 0
     for span in _SPAN.finditer(source):
@@ -95,18 +148,61 @@ def read(source: str, variables: Mapping[str, Any], *, keys: bool = True) -> Tem
         end = span.end()
         if path := span["variable"]:
             if path not in found:
-                found[path], note = _inserted(path, variables, source, span.start())
-                notes += [note] if note else []
-            value = Inserted(found[path])
+                found[path] = _bound(path, variables, place.of(source, span.start()))
+                notes += found[path].notes
+            value = Inserted(found[path].text)
             value.spelled = span.group()
             pieces.append(value)
         elif keys and span["key"]:
             name = span["key"]
-            pieces.append(Key(name.removesuffix("?"), span.group(), name.endswith("?")))
+            key = Key(name.removesuffix("?"), span.group(), name.endswith("?"), place.of(source, span.start()))
+            pieces.append(key)
         else:
             pieces.append(span["escaped"] or span.group())
+            notes += _note_of_odd(span["odd"], variables)
     pieces.append(source[end:])
-    return Template(_joined(pieces), found, tuple(notes))
+    return Template(
+        _joined(pieces),
+        {path: one.fingerprint for path, one in found.items()},
+        tuple(dict.fromkeys(notes)),
+        tuple(part for one in found.values() for part in one.parts),
+        tuple(f"{path} ({one.told})" for path, one in found.items()),
+    )
+
+
+def stale(bound: Mapping[str, str], variables: Mapping[str, Any]) -> list[str]:
+    """What `Template.variables` holds and is otherwise by now, as it was written."""
+    return [path for path, before in bound.items() if _fingerprint_now(path, variables) != before]
+
+
+def _fingerprint_now(path: str, variables: Mapping[str, Any]) -> str | None:
+    try:
+        return _bound(path, variables, "").fingerprint
+    except InputError:
+        return None
+
+
+def uses(template: Template, is_key: IsKey) -> str:
+    """What a text takes from elsewhere, in a line: `uses: places (notebook, 3 items, 42 chars) · budget (state)`; empty
+    if nothing. `is_key`: of any name without scope, those in the state among them.
+    """
+    known = (key for key in template.keys if key.scoped or key.optional or is_key(key.name))
+    keys = dict.fromkeys(f"{key.spelled[1:-1]} ({'artifact' if key.is_artifact else 'state'})" for key in known)
+    told = [*template.bound, *keys]
+    return f"uses: {' · '.join(told)}" if told else ""
+
+
+def _note_of_odd(spelled: str | None, variables: Mapping[str, Any]) -> list[str]:
+    """Why double braces that hold no name are text, if their author may have meant more."""
+    inside = (spelled or "")[2:-2].strip()
+    path = _PATH.match(inside)
+    if not path or path[1] not in variables:
+        return []
+    if path.end() == len(inside):
+        return [f"{spelled} is left as text; write {{{{{inside}}}}} for the variable"]
+    if inside[path.end()] == "(":
+        return [f"{spelled} is left as text, as nothing is called in braces; put what it returns into a variable"]
+    return []
 
 
 def _joined(pieces: list[str | Key]) -> tuple[str | Key, ...]:
@@ -134,13 +230,47 @@ def _value(key: Key, state: Mapping[str, Any], is_key: IsKey) -> str:
         return key.spelled
     near = closest(key.name, state)
     hint = f"did you mean {{{near}}}?" if near else f"type %state {key.name}=..., or write {{{key.name}?}}"
-    raise StateKeyError(f"{key.spelled} is not in the session's state; {hint}")
+    raise StateKeyError(f"{key.spelled} is not in the session's state; {hint} {key.where}".rstrip())
 
 
-def _inserted(path: str, variables: Mapping[str, Any], source: str, at: int) -> tuple[str, str | None]:
+async def _artifact(key: Key, ctx: ReadonlyContext) -> str:
+    try:
+        return await inject_session_state(key.spelled, ctx)
+    except StateKeyError as error:
+        raise StateKeyError(f"{error} {key.where}".rstrip()) from error
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A variable as it is put in."""
+
+    text: str
+    told: str
+    """What it is, for its author."""
+    fingerprint: str
+    notes: list[str]
+    parts: list[types.Part]
+
+
+def _bound(path: str, variables: Mapping[str, Any], where: str) -> _Bound:
+    value = _read(path, variables, where)
+    if not isinstance(value, str) and media_in(value):
+        parts = parts_of(value, name=path)
+        data = parts[-1].inline_data
+        size = len(data.data or b"") if data else 0
+        told = f"notebook, {data.mime_type if data else 'file'}, {size:,} bytes"
+        return _Bound(f"[{path}, attached]", told, hashlib.sha256(str(parts).encode()).hexdigest(), [], parts)
+    text, cut = as_text(value)
+    if is_secret(text):
+        raise InputError(f"{{{{{path}}}}} looks like a secret and was not put in {where}".rstrip())
+    items = f"{len(value):,} items, " if isinstance(value, Sized) and not isinstance(value, str) else ""
+    note = [f"{{{{{path}}}}}: {cut}"] if cut else []
+    return _Bound(text, f"notebook, {items}{len(text):,} chars", text, note, [])
+
+
+def _read(path: str, variables: Mapping[str, Any], where: str) -> Any:
     name = re.match(r"\w+", path)
     first = name[0] if name else path
-    where = f"(line {source.count(chr(10), 0, at) + 1} of the text)"
     if first not in variables:
         near = closest(first, [one for one in variables if not one.startswith("_")])
         hint = f"did you mean {{{{{near}}}}}?" if near else f"write \\{{{{{path}}}}} or use --raw to keep the braces"
@@ -151,10 +281,7 @@ def _inserted(path: str, variables: Mapping[str, Any], source: str, at: int) -> 
             value = getattr(value, step[1:]) if step[0] == "." else value[_index(step)]
         except (AttributeError, LookupError, TypeError) as error:
             raise InputError(f"{{{{{path}}}}} cannot be read: {type(error).__name__}: {error} {where}") from error
-    text, note = as_text(value)
-    if is_secret(text):
-        raise InputError(f"{{{{{path}}}}} looks like a secret and was not put in {where}")
-    return text, note and f"{{{{{path}}}}}: {note}"
+    return value
 
 
 def _index(step: str) -> int | str:

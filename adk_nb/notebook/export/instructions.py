@@ -46,7 +46,7 @@ def instruction_of(agent: str, text: str, template: Template | None, is_key: Cal
     pieces = template.pieces if template else (text,)
     keys = [one for one in pieces if isinstance(one, Key)]
     sure = [one for one in keys if one.scoped or one.optional or is_key(one.name)]
-    needed = tuple(dict.fromkeys(one.name for one in sure if not one.optional))
+    needed = tuple(dict.fromkeys(one.name for one in sure if not (one.optional or one.is_artifact)))
     words = "".join(one for one in pieces if isinstance(one, str))
     if len(sure) == len(keys) and "{" not in words and "}" not in words:
         said = "".join(one if isinstance(one, str) else one.spelled for one in pieces)

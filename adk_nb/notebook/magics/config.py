@@ -76,9 +76,9 @@ class AdkNb(Configurable):
     max_iterations = Int(
         16, help="Model calls in a turn of an agent whose cell does not say; for cells that run from then on."
     ).tag(config=True)
-    timeout = Float(None, allow_none=True, help="Seconds for a turn, which then ends with an error. None: no limit.").tag(
-        config=True
-    )
+    timeout = Float(
+        None, allow_none=True, help="Seconds for a turn, which then ends with an error. None: no limit."
+    ).tag(config=True)
     show_thoughts = Bool(True, help="Show what models think, where they tell it, with what they say.").tag(config=True)
     interp_max_chars = Int(
         4_000, help="Characters of a {{variable}} that are put into an instruction or a message; the rest is cut off."
@@ -115,7 +115,7 @@ class AdkNb(Configurable):
         if change.new:
             os.environ[DEFAULT_MODEL] = change.new
         else:
-            self.give_back()
+            self._leave_model()
 
     @validate("redact")
     def _known_patterns(self, proposal: Any) -> list[str]:
@@ -189,9 +189,12 @@ class AdkNb(Configurable):
             raise
 
     def give_back(self) -> None:
-        """Leave the default model to what the environment said before, approvals open, and turns as they were."""
+        """Let all be as it was before: the default model as the environment says, approvals open, turns as usual."""
         self.confirm = "ask"
         settings.now = settings.Settings()
+        self._leave_model()
+
+    def _leave_model(self) -> None:
         if self._given_model is None:
             os.environ.pop(DEFAULT_MODEL, None)
         else:

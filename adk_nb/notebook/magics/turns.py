@@ -6,15 +6,19 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
-from adk_nb.errors import InputError, PendingError, UserError
+from adk_nb import types
+from adk_nb.errors import InputError, PendingError, UserError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook import questions
+from adk_nb.notebook import attachments, questions
 from adk_nb.notebook.cells.notebook import Notebook
-from adk_nb.notebook.cells.templates import read
+from adk_nb.notebook.cells.templates import Place, read
+from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.decisions import Confirm, Decisions, edited_words, how_to_answer, settled
+from adk_nb.notebook.last_error import last_error
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.reply import Reply
@@ -39,6 +43,18 @@ class Said:
     policy: str = ""
     """Where that is said, for the log."""
     show: Mode = "auto"
+    attach: Sequence[str] = ()
+    """Variables and files."""
+    error: bool = False
+    """The last error of the notebook goes with it."""
+    tools: Sequence[str] = ()
+    """More tools, in this turn."""
+    model: str | None = None
+    """Another model, in this turn."""
+    cell: int | None = None
+    """n of `In[n]`."""
+    first_line: int = 1
+    """The line of the cell on which the text begins."""
 
 
 def say(notebook: Notebook, said: Said) -> Reply:
@@ -47,19 +63,61 @@ def say(notebook: Notebook, said: Said) -> Reply:
     Raises:
         UserError: What the author has to mend. Nothing was sent if the line itself is wrong.
     """
-    name = _addressed(notebook, said.agent) or _who_asks(notebook, said) or notebook.agent_for_text()
-    text = said.text.strip()
-    if not said.raw:
-        text = "".join(str(one) for one in read(text, notebook.variables, keys=False).pieces)
     if said.capture:
         _check_capture(notebook, said.capture)
+    chat, told = addressed(notebook, said)
+    reply = chat.ask(**told, confirm="ask")
+    return keep(notebook, settled(reply, chat.decide, said.confirm, said.policy), said.capture)
+
+
+def addressed(notebook: Notebook, said: Said) -> tuple[Chat, dict[str, Any]]:
+    """The chat that a line is for, and what `Chat.ask` is to be told. Raises as `say`."""
+    name = _addressed(notebook, said.agent) or _who_asks(notebook, said) or notebook.agent_for_text()
+    text, attached = _read(notebook, said)
+    model = said.model and (notebook.model_named(said.model) or said.model)
+    told = {"text": text, "attach": attached or None, "tools": notebook.tools_named(said.tools), "model": model}
     notebook.chat(name, said.session)
     if said.fresh:
         notebook.sessions.start_fresh(said.session)
     chat = notebook.chat(name, said.session, show=said.show)
     notebook.last_asked, chat.sticky = name, said.agent is None
-    reply = chat.ask(text, confirm="ask")
-    return keep(notebook, settled(reply, chat.decide, said.confirm, said.policy), said.capture)
+    return chat, told
+
+
+def _read(notebook: Notebook, said: Said) -> tuple[str, list[types.Part]]:
+    """The words of a message with variables put in, and what goes with them."""
+    text, attached = said.text.strip("\n") if said.first_line > 1 else said.text.strip(), list[types.Part]()
+    if not said.raw:
+        place = Place(said.cell, said.first_line)
+        found = read(text, notebook.variables, keys=False, place=place)
+        for note in found.notes:
+            sys.stdout.write(f"note: {note}\n")
+        text, attached = "".join(str(one) for one in found.pieces), list(found.attached)
+    for word in said.attach:
+        attached += _attached(notebook, word)
+    if said.error:
+        attached += attachments.text_part("the last error", last_error())
+    return text.strip(), attached
+
+
+def _attached(notebook: Notebook, word: str) -> list[types.Part]:
+    """What a variable holds, or a file; a variable of that name counts first."""
+    held = notebook.variables.get(word)
+    if held is None and word not in notebook.variables:
+        if not Path(word).expanduser().exists():
+            raise _nothing_of_that_name(notebook, word)
+        return attachments.parts_of(word)
+    if isinstance(held, str) and not (len(held) < 1_000 and Path(held).is_file()):
+        return attachments.text_part(word, held)
+    return attachments.parts_of(held, name=word)
+
+
+def _nothing_of_that_name(notebook: Notebook, word: str) -> InputError:
+    path = Path(word).expanduser()
+    beside = [str(path.with_name(one.name)) for one in path.parent.glob("*")] if path.parent.is_dir() else []
+    near = closest(word, [*(one for one in notebook.variables if one[0] != "_"), *beside])
+    hint = f"did you mean {near!r}?" if near else f"files are looked for in {Path.cwd()}"
+    return InputError(f"%chat --attach: there is no variable and no file {word!r}; {hint}")
 
 
 def _addressed(notebook: Notebook, word: str | None) -> str | None:

@@ -1,0 +1,126 @@
+"""What goes with a message beside its words: files, pictures, tables and errors, as parts that a model can read."""
+
+import mimetypes
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from adk_nb import types
+from adk_nb.errors import InputError
+from adk_nb.notebook.cells.inserted import is_secret, is_table, whole_table, whole_text
+from adk_nb.notebook.last_error import described
+from adk_nb.tools.media import Media, media_in
+
+MAX_BYTES = 20_000_000
+"""Of all that goes with one message. Source: https://ai.google.dev/gemini-api/docs/files (a request with its data)."""
+_KINDS = {".csv": "text/csv", ".md": "text/markdown", ".webp": "image/webp", ".svg": "text/plain"}
+"""Those that the tables of some systems lack, or that models know otherwise."""
+
+
+def parts_of(*values: Any, name: str = "") -> list[types.Part]:
+    """What is attached, each behind a part with its name.
+
+    Args:
+        values: Each the path of a file (text or PathLike), or what `%chat --attach` takes: an image or PDF as bytes or
+            as an object that draws itself, a matplotlib figure, a DataFrame, an error, a part or blob of google-genai,
+            or anything else that has a form as text.
+        name: What it is called, where there is one. Empty: the file's name, or the kind of the value.
+
+    Raises:
+        InputError: There is no such file, it is of no kind that models read, it is too large, or holds a secret.
+    """
+    made: list[types.Part] = []
+    for value in values:
+        label, part = _part(value, name)
+        made += [types.Part(text=f"[attached: {label}]"), part]
+    _check_size(made)
+    return made
+
+
+def text_part(name: str, text: str) -> list[types.Part]:
+    """Text as a file of that name."""
+    return [types.Part(text=f"[attached: {name}]"), _text(name, text, "text/plain")]
+
+
+def all_of(given: Any) -> list[types.Part]:
+    """Of what Python attaches: one value, or several in a list or tuple."""
+    several: Iterable[Any] = cast(Iterable[Any], given) if isinstance(given, list | tuple) else [given]
+    return [] if given is None else parts_of(*several)
+
+
+def check_together(parts: Sequence[types.Part]) -> None:
+    """Raise an InputError if these are too much for one message."""
+    _check_size(parts)
+
+
+def _part(value: Any, name: str) -> tuple[str, types.Part]:
+    if isinstance(value, str | os.PathLike):
+        return _file(Path(cast(Any, value)).expanduser())
+    label = name or type(value).__name__
+    if isinstance(value, bytes | bytearray):
+        return label, _bytes(bytes(value), label)
+    if isinstance(value, BaseException):
+        return label, _text(label, described(value), "text/plain")
+    if isinstance(value, types.Part) and value.text is not None:
+        return label, _text(label, value.text, "text/plain")
+    if media := media_in(value):
+        return label, _media(media)
+    if is_table(value):
+        return label, _text(label, whole_table(value), "text/csv")
+    return label, _text(label, whole_text(value), "text/plain")
+
+
+def _file(path: Path) -> tuple[str, types.Part]:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise _too_large(path.name, path.stat().st_size)
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        why = f"{path} is a folder" if path.is_dir() else getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{str(path)!r} cannot be attached: {why}") from error
+    kind = _KINDS.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0] or ""
+    if kind.startswith(("audio/", "image/", "video/")) or kind == "application/pdf":
+        return path.name, types.Part(inline_data=types.Blob(data=data, mime_type=kind))
+    return path.name, _bytes(data, path.name, kind)
+
+
+def _bytes(data: bytes, label: str, kind: str = "") -> types.Part:
+    if media := media_in(data):
+        return _media(media)
+    try:
+        words = data.decode()
+    except UnicodeDecodeError:
+        words = "\0"
+    if "\0" in words:
+        raise InputError(
+            f"{label!r} cannot be attached: it is no text, image, sound, video or PDF; read it in a cell and attach "
+            "what is in it, or a types.Blob that says what it is"
+        )
+    return _text(label, words, kind)
+
+
+def _text(label: str, words: str, kind: str) -> types.Part:
+    if is_secret(words):
+        raise InputError(f"{label!r} was not attached: there is what looks like a secret in it")
+    kind = kind if kind.startswith("text/") else "text/plain"  # what every model reads
+    return types.Part(inline_data=types.Blob(data=words.encode("utf-8", "replace"), mime_type=kind))
+
+
+def _media(media: Media) -> types.Part:
+    if media.uri is not None:
+        return types.Part(file_data=types.FileData(file_uri=media.uri, mime_type=media.mime_type))
+    return types.Part(inline_data=types.Blob(data=media.data, mime_type=media.mime_type))
+
+
+def _check_size(parts: Sequence[types.Part]) -> None:
+    size = sum(len(part.inline_data.data or b"") for part in parts if part.inline_data)
+    if size > MAX_BYTES:
+        raise _too_large("what is attached", size)
+
+
+def _too_large(what: str, size: int) -> InputError:
+    return InputError(
+        f"{what} is too large for a message: {size:,} bytes, and {MAX_BYTES:,} fit; attach less, or give the agent a "
+        "tool that reads it"
+    )

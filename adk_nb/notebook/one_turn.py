@@ -1,0 +1,63 @@
+"""What one turn has that its chat has not: things attached, more tools, another model."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adk_nb import types
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import InputError
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.registry import LLMRegistry
+from adk_nb.notebook import attachments
+from adk_nb.notebook.view.display import Mode
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset
+
+LentTool = Callable[..., Any] | BaseTool | BaseToolset
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneTurn:
+    """The agent itself stays as it is."""
+
+    parts: Sequence[types.Part] = ()
+    """What goes with the words."""
+    tools: Sequence[LentTool] = ()
+    model: str | BaseLlm | None = None
+    show: Mode | None = None
+    """None: as the chat."""
+
+    def on(self, agent: BaseAgent) -> BaseAgent:
+        """`agent` as it is in this turn: itself, or a copy that has the model and the tools.
+
+        Raises:
+            InputError: It has neither of its own.
+        """
+        if self.model is None and not self.tools:
+            return agent
+        if not isinstance(agent, LlmAgent):
+            given = "model" if self.model is not None else "tools"
+            raise InputError(
+                f"{agent.name!r} leads others and has no {given} of its own; ask one of its agents, or give each "
+                f"the {given} where it is defined"
+            )
+        changed: dict[str, Any] = {} if self.model is None else {"model": self.model}
+        if self.tools:
+            agent.tools_now()  # those that it has by name are looked up
+            own = [one for one in agent.tools if not any(one is lent for lent in self.tools)]
+            changed["tools"] = [*own, *self.tools]
+        return agent.clone(changed)
+
+
+def one_turn(attach: Any, tools: Sequence[LentTool], model: str | BaseLlm | None, show: Mode | None) -> OneTurn:
+    """As `Chat.ask` is told it.
+
+    Raises:
+        InputError: Something cannot be attached.
+        ModelNotFoundError: There is no such model.
+    """
+    if isinstance(model, str):
+        LLMRegistry.resolve(model)
+    return OneTurn(parts=attachments.all_of(attach), tools=tuple(tools), model=model, show=show)

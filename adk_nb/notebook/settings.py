@@ -1,0 +1,19 @@
+"""What every turn and every cell of this process goes by, unless it says otherwise; `%config AdkNb` sets it."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Settings:
+    """Ordinary values where nothing was set."""
+
+    timeout: float | None = None
+    """Seconds for a turn. None: no limit."""
+    show_thoughts: bool = True
+    """What models think is shown with what they say."""
+    interp_max_chars: int = 4_000
+    """Characters of one value that is put into a text."""
+
+
+now = Settings()
+"""Those of this process."""
