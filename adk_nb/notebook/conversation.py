@@ -13,10 +13,12 @@ from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, Pe
 from adk_nb.events.event import Event
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
-from adk_nb.notebook import cut_runs
+from adk_nb.notebook import cut_runs, time_travel
 from adk_nb.notebook.decisions import waiting_words
+from adk_nb.notebook.time_travel import Rewound
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals
+from adk_nb.runtime.fork import fork
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -101,6 +103,38 @@ class Conversation:
         except AlreadyExistsError as error:
             raise InputError(f"{error}, and it stays as it is; write chat.load(..., name='another')") from error
         self.session_id = name
+
+    async def rewind(self, to: int | str, *, dry_run: bool) -> Rewound:
+        """As `Chat.rewind`."""
+        where = self._where(self.session_id)
+        session = await self.service.get_session(**where) or Session(id=self.session_id)
+        return await time_travel.rewind(session, self.service, self.runner.artifact_service, to, dry_run=dry_run)
+
+    async def fork(self, name: str | None, at: str | None) -> str:
+        """As `Chat.fork`; the name of the copy."""
+        if (session := await self.loaded()) is None:
+            raise InputError(f"nothing was said in session {self.session_id!r} yet; there is nothing to copy")
+        where: dict[str, Any] = {"app_name": self.runner.app_name, "user_id": self.user_id}
+        taken = {one.id for one in (await self.service.list_sessions(**where)).sessions}
+        name = name or time_travel.free(self.session_id, taken)
+        await fork(session, self.service, self.runner.artifact_service, session_id=name, at=at)
+        return name
+
+    def in_session(self, session_id: str) -> "Conversation":
+        """The same agent, in another session of the user."""
+        runner = self.runner
+        made = Conversation(
+            runner.app if self._has_app and runner.app else self.agent,
+            session_id=session_id,
+            user_id=self.user_id,
+            app_name=runner.app_name,
+            session_service=self.service,
+            artifact_service=runner.artifact_service,
+            memory_service=runner.memory_service,
+            credential_service=runner.credential_service,
+        )
+        made.runner.sticky_agents = runner.sticky_agents
+        return made
 
     async def last_cut(self, *, edited: bool = True, magic: str = "") -> tuple[Run, Session]:
         """The run of the session that was cut last.

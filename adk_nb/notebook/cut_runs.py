@@ -11,6 +11,7 @@ from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runtime.cut import close_cut_run
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Journal, Run, this_process
 from adk_nb.sessions.session import Session
@@ -25,7 +26,8 @@ async def cut_runs(service: BaseSessionService, session: Session | None) -> list
     if session is None or not isinstance(service, Journal):
         return []
     left = [run for run in await service.unfinished(session) if not run.is_alive]
-    return [run for run in left if any(event.invocation_id == run.id for event in session.events)]
+    counts = {event.invocation_id for event in surviving(session.events)} if left else set[str]()
+    return [run for run in left if run.id in counts]
 
 
 async def at_work(service: BaseSessionService, session: Session | None) -> Run | None:

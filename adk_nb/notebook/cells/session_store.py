@@ -1,7 +1,7 @@
 """The sessions of a notebook: all agents share them, one of them is the current one."""
 
 import shlex
-from collections.abc import Awaitable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,9 +23,11 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook.cells.session_place import opened
 from adk_nb.notebook.cut_runs import at_work, cut_runs, leave
+from adk_nb.notebook.time_travel import Rewound, free, rewind
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.fork import fork
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -98,12 +100,12 @@ class SessionStore:
             found = self.find(name)
             if found is None:
                 continue
-            free = _free(name, there)
-            there.add(free)
+            other = free(name, there)
+            there.add(other)
             loaded = Loaded(name, found.state, found.events)
-            _done(loaded.put(service, app_name=APP, user_id=USER, session_id=free))
+            _done(loaded.put(service, app_name=APP, user_id=USER, session_id=other))
             _done(self.service.delete_session(app_name=APP, user_id=USER, session_id=name))
-            as_other = f" as {free!r}, since there is another {name!r}" if free != name else ""
+            as_other = f" as {other!r}, since there is another {name!r}" if other != name else ""
             told.append(f"session {name!r} ({counted(found.events)}) is kept there from now on{as_other}")
         return told
 
@@ -143,13 +145,42 @@ class SessionStore:
         loaded = session_file.read(file)
         name = session_file.check_name(name or loaded.name)
         if name in self.names:
-            free = _free(name, self.names)
+            other = free(name, self.names)
             raise InputError(
-                f"there is a session {name!r} already, and it stays as it is; write --as {free} for another name"
+                f"there is a session {name!r} already, and it stays as it is; write --as {other} for another name"
             )
         kept = _done(loaded.put(self.service, app_name=APP, user_id=USER, session_id=name))
         self.current = name
         return name, kept
+
+    def fork(self, new: str | None = None, name: str | None = None, *, at: str | None = None) -> tuple[str, str, int]:
+        """Make a copy of a session, which is the current one then.
+
+        Args:
+            new: The copy's name. None: the session's, with a number behind it.
+            name: The session's. None: the current one's.
+            at: The id of the last event that is copied. None: all are.
+
+        Returns:
+            The names of the session and of its copy, and how many events were copied.
+
+        Raises:
+            InputError: Nothing was said in it yet, or it has no such event, or there is a session of the new name.
+        """
+        found = self.find(name)
+        if found is None:
+            raise InputError(f"nothing was said in session {name or self.current!r} yet; there is nothing to copy")
+        if new is not None and new in (*self.names, self.current):
+            raise InputError(f"there is a session {new!r} already, and it stays as it is; give the copy another name")
+        new = new or free(found.id, self.names)
+        count = _done(fork(found, self.service, self.artifacts, session_id=new, at=at))
+        self.current = new
+        return found.id, new, count
+
+    def rewind(self, to: int | str, name: str | None = None, *, dry_run: bool = False) -> Rewound:
+        """Undo turns of a session, as `time_travel.rewind`."""
+        found = self.find(name) or Session(id=name or self.current)
+        return _done(rewind(found, self.service, self.artifacts, to, dry_run=dry_run))
 
     def events(self, name: str | None = None) -> list[Event]:
         """Oldest first."""
@@ -169,7 +200,7 @@ class SessionStore:
         """
         taken = {*self.names, self.current}
         if name is None:
-            name = _free("main", {*taken, "main"})
+            name = free("main", {*taken, "main"})
         elif name in self.names:
             raise InputError(
                 f"there is a session {name!r} already; leave --new out to go on in it, or give another name"
@@ -268,15 +299,6 @@ def counted(events: Sequence[Event]) -> str:
     """`1 event`."""
     count = said_in(events)
     return f"{count} event{'' if count == 1 else 's'}"
-
-
-def _free(name: str, taken: Container[str]) -> str:
-    """`name`, or that with a number behind it."""
-    found, count = name, 1
-    while found in taken:
-        count += 1
-        found = f"{name}-{count}"
-    return found
 
 
 def _done(answer: Awaitable[T]) -> T:

@@ -150,6 +150,13 @@ class LiveRun(RunOnShow):
             self._view.push({"op": "status", "status": "done", "text": "answered in another cell"})
         self._view.close_run()
 
+    def undone(self, keys: Collection[str]) -> None:
+        for key in self._cards.intersection(keys):
+            self._view.push({"op": "card", "card": {"id": key, "state": "superseded", "note": "its turn was undone"}})
+        self._left = _left("What waited here was undone.")
+        self._view.push({"op": "status", "status": "cancelled", "text": "undone"})
+        self._view.close_run()
+
     def ask_again(self, key: str, why: str) -> None:
         self._view.push({"op": "card", "card": {"id": key, "state": "asked", "note": why}})
 

@@ -18,6 +18,7 @@ from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.branches import calls_to, lane_of
 from adk_nb.runtime.credentials import PendingCredential
+from adk_nb.runtime.rewind import surviving
 
 SchemaOf = Callable[[str], dict[str, Any] | None]
 """Tool name -> the JSON schema of its parameters."""
@@ -87,7 +88,7 @@ class RunRows:
         self._changes: dict[str, list[Json]] = {}
         self._invocation = ""
         self._last_at: float | None = None
-        for event in history:
+        for event in surviving(history):
             self._remember(event, with_state=state is None)
 
     def opening(self) -> list[Json]:

@@ -76,6 +76,9 @@ class RunOnShow:
             last: No other card of this run can be answered.
         """
 
+    def undone(self, keys: Collection[str]) -> None:
+        """What waited under these ids was undone, and does so no more."""
+
     def ask_again(self, key: str, why: str) -> None:
         """An answer by click could not be taken."""
 
