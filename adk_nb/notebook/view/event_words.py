@@ -94,7 +94,7 @@ def failed_at(event: Event, call: str | None = None) -> str:
 
 
 def doings(event: Event) -> list[str]:
-    """What the event does besides speaking and writing state: hands over, saves files, changes a definition."""
+    """What the event does besides speaking and writing state: says what was tried in vain, hands over, saves files, changes a definition."""
     actions = event.actions
     done: list[str] = []
     if changed := (event.custom_metadata or {}).get("definition_changed"):
@@ -105,6 +105,8 @@ def doings(event: Event) -> list[str]:
     if actions.compaction:
         words = " ".join(part.text or "" for part in actions.compaction.compacted_content.parts or ())
         done.append(f"sums up what was said before: {one_line(words)}")
+    if actions.rewind_before_invocation_id:
+        done.append("goes back to before a turn, which is undone with all that came after it")
     if actions.escalate:
         done.append("leaves the loop")
     return done

@@ -1,7 +1,7 @@
 """A reply, or a table, in the three forms that a saved notebook keeps: text, markdown, html; the same on every run."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
@@ -112,10 +112,32 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, width: int |
     }
 
 
-def event_table(events: Iterable[Event], *, history: Iterable[Event] = (), width: int | None = None) -> Bundle:
-    """The event log: who, what, and what it changed in the state; no ids, no times. `width` as in `table`."""
-    head, body = _trace(rows_of(events, history=history))
-    return table(["#", *head], [[str(number), *row] for number, row in enumerate(body, 1)], width=width)
+def event_table(
+    events: Iterable[Event],
+    *,
+    history: Iterable[Event] = (),
+    only: Container[str] | None = None,
+    undone: Container[str] = (),
+    width: int | None = None,
+) -> Bundle:
+    """The event log: who, what, and what it changed in the state; no ids, no times.
+
+    Args:
+        events: Oldest first; their rows are numbered from 1.
+        history: What was before them.
+        only: Ids of the events whose rows are shown. None: all.
+        undone: Ids of events that count no more.
+        width: As in `table`.
+    """
+    rows = rows_of(events, history=history)
+    of = [row["id"].partition("/")[0] for row in rows]
+    shown = [at for at, key in enumerate(of) if only is None or key in only]
+    head, body = _trace([rows[at] for at in shown])
+    lines = [[str(at + 1), *line] for at, line in zip(shown, body, strict=True)]
+    if any(of[at] in undone for at in shown):
+        head = [*head, ""]
+        lines = [[*line, "undone" if of[at] in undone else ""] for at, line in zip(shown, lines, strict=True)]
+    return table(["#", *head], lines, width=width)
 
 
 def to_be_let_in(asked: Sequence[PendingCredential], twin: str, *, below: Bundle | None = None) -> Bundle:
