@@ -10,6 +10,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.cells.fields import FieldValue
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
+from adk_nb.tools.conditions import Decides
 
 Kind = Literal["llm", "sequential", "parallel", "loop", "workflow"]
 
@@ -101,8 +102,24 @@ class ToolDefinition:
     """n of `In[n]`; None if it was not made in a `%%tool` or `%tool` cell."""
     digest: str
     """Of its source and options."""
-    place: str = ""
-    """Of a toolset: the file or the address that its line names."""
+    place: "ToolsetPlace | None" = None
+    """Of a toolset: what its line says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolsetPlace:
+    """Where a toolset comes from, and what is taken of it."""
+
+    kind: Literal["openapi", "mcp"]
+    address: str
+    """The path of a document, or the address of a server."""
+    confirm: Decides = False
+    only: tuple[str, ...] = ()
+
+    @property
+    def is_sse(self) -> bool:
+        """Whether the server speaks the older way, as such addresses say by their end."""
+        return self.kind == "mcp" and self.address.rstrip("/").endswith("/sse")
 
 
 def digest_of_tool(source: str, *options: object) -> str:

@@ -48,7 +48,7 @@ def export(notebook: Notebook, statements: list[Statement], place: str, folder: 
     is_script = path.suffix == ".py"
     if not is_script:
         _check_package(path)
-    writer = Writer(notebook, statements, ADK_NB if is_script else GOOGLE_ADK)
+    writer = Writer(notebook, statements, ADK_NB if is_script else GOOGLE_ADK, path.parent if is_script else path)
     written = writer.write(root, others, also=_MAIN_NEEDS if is_script else {})
     files = _script(written, path) if is_script else _package(written, path)
     _put(files)

@@ -6,6 +6,7 @@ _STANDARD = {
     "Any": ("typing", "Any"),
     "AsyncGenerator": ("collections.abc", "AsyncGenerator"),
     "json": ("json", ""),
+    "Path": ("pathlib", "Path"),
     "re": ("re", ""),
     "types": ("types", ""),
 }
@@ -21,8 +22,12 @@ _ROOMS = {
     "LlmAgent": "agents",
     "LongRunningFunctionTool": "tools",
     "LoopAgent": "agents",
+    "McpToolset": "tools.mcp_tool",
+    "OpenAPIToolset": "tools.openapi_tool.openapi_spec_parser.openapi_toolset",
     "ParallelAgent": "agents",
     "SequentialAgent": "agents",
+    "SseConnectionParams": "tools.mcp_tool.mcp_session_manager",
+    "StreamableHTTPConnectionParams": "tools.mcp_tool.mcp_session_manager",
     "Workflow": "workflow",
 }
 """What is written itself -> where both packages have it."""

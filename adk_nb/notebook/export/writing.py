@@ -5,6 +5,7 @@ import builtins
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
@@ -15,7 +16,7 @@ from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.cell_agent import CellAgent
 from adk_nb.notebook.cells.definitions import AgentDefinition
 from adk_nb.notebook.cells.notebook import Notebook
-from adk_nb.notebook.export import teams, tools
+from adk_nb.notebook.export import teams, tools, toolsets
 from adk_nb.notebook.export.code import call_code, is_data, joined, list_code, text_code
 from adk_nb.notebook.export.imports import Imports
 from adk_nb.notebook.export.instructions import FROM_STATE, instruction_of
@@ -56,8 +57,9 @@ class Written:
 class Writer:
     """Makes the file for one target."""
 
-    def __init__(self, notebook: Notebook, statements: Sequence[Statement], target: Target) -> None:
-        self._notebook, self._statements, self._target = notebook, statements, target
+    def __init__(self, notebook: Notebook, statements: Sequence[Statement], target: Target, beside: Path) -> None:
+        """`beside`: the folder of the file."""
+        self._notebook, self._statements, self._target, self._beside = notebook, statements, target, beside
         self._notes: dict[str, None] = {}
         self._imports = Imports(target)
         self._elsewhere: list[str] = []
@@ -113,6 +115,8 @@ class Writer:
             yield from self._changes(name, after=(definition.cell, 0, 0))
         elif name in self._wrappers:
             yield self._wrappers[name]
+        elif toolset := self._toolset_of_a_line(name):
+            yield toolset
         elif name in _HELPERS:
             text, needs = _HELPERS[name]
             yield Piece(text, needs)
@@ -211,26 +215,27 @@ class Writer:
             "output_key": text_code(definition.output_key) if definition.output_key else None,
             "max_iterations": self._ours(definition.max_iterations),
         }
-        more, named_there = self._other_fields(agent)
+        more, named_there = self._other_fields(agent, definition)
         given |= more
         early += named_there
         before = f"{instruction.function}\n\n\n" if instruction.function else ""
         return Piece(f"{before}{name} = {call_code('LlmAgent', given)}", early)
 
-    def _other_fields(self, agent: BaseAgent) -> tuple[dict[str, str | None], list[str]]:
+    def _other_fields(self, agent: BaseAgent, definition: AgentDefinition) -> tuple[dict[str, str | None], list[str]]:
         """What else was said of an agent, by its cell or in Python, as arguments; and the names that those need."""
         given: dict[str, str | None] = {}
         needs: list[str] = []
         set_later = {field for one in self._statements if (field := _field_set(one, agent.name))}
         for name in sorted(agent.model_fields_set - _WRITTEN - set_later):
-            value = getattr(agent, name)
+            said = definition.fields.get(name)
+            value = said.value if said else getattr(agent, name)
             if value == type(agent).model_fields[name].get_default(call_default_factory=True):
                 continue
             if self._target.is_google and name in LEFT_OUT:
                 self._notes[f"{agent.name}: {name} is left out, as google-adk's LlmAgent has none"] = None
             elif is_data(value):
                 given[name] = repr(value)
-            elif held := self._variable_of(value):
+            elif held := (said and said.variable) or self._variable_of(value):
                 given[name] = held
                 needs.append(held)
             else:
@@ -322,6 +327,15 @@ class Writer:
         made = self._notebook.tools.get(getattr(self._notebook.variables[variable], "name", ""))
         is_import = imports_of(statement) is not None and made is not None
         return is_function(statement) or is_import or bool(made and made.tool is self._notebook.variables[variable])
+
+    def _toolset_of_a_line(self, name: str) -> Piece | None:
+        """The toolset that a `%tool` line has made, if this is one."""
+        made = self._notebook.tools.get(name)
+        if made is None or made.place is None or self._notebook.variables.get(name) is not made.tool:
+            return None
+        piece, note = toolsets.written(name, made.place, self._target, self._beside, self._variable_of)
+        self._notes |= dict.fromkeys(note)
+        return piece
 
     def _wrapper(self, variable: str, tool: FunctionTool) -> tuple[Piece | None, list[str]]:
         return tools.wrapper(tool, variable, self._target, self._variable_of)

@@ -20,7 +20,8 @@ from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.asked import alone, helps, shown, unless_silent
 from adk_nb.notebook.magics.beside import BesideMagics
 from adk_nb.notebook.magics.config import IN_A_FILE, AdkNb, hint
-from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, SESSION, STATE, TOOL, TOOLS, TRACE, WORKFLOW
+from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, SESSION, STATE, TOOL, TOOLS, WORKFLOW
+from adk_nb.notebook.magics.time_magics import TimeMagics
 from adk_nb.notebook.place import folder_of, is_being_tested
 
 _DRAWN = ("adk_nb.agents.base_agent", "BaseAgent")
@@ -44,6 +45,7 @@ _late, _ = face(
         "session_keys": "adk_nb.notebook.magics.session_keys",
         "session_line": "adk_nb.notebook.magics.session_line",
         "tool_cell": "adk_nb.notebook.cells.tool_cell",
+        "toolset_line": "adk_nb.notebook.cells.toolset_line",
         "turns": "adk_nb.notebook.magics.turns",
     },
 )
@@ -118,6 +120,9 @@ class AdkMagics(Magics):
     def tool(self, line: str, cell: str | None = None) -> Any:
         __tracebackhide__ = True
         asked = TOOL.parse(line, cell)
+        if asked.openapi or asked.mcp:
+            defined = _late("toolset_line").define(self.notebook, asked, self.cell_number, folder_of(self.shell))
+            return shown(defined, asked)
         if cell is not None and not cell.strip():
             raise InputError("%%tool: the cell is empty; write a function below the line, see %%tool?")
         room = _late("tool_cell")
@@ -160,6 +165,7 @@ class AdkMagics(Magics):
             capture=asked.capture,
             confirm=confirm,
             policy=policy,
+            raises=self.settings.on_error == "raise",
             show="off" if asked.quiet else "static" if asked.static else self.settings.display,
             attach=tuple(asked.attach or ()),
             error=asked.error,
@@ -213,19 +219,6 @@ class AdkMagics(Magics):
 
     @no_var_expand
     @line_cell_magic
-    @helps(TRACE)
-    def trace(self, line: str, cell: str | None = None) -> Any:
-        asked = alone(TRACE, line, cell)
-        reports = _late("reports")
-        events, before = self.notebook.sessions.events(asked.session), []
-        if asked.last:
-            reply = reports.last_reply(self.notebook)
-            events, before = reply.events, reply.history
-        told = reports.raw_event(events, asked.raw) if asked.raw else reports.trace(events, before)
-        return unless_silent(told, asked)
-
-    @no_var_expand
-    @line_cell_magic
     @helps(CONFIRM)
     def confirm(self, line: str, cell: str | None = None) -> Any:
         asked = alone(CONFIRM, line, cell)
@@ -253,7 +246,7 @@ def load_ipython_extension(shell: Any) -> None:
     if settings not in shell.configurables:
         shell.configurables.append(settings)
     magics = AdkMagics(shell, settings)
-    shell.register_magics(magics, BesideMagics(shell, magics))
+    shell.register_magics(magics, BesideMagics(shell, magics), TimeMagics(shell, magics))
     lines.install(shell)
     completion.install(shell, magics)
     _forms(shell).for_type_by_name(*_DRAWN, lambda agent: _late("forms_of")(magics.notebook, agent))
@@ -269,7 +262,7 @@ def unload_ipython_extension(shell: Any) -> None:
     old = _registered(shell)
     if old is None:
         return
-    for each in (AdkMagics, BesideMagics):
+    for each in (AdkMagics, BesideMagics, TimeMagics):
         gone = shell.magics_manager.registry.pop(each.__name__)
         for kind, known in shell.magics_manager.magics.items():
             for name in gone.magics[kind]:

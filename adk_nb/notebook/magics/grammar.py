@@ -12,6 +12,8 @@ from adk_nb.notebook.magics.arguments import (
     seconds,
     whole_number,
 )
+from adk_nb.notebook.magics.time_grammar import REWIND, TRACE
+
 
 _SESSION = Option(name="session", short="s", value="NAME", help="another session than the current one", names="session")
 _REPLACE = Option(name="replace", help="take the name, if something else in this notebook has it")
@@ -108,6 +110,8 @@ TOOL = Grammar(
         'def refund(order_id: str, amount: float) -> dict:\n    """Refund an order."""\n'
         '    return {"order_id": order_id, "refunded": amount}',
         "%tool get_weather to_fahrenheit",
+        "%tool shop --openapi shop.yaml --only list_orders,refund --confirm",
+        "%tool docs --mcp https://example.com/mcp",
     ],
     words=[Word(name="NAME", help="the tool's name, or the functions that become tools", many=True, names="function")],
     options=[
@@ -130,16 +134,23 @@ TOOL = Grammar(
         ),
         Option(name="long-running", help="it only starts something; what comes of it is sent later"),
         Option(name="pause", help="with --long-running: the turn ends until that is sent"),
-        Option(name="only", value="f,g", help="only these functions become tools", convert=names_in),
+        Option(name="only", value="f,g", help="only these become tools", convert=names_in),
         _REPLACE,
         Option(name="rename", value="a=b", help="the model knows function a as b", many=True),
+        Option(
+            name="openapi",
+            value="FILE",
+            help="%tool: the operations of the web service that an OpenAPI document describes, as a toolset",
+            names="document",
+        ),
+        Option(name="mcp", value="URL", help="%tool: what an MCP server offers, as a toolset"),
     ],
     twin='@tool, @tool(confirm=True), @tool(confirm="amount > 100")',
 )
 
 CHAT = Grammar(
     "chat",
-    "Say something to an agent and watch what it does.",
+    "Say something to an agent and watch what it does. Without a text: open a chat box to talk in.",
     takes_text=True,
     examples=[
         "%chat weather Is it warmer in Paris or in Oslo?",
@@ -147,6 +158,7 @@ CHAT = Grammar(
         "ans = %chat -s second --new weather Hello",
         "%chat weather --attach map.png --attach sales_table What do you see?",
         "%chat weather --error What does this mean?",
+        "%chat weather --height 600",
     ],
     words=[Word(name="AGENT", help="who is asked; left out: the root agent, the only one, or the last", names="agent")],
     options=[
@@ -172,6 +184,7 @@ CHAT = Grammar(
             name="model", short="m", value="MODEL", help="what answers in this turn; the agent stays", names="model"
         ),
         Option(name="quiet", short="q", help="no live view, only the reply"),
+        Option(name="height", value="PIXELS", help="of the chat box (420)", convert=whole_number),
         Option(name="static", help="no live view, but what a saved notebook keeps of one"),
         Option(name="yes", help="approve what comes up in this turn"),
         Option(name="no", help="reject what comes up in this turn"),
@@ -181,7 +194,7 @@ CHAT = Grammar(
         Option(name="replay", help="answer this turn from the notebook's cassette, see %replay?"),
     ],
     twin='Chat(weather).ask("Is it warmer?", attach=["map.png", sales_table], tools=[wind], model="offline", '
-    'confirm="ask", show="static")',
+    'confirm="ask", show="static"), Chat(weather).box(height=600)',
 )
 
 AGENTS = Grammar(
@@ -257,18 +270,6 @@ SESSION = Grammar(
     ],
     twin='chat = Chat(planner, session="second", session_service=SqliteSessionService("nb.db")), '
     'chat.save("trip.json"), chat.load("trip.json"), chat.resume(edited=False), chat.drop()',
-)
-
-TRACE = Grammar(
-    "trace",
-    "Show the events of the session.",
-    examples=["%trace", "%trace --last", "%trace --raw 3"],
-    options=[
-        _SESSION,
-        Option(name="last", help="only those of the last reply"),
-        Option(name="raw", value="N", help="event N as JSON", convert=whole_number),
-    ],
-    twin="chat.events, reply.events",
 )
 
 CONFIRM = Grammar(
@@ -401,6 +402,7 @@ GRAMMARS = {
         STATE,
         SESSION,
         TRACE,
+        REWIND,
         CONFIRM,
         RECORD,
         REPLAY,

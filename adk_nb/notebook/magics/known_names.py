@@ -62,6 +62,9 @@ def _files(notebook: Notebook) -> list[str]:
 _KINDS: dict[str, Callable[[Notebook], list[str]]] = {
     "agent": lambda notebook: notebook.agent_names,
     "approval": _approvals,
+    "document": lambda notebook: sorted(
+        one.name for one in Path().iterdir() if one.suffix in (".yaml", ".yml", ".json")
+    ),
     "field": lambda notebook: FIELDS,
     "file": _files,
     "function": _functions,
