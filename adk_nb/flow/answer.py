@@ -29,6 +29,8 @@ class Answer:
     """Of the call."""
     failed_at: str | None = None
     """Where in a notebook's cells the tool raised."""
+    shown: list[dict[str, Any]] | None = None
+    """What a person is shown of the result; see `tools.showing`."""
     waits_inside: bool = False
     """True: the tool is called again when what waits inside it is answered, and the model is asked after that."""
     hands_back: bool = False
@@ -57,6 +59,7 @@ def _record(answer: Answer) -> dict[str, Any]:
         "asks": bool(acts.requested_tool_confirmations or acts.requested_auth_configs),
         "id": answer.id,
         "failed_at": answer.failed_at,
+        "shown": answer.shown,
         "pauses": answer.pauses,
         "hands_back": answer.hands_back,
         "finished": answer.finished and list(answer.finished),
@@ -72,6 +75,7 @@ def told_again(said: dict[str, Any], event_id: str | None) -> Answer:
         words=said["words"] and parts.words(said["words"]),
         id=said["id"],
         failed_at=said["failed_at"],
+        shown=said.get("shown"),
         hands_back=said["hands_back"],
         finished=said["finished"] and (said["finished"][0],),
         event_id=event_id,

@@ -10,11 +10,14 @@ from typing import Any
 from adk_nb import parts, sync, types
 from adk_nb.auth.secrets import without
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.redaction import in_result
+from adk_nb.redaction import in_result, without_known
 from adk_nb.runtime.context import Context
 from adk_nb.tools.media import MAX_MEDIA_BYTES, Media
+from adk_nb.tools.showing import MIME_TYPES, Piece
 from adk_nb.tools.tool_result import as_response, told
 
+MAX_SHOWN_CHARS = 64 * 1024
+"""Of markup that an event keeps for a person to see."""
 logger = logging.getLogger(__name__)
 
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -35,7 +38,7 @@ async def as_part(
 ) -> types.Part:
     """A result as the model gets it."""
     name = call.name or ""
-    response, whole, media = told(result, name)
+    response, whole, media, shown = told(result, name)
     if whole:
         response |= await _kept(context, f"{name}-{call.id}", "application/json", whole)
     if context.auth_credential:
@@ -44,6 +47,8 @@ async def as_part(
     if decided and decided.confirmed and decided.args is not None:
         key = "approval_note" if "note" in response else "note"
         response |= as_response({key: f"a person changed the arguments before approving them, to {decided.args}"}, name)
+    if shown:
+        context.shown = await _to_be_shown(context, f"{name}-{call.id}", shown)
     pieces = await _within_limit(context, f"{name}-{call.id}", media) if media else []
     part = parts.result(call.id, name, response)
     if pieces and part.function_response:
@@ -64,6 +69,20 @@ async def _within_limit(context: Context, name: str, media: list[Media]) -> list
         piece.told["note"] = f"left out: over the limit of {MAX_MEDIA_BYTES} bytes for the media of a result"
         piece.told |= await _kept(context, f"{name}-{number}", piece.mime_type, piece.data)
     return sent
+
+
+async def _to_be_shown(context: Context, name: str, pieces: list[Piece]) -> list[Piece]:
+    """What the event keeps for a person to see; of what is too large for it, where it is."""
+    secrets = context.auth_credential.secrets() if context.auth_credential else ()
+    shown = list[Piece]()
+    for number, piece in enumerate(pieces, 1):
+        piece = without_known(without(piece, secrets) if secrets else piece)
+        if len(piece.get("text", "")) > MAX_SHOWN_CHARS:
+            kind = piece["kind"]
+            held = await _kept(context, f"{name}-shown-{number}", MIME_TYPES[kind], piece["text"].encode())
+            piece = {"kind": kind, "chars": len(piece["text"]), **held}
+        shown.append(piece)
+    return shown
 
 
 async def _kept(context: Context, name: str, mime_type: str, data: bytes | Callable[[], bytes]) -> dict[str, Any]:

@@ -175,7 +175,12 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[Answer]) -> E
         return None
     pausing = {response.id for one in answers if one.pauses and (response := _response_in(one.part)) and response.id}
     results += [answer.words for answer in answers if answer.words]
-    failed_at = {one.id: one.failed_at for one in answers if one.failed_at}
+    about: dict[str, Any] = {}
+    for one in answers:
+        if one.failed_at:
+            about.setdefault("failed_at", {})[one.id] = one.failed_at
+        if one.shown:
+            about.setdefault("shown", {})[one.id] = one.shown
     ids = [one.event_id for one in answers if one.event_id]
     known: dict[str, Any] = {"id": ids[0]} if ids else {}
     return Event(
@@ -187,7 +192,7 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[Answer]) -> E
         actions=actions,
         long_running_tool_ids=pausing or None,
         output=next((one.finished[0] for one in answers if one.finished), None),
-        custom_metadata={"failed_at": failed_at} if failed_at else None,
+        custom_metadata=about or None,
     )
 
 
@@ -231,7 +236,7 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
         response.will_continue = True
     words = in_words(response) if context.speaks and context.actions.skip_summarization else None
     pauses = goes_on and context.long_running
-    answer = Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
+    answer = Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at, context.shown)
     answer.hands_back = tool is not None and tool.hands_back
     answer.finished = (context.output,) if context.finished else None
     return await noted(step, answer)

@@ -140,6 +140,8 @@ class Context(ReadonlyContext):
     """In a tool: 1 at first. More: it was called for this call before, and may have taken effect then."""
     failed_at: str | None = None
     """Where in a notebook's cells the tool raised, as `In[7] line 4`. None: it did not, or not in a cell."""
+    shown: list[dict[str, Any]] | None = None
+    """What a person is shown of the tool's result; see `tools.showing`."""
     speaks: bool = False
     """Set it in a tool beside `actions.skip_summarization`: its result is also said in words, as the answer."""
     finished: bool = False

@@ -23,6 +23,7 @@ from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic_core import to_json
 
 from adk_nb.tools.media import MAX_MEDIA, Media, media_in
+from adk_nb.tools.showing import MAX_SHOWN, MIME_TYPES, Piece, piece_of
 from adk_nb.tools.tables import told_in_json
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,8 @@ class Told(NamedTuple):
     event loop. None: the answer was not cut."""
     media: list[Media]
     """The pieces of media in it, in their order; in the JSON stands for each its kind, its size and its number here."""
+    shown: list[Piece]
+    """What a person is shown of it beside the JSON."""
 
 
 def told(answer: Any, tool: str) -> Told:
@@ -70,13 +73,13 @@ def told(answer: Any, tool: str) -> Told:
     if walk.odd:
         logger.warning("tool %r returned what JSON cannot hold: %s; the model gets a text of it", tool, walk.odd)
     if walk.left > 0 and len(text) <= MAX_BYTES:
-        return Told(response, None, walk.media)
+        return Told(response, None, walk.media, walk.shown)
     size = str(len(text)) if walk.left > 0 else f"more than {max(len(text), _ENOUGH - walk.left)}"
     logger.warning("tool %r returned %s bytes; the model gets the first %d", tool, size, _EXCERPT)
     note = f"the result was {size} bytes of JSON, over the limit of {MAX_BYTES}; this is its beginning"
     excerpt = {"note": note, "excerpt": text[:_EXCERPT].decode("utf-8", "ignore")}
     seen_whole = walk.left > 0 or walk.used_up  # what was made as it was read cannot be read again
-    return Told(excerpt, lambda: text if seen_whole else _as_json(answer, _Walk(_KEPT))[1], walk.media)
+    return Told(excerpt, lambda: text if seen_whole else _as_json(answer, _Walk(_KEPT))[1], walk.media, walk.shown)
 
 
 def _as_json(answer: Any, walk: "_Walk") -> tuple[dict[str, Any], bytes]:
@@ -123,7 +126,7 @@ LAZY = (types.GeneratorType, map, filter, zip, enumerate)
 class _Walk:
     """Where the conversion stands."""
 
-    __slots__ = ("inside", "left", "media", "odd", "room", "used_up")
+    __slots__ = ("inside", "left", "media", "odd", "room", "shown", "used_up")
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -132,6 +135,7 @@ class _Walk:
         self.inside: set[int] = set()
         """Ids of the objects that are being converted."""
         self.media = list[Media]()
+        self.shown = list[Piece]()
         self.odd = ""
         """The first value that has no JSON form, in words."""
         self.used_up = False
@@ -239,6 +243,7 @@ _CONVERSIONS: list[tuple[Any, Callable[[Any], Any]]] = [
 def _converted(value: Any, walk: _Walk) -> Any:
     if media := media_in(value):
         return _shown(media, walk)
+    piece = _to_be_seen(value, walk)
     if (table := told_in_json(value)) is not value:
         return _plain(table, walk)
     for kinds, convert in _CONVERSIONS:
@@ -251,7 +256,25 @@ def _converted(value: Any, walk: _Walk) -> Any:
         return _items(cast(Iterable[Any], value), walk)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _object({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, walk)
-    return _odd(value, walk)
+    return _odd(value, walk, piece)
+
+
+def _to_be_seen(value: Any, walk: _Walk) -> Piece | None:
+    piece = piece_of(value) if len(walk.shown) < MAX_SHOWN else None
+    if piece:
+        walk.shown.append(piece)
+    return piece
+
+
+def _only_seen(value: Any, piece: Piece, walk: _Walk) -> dict[str, Any]:
+    """What stands in the JSON for what is only to be looked at."""
+    told = {
+        "media": MIME_TYPES[piece["kind"]],
+        "note": "this is shown to the user; you cannot see it",
+        "repr": _bounded_repr(value, _clean(type(value).__qualname__, 100)),
+    }
+    walk.left -= 80 + len(told["repr"])
+    return told
 
 
 def _shown(media: Media, walk: _Walk) -> dict[str, Any]:
@@ -267,7 +290,9 @@ def _shown(media: Media, walk: _Walk) -> dict[str, Any]:
     return media.told
 
 
-def _odd(value: Any, walk: _Walk) -> dict[str, Any]:
+def _odd(value: Any, walk: _Walk, piece: Piece | None) -> dict[str, Any]:
+    if piece:
+        return _only_seen(value, piece, walk)
     if inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CREATED:
         value.close()  # nobody will await it now
     return _unserializable(value, walk, "no JSON form")

@@ -1,0 +1,59 @@
+"""What a person is shown of a tool's result, beside the JSON that a model gets of it: a table, a page, a drawing."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+MAX_SHOWN = 4
+"""Pieces of one result."""
+MAX_ROWS, MAX_COLUMNS = 20, 12
+_MAX_CELL = 80
+"""Characters."""
+Piece = dict[str, Any]
+"""JSON: `{"kind": "table", "columns", "rows", "row_count", "column_count"}`, where the columns are names and the cells
+text; or `{"kind": "page" | "svg", "text"}`, where the text is markup that nobody has checked."""
+MIME_TYPES = {"page": "text/html", "svg": "image/svg+xml"}
+
+
+def piece_of(value: Any) -> Piece | None:
+    """What shows `value`: tables of pandas, told by their names, and whatever has a form of its own for a notebook,
+    `_repr_svg_` or `_repr_html_`. None: it has none, or makes none.
+    """
+    kind = cast(type[Any], type(value))  # not what a proxy says of itself: an object may claim to have any method
+    for one in kind.__mro__:
+        if one.__module__.partition(".")[0] == "pandas" and one.__name__ in ("DataFrame", "Series"):
+            return _table(value if one.__name__ == "DataFrame" else value.to_frame())
+    for name, form in (("_repr_svg_", "svg"), ("_repr_html_", "page")):
+        draws = getattr(kind, name, None)
+        if callable(draws) and (text := _drawn(draws, value)):
+            return {"kind": form, "text": text}
+    return None
+
+
+def _table(frame: Any) -> Piece:
+    head = frame.iloc[:MAX_ROWS, :MAX_COLUMNS]
+    only_counts = frame.index.nlevels == 1 and frame.index.name is None and frame.index.dtype.kind == "i"
+    head = head if only_counts else head.reset_index()
+    rows = head.itertuples(index=False, name=None) if len(head.columns) else ()
+    return {
+        "kind": "table",
+        "columns": [_cell(one) for one in head.columns],
+        "rows": [[_cell(one) for one in row] for row in rows],
+        "row_count": len(frame),
+        "column_count": len(frame.columns),
+    }
+
+
+def _cell(value: Any) -> str:
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text.encode("utf-8", "replace").decode()[:_MAX_CELL]
+
+
+def _drawn(draws: Callable[[Any], Any], value: Any) -> str:
+    """What such a method gave: text, alone or before metadata; empty for anything else."""
+    try:
+        drawn = draws(value)
+    except Exception:  # an object that cannot show itself is still told as JSON
+        return ""
+    if isinstance(drawn, tuple):
+        drawn = next(iter(cast(tuple[Any, ...], drawn)), None)
+    return str.__str__(drawn).encode("utf-8", "replace").decode() if isinstance(drawn, str) else ""
