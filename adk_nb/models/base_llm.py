@@ -26,6 +26,8 @@ class LlmCapabilities(BaseModel):
     """It takes an instruction that no turn of the conversation says."""
     images: bool = True
     """It can be shown images."""
+    media_in_results: bool = True
+    """It takes images, and other media, within the result of a call."""
     parallel_calls: bool = True
     """It may call several tools at once, and can be told of such calls."""
     output_schema: bool = True

@@ -15,8 +15,9 @@ def fitted(request: LlmRequest, can: LlmCapabilities) -> LlmRequest:
     """`request` as a model that can do `can` takes it; itself if that model takes it as it is.
 
     Without system prompts the instruction begins the user's first turn. Without images a description stands in the
-    place of each. Without output schemas the schema is told in words. Without parallel calls those of one turn are
-    told as one after the other. An output schema beside tools is the loop's to ask for (`set_model_response`).
+    place of each. Where results hold no media, these come after the results, in the same turn. Without output schemas
+    the schema is told in words. Without parallel calls those of one turn are told as one after the other. An output
+    schema beside tools is the loop's to ask for (`set_model_response`).
     """
     config, contents = request.config, request.contents
     schema = None if can.output_schema else output_schema_of(config)
@@ -27,6 +28,8 @@ def fitted(request: LlmRequest, can: LlmCapabilities) -> LlmRequest:
         config = config.model_copy(update=changed)
     if not can.images:
         contents = [_changed(one, _without_images) for one in contents]
+    if not can.media_in_results:
+        contents = _same_or([_with_media_beside_results(one) for one in contents], contents)
     if not can.parallel_calls:
         contents = list(_one_by_one(paired(contents)))
     if not can.system_prompt and (instruction := words_of(config)):
@@ -63,6 +66,34 @@ def _changed(content: types.Content, change: Callable[[types.Part], types.Part])
     if all(one is other for one, other in zip(made, parts, strict=True)):
         return content
     return content.model_copy(update={"parts": made})
+
+
+def _same_or(changed: list[types.Content], contents: list[types.Content]) -> list[types.Content]:
+    """`contents` themselves where nothing has changed."""
+    return contents if all(one is other for one, other in zip(changed, contents, strict=True)) else changed
+
+
+def _with_media_beside_results(content: types.Content) -> types.Content:
+    """All results of a turn, and after them what was within them."""
+    beside = [
+        types.Part(
+            inline_data=types.Blob.model_validate(one.inline_data.model_dump()) if one.inline_data else None,
+            file_data=types.FileData.model_validate(one.file_data.model_dump()) if one.file_data else None,
+        )
+        for part in content.parts or ()
+        for one in (part.function_response and part.function_response.parts) or ()
+    ]
+    if not beside:
+        return content
+    parts = [_without_parts(part) for part in content.parts or ()]
+    return content.model_copy(update={"parts": [*parts, *beside]})
+
+
+def _without_parts(part: types.Part) -> types.Part:
+    response = part.function_response
+    if not (response and response.parts):
+        return part
+    return part.model_copy(update={"function_response": response.model_copy(update={"parts": None})})
 
 
 def _without_images(part: types.Part) -> types.Part:

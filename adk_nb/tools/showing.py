@@ -1,7 +1,10 @@
 """What a person is shown of a tool's result, beside the JSON that a model gets of it: a table, a page, a drawing."""
 
+import math
 from collections.abc import Callable
 from typing import Any, cast
+
+from adk_nb.tools.tables import columns_and_rows
 
 MAX_SHOWN = 4
 """Pieces of one result."""
@@ -31,12 +34,10 @@ def piece_of(value: Any) -> Piece | None:
 
 def _table(frame: Any) -> Piece:
     head = frame.iloc[:MAX_ROWS, :MAX_COLUMNS]
-    only_counts = frame.index.nlevels == 1 and frame.index.name is None and frame.index.dtype.kind == "i"
-    head = head if only_counts else head.reset_index()
-    rows = head.itertuples(index=False, name=None) if len(head.columns) else ()
+    columns, rows = columns_and_rows(head)
     return {
         "kind": "table",
-        "columns": [_cell(one) for one in head.columns],
+        "columns": [_cell(one) for one in columns],
         "rows": [[_cell(one) for one in row] for row in rows],
         "row_count": len(frame),
         "column_count": len(frame.columns),
@@ -44,7 +45,9 @@ def _table(frame: Any) -> Piece:
 
 
 def _cell(value: Any) -> str:
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    text = ("" if math.isnan(value) else f"{value:.6g}") if isinstance(value, float) else str(value)
     return text.encode("utf-8", "replace").decode()[:_MAX_CELL]
 
 

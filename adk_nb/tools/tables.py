@@ -58,12 +58,18 @@ def _column(values: Any) -> Any:
     return {"size": len(values), "first": _head(values)}
 
 
-def _frame(frame: Any) -> Any:
+def columns_and_rows(frame: Any) -> tuple[list[Any], list[list[Any]]]:
+    """The names of a table's columns, and its cells. The index comes first, unless it only counts the rows."""
     index: list[Any] = [] if _only_counts(frame.index) else list(frame.index.names)
     columns = [*(_index_name(name, at, len(index)) for at, name in enumerate(index)), *frame.columns]
-    count = len(frame)
-    head = frame.head(max(1, min(count, MAX_CELLS // max(1, len(columns)))))
-    rows = [[*labels, *cells] for labels, cells in zip(_labels(head, bool(index)), _cells(head), strict=True)]
+    rows = zip(_labels(frame, bool(index)), _cells(frame), strict=True)
+    return columns, [[*labels, *cells] for labels, cells in rows]
+
+
+def _frame(frame: Any) -> Any:
+    count, width = len(frame), len(frame.columns) + (0 if _only_counts(frame.index) else frame.index.nlevels)
+    head = frame.head(max(1, min(count, MAX_CELLS // max(1, width))))
+    columns, rows = columns_and_rows(head)
     unique = len({str(one) for one in columns}) == len(columns)
     told: list[Any] = [dict(zip(columns, row, strict=True)) for row in rows] if unique else rows
     if unique and len(head) == count:

@@ -212,7 +212,9 @@ def test_who_claims_to_have_every_method_is_no_picture():
     assert said(ClaimsAll())[0].parts is None
 
 
-def test_pictures_arrive_at_the_service():
+def asked_with_a_picture(model: str) -> list[dict[str, Any]]:
+    """The parts of the turn in which a Gemini model gets the result of a call."""
+
     def look() -> Any:
         """Looks."""
         return PNG
@@ -220,11 +222,26 @@ def test_pictures_arrive_at_the_service():
     with GeminiServer() as server:
         server.say(answer(calls("look"), finish="STOP"), framing="close")
         server.say(answer("red", finish="STOP"), framing="close")
-        model = Gemini(model="gemini-2.5-flash", base_url=server.url, api_key="k")
-        talk = Talk(LlmAgent(name="guide", model=model, tools=[look]))
+        talk = Talk(LlmAgent(name="guide", model=Gemini(model=model, base_url=server.url, api_key="k"), tools=[look]))
         talk.say()
         assert talk.error is None
-        [part] = server.requests[-1].body["contents"][-1]["parts"]
+        return server.requests[-1].body["contents"][-1]["parts"]
 
-    blob = part["functionResponse"]["parts"][0]["inline_data"]  # proto3's JSON takes either spelling of a name
-    assert blob == {"mime_type": "image/png", "data": base64.b64encode(PNG).decode()}
+
+SENT = {"mime_type": "image/png", "data": base64.b64encode(PNG).decode()}
+"""Proto3's JSON takes either spelling of a name."""
+
+
+def test_pictures_arrive_at_the_service():
+    [part] = asked_with_a_picture("gemini-3-flash-preview")
+
+    assert part["functionResponse"]["parts"][0]["inline_data"] == SENT
+
+
+def test_a_gemini_that_takes_no_media_within_a_result_gets_them_beside_it():
+    result, picture = asked_with_a_picture("gemini-2.5-flash")
+
+    assert "parts" not in result["functionResponse"]
+    assert result["functionResponse"]["response"] == {"media": "image/png", "bytes": len(PNG), "part": 1}
+    blob = picture.get("inlineData") or picture["inline_data"]
+    assert sorted(blob.values()) == sorted(SENT.values())
