@@ -27,6 +27,7 @@ from adk_nb.errors import (
 )
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.call_ids import as_sent
+from adk_nb.models.fitting import fitted
 from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, key_from_environment, uses_vertex
 from adk_nb.models.google_cache import Caches, Caching, Question
 from adk_nb.models.google_live import GoogleConnection, Session, live_errors, live_settings
@@ -102,15 +103,19 @@ class Gemini(BaseLlm):
         # An output schema beside tools: only on Vertex AI, as google-adk 2.13 has it.
         number = re.search(r"gemini-(\d+)", self.model)
         second = not number or int(number[1]) >= 2
+        # Else the service answers 400: "`function_response.parts` is not supported for this model".
+        third = not number or int(number[1]) >= 3
         return LlmCapabilities(
             output_schema_and_tools=uses_vertex() and bool(re.search(r"(^|/)gemini-", self.model)),
             code_execution=second,
+            media_in_results=third,
             service_tools=(*_SEARCHES, *(_VERTEX_SEARCHES if uses_vertex() else ())) if second else (),
         )
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
+        llm_request = fitted(llm_request, self.capabilities)
         client = (await self._connection(llm_request)).client.aio
         question: Question = {
             "model": llm_request.model or self.model,
