@@ -18,6 +18,7 @@
           ModelNotFoundError
           InvocationNotFoundError
         SessionBusyError           another run works on the session
+        TurnFailedError            a turn of a cell ended with an error, and such cells are to fail
         StorageError               a disk or a database did not do what it was asked
         RecordingMismatchError     a replayed model was asked what was never recorded
       AlreadyExistsError           a session, or an event, with this id is there
@@ -40,6 +41,7 @@ One rule for messages: what happened, the names and values involved, what to do 
 from collections.abc import Iterable
 from datetime import datetime
 from difflib import get_close_matches
+from typing import Any
 
 
 class AdkNbError(Exception):
@@ -157,6 +159,10 @@ class SessionBusyError(UserError):
         )
 
 
+class TurnFailedError(UserError):
+    """A turn ended with an error, and `%config AdkNb.on_error` says that its cell is to fail then."""
+
+
 class StorageError(UserError):
     """A disk or a database did not do what it was asked; nothing was half written."""
 
@@ -175,6 +181,9 @@ class StaleSessionError(AdkNbError):
 
 class ModelError(AdkNbError):
     """The model's service failed, or answered what cannot be used."""
+
+    attempts: tuple[Any, ...] = ()
+    """The `models.attempts.Attempt`s before the one that failed for good, oldest first."""
 
 
 class ModelHTTPError(ModelError):

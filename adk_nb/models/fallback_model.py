@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 
 from pydantic import Field, PrivateAttr
 
-from adk_nb.errors import ConfigurationError, ModelHTTPError
+from adk_nb.errors import ConfigurationError, ModelError, ModelHTTPError
+from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.registry import LLMRegistry
+from adk_nb.models.retrying import in_short
 from adk_nb.wire import copied
 
 logger = logging.getLogger(__name__)
@@ -67,6 +69,7 @@ class FallbackModel(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
+        tried: list[Attempt] = []
         for number, entry in enumerate(self.models, 1):
             model, begun = self._one(entry), False
             request = _fresh(llm_request, model)
@@ -74,11 +77,13 @@ class FallbackModel(BaseLlm):
                 async with aclosing(model.generate_content_async(request, stream)) as responses:
                     async for response in responses:
                         begun = True
-                        yield response
+                        yield _after(tried, response)
                 return
             except Exception as error:
                 if begun or number == len(self.models) or not self._passes_on(error, model):
-                    raise
+                    with told(tried):
+                        raise
+                tried += _attempts_of(error, model)
 
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[BaseLlmConnection, None]:
@@ -109,6 +114,17 @@ class FallbackModel(BaseLlm):
             return False
         logger.warning("model %r: HTTP %s; asking the next model", model.model, status)
         return True
+
+
+def _after(tried: list[Attempt], response: LlmResponse) -> LlmResponse:
+    if not tried or response.partial:
+        return response
+    return copied(response, attempts=[*tried, *(response.attempts or ())])
+
+
+def _attempts_of(error: Exception, model: BaseLlm) -> list[Attempt]:
+    before = error.attempts if isinstance(error, ModelError) else ()
+    return [*before, Attempt(model=model.model, error=in_short(error))]
 
 
 def _fresh(request: LlmRequest, model: BaseLlm) -> LlmRequest:

@@ -25,6 +25,7 @@ from adk_nb.errors import (
     ModelTimeoutError,
     UnexpectedModelAnswer,
 )
+from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.call_ids import as_sent
 from adk_nb.models.fitting import fitted
@@ -146,9 +147,12 @@ class Gemini(BaseLlm):
             async with asyncio.timeout(self.timeout):
                 return await models.generate_content(**question)
 
-        with self._our_errors(question["model"]):
-            answer = await self._patiently(ask, question["model"])
-        yield LlmResponse.create(answer)
+        tried: list[Attempt] = []
+        with told(tried), self._our_errors(question["model"]):
+            answer = await self._patiently(ask, question["model"], tried)
+        response = LlmResponse.create(answer)
+        response.attempts = tried or None
+        yield response
 
     async def _streamed(self, models: "_Models", question: Question) -> AsyncGenerator[LlmResponse, None]:
         loop = asyncio.get_running_loop()
@@ -164,15 +168,18 @@ class Gemini(BaseLlm):
                 chunks = cast(_Chunks, await models.generate_content_stream(**question))
             return chunks, await following(chunks)
 
-        with self._our_errors(question["model"]):
-            chunks, chunk = await self._patiently(start, question["model"])
+        tried: list[Attempt] = []
+        with told(tried), self._our_errors(question["model"]):
+            chunks, chunk = await self._patiently(start, question["model"], tried)
         async with aclosing(chunks):
             while chunk is not None:
                 if piece := stream.add(LlmResponse.create(chunk)):
                     yield piece
                 with self._our_errors(question["model"], stream):
                     chunk = await following(chunks)
-        yield stream.whole()
+        whole = stream.whole()
+        whole.attempts = tried or None
+        yield whole
 
     def _key(self) -> str | None:
         return self.api_key.get_secret_value() if self.api_key else key_from_environment()
@@ -214,7 +221,7 @@ class Gemini(BaseLlm):
         )
         return _Connection(client, http)
 
-    async def _patiently(self, ask: Callable[[], Awaitable[T]], model: str) -> T:
+    async def _patiently(self, ask: Callable[[], Awaitable[T]], model: str, tried: list[Attempt]) -> T:
         options = self.retry_options or (self.http_options and self.http_options.retry_options) or None
         statuses = (options and options.http_status_codes) or BUSY
         return await ask_again(
@@ -224,6 +231,7 @@ class Gemini(BaseLlm):
             within=self.retry_seconds,
             passes=lambda error: error.code in statuses if isinstance(error, APIError) else isinstance(error, _PASSING),
             asked_to_wait=lambda error: _asked_to_wait(error) if isinstance(error, APIError) else None,
+            tried=tried,
         )
 
     @contextmanager

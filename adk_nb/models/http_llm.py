@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
+from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.http_address import check_url, parsed, place_of
 from adk_nb.models.http_messages import ASK_A_PERSON, body_of, response_of
@@ -124,9 +125,10 @@ class HttpLlm(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         asked = self._asked(llm_request)
+        tried: list[Attempt] = []
         try:
             async with asyncio.timeout(self.total_timeout):
-                with self._our_errors():
+                with told(tried), self._our_errors():
                     body, media_type = await ask_again(
                         partial(self._ask, asked),
                         (self.retry_options or types.HttpRetryOptions()).model_copy(
@@ -136,6 +138,7 @@ class HttpLlm(BaseLlm):
                         within=self.total_timeout,
                         passes=self._passes,
                         asked_to_wait=_asked_to_wait,
+                        tried=tried,
                     )
         except TimeoutError as error:
             raise self._unreachable(
@@ -145,6 +148,7 @@ class HttpLlm(BaseLlm):
         response = self._read(body, media_type)
         if any(one.name == ASK_A_PERSON for one in response.get_function_calls()):
             self._check_can_ask(llm_request)
+        response.attempts = tried or None
         yield response
 
     def _asked(self, request: LlmRequest) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from adk_nb import types
+from adk_nb.models.attempts import Attempt
 from adk_nb.models.cache_metadata import CacheMetadata
 from adk_nb.wire import WireModel
 
@@ -44,6 +45,8 @@ class LlmResponse(WireModel):
     """JSON values, the caller's own; not sent to a model."""
     cache_metadata: CacheMetadata | None = None
     """The cached beginning of the request this answers."""
+    attempts: list[Attempt] | None = None
+    """What was tried before in vain, oldest first. None: the first question was answered."""
     interaction_id: str | None = None
     """The service's name for this answer, to go on from without sending the history again."""
 

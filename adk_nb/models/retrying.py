@@ -16,7 +16,7 @@ from tenacity import (
 )
 
 from adk_nb import clock, types
-from adk_nb.errors import ModelHTTPError
+from adk_nb.models.attempts import Attempt
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ async def ask_again(
     passes: Callable[[BaseException], bool],
     asked_to_wait: Callable[[BaseException], float | None],
     what: str = "model",
+    tried: list[Attempt] | None = None,
 ) -> T:
     """What `ask` returns, which is called again for as long as its error may pass.
 
@@ -45,6 +46,7 @@ async def ask_again(
         passes: Whether an error may pass by itself. The others, and the last one, are raised as they are.
         asked_to_wait: How many seconds the service itself asked for, if it did.
         what: The kind of thing that `model` names.
+        tried: Each attempt after which another is made is added to it.
     """
     options = options or types.HttpRetryOptions()
     backoff = wait_exponential_jitter(
@@ -60,11 +62,13 @@ async def ask_again(
         return backoff(state) if asked is None else asked
 
     def tell(state: RetryCallState) -> None:
+        if tried is not None:
+            tried.append(Attempt(model=model, error=in_short(_error(state)), waited=round(state.upcoming_sleep, 3)))
         logger.warning(
             "%s %r: %s; asking again in %.1f s (try %d)",
             what,
             model,
-            _in_short(_error(state)),
+            in_short(_error(state)),
             state.upcoming_sleep,
             state.attempt_number + 1,
         )
@@ -103,6 +107,8 @@ def _error(state: RetryCallState) -> BaseException | None:
     return state.outcome.exception() if state.outcome else None
 
 
-def _in_short(error: BaseException | None) -> str:
-    status = error.status if isinstance(error, ModelHTTPError) else getattr(error, "code", None)
+def in_short(error: BaseException | None) -> str:
+    """`HTTP 503`, or the kind of error."""
+    told = [getattr(error, name, None) for name in ("status_code", "status", "code")]
+    status = next((one for one in told if isinstance(one, int)), None)
     return f"HTTP {status}" if status else type(error).__name__

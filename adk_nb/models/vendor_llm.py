@@ -23,6 +23,7 @@ from adk_nb.errors import (
     UnexpectedModelAnswer,
 )
 from adk_nb.lazy import require
+from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.fitting import fitted
 from adk_nb.models.llm_request import LlmRequest
@@ -151,8 +152,11 @@ class VendorLlm(BaseLlm):
             async with asyncio.timeout(self.timeout):
                 return await self._ask(question)
 
-        with self._our_errors(question["model"]):
-            return await self._patiently(ask, question["model"])
+        tried: list[Attempt] = []
+        with told(tried), self._our_errors(question["model"]):
+            answer = await self._patiently(ask, question["model"], tried)
+        answer.attempts = tried or None
+        return answer
 
     async def _streamed(self, question: dict[str, Any]) -> AsyncGenerator[LlmResponse, None]:
         loop, model = asyncio.get_running_loop(), question["model"]
@@ -164,8 +168,9 @@ class VendorLlm(BaseLlm):
                 chunks = _closing(await self._begin(question))
                 return chunks, await anext(chunks, None)
 
-        with self._our_errors(model):
-            chunks, chunk = await self._patiently(start, model)
+        tried: list[Attempt] = []
+        with told(tried), self._our_errors(model):
+            chunks, chunk = await self._patiently(start, model, tried)
         async with aclosing(chunks):
             while chunk is not None:
                 with self._our_errors(model, reader):
@@ -175,9 +180,11 @@ class VendorLlm(BaseLlm):
                 with self._our_errors(model, reader):
                     async with asyncio.timeout_at(min(loop.time() + self.stall_timeout, end)):
                         chunk = await anext(chunks, None)
-        yield reader.whole()
+        whole = reader.whole()
+        whole.attempts = tried or None
+        yield whole
 
-    async def _patiently(self, ask: Callable[[], Awaitable[T]], model: str) -> T:
+    async def _patiently(self, ask: Callable[[], Awaitable[T]], model: str, tried: list[Attempt]) -> T:
         options = self.retry_options
         statuses = (options and options.http_status_codes) or self._passing_statuses
         return await ask_again(
@@ -187,6 +194,7 @@ class VendorLlm(BaseLlm):
             within=self.retry_seconds,
             passes=lambda error: self._status(error) in statuses or self._is_lost(error),
             asked_to_wait=_asked_to_wait,
+            tried=tried,
         )
 
     @property

@@ -5,7 +5,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.cells import in_a_cell
-from adk_nb.errors import AdkNbError
+from adk_nb.errors import AdkNbError, ModelError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.redaction import hidden
 from adk_nb.runtime import credentials, inputs
@@ -69,6 +69,7 @@ def failure(ctx: InvocationContext, error: Exception) -> Event:
         content=_cut_short(calls) if calls else None,
         error_code=error.code if isinstance(error, AdkNbError) else type(error).__name__,
         error_message=hidden(str(error)),
+        attempts=list(error.attempts) or None if isinstance(error, ModelError) else None,
         branch=where.branch,
         isolation_scope=where.isolation_scope,
         node_info=NodeInfo(path=where.node.path if where.node else ""),

@@ -270,6 +270,30 @@ def test_a_busy_service_is_asked_again_and_history_has_one_event(
     tries = [record.getMessage() for record in caplog.records if record.name == "adk_nb.models.retrying"]
     assert ["asking again in" in one for one in tries] == [True, True]
     assert "asking again in 0.0 s (try 3)" in tries[1]
+    attempts = talk.stored().events[-1].attempts
+    assert attempts and [(one.model, one.error) for one in attempts] == [
+        (vendor.prefix + "m-1", "HTTP 503"),
+        (vendor.prefix + "m-1", "HTTP 429"),
+    ]
+    assert attempts[1].waited == 0.01
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_service_that_stays_busy_is_one_error_event_that_tells_every_attempt(
+    vendor: Vendor, server: GeminiServer, stream: bool
+):
+    for status in (503, 429, 500):
+        vendor.refuse(server, status, "busy")
+    talk = Talk(LlmAgent(name="guide", model=vendor.model(server, attempts=3)))
+    mode = StreamingMode.SSE if stream else StreamingMode.NONE
+
+    talk.say("How is Oslo?", config=RunConfig(streaming_mode=mode))
+
+    assert isinstance(talk.error, ModelHTTPError)
+    assert talk.error.status == 500
+    _, failed = talk.stored().events
+    assert [one.error for one in failed.attempts or ()] == ["HTTP 503", "HTTP 429"]
+    assert "(asked 3 times, waiting 0." in (failed.error_message or "")
 
 
 def test_a_refusal_that_does_not_pass_is_not_asked_again(vendor: Vendor, server: GeminiServer):

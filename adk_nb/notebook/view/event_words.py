@@ -94,7 +94,7 @@ def failed_at(event: Event, call: str | None = None) -> str:
 
 
 def doings(event: Event) -> list[str]:
-    """What the event does besides speaking and writing state: says what was tried in vain, hands over, saves files, changes a definition."""
+    """What the event does besides speaking and writing state: hands over, saves files, changes a definition."""
     actions = event.actions
     done: list[str] = []
     if changed := (event.custom_metadata or {}).get("definition_changed"):
@@ -110,6 +110,14 @@ def doings(event: Event) -> list[str]:
     if actions.escalate:
         done.append("leaves the loop")
     return done
+
+
+def in_vain(event: Event) -> list[str]:
+    """The attempts before its answer."""
+    return [
+        f"{one_line(one.model, 100)} gave no answer ({one_line(one.error, 100)}); asked again"
+        for one in event.attempts or ()
+    ]
 
 
 def result_text(told: types.FunctionResponse) -> tuple[str, bool]:
