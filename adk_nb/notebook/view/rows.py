@@ -106,6 +106,8 @@ class RunRows:
             self._invocation = event.invocation_id
             self._state.end_turn()
         told = _Told()
+        for index, attempt in enumerate(event_words.in_vain(event)):
+            told.append(f"{event.id}/attempt{index}", _who(event), "marker", text=attempt)
         self._words(event, told)
         self._call_rows(event, told)
         self._responses(event, told)
