@@ -58,10 +58,19 @@ def schema_of(agent: BaseAgent, tool: str) -> dict[str, Any] | None:
     """The JSON schema of a tool's arguments: `agent`'s, or that of an agent that it calls. None: there is none."""
     tools = tools_of(agent)
     if found := tools.get(tool):
-        return cast(Any, found.declaration and found.declaration.parameters_json_schema)
+        return _for_a_form(found)
     called = [one.agent for one in tools.values() if isinstance(one, AgentTool) and one.takes_up]
     schemas = (schema_of(one, tool) for one in called if isinstance(one, BaseAgent))
     return next(filter(None, schemas), None)
+
+
+def _for_a_form(tool: BaseTool) -> dict[str, Any] | None:
+    """The schema of a tool's parameters, with `x-destructive` where the tool says so of itself: there a no comes first.
+
+    Source: the Model Context Protocol, `ToolAnnotations.destructiveHint`.
+    """
+    schema = cast(dict[str, Any] | None, tool.declaration and tool.declaration.parameters_json_schema)
+    return {**schema, "x-destructive": True} if schema and (tool.custom_metadata or {}).get("destructiveHint") else schema
 
 
 def asker(agent: BaseAgent, one: Pending, events: Sequence[Event]) -> BaseAgent | None:

@@ -24,7 +24,7 @@ STUB = {"text/plain": "", "text/html": ""}
 """What stands where a view stood: nothing to read, the same on every run, so that a saved notebook compares equal."""
 
 _STATIC = Path(__file__).parent / "static"
-_SCRIPTS = ("elements", "store", "lanes", "picture", "state_panel", "events", "forms", "cards", "chat_box", "view")
+_SCRIPTS = ("elements", "store", "lanes", "picture", "state_panel", "events", "forms", "error_cards", "cards", "chat_box", "view")
 _SHEETS = ("frame", "drawing", "events", "cards", "chat_box", "narrow")
 """Files of `static`, in the order in which they become one module and one sheet: no bundler, no import between them."""
 

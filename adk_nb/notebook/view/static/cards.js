@@ -28,22 +28,14 @@ class Cards {
   }
 
   card(card) {
+    if (card.kind === "error" || card.kind === "wait") return this.notice(card);
     const open = this.store.isOpen(card);
     const toBeLetIn = card.kind === "credential";
     const head = el("div", "ask", el("span", "icon", open ? "⚠" : ""), ` ${card.agent} `);
     if (toBeLetIn) head.append("calls ", el("b", "", card.tool), `, which needs ${card.needs}`);
     else head.append("asks to call ", el("b", "", card.tool));
-    const args = Object.entries(card.args).map(([name, value]) =>
-      el("span", "arg", el("span", "dim", `${name} `), el("code", "", shown(value))),
-    );
-    const node = el("div", "card", head, el("div", "arguments", ...args), card.hint ? el("div", "hint", card.hint) : null);
-    head.id = `${mine}-${++ids}`;
-    node.dataset.state = card.state;
-    node.dataset.card = card.id;
-    node.tabIndex = -1;
-    node.setAttribute("aria-labelledby", head.id);
-    node.setAttribute("role", open ? "alertdialog" : "group");
-    node.addEventListener("keydown", (event) => this.onCardKey(event));
+    const node = this.frame(card, head, open ? "alertdialog" : "group");
+    node.append(argumentList(card.args) ?? "", card.hint ? el("div", "hint", card.hint) : "");
     if (open) {
       node.append(card.note ? el("div", "problem", card.note) : "");
       if (toBeLetIn) this.offerToLetIn(node, card);
@@ -53,6 +45,32 @@ class Cards {
       node.append(this.outcome(card));
       this.view.said.textContent = "";
     }
+    return node;
+  }
+
+  frame(card, head, role) {
+    const node = el("div", "card", head);
+    head.id = `${mine}-${++ids}`;
+    node.dataset.state = card.state;
+    node.dataset.card = card.id;
+    node.dataset.kind = card.kind;
+    node.tabIndex = -1;
+    node.setAttribute("aria-labelledby", head.id);
+    node.setAttribute("role", role);
+    node.addEventListener("keydown", (event) => this.onCardKey(event));
+    return node;
+  }
+
+  // It tells, and asks for nothing.
+  notice(card) {
+    const open = this.store.isOpen(card);
+    const act = (decision) => this.store.answer(card, decision, {});
+    const { head, parts, said } = card.kind === "wait" ? waitParts(card) : errorParts(card, open, act);
+    const node = this.frame(card, head, "group");
+    node.append(...parts);
+    if (open) this.view.said.textContent = said;
+    else if (card.kind === "wait") node.hidden = true;
+    else if (card.state !== "asked" || this.store.sent.has(card.id)) node.append(this.outcome(card));
     return node;
   }
 
@@ -73,7 +91,8 @@ class Cards {
       });
       const reject = button("Reject…", "reject", () => this.askReason(place, card, () => buttons().reject.focus()));
       const approve = button("Approve", "go", () => this.approve(card, null));
-      put(place, el("div", "buttons", approve, edit, reject, command));
+      const ways = card.schema?.["x-destructive"] ? [reject, edit, approve] : [approve, edit, reject];
+      put(place, el("div", "buttons", ...ways, command));
       return { edit, reject };
     };
     buttons();

@@ -24,7 +24,7 @@ class ChatBox {
   get reason() {
     const { status, cards } = this.store;
     if (this.store.gone) return "The kernel is gone: run the cell again.";
-    if ([...cards.values()].some((card) => this.store.isOpen(card) && card.kind !== "error")) return "Answer the card above first.";
+    if ([...cards.values()].some((card) => this.store.isOpen(card) && !["error", "wait"].includes(card.kind))) return "Answer the card above first.";
     if (this.waits) return "Sent; the kernel answers when it is free.";
     return status.status === "running" ? "Wait for the answer, or stop it." : "";
   }

@@ -16,6 +16,9 @@ const ANSWERED = {
   given: ["✓", "answered"],
   refused: ["✗", "refused"],
   superseded: ["–", "no longer asked"],
+  retried: ["↻", "said again"],
+  dropped: ["✓", "taken back"],
+  over: ["–", "the conversation went on"],
   stale: ["–", "stale"],
 };
 // How those that work stand, in a line and in a drawing.

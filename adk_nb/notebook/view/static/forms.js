@@ -1,5 +1,17 @@
 // Forms on cards: one control per parameter of a JSON schema, and what lets a tool in.
 
+const DEEPEST = 3; // Objects within objects that have fields of their own; what lies deeper is edited as JSON.
+
+// What a parameter is: references followed, and `X or null` taken as X that may be left empty.
+function plainSchema(schema, root) {
+  const named = /^#\/\$defs\/(.+)$/.exec(schema.$ref ?? "")?.[1];
+  if (named && root.$defs?.[named]) return { ...plainSchema(root.$defs[named], { $defs: {} }), ...schema, $ref: undefined };
+  const others = (schema.anyOf ?? []).filter((each) => each.type !== "null");
+  if (others.length !== 1 || others.length === schema.anyOf.length) return schema;
+  const { anyOf: _, ...rest } = schema;
+  return { ...plainSchema(others[0], root), ...rest, nullable: true };
+}
+
 function typeOf(schema, value) {
   if (Array.isArray(schema.enum)) return "enum";
   const named = typeof schema.type === "string" ? schema.type.toLowerCase() : "";
@@ -49,17 +61,26 @@ function control(type, schema, value, given) {
   const node = el(long ? "textarea" : "input", "input");
   if (type !== "string") node.inputMode = type === "integer" ? "numeric" : "decimal";
   node.value = value === null || value === undefined ? "" : String(value);
-  if (type === "string") return [node, () => (!given && !node.value ? { skip: true } : { value: node.value })];
+  if (schema.nullable && type !== "string") {
+    return [node, () => (node.value.trim() ? numberFrom(node.value.trim(), type, schema) : { value: null })];
+  }
+  if (type === "string") {
+    const read = () => (schema.nullable && !node.value ? { value: null } : { value: node.value });
+    return [node, () => (!given && !node.value ? { skip: true } : read())];
+  }
   return [node, () => (!given && !node.value.trim() ? { skip: true } : numberFrom(node.value.trim(), type, schema))];
 }
 
-function field(name, schema, args) {
+function field(name, described, args, root, depth = 0, within = "") {
+  const schema = plainSchema(described, root);
+  if (schema.properties && depth < DEEPEST && isObject(args[name] ?? {})) return group(name, schema, args, root, depth, within);
   const given = Object.hasOwn(args, name);
   const type = typeOf(schema, args[name]);
   const [node, read] = control(type, schema, args[name], given);
   const before = node.type === "checkbox" ? node.checked : node.value; // what was not touched is not sent
   node.id = `${mine}-${++ids}`;
-  const label = el("label", "field-name", name, el("span", "dim", ` ${{ json: "JSON", enum: "one of" }[type] ?? type}`));
+  const kind = `${{ json: "JSON", enum: "one of" }[type] ?? type}${schema.nullable ? ", or empty" : ""}`;
+  const label = el("label", "field-name", name, el("span", "dim", ` ${kind}`));
   label.htmlFor = node.id;
   const problem = el("div", "problem");
   problem.id = `${node.id}-problem`;
@@ -69,17 +90,50 @@ function field(name, schema, args) {
   const check = () => {
     const touched = (node.type === "checkbox" ? node.checked : node.value) !== before;
     const result = touched ? read() : { skip: true };
-    problem.textContent = result.error ? `${name}: ${result.error}` : "";
+    problem.textContent = result.error ? `${within}${name}: ${result.error}` : "";
     node.setAttribute("aria-invalid", String(Boolean(result.error)));
-    return result;
+    return result.error ? { ...result, node } : result;
   };
   return { name, box, node, check };
 }
 
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+function fieldsOf(schema, args, root, depth = 0, within = "") {
+  const known = schema?.properties ?? {};
+  const names = [...new Set([...Object.keys(known), ...Object.keys(args)])];
+  return names.map((name) => field(name, known[name] ?? {}, args, root, depth, within));
+}
+
+// An object with known parts: a field for each of them.
+function group(name, schema, args, root, depth, within) {
+  const before = args[name] ?? {};
+  const fields = fieldsOf(schema, before, root, depth + 1, `${within}${name}.`);
+  const legend = el("legend", "field-name", name);
+  const box = el("fieldset", "group", legend, schema.description ? el("div", "dim", schema.description) : null);
+  box.append(...fields.map((each) => each.box));
+  const check = () => {
+    const results = fields.map((each) => [each.name, each.check()]);
+    const wrong = results.find(([, result]) => result.error);
+    if (wrong) return wrong[1];
+    const told = results.filter(([, result]) => !result.skip).map(([part, result]) => [part, result.value]);
+    return told.length ? { value: { ...before, ...Object.fromEntries(told) } } : { skip: true };
+  };
+  return { name, box, node: fields[0]?.node, check };
+}
+
+// Which parts of a value are another: `address.city "Oslo" → "Rome"`.
+function differences(name, before, now) {
+  if (same(before, now)) return [];
+  if (!isObject(before) || !isObject(now)) {
+    return [el("div", "", el("b", "", name), ` ${shown(before)} → ${shown(now)}`)];
+  }
+  const parts = [...new Set([...Object.keys(before), ...Object.keys(now)])];
+  return parts.flatMap((part) => differences(`${name}.${part}`, before[part], now[part]));
+}
+
 function editForm(card, approve, leave) {
-  const known = card.schema?.properties ?? {};
-  const names = [...new Set([...Object.keys(known), ...Object.keys(card.args)])];
-  const fields = names.map((name) => field(name, known[name] ?? {}, card.args));
+  const fields = fieldsOf(card.schema, card.args, card.schema ?? {});
   const difference = el("div", "difference");
   difference.setAttribute("aria-live", "polite");
   const read = () => {
@@ -87,12 +141,10 @@ function editForm(card, approve, leave) {
     let wrong = null;
     for (const each of fields) {
       const result = each.check();
-      if (result.error) wrong ??= each.node;
+      if (result.error) wrong ??= result.node;
       else if (!result.skip && !same(result.value, card.args[each.name])) edited[each.name] = result.value;
     }
-    const lines = Object.entries(edited).map(([name, value]) =>
-      el("div", "", el("b", "", name), ` ${shown(card.args[name])} → ${shown(value)}`),
-    );
+    const lines = Object.entries(edited).flatMap(([name, value]) => differences(name, card.args[name], value));
     put(difference, ...lines);
     send.textContent = lines.length ? "Approve with these changes" : "Approve unchanged";
     send.disabled = Boolean(wrong);

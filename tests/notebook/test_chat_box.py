@@ -1,0 +1,131 @@
+"""`%chat` without a text: line by line where there is no page, and what the box of a page keeps of a conversation."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.view.safe_html import words_of
+from adk_nb.notebook.view.said_so_far import said_so_far
+from tests.notebook.conftest import Shell
+
+REFUND = "%%tool --confirm\ndef refund(order: str) -> str:\n    'Pays back.'\n    return 'paid ' + order"
+Types = Callable[..., list[str]]
+
+
+@pytest.fixture
+def types(monkeypatch: pytest.MonkeyPatch) -> Iterator[Types]:
+    """Lets a person type these lines; the prompts come to the list that it returns."""
+
+    def lines(*said: str) -> list[str]:
+        prompts: list[str] = []
+        waiting = iter(said)
+
+        def typed(prompt: str = "") -> str:
+            prompts.append(prompt)
+            line = next(waiting, None)
+            if line is None:
+                raise EOFError
+            return line
+
+        monkeypatch.setattr("builtins.input", typed)
+        return prompts
+
+    yield lines
+
+
+def guide(shell: Shell, *answers: Any) -> None:
+    shell.names["model"] = ScriptedLlm(*answers)
+    shell.cell(REFUND)
+    shell.cell("%%agent guide -m model -t refund\nBe brief.")
+
+
+def test_in_a_terminal_it_asks_for_line_after_line_until_an_empty_one(shell: Shell, types: Types) -> None:
+    guide(shell, "Hello!", "It is 9 degrees.")
+    prompts = types("Hi", "How warm is it in {{city}}?", "", "never said")
+    shell.names["city"] = "Oslo"
+
+    assert shell.cell("%chat guide") is None
+
+    assert shell.printed.splitlines()[1:] == ["guide > Hello!", "guide > It is 9 degrees."]
+    assert prompts == ["you > "] * 3
+    assert shell.names["_run"].text == "It is 9 degrees."
+    assert [one.text for one in shell.names["model"].requests[1].contents[-1].parts] == ["How warm is it in Oslo?"]
+
+
+@pytest.mark.parametrize(("typed", "ran"), [("y", True), ("", False)])
+def test_an_approval_is_asked_for_in_the_same_place(shell: Shell, types: Types, typed: str, ran: bool) -> None:
+    guide(shell, call("refund", order="A17"), "Done.")
+    prompts = types("Pay me back.", typed)
+
+    shell.cell("%chat")  # the only agent; the end of what is typed is the end of it
+
+    assert prompts[1] == 'approve refund(order="A17")? [y/N] '
+    assert "guide > Done." in shell.printed
+    answers = [one.response for event in shell.names["_run"].events for one in event.get_function_responses()]
+    assert ({"result": "paid A17"} in answers) is ran
+
+
+def test_what_cannot_be_said_is_told_and_the_conversation_goes_on(shell: Shell, types: Types) -> None:
+    guide(shell, "Hello!")
+    types("{{nowhere}}", "Hi")
+
+    shell.cell("%chat guide")
+
+    assert "nowhere" in shell.printed.splitlines()[1]
+    assert "guide > Hello!" in shell.printed
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%chat --height 300 guide Hello", "--height is of the chat box"),
+        ("%chat --height low guide", "--height"),
+        ("%chat --height 10 guide", "a chat box of 10 pixels has no room for an answer; give it 80 or more"),
+        ("%chat --quiet guide", "%chat --quiet goes with a text; without one a chat box is opened"),
+        ("%chat --replay guide", "%chat --replay goes with a text"),
+        ("ans = %chat ans << guide", "a chat box has no one reply to keep as 'ans'"),
+        ("%chat giude", "no agent named 'giude'; did you mean 'guide'?"),
+        ("%%chat guide\n\n", "needs a text"),
+    ],
+)
+def test_a_line_that_does_not_fit_a_box_is_refused(shell: Shell, types: Types, line: str, said: str) -> None:
+    guide(shell, "never")
+    types()
+
+    assert said in shell.fails(line)
+
+
+def test_a_box_is_for_the_session_that_its_line_names(shell: Shell, types: Types) -> None:
+    guide(shell, "Hello!")
+    types("Hi")
+
+    shell.cell("%chat -s other guide")
+
+    assert [event.author for event in shell.cell("get_ipython().adk_nb.sessions.events('other')")] == ["user", "guide"]
+
+
+def test_the_python_twin_talks_in_lines_too(shell: Shell, types: Types) -> None:
+    guide(shell, "Hello!")
+    prompts = types("Hi")
+
+    shell.cell("from adk_nb.notebook.chat import Chat\nChat(guide).box()")
+
+    assert (prompts, "guide > Hello!" in shell.printed) == (["you > ", "you > "], True)
+
+
+def test_a_saved_notebook_keeps_questions_answers_calls_and_approvals(shell: Shell) -> None:
+    guide(shell, call("refund", order="<b>A17</b>"), "All **settled**.", "Goodbye.")
+    first = replace(shell.cell("%chat --yes guide Pay me back."), question="Pay me back, <i>now</i>.")
+
+    kept = said_so_far([first, shell.cell("%chat guide Bye.")])
+
+    assert kept["text/plain"].splitlines()[:1] == ["you > Pay me back, <i>now</i>."]
+    assert kept["text/plain"].endswith("you > Bye.\nguide > Goodbye.")
+    assert "<strong>you:</strong> Pay me back, &lt;i&gt;now&lt;/i&gt;." in kept["text/html"]
+    assert "approves refund by %chat --yes" in words_of(kept["text/html"])
+    assert "<b>" not in kept["text/html"] and "<i>" not in kept["text/html"]
+    assert "**you:** Bye." in kept["text/markdown"]
+    assert said_so_far([]) == {"text/plain": "", "text/markdown": "", "text/html": ""}
