@@ -70,7 +70,8 @@ def _for_a_form(tool: BaseTool) -> dict[str, Any] | None:
     Source: the Model Context Protocol, `ToolAnnotations.destructiveHint`.
     """
     schema = cast(dict[str, Any] | None, tool.declaration and tool.declaration.parameters_json_schema)
-    return {**schema, "x-destructive": True} if schema and (tool.custom_metadata or {}).get("destructiveHint") else schema
+    destructive = (tool.custom_metadata or {}).get("destructiveHint")
+    return {**schema, "x-destructive": True} if schema and destructive else schema
 
 
 def asker(agent: BaseAgent, one: Pending, events: Sequence[Event]) -> BaseAgent | None:
