@@ -9,6 +9,7 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.event_words import who_said
 from adk_nb.notebook.view.input_words import ways
+from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.path_picture import path_picture
 from adk_nb.notebook.view.plain_text import json_text
 from adk_nb.notebook.view.render import bundle
@@ -74,6 +75,10 @@ class Reply:
     error: str | None = None
     notice: str | None = None
     """What every view says of a model that is not what it seems."""
+    plain: bool = field(default=False, repr=False, compare=False)
+    """It shows itself in plain text alone."""
+    live: Callable[[], str] = field(default=str, repr=False, compare=False)
+    """The widget that shows it on the page; empty: none does."""
 
     @property
     def state_delta(self) -> dict[str, Any]:
@@ -118,9 +123,9 @@ class Reply:
             raise InputError("this reply is of no chat that goes on; ask again")
         return self.chat
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         picture = path_picture(self.team, self.events, self.history, self.status) if self.team else ""
-        return bundle(self, history=self.history, picture=picture)
+        return with_view(bundle(self, history=self.history, picture=picture), self.live())
 
     def __str__(self) -> str:
         return bundle(self, history=self.history)["text/plain"]

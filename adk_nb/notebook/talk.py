@@ -7,10 +7,11 @@ from copy import copy
 from functools import partial
 from typing import Any, Protocol, cast
 
-from adk_nb import types
+from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.event import Event
+from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import letting_in, questions, settings
 from adk_nb.notebook.conversation import Conversation
@@ -19,6 +20,7 @@ from adk_nb.notebook.interrupted import in_a_cell
 from adk_nb.notebook.letting_in import Given
 from adk_nb.notebook.one_turn import OneTurn
 from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome
+from adk_nb.notebook.typed_state import typed_change
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
@@ -63,7 +65,7 @@ class Talk:
         agent = turn.on(self._of.agent)
         mode = turn.show or self._chat.show
         shown = show_run(agent, question, notice_of(agent), lambda tool: schema_of(turn.on(self._of.agent), tool), mode)
-        shown.magic = self._chat.magic()
+        shown.magic, shown.plain = self._chat.magic(), mode == "text"
         return shown
 
     def refuse_while_busy(self) -> None:
@@ -211,6 +213,8 @@ class Talk:
             answer_with=how_to_answer(magic, 1 if len(waiting) > 1 else None),
             error=hidden(error) if error else None,
             notice=shown.notice,
+            plain=shown.plain,
+            live=shown.stays_as,
         )
         self._waiting = {one.id: self._waiting.get(one.id, shown) for one in (*waiting, *asked)}
         if self._chat.on_reply:
@@ -261,7 +265,21 @@ class Talk:
         def let_in(key: str, given: str | None) -> None:
             shown.in_its_cell(lambda: self._go_on_from_click(key, lambda: self.let_in(key, given, shown), shown))
 
-        return Clicks(stop=self.stop, decided=decided, let_in=let_in)
+        def write(key: str, text: str | None) -> None:
+            sync.start(self._write(key, text, shown))
+
+        return Clicks(stop=self.stop, decided=decided, let_in=let_in, write=write)
+
+    async def _write(self, key: str, text: str | None, shown: RunOnShow) -> None:
+        """Write a key of the state as it was typed into a view, which is told of it."""
+        try:
+            self.refuse_while_busy()
+            event = Event(author="user", actions=EventActions(state_delta=typed_change(key, text)))
+            await self._of.append(event)
+        except UserError as wrong:
+            shown.wrote(key, None, str(wrong))
+        else:
+            shown.wrote(key, event)
 
     async def _go_on_from_click(
         self, key: str, go_on: Callable[[], Coroutine[Any, Any, Reply]], shown: RunOnShow

@@ -1,6 +1,5 @@
 """What `%state` does: show, set and delete keys of a session's state."""
 
-import re
 from typing import Any
 
 from adk_nb.errors import InputError
@@ -8,8 +7,7 @@ from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.magics.shown import said
-
-_KEY = re.compile(r"(?:(?:app|user):)?[^\W\d]\w*")
+from adk_nb.notebook.typed_state import check_key
 
 
 def show_or_change(notebook: Notebook, asked: Any) -> Any:
@@ -41,10 +39,7 @@ def show_or_change(notebook: Notebook, asked: Any) -> Any:
 
 def _changed(notebook: Notebook, written: dict[str, Any], deleted: list[str], session: str | None) -> Any:
     for key in written:
-        if key.startswith("temp:"):
-            raise InputError(f"%state: {key!r} would last for one turn only; leave temp: out")
-        if not _KEY.fullmatch(key):
-            raise InputError(f"%state: {key!r} cannot be a key; write name=value, user:name=value or app:name=value")
+        check_key(key, "%state")
     before = notebook.sessions.state(session)
     if deleted:
         notebook.sessions.delete(deleted, session)

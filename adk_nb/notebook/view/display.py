@@ -14,20 +14,24 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.answer_shown import answer_shown
 from adk_nb.notebook.view.drawing import drawing_of
 from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
 from adk_nb.notebook.view.drawing_svg import live_drawing
 from adk_nb.notebook.view.lanes import Lanes
+from adk_nb.notebook.view.page import views_stay
 from adk_nb.notebook.view.render import waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.notebook.view.run_panels import PANELS, RunPanels
 from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
 from adk_nb.sessions.session import Session
 
-Mode = Literal["auto", "static", "off"]
-"""`auto`: live where a page can show it. `static`: only what a saved notebook keeps. `off`: only the reply."""
+Mode = Literal["auto", "widget", "static", "text", "off"]
+"""`auto`: live where somebody may look. `widget`: live in any kernel. `static`: only what a saved notebook keeps.
+`text`: only the reply, in plain text. `off`: only the reply."""
 
 
 def show_run(
@@ -35,9 +39,9 @@ def show_run(
 ) -> RunOnShow:
     """A run that is shown as well as the place it runs in can show it."""
     name = agent.name
-    if mode == "off" or not in_a_kernel():
+    if mode in ("off", "text") or not in_a_kernel():
         return RunOnShow(name, question, notice)
-    if mode == "static" or is_being_tested(get_ipython()):
+    if mode == "static" or (mode == "auto" and is_being_tested(get_ipython())):
         return StaticRun(name, question, notice)
     return LiveRun(agent, question, notice, schema_of)
 
@@ -70,6 +74,8 @@ class LiveRun(RunOnShow):
         self._lanes = Lanes()
         self._meter = Meter((), None)
         self._rows: RunRows | None = None
+        self._panels = RunPanels(lambda: self.trace, lambda: self._rows.state() if self._rows else [])
+        self._over = False
         self._cards: set[str] = set()
         self._view = view or LiveView(title=agent.name)
         self._cell = contextvars.copy_context()
@@ -82,7 +88,7 @@ class LiveRun(RunOnShow):
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
         super().begin(session, clicks)
-        self._clicks = clicks
+        self._clicks, self._over = clicks, False
         self._meter = Meter(session.events if session else (), self.max_cost_usd)
         if self._rows is None:
             self._open(session)
@@ -106,6 +112,7 @@ class LiveRun(RunOnShow):
         self._output = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
         state, history = (session.state, session.events) if session else ({}, [])
         self._rows = RunRows(schema_of=self._schema_of, state=state, history=history, magic=self.magic)
+        self._view.push({"op": "offers", "what": [*PANELS, "state"]})
         self._push(op for op in self._rows.opening() if keys is None or op["op"] != "card" or op["card"]["id"] in keys)
 
     def event(self, event: Event) -> None:
@@ -113,8 +120,10 @@ class LiveRun(RunOnShow):
         if self._rows:
             self._push(self._lanes.feed(event))
             lane = self._lanes.of(event)
-            for op in self._rows.feed(event):
-                self._push([{**op, "row": {**op["row"], "lane": lane}} if op["op"] == "append" else op])
+            ops = self._rows.feed(event)
+            if not event.partial:
+                self._panels.feed(event, ops)
+            self._push({**op, "row": {**op["row"], "lane": lane}} if op["op"] == "append" else op for op in ops)
             self._mark(self._path.feed(event))
         if event.usage_metadata and (told := self._meter.feed(event)):
             self._view.push(told)
@@ -130,6 +139,9 @@ class LiveRun(RunOnShow):
     def end(self, reply: Reply) -> None:
         self._push(self._lanes.end(reply.status))
         self._mark(self._path.end(reply.status))
+        self._over = reply.status != "pending"
+        if self._over:
+            self._view.push({"op": "answer", "answer": answer_shown(reply)})
         self._view.push({"op": "status", "status": reply.status, "text": _in_words(reply)})
         self._view.close_run()
         if self.resumed:  # the cell has its result already: what came after a click is shown under it
@@ -140,6 +152,17 @@ class LiveRun(RunOnShow):
         if self._output:
             self._output.update(self._left, raw=True)
             self._output = None
+
+    def stays_as(self) -> str:
+        return self._view.model_id if self._over and views_stay() else ""
+
+    def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:
+        if event and self._rows:
+            ops = self._rows.feed(event)
+            self._panels.feed(event, ops)
+            self._push(ops)
+        self._view.push({"op": "panel", "name": "refused", "id": key, "data": why_not})
+        self._view.close_run()
 
     def answered_elsewhere(self, outcomes: Mapping[str, str], *, last: bool) -> None:
         for key, state in outcomes.items():
@@ -184,16 +207,26 @@ class LiveRun(RunOnShow):
             self._view.push(op)
 
     def _clicked(self, said: dict[str, Any]) -> None:
-        if not self._clicks:
-            return
+        if said["kind"] == "need":
+            if told := self._panels.told(said["what"], said["id"]):
+                self._view.push(told)
+        elif self._clicks:
+            self._act(self._clicks, said)
+
+    def _act(self, clicks: Clicks, said: dict[str, Any]) -> None:
         if said["kind"] == "stop":
-            self._clicks.stop()
+            clicks.stop()
+        elif said["kind"] == "state":
+            clicks.write(said["key"], said["text"])
+        elif said["kind"] == "rerun":
+            if clicks.rerun:
+                clicks.rerun(said["event"])
         elif "given" in said:
-            self._clicks.let_in(said["id"], said["given"])
+            clicks.let_in(said["id"], said["given"])
         else:
             approved = said["decision"] == "approve"
             decided = ToolConfirmation(confirmed=approved, args=said["args"], reason=said["reason"], by="a click")
-            self._clicks.decided(said["id"], decided)
+            clicks.decided(said["id"], decided)
 
 
 _WORDS = {"done": "done", "cancelled": "stopped", "error": "ended with an error"}

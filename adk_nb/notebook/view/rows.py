@@ -7,6 +7,7 @@ from typing import Any
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook import settings
 from adk_nb.notebook.view import credential_words, event_words, grounding
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import LONG, arguments_text, cleaned, json_text, one_line, shortened
@@ -79,6 +80,7 @@ class RunRows:
         self._magic = magic
         self._schema_of = schema_of
         self._live = live
+        self._kinds = ("thought", "text") if settings.now.show_thoughts else ("text",)
         self._state = ShownState(state or {})
         self._calls: dict[str, _Call] = {}
         self._cards: dict[str, Json] = {}
@@ -97,6 +99,10 @@ class RunRows:
         if entries := self._state.entries():
             ops.append({"op": "state", "event": "", "changes": [], "state": entries})
         return ops + [{"op": "card", "card": dict(card)} for card in self._cards.values() if card["state"] == "asked"]
+
+    def state(self) -> list[Json]:
+        """The state now, as `ShownState.whole`."""
+        return self._state.whole()
 
     def feed(self, event: Event) -> list[Json]:
         """The ops that show one more event; a piece of a stream costs the time of its own length."""
@@ -128,7 +134,7 @@ class RunRows:
         if (call := self._calls.get(_tool_at_work(event))) and call.row:
             told.patch(call.row, text=one_line(event.text))  # how far a tool is; its result takes the place
             return told.ops
-        for kind in ("thought", "text"):
+        for kind in self._kinds:
             if not (words := event_words.said(event, thoughts=kind == "thought")):
                 continue
             row = f"{event.id}/{kind}"
@@ -139,7 +145,7 @@ class RunRows:
         return told.ops
 
     def _words(self, event: Event, told: _Told) -> None:
-        for kind in ("thought", "text"):
+        for kind in self._kinds:
             words, row = event_words.said(event, thoughts=kind == "thought"), f"{event.id}/{kind}"
             shown: Json = {"text": cleaned(words).strip("\n")}
             if event.author not in ("user", NOTEBOOK) and words:

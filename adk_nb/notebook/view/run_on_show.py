@@ -21,11 +21,17 @@ class Clicks:
     """Is told the approval's id and what was decided of it."""
     let_in: Callable[[str, str | None], None]
     """Is told the credential request's id and what was typed; None: it was refused."""
+    write: Callable[[str, str | None], None] = lambda key, text: None
+    """Is told a key of the state and what was typed as its value, JSON or else text; None: the key goes away."""
+    rerun: Callable[[str], None] | None = None
+    """Is told the event from which on it is to be asked again. None: that cannot be done."""
 
 
 class RunOnShow:
     """One run; after a pause for approval it may go on."""
 
+    plain = False
+    """Its reply is to be shown in plain text."""
     is_live = False
     """True: somebody sees pieces as they come, so the model is asked to stream."""
 
@@ -67,6 +73,13 @@ class RunOnShow:
 
     def close(self) -> None:
         """Nothing of it waits for an answer any more."""
+
+    def stays_as(self) -> str:
+        """The widget that shows it on, in the place of its reply; empty: none does."""
+        return ""
+
+    def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:
+        """What was typed as the value of a key of the state was written by `event`, or was refused."""
 
     def answered_elsewhere(self, outcomes: Mapping[str, str], *, last: bool) -> None:
         """Cards got an answer in another cell.

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from adk_nb.events.event_actions import DELETED
-from adk_nb.notebook.view.plain_text import json_text, one_line, shortened
+from adk_nb.notebook.view.plain_text import LONG, json_text, one_line, shortened
 from adk_nb.notebook.view.view_state import Json
+from adk_nb.redaction import redacted
 from adk_nb.sessions.state import State
 
 
@@ -14,6 +15,7 @@ class ShownState:
 
     def __init__(self, state: Mapping[str, Any]) -> None:
         self._texts = {key: _text(key, value) for key, value in state.items()}
+        self._masked = {key for key, value in state.items() if _is_masked(key, value)}
 
     def change(self, delta: Mapping[str, Any]) -> list[Json]:
         """Take `delta` in.
@@ -28,10 +30,12 @@ class ShownState:
             new = None if value == DELETED else _text(key, value)
             if new == old:
                 continue
+            self._masked.discard(key)
             if new is None:
                 del self._texts[key]
             else:
                 self._texts[key] = new
+                self._masked |= {key} if _is_masked(key, value) else set()
             kind = "+" if old is None else "-" if new is None else "~"
             changes.append({"key": one_line(key, 100), "kind": kind, "old": _shown(old), "new": _shown(new)})
         return changes
@@ -39,6 +43,11 @@ class ShownState:
     def entries(self) -> list[Json]:
         """`{"key", "value"}` for every key, in the order they came."""
         return [{"key": one_line(key, 100), "value": shortened(text)} for key, text in self._texts.items()]
+
+    def whole(self) -> list[Json]:
+        """`{"key", "json"}` for every key that can be changed as text: nothing in its value is masked, or too long."""
+        kept = {key: text for key, text in self._texts.items() if key not in self._masked and len(text) <= LONG}
+        return [{"key": one_line(key, 100), "json": text} for key, text in kept.items()]
 
     def end_turn(self) -> None:
         """Forget what lasts for one turn only."""
@@ -56,6 +65,10 @@ def change_text(change: Json) -> str:
 
 def _text(key: str, value: Any) -> str:
     return json_text(value, name=key.rpartition(":")[2])
+
+
+def _is_masked(key: str, value: Any) -> bool:
+    return redacted(value, key.rpartition(":")[2]) != value
 
 
 def _shown(text: str | None) -> str | None:

@@ -64,6 +64,10 @@ class ViewState:
         self.marks: dict[str, str] = {}
         self.lanes: dict[str, Json] = {}
         self.artifacts: dict[str, Json] = {}
+        self.offers: list[str] = []
+        """What the page may ask Python for, as `waterfall` or `rerun`."""
+        self.answer: Json | None = None
+        """Of a run that is over: `{"question", "who", "html", "pages"}`."""
 
     def apply(self, op: Json) -> Json:
         """Change the state by one op, and return that op as the front end is to hear it.
@@ -90,6 +94,8 @@ class ViewState:
             "marks": dict(self.marks),
             "lanes": [dict(lane) for lane in self.lanes.values()],
             "artifacts": [dict(one) for one in self.artifacts.values()],
+            "offers": self.offers,
+            "answer": self.answer,
         }
 
 
@@ -203,6 +209,21 @@ def _lane(view: ViewState, op: Json) -> Json:
     return op
 
 
+def _offers(view: ViewState, op: Json) -> Json:
+    view.offers = list(op["what"])
+    return op
+
+
+def _answer(view: ViewState, op: Json) -> Json:
+    view.answer = op["answer"]
+    return op
+
+
+def _panel(_: ViewState, op: Json) -> Json:
+    """What a page has asked for is kept there alone."""
+    return op
+
+
 _OPS: dict[str, Callable[[ViewState, Json], Json]] = {
     "append": _append,
     "text": _text,
@@ -216,4 +237,7 @@ _OPS: dict[str, Callable[[ViewState, Json], Json]] = {
     "mark": _mark,
     "lane": _lane,
     "artifact": _artifact,
+    "offers": _offers,
+    "answer": _answer,
+    "panel": _panel,
 }

@@ -13,19 +13,23 @@ import anywidget
 import traitlets
 
 from adk_nb.notebook.view.card_answers import answer_of
+from adk_nb.notebook.view.page import VIEW_MIME, page_said
+from adk_nb.notebook.view.page_requests import request_of
 from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 
 logger = logging.getLogger(__name__)
 
 BATCH_SECONDS = 0.04
 SNAPSHOT_SECONDS = 1.0
-VIEW_MIME = "application/vnd.jupyter.widget-view+json"
 STUB = {"text/plain": "", "text/html": ""}
 """What stands where a view stood: nothing to read, the same on every run, so that a saved notebook compares equal."""
 
 _STATIC = Path(__file__).parent / "static"
-_SCRIPTS = ("elements", "store", "lanes", "picture", "state_panel", "events", "forms", "error_cards", "cards", "chat_box", "view")
-_SHEETS = ("frame", "drawing", "events", "cards", "chat_box", "narrow")
+_SCRIPTS = (
+    *("elements", "store", "json_tree", "lanes", "picture", "state_panel", "row_detail", "events", "tabs", "panes"),
+    *("waterfall", "state_table", "prompt", "log_tools", "forms", "error_cards", "cards", "chat_box", "keep", "view"),
+)
+_SHEETS = ("frame", "drawing", "events", "panels", "cards", "chat_box", "narrow")
 """Files of `static`, in the order in which they become one module and one sheet: no bundler, no import between them."""
 
 
@@ -74,7 +78,9 @@ class LiveView(anywidget.AnyWidget):
                 "mark", "marks"}` (shape's key -> how it stands, as `drawing_path.Marks`, laid over what is known),
                 `{"op": "lane", "lane": {"id", "name", "label", "state"}}` (one of those that work at once; a row's
                 `lane` is the id of its own), `{"op": "artifact", "artifact": {"id", ...}}` (of `rich_results.artifact`,
-                in the place of the one with that id).
+                in the place of the one with that id), `{"op": "offers", "what"}` (what the page may ask for),
+                `{"op": "answer", "answer": {"question", "who", "html", "pages"}}` (of a run that is over), `{"op":
+                "panel", "name", "id", "data"}` (what the page has asked for; pages that come later do not know it).
 
         Raises:
             ValueError: There is no such op.
@@ -112,7 +118,8 @@ class LiveView(anywidget.AnyWidget):
                 "reason"}`, once per card however often it is clicked (`args`: all arguments as edited, or None when
                 unchanged; `reason`: text or None), of a card of kind `credential` `{"kind": "answer", "id", "decision":
                 "let_in" | "refuse", "given"}` (`given`: what was typed, which nothing here keeps, or None), or
-                `{"kind": "stop"}`, or, where it can be typed into, `{"kind": "ask", "text"}`.
+                `{"kind": "stop"}`, what `page_requests.request_of` tells, or, where it can be typed into, `{"kind":
+                "ask", "text"}`.
         """
         self._listeners.append(listener)
 
@@ -174,6 +181,10 @@ class LiveView(anywidget.AnyWidget):
             self._tell({"kind": "stop"})
         elif kind == "answer":
             self._answer(message)
+        elif kind == "page":
+            page_said(keeps_out=message.get("stays") is True)
+        elif asked := request_of(message):
+            self._tell(asked)
         elif kind == "ask" and self._state.box and str(message.get("text") or "").strip():
             self._tell({"kind": "ask", "text": str(message["text"])})
 

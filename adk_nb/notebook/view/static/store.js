@@ -88,6 +88,9 @@ class Store {
     } else if (op.op === "artifact") {
       this.artifacts.set(op.artifact.id, op.artifact);
     }
+    else if (op.op === "offers") this.offers = op.what;
+    else if (op.op === "answer") this.answer = op.answer;
+    else if (op.op === "panel") this.panels.set(op.id ? `${op.name}/${op.id}` : op.name, op.data);
     if (op.op === "append" || op.op === "text" || op.op === "patch") this.spoke(this.rows.get(op.id ?? op.row?.id));
     for (const view of this.views) view.touch(op);
   }

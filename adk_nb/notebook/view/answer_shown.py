@@ -1,0 +1,22 @@
+"""Question and answer of a run that is over, alone: for a view that has all the rest in its panels."""
+
+from adk_nb.notebook.view import grounding
+from adk_nb.notebook.view.markdown import to_html
+from adk_nb.notebook.view.plain_text import cleaned
+from adk_nb.notebook.view.render import heading
+from adk_nb.notebook.view.safe_html import element, isolated_page
+from adk_nb.notebook.view.said_so_far import ShownTurn
+from adk_nb.notebook.view.view_state import Json
+
+
+def answer_shown(reply: ShownTurn) -> Json:
+    """`{"question", "who", "html", "pages"}`; `question` is empty where the run went on from an approval."""
+    found = grounding.grounding_of(reply.events)
+    words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
+    said = to_html(words) if words.strip() else element("p", element("em", "No answer."))
+    return {
+        "question": cleaned(reply.question or ""),
+        "who": heading(reply),
+        "html": "".join([said, *grounding.words(found)]),
+        "pages": [isolated_page(one) for one in found.suggestions],
+    }

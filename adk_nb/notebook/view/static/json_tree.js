@@ -1,0 +1,56 @@
+// A JSON value as a tree: each level is built when it is opened.
+
+const LONG_TEXT = 2_000;
+
+function jsonTree(value, name = "", open = true) {
+  if (value === null || typeof value !== "object") return el("div", "leaf", jsonName(name), jsonLeaf(value));
+  const entries = Array.isArray(value) ? value.map((each, at) => [String(at), each]) : Object.entries(value);
+  const [left, right] = Array.isArray(value) ? "[]" : "{}";
+  if (!entries.length) return el("div", "leaf", jsonName(name), el("span", "dim", left + right));
+  const size = `${entries.length} ${entries.length === 1 ? "entry" : "entries"}`;
+  const node = el("details", "branch", el("summary", "", jsonName(name), el("span", "dim", `${left} ${size} ${right}`)));
+  const fill = () => {
+    if (node.childElementCount === 1) node.append(el("div", "twigs", ...entries.map(([key, each]) => jsonTree(each, key, false))));
+  };
+  node.addEventListener("toggle", () => node.open && fill());
+  if (open) fill();
+  node.open = open;
+  return node;
+}
+
+function jsonName(name) {
+  return name === "" ? null : el("span", "name", `${name}: `);
+}
+
+function jsonLeaf(value) {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const node = el("span", typeof value === "string" ? "string" : "atom", text.slice(0, LONG_TEXT));
+  if (text.length <= LONG_TEXT) return node;
+  const more = button(`… ${(text.length - LONG_TEXT).toLocaleString("en")} more`, "small", () => {
+    node.textContent = text;
+    more.remove();
+  });
+  return el("span", "", node, " ", more);
+}
+
+// A button that puts text on the clipboard, and says so for a moment.
+function copyButton(label, text) {
+  const node = button(label, "small", async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      node.textContent = "Copied";
+    } catch {
+      node.textContent = "The page may not copy";
+    }
+    setTimeout(() => (node.textContent = label), 1500);
+  });
+  return node;
+}
+
+function download(name, type, content) {
+  const link = el("a", "");
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -1,0 +1,75 @@
+// Two panels made of parts: the log with what stands beside it, and the drawing alone.
+
+class EventsPane {
+  constructor(view) {
+    this.label = "Events";
+    this.view = view;
+    this.node = el("div", "panes", view.picture.node, view.events.node, view.state.node);
+  }
+
+  has() {
+    return true;
+  }
+
+  paint() {
+    const { picture, events } = this.view;
+    if (picture.node.parentNode !== this.node) events.node.before(picture.node);
+  }
+}
+
+class Graph {
+  constructor(store, view) {
+    this.label = "Graph";
+    this.store = store;
+    this.view = view;
+    this.words = el("div", "dim standing");
+    this.node = el("div", "panel graph", this.words);
+  }
+
+  has() {
+    return Boolean(this.store.drawing);
+  }
+
+  paint() {
+    const { picture } = this.view;
+    if (picture.node.parentNode !== this.node) this.words.before(picture.node);
+    this.words.textContent = picture.standing().join(" · ");
+  }
+}
+
+// A run that ended well is read as its question and its answer; the rest is behind a button.
+class Summary {
+  constructor(store, view) {
+    this.store = store;
+    this.view = view;
+    this.chosen = null; // what the reader wants; null: nothing said
+    this.node = el("div", "summary");
+    this.button = button("", "small fold", () => {
+      this.chosen = !this.folded;
+      view.stale = true;
+      view.paint();
+    });
+  }
+
+  // Whether all but question and answer is hidden.
+  get folded() {
+    const { answer, status, box, cards } = this.store;
+    if (box || !answer || status.status !== "done" || [...cards.values()].some((card) => this.store.isOpen(card))) return false;
+    return this.chosen ?? true;
+  }
+
+  paint() {
+    const { folded } = this;
+    const { answer, rows, earlier, status, box } = this.store;
+    const count = rows.size + earlier;
+    this.button.hidden = Boolean(box) || !answer || status.status !== "done";
+    this.button.textContent = `${folded ? "▸" : "▾"} ${count.toLocaleString("en")} ${count === 1 ? "event" : "events"}`;
+    this.button.setAttribute("aria-expanded", String(!folded));
+    this.node.hidden = !folded;
+    if (!folded || this.drawn === answer) return;
+    this.drawn = answer;
+    const asked = answer.question ? el("div", "asked", el("span", "author", "you"), el("div", "text", answer.question)) : null;
+    const words = el("div", "html", safeMarkup(answer.html), ...(answer.pages ?? []).map(isolated));
+    put(this.node, asked, el("div", "answered", el("span", "author", answer.who), words));
+  }
+}
