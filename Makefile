@@ -20,7 +20,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/.venv/bin/python -c "import sys,
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults style browser browser-all peers servers real-server litellm bench clean chromium postgresql
+.PHONY: help demo lab test test-long faults style browser browser-all axe peers servers real-server litellm bench clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,7 +31,7 @@ demo: .venv/lab.stamp ## Run the first tutorial with no key and no network; prin
 lab: .venv/lab.stamp ## Open JupyterLab on the first tutorial
 	@.venv/bin/jupyter lab $(NOTEBOOK)
 
-test: style chromium postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
+test: style chromium axe postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
 	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)
 	@.venv/bin/python -m pytest $(WITH_KERNELS) -m "(kernel or browser) and not (browser_all or long)" -n 2 --dist loadgroup $(ARGS)
 
@@ -44,10 +44,10 @@ faults: .venv/dev.stamp postgresql ## Kill processes a thousand times, fill and 
 style: .venv/dev.stamp ## ruff format, ruff check, pyright strict, import-linter
 	@.venv/bin/python -m pytest -q tests/test_style.py
 
-browser: .venv/dev.stamp chromium ## The short browser cases alone
+browser: .venv/dev.stamp chromium axe ## The short browser cases alone
 	@.venv/bin/python -m pytest -m "browser and not browser_all" $(ARGS)
 
-browser-all: .venv/dev.stamp chromium ## Every browser case
+browser-all: .venv/dev.stamp chromium axe ## Every browser case
 	@.venv/bin/python -m pytest -m "browser or browser_all" $(ARGS)
 
 peers: .venv/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Against google-adk, and on ipykernel 6
@@ -101,6 +101,13 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 	.venv-server/bin/python $(PIP) install -q 'gguf>=0.19,<1' 'xllamacpp>=2026.10'
 	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF' \
 		.venv-server/bin/python $(PIP) install -q 'llama-cpp-python[server]==0.3.36'
+	@touch $@
+
+axe: build/axe/stamp ## What checks that the live view is accessible, from npm
+
+build/axe/stamp: tests/browser/package.json | .venv/dev.stamp
+	@mkdir -p $(@D) && cp tests/browser/package.json $(@D)
+	@cd $(@D) && $(NPM) install --no-package-lock --no-audit --no-fund --silent
 	@touch $@
 
 build/servers/stamp: tests/servers/package.json | .venv/dev.stamp
