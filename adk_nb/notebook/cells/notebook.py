@@ -189,6 +189,10 @@ class Notebook(ByName):
         chat.show = show
         return chat
 
+    def chats_in(self, session: str) -> list[Chat]:
+        """The conversations that were held in a session."""
+        return [chat for (_, held_in), chat in self._chats.items() if held_in == session]
+
     def is_edited(self, id: str, events: Sequence[Event]) -> str | None:
         """The agent that was spoken to when `id` was asked, if its cell says something else now.
 

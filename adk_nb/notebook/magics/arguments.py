@@ -372,7 +372,7 @@ def _next_word(line: str, start: int) -> int:
 
 
 def _is_option(word: str) -> bool:
-    return word.startswith("-") and len(word) > 1 and not word[1].isspace()
+    return word.startswith("-") and len(word) > 1 and not (word[1].isspace() or word[1].isdigit())
 
 
 def _without_semicolon(line: str) -> tuple[str, bool]:

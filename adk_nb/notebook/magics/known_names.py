@@ -9,6 +9,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells.fields import FIELDS
 from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.past_turns import turns_of
 from adk_nb.runtime.approvals import pending
 from adk_nb.tools.base_tool import BaseTool
 
@@ -51,6 +52,10 @@ def _sessions(notebook: Notebook) -> list[str]:
     return sorted({*notebook.sessions.names, notebook.sessions.current})
 
 
+def _turns(notebook: Notebook) -> list[str]:
+    return [str(-number) for number, _ in enumerate(turns_of(notebook.sessions.events()), 1)]
+
+
 def _approvals(notebook: Notebook) -> list[str]:
     return [str(number) for number, _ in enumerate(pending(notebook.sessions.events()), 1)]
 
@@ -72,6 +77,7 @@ _KINDS: dict[str, Callable[[Notebook], list[str]]] = {
     "model": _models,
     "session": _sessions,
     "state": _state,
+    "turn": _turns,
     "tool": lambda notebook: notebook.tool_names,
     "variable": _variables,
 }

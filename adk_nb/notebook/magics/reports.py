@@ -112,33 +112,6 @@ def state_changes(notebook: Notebook, session: str | None) -> Shown:
     return in_a_table(["event", "author", "change"], changed)
 
 
-def trace(events: Sequence[Event], before: Sequence[Event] = ()) -> Shown:
-    """A row for each event, oldest first. `before`: events in which calls were made that `events` answer."""
-    if not events:
-        return said("nothing was said in this session yet; what a Chat() of your own has said is in its chat.events")
-    return Shown(event_table(events, history=before, width=_width()))
-
-
-def raw_event(events: Sequence[Event], number: int) -> Shown:
-    """One row of %trace as JSON: its event, and for a call the event with the result too.
-
-    Raises:
-        InputError: There are not so many.
-    """
-    rows = rows_of(events)
-    if number > len(rows):
-        raise InputError(f"%trace: there is no event {number}; there are {len(rows)}")
-    key = rows[number - 1]["id"].partition("/")[0]
-    calls = {call.id for event in events if event.id == key for call in event.get_function_calls()}
-    chosen = [
-        event
-        for event in events
-        if event.id == key or any(response.id in calls for response in event.get_function_responses())
-    ]
-    dumped = [event.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for event in chosen]
-    return as_json(dumped[0] if len(dumped) == 1 else dumped)
-
-
 def last_reply(notebook: Notebook) -> Reply:
     """What `_run` holds.
 
@@ -198,7 +171,7 @@ def _approvals(waiting: Sequence[Pending]) -> Bundle:
         [str(number), one.author, one.call.name or "", short(one.call.args or {}), asks_text(one)]
         for number, one in enumerate(waiting, 1)
     ]
-    return table(["approval", "agent", "tool", "arguments", "asks"], rows, width=_width())
+    return table(["approval", "agent", "tool", "arguments", "asks"], rows, width=page_width())
 
 
 def as_json(value: Any, *, indent: int | None = 2) -> Shown:
@@ -208,10 +181,10 @@ def as_json(value: Any, *, indent: int | None = 2) -> Shown:
 
 def in_a_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Shown:
     """Rows under their headers, as wide as there is room."""
-    return Shown(table(headers, rows, width=_width()))
+    return Shown(table(headers, rows, width=page_width()))
 
 
-def _width() -> int | None:
+def page_width() -> int | None:
     """Characters of a terminal's line; None in a kernel: what it saves is the same on every machine."""
     kinds = [one.__name__ for one in type(get_ipython()).__mro__]
     return shutil.get_terminal_size().columns if "TerminalInteractiveShell" in kinds else None

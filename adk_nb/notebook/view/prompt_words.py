@@ -1,0 +1,93 @@
+"""Model calls as a reader sees them: what was sent, what was put into it, and what came back; as text and as HTML."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from adk_nb.notebook.view.plain_text import one_line, shortened
+from adk_nb.notebook.view.prompt_sent import Offered, Prompt, Said, Words
+from adk_nb.notebook.view.render import Bundle
+from adk_nb.notebook.view.safe_html import Html, code, element
+from adk_nb.notebook.view.waterfall_picture import duration
+
+_RAW = 4_000
+"""Characters of a raw response."""
+_SIGNS = {"text": "", "thought": "thinks: ", "call": "calls ", "result": "", "data": ""}
+
+
+def drawn(asked: Sequence[Prompt], title: str, *, with_times: bool = True) -> Bundle:
+    """All forms of the model calls of one run. `with_times`: False: the same in every run of one notebook."""
+    lines, parts = [title], [element("p", title)]
+    for number, one in enumerate(asked, 1):
+        head = _head(one, number, len(asked), with_times=with_times)
+        lines += ["", head]
+        blocks = _blocks(one)
+        for name, body in blocks:
+            lines += [name, *(f"    {line}" for line in _text(body).split("\n"))]
+        inside = [Html("\n").join([element("p", element("small", name)), _pre(body)]) for name, body in blocks]
+        parts.append(element("details", element("summary", head), *(Html(each) for each in inside)))
+    return {"text/plain": "\n".join(lines), "text/html": element("section", "\n", Html("\n".join(parts)), "\n")}
+
+
+def _head(one: Prompt, number: int, count: int, *, with_times: bool) -> str:
+    told = [f"model call {number} of {count}: {one['agent']} asks {one['model']}"]
+    if with_times and one["ms"] is not None:
+        told.append(duration(one["ms"]))
+    if with_times and one["first_ms"] is not None:
+        told.append(f"first piece after {duration(one['first_ms'])}")
+    tokens = one["tokens"]
+    if tokens:
+        told.append(f"{tokens.get('input', 0):,} tokens in, {tokens.get('output', 0):,} out")
+    return one_line(" · ".join(told))
+
+
+def _blocks(one: Prompt) -> list[tuple[str, list[Words]]]:
+    """What there is of a call: a name, and its text."""
+    messages = "1 message" if one["messages"] == 1 else f"{one['messages']} messages"
+    put_in = [_put_in(words) for words in one["system"] if words["source"]]
+    blocks = [
+        ("system", one["system"]),
+        ("put in", _plain("\n".join(dict.fromkeys(put_in)))),
+        ("tools", _plain("\n".join(map(_tool, one["tools"])))),
+        ("settings", _plain(_short_json(one["settings"]) if one["settings"] else "")),
+        (f"history, {messages}", _conversation(one["history"])),
+        ("answer", _conversation(one["answer"])),
+        ("error", _plain(one["error"])),
+        ("raw response", _plain(_short_json(one["raw"]) if one["raw"] else "")),
+    ]
+    return [(name, body) for name, body in blocks if any(words["text"] or words["source"] for words in body)]
+
+
+def _put_in(words: Words) -> str:
+    return f"{words['source']} → {one_line(words['text']) or '(nothing)'}"
+
+
+def _plain(text: str) -> list[Words]:
+    return [Words(text=text, source="")]
+
+
+def _tool(one: Offered) -> str:
+    schema: Any = one["parameters"]
+    names = ", ".join(schema.get("properties") or ()) if schema else ""
+    return f"{one['name']}({names})" + (f": {one_line(one['description'])}" if one["description"] else "")
+
+
+def _conversation(said: Iterable[Said]) -> list[Words]:
+    made: list[Words] = []
+    for each in said:
+        made += [Words(text=f"{each['role']}: {_SIGNS[each['kind']]}", source=""), *each["text"], *_plain("\n")]
+    return made[:-1]
+
+
+def _short_json(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False, default=str), _RAW)
+
+
+def _text(body: Iterable[Words]) -> str:
+    return "".join(f"«{words['text']}»" if words["source"] else words["text"] for words in body)
+
+
+def _pre(body: Iterable[Words]) -> Html:
+    return element(
+        "pre", *(element("strong", code(one["text"])) if one["source"] else code(one["text"]) for one in body)
+    )

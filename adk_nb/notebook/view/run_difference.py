@@ -1,0 +1,150 @@
+"""Two runs side by side: how they stand to each other in figures, and where their words part."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from adk_nb.events.event import Event
+from adk_nb.notebook.reply import answer_in, usage_of
+from adk_nb.notebook.view.plain_text import cleaned, one_line
+from adk_nb.notebook.view.prompt_sent import Prompt, prompts
+from adk_nb.notebook.view.render import Bundle, row_text, table
+from adk_nb.notebook.view.rows import rows_of
+from adk_nb.notebook.view.safe_html import Html, code, element
+from adk_nb.notebook.view.waterfall import bars
+from adk_nb.notebook.view.waterfall_picture import duration
+from adk_nb.runtime.trace import Trace
+
+Part = tuple[str, list[str], list[str]]
+"""What is compared, and its lines in both runs."""
+
+
+@dataclass(kw_only=True)
+class Run:
+    """One of the two."""
+
+    title: str
+    question: str
+    events: list[Event]
+    trace: Trace
+    asked: list[Prompt] = field(default_factory=list[Prompt])
+
+    def __post_init__(self) -> None:
+        self.asked = prompts(self.trace)
+
+    @property
+    def instructions(self) -> dict[str, str]:
+        """What each agent's model was told first; empty for a run of an earlier kernel."""
+        told: dict[str, str] = {}
+        for one in self.asked:
+            told.setdefault(one["agent"], "".join(words["text"] for words in one["system"]))
+        return told
+
+    @property
+    def models(self) -> str:
+        """Who answered."""
+        known = [one["model"] for one in self.asked] or [event.model_version or "" for event in self.events]
+        return ", ".join(one for one in dict.fromkeys(known) if one)
+
+    @property
+    def calls(self) -> list[str]:
+        """The tools that were called, each with its result."""
+        return [row_text(row) for row in rows_of(self.events) if row["kind"] == "call"]
+
+    @property
+    def answer(self) -> str:
+        """The words of the answer."""
+        return cleaned(answer_in(self.events)[0])
+
+
+def compared(one: Run, two: Run, *, with_times: bool = True) -> Bundle:
+    """All forms. `with_times`: False: the same in every run of one notebook."""
+    figures = [row for row in _figures(one, two, with_times=with_times) if any(row[1:])]
+    sides = table(["", one.title, two.title], figures)
+    lines, parts = [sides["text/plain"]], [sides["text/html"]]
+    for name, left, right in _parts(one, two):
+        if left == right:
+            if left:
+                lines += ["", f"{name}: the same"]
+                parts.append(element("p", element("strong", name), ": the same"))
+            continue
+        lines += ["", f"{name}:", *_in_lines(left, right)]
+        parts += [element("p", element("strong", name)), _beside(left, right)]
+    return {"text/plain": "\n".join(lines), "text/html": element("section", "\n", Html("\n".join(parts)), "\n")}
+
+
+def _figures(one: Run, two: Run, *, with_times: bool) -> list[list[str]]:
+    usages = [usage_of(run.events) for run in (one, two)]
+    ends = [[bar["end"] or 0.0 for bar in bars(run.events, run.trace)] for run in (one, two)]
+    return [
+        ["question", one.question, two.question],
+        ["model", one.models, two.models],
+        [
+            "model calls",
+            *(str(len(run.asked) or usage.model_calls or "") for run, usage in zip((one, two), usages, strict=True)),
+        ],
+        ["tool calls", *(str(len(run.calls) or "") for run in (one, two))],
+        ["tokens in", *(f"{usage.input_tokens:,}" if usage.input_tokens else "" for usage in usages)],
+        ["tokens out", *(f"{usage.output_tokens:,}" if usage.output_tokens else "" for usage in usages)],
+        ["took", *(duration(max(end)) if end and with_times else "" for end in ends)],
+    ]
+
+
+def _parts(one: Run, two: Run) -> list[Part]:
+    told, tools = (one.instructions, two.instructions), (_tools(one), _tools(two))
+    parts: list[Part] = [
+        (f"instruction of {one_line(name, 100)}", told[0].get(name, "").split("\n"), told[1].get(name, "").split("\n"))
+        for name in dict.fromkeys([*told[0], *told[1]])
+    ]
+    if bool(told[0]) != bool(told[1]):
+        known = [["as it was sent" if each else "not known: another kernel asked"] for each in told]
+        parts = [("instruction", known[0], known[1])]
+    return [
+        *parts,
+        ("tools", *tools),
+        ("calls", one.calls, two.calls),
+        ("answer", one.answer.split("\n"), two.answer.split("\n")),
+    ]
+
+
+def _tools(run: Run) -> list[str]:
+    """What the models were offered, by name."""
+    return sorted({f"{one['agent']}: {tool['name']}" for one in run.asked for tool in one["tools"]})
+
+
+def _in_lines(left: Sequence[str], right: Sequence[str]) -> list[str]:
+    """What is only in one, with what stands around it."""
+    lines = list(difflib.unified_diff(left, right, n=1, lineterm=""))[2:]
+    return [f"    {'...' if line.startswith('@@') else line}" for line in lines if not line.startswith("@@ -1")]
+
+
+def _beside(left: Sequence[str], right: Sequence[str]) -> Html:
+    matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
+    rows: list[Html] = []
+    for how, begin, end, other_begin, other_end in matcher.get_opcodes():
+        mine, others = left[begin:end], right[other_begin:other_end]
+        for at in range(max(len(mine), len(others))):
+            a, b = (lines[at] if at < len(lines) else "" for lines in (mine, others))
+            cells = _parted(a, b) if how == "replace" else (_marked(a, "s", how), _marked(b, "strong", how))
+            rows.append(element("tr", *(element("td", cell, style="text-align: left") for cell in cells)))
+    return element("table", element("tbody", *rows))
+
+
+def _marked(text: str, tag: str, how: str) -> Html:
+    return code(text) if how == "equal" or not text else element(tag, code(text))
+
+
+def _parted(left: str, right: str) -> tuple[Html, Html]:
+    """Two lines, with what is only in one of them marked."""
+    one, two = _words(left), _words(right)
+    a, b = list[Html](), list[Html]()
+    for how, begin, end, other_begin, other_end in difflib.SequenceMatcher(
+        None, one, two, autojunk=False
+    ).get_opcodes():
+        a.append(_marked("".join(one[begin:end]), "s", how))
+        b.append(_marked("".join(two[other_begin:other_end]), "strong", how))
+    return Html("".join(a)), Html("".join(b))
+
+
+def _words(text: str) -> list[str]:
+    return [piece for word in text.split(" ") for piece in (word, " ")][:-1]
