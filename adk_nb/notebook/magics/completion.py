@@ -98,7 +98,7 @@ def _on_line(grammar: Grammar, typed: str, knows: Knows) -> tuple[str, list[str]
     words = typed.split()
     fragment = "" if not words or typed[-1].isspace() else words.pop()
     option = grammar.option(words[-1]) if words and words[-1].startswith("-") else None
-    if option and option.value and option.bare is None and "=" not in words[-1]:
+    if option and option.value and not option.bare and "=" not in words[-1]:
         return _value(option, fragment, knows)
     if fragment.startswith("--") and "=" in fragment and (option := grammar.option(fragment)):
         return _value(option, fragment.partition("=")[2], knows)

@@ -44,6 +44,7 @@ _late, _ = face(
         "said": "adk_nb.notebook.magics.shown",
         "session_keys": "adk_nb.notebook.magics.session_keys",
         "session_line": "adk_nb.notebook.magics.session_line",
+        "tables": "adk_nb.notebook.magics.tables",
         "tool_cell": "adk_nb.notebook.cells.tool_cell",
         "toolset_line": "adk_nb.notebook.cells.toolset_line",
         "turns": "adk_nb.notebook.magics.turns",
@@ -185,22 +186,26 @@ class AdkMagics(Magics):
     @helps(AGENTS)
     def agents(self, line: str, cell: str | None = None) -> Any:
         asked = alone(AGENTS, line, cell)
-        reports = _late("reports")
+        tables = _late("tables")
         if asked.rm:
             return shown([self.notebook.forget_agent(asked.rm)], asked)
-        if asked.graph:
-            return unless_silent(_late("picture")(self.notebook, asked.graph), asked)
+        if asked.graph is not None:
+            name = asked.graph or self.notebook.agent_for_text()
+            return unless_silent(_late("picture")(self.notebook, name), asked)
         if asked.show:
-            return unless_silent(reports.agent_cell(self.notebook, asked.show), asked)
-        return unless_silent(reports.agents(self.notebook), asked)
+            return unless_silent(tables.agent_cell(self.notebook, asked.show), asked)
+        told = tables.agents_as_json if asked.json else tables.agents
+        return unless_silent(told(self.notebook), asked)
 
     @no_var_expand
     @line_cell_magic
     @helps(TOOLS)
     def tools(self, line: str, cell: str | None = None) -> Any:
         asked = alone(TOOLS, line, cell)
-        reports = _late("reports")
-        told = reports.schema(self.notebook, asked.schema) if asked.schema else reports.tools(self.notebook)
+        tables = _late("tables")
+        if asked.schema is None:
+            return unless_silent(tables.tools(self.notebook), asked)
+        told = tables.schema(self.notebook, asked.schema) if asked.schema else tables.schemas(self.notebook)
         return unless_silent(told, asked)
 
     @no_var_expand

@@ -14,7 +14,6 @@ from adk_nb.notebook.magics.arguments import (
 )
 from adk_nb.notebook.magics.time_grammar import REWIND, TRACE
 
-
 _SESSION = Option(name="session", short="s", value="NAME", help="another session than the current one", names="session")
 _REPLACE = Option(name="replace", help="take the name, if something else in this notebook has it")
 _ANSWERS = [
@@ -202,17 +201,34 @@ AGENTS = Grammar(
     "List the agents of this notebook.",
     examples=["%agents", "%agents --graph pipeline", "%agents --show weather", "%agents --rm weather"],
     options=[
-        Option(name="graph", value="NAME", help="draw it; `_.mermaid` is the same as text", names="agent"),
-        Option(name="show", value="NAME", help="the cell that defines it", names="agent"),
+        Option(
+            name="graph",
+            value="NAME",
+            bare="",
+            takes=str.isidentifier,
+            help="draw it, or the one that %chat would ask; `_.mermaid` is the same as text",
+            names="agent",
+        ),
+        Option(name="show", value="NAME", help="what it is, and the cell that defines it", names="agent"),
         Option(name="rm", value="NAME", help="forget it; its sessions stay", names="agent"),
+        Option(name="json", help="the table as JSON"),
     ],
 )
 
 TOOLS = Grammar(
     "tools",
     "List the tools of this notebook.",
-    examples=["%tools", "%tools --schema get_weather", "weather.tools"],
-    options=[Option(name="schema", value="NAME", help="what the model is told of it, as JSON", names="tool")],
+    examples=["%tools", "%tools --schema get_weather", "%tools --schema  # of all"],
+    options=[
+        Option(
+            name="schema",
+            value="NAME",
+            bare="",
+            takes=str.isidentifier,
+            help="what the model is told of it, or of all, as JSON",
+            names="tool",
+        )
+    ],
 )
 
 STATE = Grammar(
@@ -234,11 +250,14 @@ STATE = Grammar(
 
 SESSION = Grammar(
     "session",
-    "List the sessions, take another, begin one, save one to a file, or load one. All agents share the current one.",
+    "List the sessions, take another, begin or copy one, save one to a file, or load one. All agents share the "
+    "current one.",
     examples=[
         "%session",
         "%session use second",
         "%session new second",
+        "%session fork",
+        "%session fork by_train --at 7",
         "%session save trip.json",
         "%session load trip.json --as trip",
         "%session resume",
@@ -247,12 +266,12 @@ SESSION = Grammar(
     words=[
         Word(
             name="DO",
-            help="list (as without a word), use, new, save, load; resume or drop a run that was cut",
-            names="list|use|new|save|load|resume|drop",
+            help="list (as without a word), use, new, fork, save, load; resume or drop a run that was cut",
+            names="list|use|new|fork|save|load|resume|drop",
         ),
         Word(
             name="NAME",
-            help="use, new: of the session; save, load: of the file, which is JSON that people can read",
+            help="use, new: of the session; fork: of the copy; save, load: of the file, JSON that people can read",
             names="use=session|save=file|load=file",
         ),
     ],
@@ -262,14 +281,15 @@ SESSION = Grammar(
             name="session",
             short="s",
             value="NAME",
-            help="save, resume, drop: another than the current one",
+            help="fork, save, resume, drop: another than the current one",
             names="session",
         ),
+        Option(name="at", value="EVENT", help="fork: the last event that is copied: its number in %trace, or its id"),
         Option(name="replace", help="save: the file may be written over, whatever is in it"),
         Option(name="edited", help="resume: also if the agent or its tools were edited since the run was cut"),
     ],
     twin='chat = Chat(planner, session="second", session_service=SqliteSessionService("nb.db")), '
-    'chat.save("trip.json"), chat.load("trip.json"), chat.resume(edited=False), chat.drop()',
+    'chat.fork("third"), chat.save("trip.json"), chat.load("trip.json"), chat.resume(edited=False), chat.drop()',
 )
 
 CONFIRM = Grammar(

@@ -1,7 +1,12 @@
 """What a magic hands back that is no reply: it shows itself at the end of a cell."""
 
 from collections.abc import Mapping
+from html import escape
 from typing import Any
+
+from adk_nb.notebook.note import Note
+
+_MARK = ' style="border-left: 3px solid #d29922; padding-left: 0.5em"'
 
 
 class Shown:
@@ -21,7 +26,8 @@ class Shown:
     def below(self, *lines: str) -> "Shown":
         """The same, with lines of text of this package's own under it."""
         ends = {"text/plain": "\n{}", "text/markdown": "\n\n{}", "text/html": "<p>{}</p>"}
-        more = {kind: "".join(map(end.format, lines)) for kind, end in ends.items()}
+        safe = {kind: [escape(one) for one in lines] if kind == "text/html" else lines for kind in ends}
+        more = {kind: "".join(map(end.format, safe[kind])) for kind, end in ends.items()}
         return Shown({kind: form + more.get(kind, "") for kind, form in self._bundle.items()})
 
     def __str__(self) -> str:
@@ -32,4 +38,9 @@ class Shown:
 
 def said(*lines: str) -> Shown:
     """Lines of plain text; empty ones are left out."""
-    return Shown({"text/plain": "\n".join(line for line in lines if line)})
+    told = [line for line in lines if line]
+    plain = {"text/plain": "\n".join(told)}
+    if not any(isinstance(line, Note) for line in told):
+        return Shown(plain)
+    rows = "".join(f"<div{_MARK * isinstance(line, Note)}>{escape(line)}</div>" for line in told)
+    return Shown({**plain, "text/html": f'<div style="font-family: monospace; white-space: pre-wrap">{rows}</div>'})
