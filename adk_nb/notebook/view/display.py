@@ -204,7 +204,7 @@ class LiveRun(RunOnShow):
         for op in ops:
             if op["op"] == "card":
                 self._cards.add(op["card"]["id"])
-            self._view.push(op)
+            self._view.push(self._panels.without_content(op) if op["op"] == "artifact" else op)
 
     def _clicked(self, said: dict[str, Any]) -> None:
         if said["kind"] == "need":

@@ -109,7 +109,7 @@ def _ms(began: float, moment: float | None) -> float | None:
 
 def _marked(text: str, trace: Trace) -> list[Words]:
     """`text` cut where something was put in."""
-    placed = sorted(_placed(text, trace), key=lambda one: one.start)
+    placed = sorted(_placed(text, trace), key=lambda one: (one.start, -one.end))
     made: list[Words] = []
     end = 0
     for one in placed:

@@ -27,6 +27,7 @@ class RunPanels:
         self._events: dict[str, Event] = {}
         self._told_by: dict[str, list[str]] = {}
         """Row -> ids of the events that it tells of."""
+        self._artifacts: dict[str, Json] = {}
 
     def feed(self, event: Event, ops: list[Json]) -> None:
         """One more whole event, and the ops that show it."""
@@ -36,13 +37,20 @@ class RunPanels:
             if row is not None and event.id not in (told := self._told_by.setdefault(row, [])):
                 told.append(event.id)
 
+    def without_content(self, op: Json) -> Json:
+        """An `artifact` op as every page hears it; what is in the file is told when it is looked at."""
+        whole = op["artifact"]
+        self._artifacts[whole["id"]] = whole
+        return {**op, "artifact": {name: whole[name] for name in ("id", "name", "version", "mime", "size")}}
+
     def told(self, what: str, id: str) -> Json | None:
         """The op that answers a page, None if there is nothing to tell; costs the time of what is asked alone.
 
         Args:
-            what: `event` (all events that a row tells of), `waterfall`, `prompts` (a line for each model call),
-                `prompt` (one, whole), `log` (every event as JSON lines) or `state`.
-            id: Of the row; the number of the model call, counted from 0; else empty.
+            what: `artifact` (whole, as `rich_results.artifact`), `event` (all events that a row tells of), `waterfall`,
+                `prompts` (a line for each model call), `prompt` (one, whole), `log` (every event as JSON lines) or
+                `state`.
+            id: Of the artifact; of the row; the number of the model call, counted from 0; else empty.
         """
         data = self._data(what, id)
         return None if data is None else {"op": "panel", "name": what, "id": id, "data": data}
@@ -59,7 +67,7 @@ class RunPanels:
             return self._prompt(id)
         if what == "log":
             return "\n".join(json.dumps(_as_json(event, LONG), ensure_ascii=False) for event in events)
-        return self._state() if what == "state" else None
+        return self._state() if what == "state" else self._artifacts.get(id) if what == "artifact" else None
 
     def _prompt(self, id: str) -> Prompt | None:
         requests = self._trace().requests

@@ -21,13 +21,16 @@ logger = logging.getLogger(__name__)
 
 BATCH_SECONDS = 0.04
 SNAPSHOT_SECONDS = 1.0
+SNAPSHOT_SHARE = 50
+"""Times as long as a snapshot took to write is waited for the next one: however much there is, that is 2 % of a run."""
 STUB = {"text/plain": "", "text/html": ""}
 """What stands where a view stood: nothing to read, the same on every run, so that a saved notebook compares equal."""
 
 _STATIC = Path(__file__).parent / "static"
 _SCRIPTS = (
     *("elements", "store", "json_tree", "lanes", "picture", "state_panel", "row_detail", "events", "tabs", "panes"),
-    *("waterfall", "state_table", "prompt", "log_tools", "forms", "error_cards", "cards", "chat_box", "keep", "view"),
+    *("waterfall", "state_table", "prompt", "artifacts", "log_tools", "forms", "error_cards", "cards", "chat_box"),
+    *("keep", "view"),
 )
 _SHEETS = ("frame", "drawing", "events", "panels", "cards", "chat_box", "narrow")
 """Files of `static`, in the order in which they become one module and one sheet: no bundler, no import between them."""
@@ -165,11 +168,13 @@ class LiveView(anywidget.AnyWidget):
 
     def _write_snapshot(self, *, force: bool = False) -> None:
         with self._sending:
+            began = time.monotonic()
             if self.snapshot["seq"] != self._seq:
                 self.snapshot = self._state.snapshot(self._seq)
             elif force:
                 self.send_state("snapshot")
-            self._snapshot_due = time.monotonic() + SNAPSHOT_SECONDS
+            now = time.monotonic()
+            self._snapshot_due = now + max(SNAPSHOT_SECONDS, SNAPSHOT_SHARE * (now - began))
 
     def _receive(self, _: Any, message: Any, __: Any) -> None:
         message = cast(Json, message)

@@ -29,10 +29,15 @@ class Events {
     else if (op.op === "patch" || op.op === "state") {
       this.mark(op.id ?? op.event);
       if (op.op === "patch" && this.open.has(op.id)) this.details.ask(op);
-    }
-    else if (op.op === "panel" && op.name === "event") this.mark(op.id);
+    } else if (op.op === "panel" && op.name === "event") this.reread(op.id);
     else if (op.op === "offers") this.reset();
     else if (op.op === "status") for (const [id, { text }] of this.nodes) if (text) this.mark(id);
+  }
+
+  // What the reader opened stays where it is.
+  reread(id) {
+    this.reading = true;
+    this.mark(id);
   }
 
   mark(id) {
@@ -43,7 +48,8 @@ class Events {
 
   paint() {
     const { node, store } = this;
-    const follows = node.scrollHeight - node.scrollTop - node.clientHeight < 24;
+    const follows = !this.reading && node.scrollHeight - node.scrollTop - node.clientHeight < 24;
+    this.reading = false;
     for (const id of this.dirty) this.paintRow(store.rows.get(id), id);
     this.dirty.clear();
     this.forget();
@@ -144,7 +150,7 @@ class Events {
     if (open) this.open.add(id);
     else this.open.delete(id);
     if (open) this.details.ask(row);
-    this.mark(id);
+    this.reread(id);
     this.view.schedule();
   }
 

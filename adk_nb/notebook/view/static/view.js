@@ -29,7 +29,7 @@ class View {
     const head = el("div", "head", this.title, this.status, this.stop);
     head.addEventListener("keydown", (event) => event.stopPropagation()); // Enter is the button's, not the notebook's
     this.panes = new EventsPane(this);
-    const more = [Waterfall, StateTable, Graph, Prompt].map((Panel) => new Panel(this.store, this));
+    const more = [Waterfall, StateTable, Graph, Prompt, Artifacts].map((Panel) => new Panel(this.store, this));
     this.tabs = new Tabs([this.panes, ...more], this);
     this.tools = new LogTools(this.store, this);
     this.summary = new Summary(this.store, this);
