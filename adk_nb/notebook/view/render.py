@@ -5,10 +5,11 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.view import credential_words, grounding, input_words
+from adk_nb.notebook.view import credential_words, grounding, input_words, rich_results
 from adk_nb.notebook.view.event_words import asks_text, is_of_a_graph
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
+from adk_nb.notebook.view.rich_results import html_table
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.safe_html import Html, code, element, words_of
 from adk_nb.notebook.view.state_changes import change_text
@@ -211,7 +212,7 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
     elif not words:
         words = f"({waits_for(reply) or 'no answer'})"
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
-    lines = [f"{heading(reply)} > {words}{suffix}", *grounding.plain(found)]
+    lines = [f"{heading(reply)} > {words}{suffix}", *grounding.plain(found), *rich_results.plain_of(_shown(rows))]
     for one in reply.pending:
         lines.append(f"waits for approval: {asked_text(one)}")
         lines += [f"    {hint}" for hint in _hint(one)]
@@ -260,7 +261,7 @@ def _markdown(reply: ShownReply, rows: list[Json]) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
     blocks = [f"*{markdown_cell(heading(reply))}*"] if _was_another(reply) else []
-    blocks += [markdown_safe(words).strip(), *grounding.markdown(found)]
+    blocks += [markdown_safe(words).strip(), *grounding.markdown(found), *rich_results.markdown_of(_shown(rows))]
     if error := _error(reply):
         blocks.append(f"**Error:** {markdown_cell(error)}")
     if reply.status == "cancelled":
@@ -295,7 +296,7 @@ def _html(reply: ShownReply, rows: list[Json], picture: str) -> str:
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
     parts: list[str] = [element("p", element("small", heading(reply)))] if _was_another(reply) else []
     parts += [to_html(words)] if words.strip() else []
-    parts += grounding.html(found)
+    parts += [*grounding.html(found), *rich_results.html_of(_shown(rows))]
     if error := _error(reply):
         parts.append(element("p", element("strong", "Error:"), " " + error))
     if reply.status == "cancelled":
@@ -325,17 +326,12 @@ def _waiting_html(reply: ShownReply) -> list[str]:
     return parts
 
 
-_LEFT = "text-align: left"
 _AFTER_A_MARK = re.compile("(?<=[↳∥]) ")
 """A mark stays on the line of the name that it belongs to."""
 
 
 def _html_table(head: list[str], body: list[list[str]]) -> Html:
-    kept = ([_AFTER_A_MARK.sub("\u00a0", cell) for cell in line] for line in body)
-    lines = [element("tr", *(element("td", cell, style=_LEFT) for cell in line)) for line in kept]
-    header = element("tr", *(element("th", cell, style=_LEFT) for cell in head))
-    rows = Html("\n".join(lines))
-    return element("table", "\n", element("thead", header), "\n", element("tbody", "\n", rows, "\n"), "\n")
+    return html_table(head, ([_AFTER_A_MARK.sub("\u00a0", cell) for cell in line] for line in body))
 
 
 # ---- what all forms say
@@ -351,6 +347,11 @@ def _trace(rows: list[Json]) -> tuple[list[str], list[list[str]]]:
 
 def _who(row: Json) -> str:
     return "you" if row["author"] == "user" else row["author"]
+
+
+def _shown(rows: list[Json]) -> list[Json]:
+    """What tools and models gave to look at."""
+    return [one for row in rows if row["author"] != "user" for one in row["shown"] or ()]
 
 
 def _count(rows: list[Json]) -> str:

@@ -8,7 +8,7 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import settings
-from adk_nb.notebook.view import credential_words, event_words, grounding
+from adk_nb.notebook.view import credential_words, event_words, grounding, rich_results
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import LONG, arguments_text, cleaned, json_text, one_line, shortened
 from adk_nb.notebook.view.safe_html import isolated_page
@@ -80,6 +80,7 @@ class RunRows:
         self._magic = magic
         self._schema_of = schema_of
         self._live = live
+        self._room = rich_results.Room(live=live)
         self._kinds = ("thought", "text") if settings.now.show_thoughts else ("text",)
         self._state = ShownState(state or {})
         self._calls: dict[str, _Call] = {}
@@ -151,9 +152,10 @@ class RunRows:
             if event.author not in ("user", NOTEBOOK) and words:
                 shown["html"] = to_html(grounding.cited_in(event, words) if event.grounding_metadata else words)
                 shown |= self._timed(self._last_at, event)
+            shown["shown"] = rich_results.of_words(event, self._room) if kind == "text" else None
             if row in self._streamed:
                 told.patch(row, **shown)
-            elif shown["text"].strip():
+            elif shown["text"].strip() or shown.get("shown"):
                 told.append(row, _who(event), _KINDS.get(event.author, kind), **shown)
 
     def _timed(self, since: float | None, event: Event) -> Json:
@@ -200,11 +202,11 @@ class RunRows:
             return {"text": "waits to be let in"}
         if card := self._cards.get(self._asked_for.get(response.id or "", "")):
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]
-        given = response.response or {}
         result, ok = event_words.result_text(response)
         result += event_words.failed_at(event, response.id)
-        detail = self._detail({"args": call.args, "result": given})
-        return {"text": "", "result": result, "ok": ok, **self._timed(call.asked_at, event), **detail}
+        detail = self._detail({"args": call.args, "result": response.response or {}})
+        shown = rich_results.of_result(event, response, call.tool, self._room)
+        return {"text": "", "result": result, "ok": ok, "shown": shown, **self._timed(call.asked_at, event), **detail}
 
     # -- credentials and approvals
 

@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Mapping
 
 from adk_nb.notebook.view.plain_text import visible
 
@@ -64,7 +65,7 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
     if tag not in TAGS or not ATTRIBUTES.get(tag, frozenset()).issuperset(attributes) or styled not in STYLES:
         raise ValueError(f"<{tag}> with {sorted(attributes)} is not markup this package makes")
     inside = "".join(child if isinstance(child, Html) else escaped(child) for child in children)
-    given = "".join(f' {name}="{html.escape(value)}"' for name, value in attributes.items())
+    given = _attributes(attributes)
     return Html(f"<{tag}{given}>" if tag in ("br", "hr") else f"<{tag}{given}>{inside}</{tag}>")
 
 
@@ -92,9 +93,30 @@ def isolated_page(markup: str) -> str:
 
 def isolated(markup: str, title: str) -> Html:
     """A frame with a page that somebody else wrote. `title`: what those are told who do not see it."""
-    given = {"title": title, **ISOLATED, "srcdoc": isolated_page(markup)}
-    attributes = "".join(f' {name}="{html.escape(value)}"' for name, value in given.items())
-    return Html(f"<iframe{attributes}></iframe>")
+    return frame(isolated_page(markup), title)
+
+
+def frame(page: str, title: str, *, height: int = 76) -> Html:
+    """A frame with what `isolated_page` made. `height` in pixels."""
+    style = ISOLATED["style"].replace("76px", f"{height}px")
+    given = {"title": title, **ISOLATED, "style": style, "srcdoc": page}
+    return Html(f"<iframe{_attributes(given)}></iframe>")
+
+
+def image(src: str, alt: str) -> Html:
+    """An image that is in the page itself, as wide as the page at most.
+
+    Raises:
+        ValueError: `src` is no data URI of an image: nothing is loaded from anywhere.
+    """
+    if not src.startswith("data:image/"):
+        raise ValueError(f"{src[:80]!r} is no image that is in the page itself")
+    given = {"src": src, "alt": alt, "style": "max-width: 100%"}
+    return Html(f"<img{_attributes(given)}>")
+
+
+def _attributes(given: Mapping[str, str]) -> str:
+    return "".join(f' {name}="{html.escape(value)}"' for name, value in given.items())
 
 
 def words_of(markup: str) -> str:
