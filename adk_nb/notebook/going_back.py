@@ -82,16 +82,30 @@ class GoesBack:
             made = sync.run(self._conversation.fork(None if name is None else check_name(name), key))
         except AlreadyExistsError as error:
             raise InputError(f"{error}, and it stays as it is; write chat.fork('another')") from error
+        return self._in_session(made)
+
+    def _in_session(self, session_id: str) -> Self:
         chat = copy(self)
         chat.magic = str
-        chat._conversation = self._conversation.in_session(made)
+        chat._conversation = self._conversation.in_session(session_id)
         chat._talk = Talk(cast(Any, chat), chat._conversation)
         return chat
 
     def say_again(self, message: types.Content) -> Reply:
         """Say what was said before, as it was, and wait for what comes of it."""
-        words = "\n".join(part.text for part in message.parts or () if part.text)
-        return waited_for(self._talk.again(message, self._talk.on_show(words or None)))
+        return waited_for(self._talk.again(message, self._talk.on_show(_words(message))))
+
+    async def rerun_in_a_fork(self, event_id: str) -> Reply:
+        """`fork().rerun(event_id)` for where nobody can wait, as after a click; its reply is shown where that is."""
+        self.refuse_while_busy()
+        made = await self._conversation.fork(None, None)
+        chat = self._in_session(made)
+        told = await chat._conversation.rewind(event_id, dry_run=False)
+        shown = chat._talk.on_show(_words(told.message))
+        shown.resumed = True
+        where = f"asked again in session {made!r}, a copy; %session use {made} goes on there"
+        shown.notice = f"{shown.notice} · {where}" if shown.notice else where
+        return await chat._talk.again(told.message, shown)
 
     def let_go(self, told: Rewound) -> None:
         """Close what waited in turns that were undone."""
@@ -104,3 +118,7 @@ class GoesBack:
     def _events(self) -> list[Event]:
         session = sync.run(self._conversation.loaded())
         return list(session.events) if session else []
+
+
+def _words(message: types.Content) -> str | None:
+    return "\n".join(part.text for part in message.parts or () if part.text) or None

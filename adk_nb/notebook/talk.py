@@ -19,6 +19,7 @@ from adk_nb.notebook.decisions import Decisions, answers_to, check, how_to_answe
 from adk_nb.notebook.interrupted import in_a_cell
 from adk_nb.notebook.letting_in import Given
 from adk_nb.notebook.one_turn import OneTurn
+from adk_nb.notebook.past_turns import turns_of
 from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome
 from adk_nb.notebook.typed_state import typed_change
 from adk_nb.notebook.view import input_words
@@ -45,6 +46,7 @@ class Speaks(Goes, Protocol):
     magic: Callable[[], str]
     about: Callable[[], dict[str, Any]]
     traces: Traces
+    rerun_in_a_fork: Callable[[str], Coroutine[Any, Any, Reply]]
 
 
 class Talk:
@@ -146,9 +148,11 @@ class Talk:
             task.uncancel()  # whoever awaits this turn goes on
             return reply
         except UserError as wrong:
+            shown.failed(wrong)
             ended("error", str(wrong))
             raise
         except Exception as wrong:
+            shown.failed(wrong)
             return ended("error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}")
         finally:
             self._task = None
@@ -268,7 +272,37 @@ class Talk:
         def write(key: str, text: str | None) -> None:
             sync.start(self._write(key, text, shown))
 
-        return Clicks(stop=self.stop, decided=decided, let_in=let_in, write=write)
+        def retry(key: str) -> None:
+            shown.in_its_cell(lambda: self._after_an_error(key, shown, says_again=True))
+
+        def drop(key: str) -> None:
+            shown.in_its_cell(lambda: self._after_an_error(key, shown, says_again=False))
+
+        def rerun(event_id: str) -> None:
+            shown.start_in_its_cell(self._rerun(event_id, shown))
+
+        return Clicks(
+            stop=self.stop, decided=decided, let_in=let_in, write=write, retry=retry, drop=drop, rerun=rerun
+        )
+
+    async def _rerun(self, event_id: str, shown: RunOnShow) -> None:
+        try:
+            await self._chat.rerun_in_a_fork(event_id)
+        except UserError as wrong:
+            shown.say(str(wrong))
+
+    async def _after_an_error(self, key: str, failed: RunOnShow, *, says_again: bool) -> None:
+        """Take back the turn that failed, if nothing was said since, and say the same again if that is asked."""
+        session = await self._of.loaded()
+        turns = [one for one in turns_of(session.events if session else []) if not one.undone]
+        last = {event.id for event in turns[-1].events} if turns else set[str]()
+        if last.isdisjoint(event.id for event in failed.events):
+            failed.say_stale(key)
+            return
+        told = await self._of.rewind(1, dry_run=False)
+        self.undone(told.closed)
+        if says_again:
+            await self.again(told.message, failed.anew(lambda: self.on_show(failed.question)))
 
     async def _write(self, key: str, text: str | None, shown: RunOnShow) -> None:
         """Write a key of the state as it was typed into a view, which is told of it."""

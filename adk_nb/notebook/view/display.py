@@ -112,7 +112,7 @@ class LiveRun(RunOnShow):
         self._output = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
         state, history = (session.state, session.events) if session else ({}, [])
         self._rows = RunRows(schema_of=self._schema_of, state=state, history=history, magic=self.magic)
-        self._view.push({"op": "offers", "what": [*PANELS, "state"]})
+        self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})
         self._push(op for op in self._rows.opening() if keys is None or op["op"] != "card" or op["card"]["id"] in keys)
 
     def event(self, event: Event) -> None:
@@ -120,7 +120,7 @@ class LiveRun(RunOnShow):
         if self._rows:
             self._push(self._lanes.feed(event))
             lane = self._lanes.of(event)
-            ops = self._rows.feed(event)
+            ops = [_on_demand(op) for op in self._rows.feed(event)]
             if not event.partial:
                 self._panels.feed(event, ops)
             self._push({**op, "row": {**op["row"], "lane": lane}} if op["op"] == "append" else op for op in ops)
@@ -164,6 +164,9 @@ class LiveRun(RunOnShow):
         self._view.push({"op": "panel", "name": "refused", "id": key, "data": why_not})
         self._view.close_run()
 
+    def say(self, words: str) -> None:
+        self._view.push({"op": "notice", "text": words})
+
     def answered_elsewhere(self, outcomes: Mapping[str, str], *, last: bool) -> None:
         for key, state in outcomes.items():
             if key in self._cards:
@@ -193,7 +196,6 @@ class LiveRun(RunOnShow):
         self.start_in_its_cell(work())
 
     def start_in_its_cell(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Start `work` beside all others; what it prints lands in the cell that displayed this."""
         self._cell.copy().run(sync.start, work, home=self._kernel_loop)
 
     def _mark(self, marks: Marks) -> None:
@@ -219,8 +221,7 @@ class LiveRun(RunOnShow):
         elif said["kind"] == "state":
             clicks.write(said["key"], said["text"])
         elif said["kind"] == "rerun":
-            if clicks.rerun:
-                clicks.rerun(said["event"])
+            clicks.rerun(said["event"])
         elif "given" in said:
             clicks.let_in(said["id"], said["given"])
         else:
@@ -230,6 +231,13 @@ class LiveRun(RunOnShow):
 
 
 _WORDS = {"done": "done", "cancelled": "stopped", "error": "ended with an error"}
+
+
+def _on_demand(op: dict[str, Any]) -> dict[str, Any]:
+    """A row without its details: a page asks for those of the rows that are opened."""
+    if op["op"] == "append":
+        return {**op, "row": {**op["row"], "detail": None}}
+    return {**op, "detail": None} if "detail" in op else op
 
 
 def _left(words: str) -> dict[str, str]:

@@ -23,8 +23,12 @@ class Clicks:
     """Is told the credential request's id and what was typed; None: it was refused."""
     write: Callable[[str, str | None], None] = lambda key, text: None
     """Is told a key of the state and what was typed as its value, JSON or else text; None: the key goes away."""
-    rerun: Callable[[str], None] | None = None
-    """Is told the event from which on it is to be asked again. None: that cannot be done."""
+    rerun: Callable[[str], None] = lambda event_id: None
+    """Is told the event whose turn is to be asked again, in a copy of the session as it was before."""
+    retry: Callable[[str], None] = lambda key: None
+    """Is told the id of a card of an error: what was said before it is to be said again."""
+    drop: Callable[[str], None] = lambda key: None
+    """Is told the id of a card of an error: the turn is to be taken back."""
 
 
 class RunOnShow:
@@ -61,6 +65,19 @@ class RunOnShow:
         """One more event, partial or whole."""
         if not event.partial:
             self.events.append(event)
+
+    def failed(self, wrong: BaseException) -> None:
+        """What is raised ends it; `end` follows."""
+
+    def tool_failed(self, call_id: str, wrong: Exception) -> None:
+        """A tool raised; its result, which tells the model, follows."""
+
+    def waits(self, model: str, error: str, seconds: float) -> None:
+        """A model is busy (`error`: with what it said so), and is asked again after so long."""
+
+    def anew(self, made: "Callable[[], RunOnShow]") -> "RunOnShow":
+        """Where the next try of a run that failed is shown: in its cell. `made`: makes a new one."""
+        return made()
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> None:
         """An agent begins to work; `path`: of the graph's node for which it does, empty if for none."""
@@ -101,3 +118,10 @@ class RunOnShow:
     def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         """Start `work` so that what it prints lands in the cell that began this run."""
         sync.start(work())
+
+    def start_in_its_cell(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Start `work` beside all others; what it shows lands in the cell that displayed this."""
+        sync.start(work)
+
+    def say(self, words: str) -> None:
+        """Tell the reader why a click came to nothing."""
