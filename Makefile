@@ -20,7 +20,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/.venv/bin/python -c "import sys,
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults style browser browser-all axe peers servers real-server litellm bench clean chromium postgresql
+.PHONY: help demo lab test test-long faults style browser browser-all axe peers servers real-server litellm bench docs clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,13 +66,16 @@ litellm: .venv-litellm/dev.stamp ## The adapter to litellm, which holds other pa
 bench: .venv/lab.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; BENCH="w1 w2" selects
 	@.venv/bin/python -m benchmarks.run $(BENCH)
 
+docs: .venv-docs/docs.stamp ## The site, from the same README, tutorials and docstrings, into build/site
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet -f docs/mkdocs.yml && echo "open build/site/index.html"
+
 clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 	@rm -rf build dist .ruff_cache .import_linter_cache .hypothesis .pytest_cache
 	@find adk_nb tests benchmarks notebooks -name __pycache__ -prune -exec rm -rf {} +
 
 # Environments. A stamp is renewed when pyproject.toml changes; the package itself is installed editable.
 
-.venv/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python:
+.venv/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-docs/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; install one, or say make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(@D:/bin=)
 
@@ -90,6 +93,10 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 
 .venv-kernel6/dev.stamp: pyproject.toml | .venv-kernel6/bin/python
 	.venv-kernel6/bin/python $(PIP) install -q -e '.[dev]' 'ipykernel==6.29.*'
+	@touch $@
+
+.venv-docs/docs.stamp: pyproject.toml | .venv-docs/bin/python
+	.venv-docs/bin/python $(PIP) install -q -e '.[docs]'
 	@touch $@
 
 .venv-litellm/dev.stamp: pyproject.toml | .venv-litellm/bin/python
