@@ -19,7 +19,7 @@ _KINDS = {".csv": "text/csv", ".md": "text/markdown", ".webp": "image/webp", ".s
 
 
 def parts_of(*values: Any, name: str = "") -> list[types.Part]:
-    """What is attached, each behind a part with its name.
+    """What is attached, each behind a part with its name; a part of google-genai stays as it is.
 
     Args:
         values: Each the path of a file (text or PathLike), or what `%chat --attach` takes: an image or PDF as bytes or
@@ -32,6 +32,9 @@ def parts_of(*values: Any, name: str = "") -> list[types.Part]:
     """
     made: list[types.Part] = []
     for value in values:
+        if isinstance(value, types.Part):
+            made.append(value)
+            continue
         label, part = _part(value, name)
         made += [types.Part(text=f"[attached: {label}]"), part]
     _check_size(made)
@@ -62,8 +65,6 @@ def _part(value: Any, name: str) -> tuple[str, types.Part]:
         return label, _bytes(bytes(value), label)
     if isinstance(value, BaseException):
         return label, _text(label, described(value), "text/plain")
-    if isinstance(value, types.Part) and value.text is not None:
-        return label, _text(label, value.text, "text/plain")
     if media := media_in(value):
         return label, _media(media)
     if is_table(value):

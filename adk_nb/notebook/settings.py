@@ -7,6 +7,8 @@ from dataclasses import dataclass
 class Settings:
     """Ordinary values where nothing was set."""
 
+    max_iterations: int | None = None
+    """Model calls in a turn of an agent whose cell does not say. None: as `LlmAgent` has it."""
     timeout: float | None = None
     """Seconds for a turn. None: no limit."""
     show_thoughts: bool = True

@@ -38,7 +38,7 @@ def test_settings_are_listed_and_a_wrong_value_is_one_line(shell: Shell, caplog:
     shell.run("%config AdkNb.display = 'loud'")
 
     assert len(caplog.records) == 1
-    assert "'auto', 'static', 'off'" in caplog.text
+    assert "'auto', 'widget', 'static', 'text', 'off'" in caplog.text
     assert shell.cell("%config AdkNb.display") == "auto"
 
 

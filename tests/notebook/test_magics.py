@@ -256,11 +256,11 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
             "InputError",
             "'data' is a variable of type list; give the agent another name, or: del data",
         ),
-        ("%%agent other\nSee {{dat}}.", "InputError", "{{dat}} is not a variable; did you mean {{data}}? (line 1"),
+        ("%%agent other\nSee {{dat}}.", "InputError", "is not a variable; did you mean {{data}}? (In[5] line 2)"),
         (
             "%%agent other\nSee **\n{{value}}**.",
             "InputError",
-            "write \\{{value}} or use --raw to keep the braces (line 2",
+            "write \\{{value}} or use --raw to keep the braces (In[5] line 3)",
         ),
         ("%%agent other\nSee {{secret}}.", "InputError", "{{secret}} looks like a secret and was not put in"),
         ("%%agent other\nSee {{data[7]}}.", "InputError", "{{data[7]}} cannot be read: IndexError"),
@@ -351,7 +351,10 @@ def test_a_missing_state_key_is_said_when_the_agent_is_asked(shell: Shell) -> No
     said = one_line(shell.fails("%chat planner Go").splitlines()[-1], "StateKeyError")
     shell.cell("%state user:budget=400")
 
-    assert said == ("{user:budget} is not in the session's state; type %state user:budget=..., or write {user:budget?}")
+    assert said == (
+        "{user:budget} is not in the session's state; type %state user:budget=..., or write {user:budget?} "
+        "(In[3] line 2)"
+    )
     assert shell.cell("%chat planner Go").text == "Fine."
 
 

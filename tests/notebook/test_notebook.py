@@ -232,7 +232,10 @@ def test_pasted_braces_stay_and_state_keys_are_filled_in_at_each_turn(shell: She
     first, second = (str(one.config.system_instruction) for one in model.requests)
     assert "{v: k for k in d} ${x} {} {{ f(1) }} {count} {{places}} || {'a': 1}" in first
     assert "{v: k for k in d} ${x} {} {{ f(1) }} 3 {{places}} Ada|3| {'a': 1}" in second
-    assert str(said).splitlines()[1:] == ["left as text until the state has a key of that name: {count}"]
+    assert str(said).splitlines()[1:] == [
+        "uses: user:name? (state) · count? (state)",
+        "left as text until the state has a key of that name: {count}",
+    ]
 
 
 def test_a_key_that_was_known_and_is_gone_is_an_error_not_text(shell: Shell) -> None:
@@ -262,9 +265,9 @@ def test_single_braces_in_a_message_are_text_and_double_ones_are_variables(shell
     shell.cell("%%chat guide\n{budget} {v: k} {{frame}}")
 
     assert model.requests[0].contents[0].parts[0].text == (
-        "{budget} {v: k} table of 1 rows:\ncity ("
+        "{budget} {v: k} table of 1 row:\n\n| city ("
         + str(shell.names["frame"].dtypes.iloc[0])
-        + ") | days (int64)\nOslo | 3"
+        + ") | days (int64) |\n| --- | --- |\n| Oslo | 3 |"
     )
 
 

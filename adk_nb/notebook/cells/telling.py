@@ -9,6 +9,7 @@ from adk_nb.models.registry import LLMRegistry, default_model
 from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.definitions import AgentDefinition
 from adk_nb.notebook.cells.templates import Template, uses
+from adk_nb.notebook.note import Note
 from adk_nb.tools.base_tool import BaseTool
 
 
@@ -51,7 +52,7 @@ def notes_of(knows: Knows, wanted: AgentDefinition, template: Template | None) -
     Raises:
         InputError: Something that it names is not there, and `strict` says that it has to be.
     """
-    notes = [*_taken(knows, template), *template.notes] if template else []
+    notes = list(template.notes) if template else []
     later = [one for one in wanted.tools if not knows.has_tool(one)]
     later += [one for one in wanted.members if knows.node_like(one) is None]
     if later:
@@ -65,7 +66,7 @@ def notes_of(knows: Knows, wanted: AgentDefinition, template: Template | None) -
         if knows.strict:
             raise InputError(f"{wanted.name} names what is no key of the state: {', '.join(open_ones)}{_STRICT}")
         notes.append(f"left as text until the state has a key of that name: {', '.join(open_ones)}")
-    return notes
+    return [*(_taken(knows, template) if template else ()), *map(Note, notes)]
 
 
 _STRICT = "; define it in a cell above, or type %config AdkNb.strict = False"

@@ -170,18 +170,6 @@ def read(source: str, variables: Mapping[str, Any], *, keys: bool = True, place:
     )
 
 
-def stale(bound: Mapping[str, str], variables: Mapping[str, Any]) -> list[str]:
-    """What `Template.variables` holds and is otherwise by now, as it was written."""
-    return [path for path, before in bound.items() if _fingerprint_now(path, variables) != before]
-
-
-def _fingerprint_now(path: str, variables: Mapping[str, Any]) -> str | None:
-    try:
-        return _bound(path, variables, "").fingerprint
-    except InputError:
-        return None
-
-
 def uses(template: Template, is_key: IsKey) -> str:
     """What a text takes from elsewhere, in a line: `uses: places (notebook, 3 items, 42 chars) · budget (state)`; empty
     if nothing. `is_key`: of any name without scope, those in the state among them.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from adk_nb.errors import InputError, closest
+from adk_nb.notebook import settings
 from adk_nb.notebook.cells import fields, front_matter
 from adk_nb.notebook.cells.definitions import AgentDefinition
 from adk_nb.notebook.cells.fields import FieldValue
@@ -53,7 +54,7 @@ def agent(notebook: Notebook, line: str, cell: str | None, number: int) -> Defin
         mode=asked.mode,
         description=asked.description or "",
         output_key=asked.output_key,
-        max_iterations=asked.max_iterations,
+        max_iterations=asked.max_iterations or (settings.now.max_iterations if is_llm else None),
         raw=asked.raw,
         fields=_fields(asked, notebook.variables),
         source=f"%%agent {line}\n{cell or ''}".rstrip(),

@@ -58,9 +58,6 @@ class AdkNb(Configurable):
         help="What a turn does about approvals: leave them open, approve, or reject all. Left open, nothing runs, also "
         "where nobody is there to click.",
     ).tag(config=True)
-    strict = Bool(False, help="Tools, agents and keys of the state that a cell names have to be there already.").tag(
-        config=True
-    )
     sessions = Unicode(
         "",
         help="Where sessions are kept: 'sqlite:///nb.db' is a file beside the notebook, which later kernels go on "
@@ -139,6 +136,10 @@ class AdkNb(Configurable):
             last = ", or None for no limit" if proposal.trait.name == "timeout" else ""
             raise TraitError(f"{proposal.trait.name} is a number above zero{last}, and not {proposal.value!r}")
         return proposal.value
+
+    @observe("max_iterations")
+    def _iterate(self, change: Any) -> None:
+        settings.now.max_iterations = None if change.new == type(self).max_iterations.default_value else change.new
 
     @observe("timeout", "show_thoughts", "interp_max_chars")
     def _for_all(self, change: Any) -> None:

@@ -13,6 +13,7 @@ from IPython.core.inputtransformer2 import EscapedCommand, MagicAssign
 from adk_nb.notebook.magics.grammar import GRAMMARS
 
 _WITH_TEXT = ("chat", "confirm", "state")
+_SEMICOLON = re.compile(r";\s*(['\"]\)\s*)$")
 _BEFORE_ALL = -1
 """IPython takes what starts first in a line; its HelpEnd starts with the line."""
 _ONLY_LINE = re.compile(rf"%%({'|'.join(GRAMMARS)})\b[^?]*$")
@@ -44,6 +45,7 @@ class _TextLine(EscapedCommand):
 class _TextAssign(MagicAssign):
     """`ans = %chat words?` likewise."""
 
+    start_line: int
     start_col: int
 
     def __init__(self, start: tuple[int, int]) -> None:
@@ -53,7 +55,11 @@ class _TextAssign(MagicAssign):
 
     def transform(self, lines: list[str]) -> list[str]:
         self.start_col = self._column
-        return super().transform(lines)
+        made = super().transform(lines)
+        at = self.start_line
+        # What is assigned is shown nowhere: a semicolon stands there out of habit, and is to cost no reply.
+        made[at] = _SEMICOLON.sub(r"\1", made[at])
+        return made
 
     @classmethod
     def find(cls, tokens_by_line: list[list[Any]]) -> "_TextAssign | None":

@@ -9,6 +9,7 @@ import re
 import sys
 from typing import Any
 
+from adk_nb.notebook import last_error
 from adk_nb.redaction import HIDDEN, hidden, known, look_around
 
 _KEPT = "_adk_nb_hides"
@@ -26,6 +27,7 @@ def install(shell: Any) -> None:
     shown = _Shown(shell)
     for name, own in shown.in_place_of.items():
         setattr(shell, name, own)
+    shell.events.register("post_run_cell", last_error.note)
     shell.events.register("post_run_cell", told_without)
     setattr(shell, _KEPT, shown)
 
@@ -36,6 +38,8 @@ def remove(shell: Any) -> None:
         for name in (*shown.in_place_of, _KEPT):
             delattr(shell, name)
         shell.events.unregister("post_run_cell", told_without)
+        shell.events.unregister("post_run_cell", last_error.note)
+        last_error.forget()
 
 
 def without_secrets(text: str) -> str:

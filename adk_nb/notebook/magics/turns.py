@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+
 from adk_nb import types
-from adk_nb.errors import InputError, PendingError, UserError, closest
+from adk_nb.errors import InputError, PendingError, TurnFailedError, UserError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import attachments, questions
@@ -37,6 +39,8 @@ class Said:
     session: str | None = None
     fresh: bool = False
     raw: bool = False
+    raises: bool = False
+    """A turn that ends with an error is one for its cell too."""
     capture: str | None = None
     """The variable that gets the reply."""
     confirm: Confirm = "ask"
@@ -67,7 +71,11 @@ def say(notebook: Notebook, said: Said) -> Reply:
         _check_capture(notebook, said.capture)
     chat, told = addressed(notebook, said)
     reply = chat.ask(**told, confirm="ask")
-    return keep(notebook, settled(reply, chat.decide, said.confirm, said.policy), said.capture)
+    reply = keep(notebook, settled(reply, chat.decide, said.confirm, said.policy), said.capture)
+    if said.raises and reply.status == "error":
+        display(reply)
+        raise TurnFailedError(f"the turn of {reply.agent!r} ended with an error, see `_run`: {reply.error}")
+    return reply
 
 
 def addressed(notebook: Notebook, said: Said) -> tuple[Chat, dict[str, Any]]:
