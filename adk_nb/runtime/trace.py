@@ -33,6 +33,8 @@ class TracedRequest:
     """When the first piece of the answer came. None: it came whole, or not yet."""
     ended: float | None = None
     """None: it is not at its end."""
+    within: tuple[str, ...] = ()
+    """Ids of the calls of tools on whose behalf it was sent, outermost first."""
     response: LlmResponse | None = None
     """The whole answer; of a model that only streams its last piece."""
     error: str = ""
@@ -50,6 +52,8 @@ class TracedTool:
     path: str
     began: float
     ended: float | None = None
+    within: tuple[str, ...] = ()
+    """Ids of the calls of tools on whose behalf it was made, outermost first."""
     error: str = ""
 
 
@@ -100,7 +104,7 @@ class Trace:
         """`responses`, noted."""
         self.requests.append(sent)
         del self.requests[:-MOST_REQUESTS]
-        sent.began = clock.now()
+        sent.began, sent.within = clock.now(), _within.get()
         try:
             async with aclosing(responses) as answers:
                 async for response in answers:
@@ -117,6 +121,8 @@ class Trace:
     async def calling(self, called: TracedTool, result: Awaitable[Any]) -> Any:
         """What `result` comes to, noted."""
         self.tools.append(called)
+        called.within = _within.get()
+        inside = _within.set((*called.within, called.call_id))
         try:
             return await result
         except Exception as error:
@@ -124,6 +130,7 @@ class Trace:
             raise
         finally:
             called.ended = clock.now()
+            _within.reset(inside)
 
 
 class Traces:
@@ -159,5 +166,6 @@ class Traces:
         return sum(len(one.requests) for each in self._of.values() for one in each)
 
 
+_within: ContextVar[tuple[str, ...]] = ContextVar("within", default=())
 listening: ContextVar[Trace | None] = ContextVar("trace", default=None)
 """What keeps what is asked here and now. None: nothing is kept."""

@@ -9,6 +9,9 @@ from adk_nb.notebook.past_turns import event_at
 from adk_nb.notebook.time_travel import Rewound, first_undone
 from adk_nb.notebook.view.display import Mode
 
+_ID = 5
+"""Digits that are no count of turns any more, but may be how an id begins."""
+
 
 def rewind(notebook: Notebook, asked: Any, show: Mode) -> Any:
     """Do what the line asks for: what was undone, or the reply to what was said again.
@@ -41,9 +44,9 @@ def _to(notebook: Notebook, asked: Any, session: str) -> int | str:
         return found.id
     if asked.n is None:
         return 1
-    if asked.n.lstrip("-").isdecimal() and len(asked.n) < 5:
-        return int(asked.n)
-    return asked.n
+    if asked.n.startswith("-"):
+        raise InputError(f"%rewind counts the turns that it undoes; write %rewind {asked.n.lstrip('-') or 1}")
+    return int(asked.n) if asked.n.isdecimal() and len(asked.n) < _ID else asked.n
 
 
 def _rewound(notebook: Notebook, to: int | str, session: str, *, dry_run: bool = False) -> Rewound:

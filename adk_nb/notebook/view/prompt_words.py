@@ -23,9 +23,10 @@ def drawn(asked: Sequence[Prompt], title: str, *, with_times: bool = True) -> Bu
         lines += ["", head]
         blocks = _blocks(one)
         for name, body in blocks:
-            lines += [name, *(f"    {line}" for line in _text(body).split("\n"))]
-        inside = [Html("\n").join([element("p", element("small", name)), _pre(body)]) for name, body in blocks]
-        parts.append(element("details", element("summary", head), *(Html(each) for each in inside)))
+            lines += [name, *(f"    {line}".rstrip() for line in _text(body).split("\n"))]
+        inside = [part for name, body in blocks for part in (element("p", element("small", name)), _pre(body))]
+        first = [element("p", element("strong", head)), *inside]
+        parts += first if number == 1 else [element("details", element("summary", head), *inside)]
     return {"text/plain": "\n".join(lines), "text/html": element("section", "\n", Html("\n".join(parts)), "\n")}
 
 

@@ -93,7 +93,7 @@ def _figures(one: Run, two: Run, *, with_times: bool) -> list[list[str]]:
 def _parts(one: Run, two: Run) -> list[Part]:
     told, tools = (one.instructions, two.instructions), (_tools(one), _tools(two))
     parts: list[Part] = [
-        (f"instruction of {one_line(name, 100)}", told[0].get(name, "").split("\n"), told[1].get(name, "").split("\n"))
+        (f"instruction of {one_line(name, 100)}", _lines(told[0].get(name)), _lines(told[1].get(name)))
         for name in dict.fromkeys([*told[0], *told[1]])
     ]
     if bool(told[0]) != bool(told[1]):
@@ -103,8 +103,12 @@ def _parts(one: Run, two: Run) -> list[Part]:
         *parts,
         ("tools", *tools),
         ("calls", one.calls, two.calls),
-        ("answer", one.answer.split("\n"), two.answer.split("\n")),
+        ("answer", _lines(one.answer), _lines(two.answer)),
     ]
+
+
+def _lines(text: str | None) -> list[str]:
+    return text.split("\n") if text else []
 
 
 def _tools(run: Run) -> list[str]:
@@ -115,7 +119,9 @@ def _tools(run: Run) -> list[str]:
 def _in_lines(left: Sequence[str], right: Sequence[str]) -> list[str]:
     """What is only in one, with what stands around it."""
     lines = list(difflib.unified_diff(left, right, n=1, lineterm=""))[2:]
-    return [f"    {'...' if line.startswith('@@') else line}" for line in lines if not line.startswith("@@ -1")]
+    return [
+        f"    {'...' if line.startswith('@@') else line}".rstrip() for line in lines if not line.startswith("@@ -1")
+    ]
 
 
 def _beside(left: Sequence[str], right: Sequence[str]) -> Html:

@@ -1,7 +1,7 @@
 """When each agent, model and tool of a run was at work, as bars on one axis; pure, for text, pictures and panels."""
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, TypedDict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, TypedDict
 
 from adk_nb import types
 from adk_nb.events.event import Event
@@ -58,13 +58,23 @@ def bars(events: Iterable[Event], trace: Trace | None = None) -> list[Bar]:
 
 
 class _Work:
-    def __init__(self, kind: Kind, name: str, agent: str, branch: str | None, path: str, begin: float) -> None:
+    def __init__(
+        self,
+        kind: Kind,
+        name: str,
+        agent: str,
+        branch: str | None,
+        path: str,
+        begin: float,
+        within: tuple[str, ...] = (),
+    ) -> None:
         self.kind: Kind = kind
         self.name = one_line(name, 100)
         self.agent = one_line(agent, 100)
         self.branch = branch
         self.lane = one_line(lane_of(branch, path), 100)
-        self.depth = 2 * len(calls_to(branch, path))
+        self.within = within
+        self.depth = 2 * max(len(calls_to(branch, path)), len(within))
         self.begin = begin
         self.first: float | None = None
         self.end: float | None = None
@@ -91,13 +101,13 @@ def _ms(start: float, moment: float) -> float:
 
 
 def _of_request(sent: TracedRequest) -> _Work:
-    work = _Work("model", sent.model, sent.agent, sent.branch, sent.path, sent.began)
+    work = _Work("model", sent.model, sent.agent, sent.branch, sent.path, sent.began, sent.within)
     work.first, work.end, work.event, work.error = sent.first, sent.ended, sent.event_id, sent.error
     return work
 
 
 def _of_tool(called: TracedTool) -> _Work:
-    work = _Work("tool", called.tool, called.agent, called.branch, called.path, called.began)
+    work = _Work("tool", called.tool, called.agent, called.branch, called.path, called.began, called.within)
     work.end, work.call, work.error = called.ended, called.call_id, called.error
     return work
 
@@ -146,13 +156,13 @@ def _is_answer(event: Event) -> bool:
 def _under_agents(works: list[_Work]) -> list[_Work]:
     """`works`, each behind its agent: a stretch of time in which nobody else worked in that agent's place."""
     agents: list[tuple[_Work, list[_Work]]] = []
-    now: dict[tuple[str | None, str], int] = {}
+    now: dict[Any, int] = {}
     """Where -> the number of who works there."""
     for work in sorted(works, key=lambda one: one.begin):
-        place = work.branch, work.lane
+        place = work.branch, work.within
         at = now.get(place)
         if at is None or agents[at][0].agent != work.agent:
-            agent = _Work("agent", work.agent, work.agent, work.branch, "", work.begin)
+            agent = _Work("agent", work.agent, work.agent, work.branch, "", work.begin, work.within)
             agent.lane, agent.depth = work.lane, work.depth
             agents.append((agent, []))
             at = now[place] = len(agents) - 1
@@ -160,4 +170,21 @@ def _under_agents(works: list[_Work]) -> list[_Work]:
         own.append(work)
         ends = [one.end for one in own]
         agent.end = None if None in ends else max(end for end in ends if end is not None)
-    return [one for agent, own in agents for one in (agent, *own)]
+    return list(_nested(agents))
+
+
+def _nested(agents: list[tuple[_Work, list[_Work]]]) -> Iterator[_Work]:
+    """Each agent behind the call that led to it."""
+    calls = {work.call for _, own in agents for work in own if work.kind == "tool"}
+    inside: dict[str, list[tuple[_Work, list[_Work]]]] = {}
+    for agent, own in agents:
+        by = agent.within[-1] if agent.within else ""
+        inside.setdefault(by if by in calls else "", []).append((agent, own))
+    open_ones = [iter((agent, *own)) for agent, own in reversed(inside.pop("", []))]
+    while open_ones:
+        if (work := next(open_ones[-1], None)) is None:
+            open_ones.pop()
+            continue
+        yield work
+        called = inside.pop(work.call, []) if work.kind == "tool" else []
+        open_ones += [iter((agent, *own)) for agent, own in reversed(called)]

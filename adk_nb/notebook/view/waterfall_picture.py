@@ -13,7 +13,9 @@ _SIGNS: dict[Kind, str] = {"agent": "─", "model": "█", "tool": "▒", "perso
 _WAITS = "░"
 _COLOURS: dict[Kind, str] = {"agent": "currentColor", "model": "#1e88e5", "tool": "#8e6bbf", "person": "#c47a00"}
 """At least 3 to 1 on a white page and on a black one."""
-_ROW, _NAMES, _AXIS, _TIMES = 22, 220, 400, 170
+_ROW, _AXIS, _TIMES = 22, 400, 80
+_CHAR, _MOST = 7, 34
+"""Width of a name's letter, and how many of them are shown."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
 
@@ -52,6 +54,7 @@ def drawn(bars: Sequence[Bar], title: str, *, with_times: bool = True) -> Bundle
     parts = [
         element("p", said),
         _svg(bars, length, said, with_times=with_times),
+        element("p", element("small", _COLOURS_IN_WORDS)),
         element("details", element("summary", "as a table"), Html(twin)),
         element("details", element("summary", "as text"), element("pre", code(words))),
     ]
@@ -60,6 +63,11 @@ def drawn(bars: Sequence[Bar], title: str, *, with_times: bool = True) -> Bundle
 
 _LEGEND = f"{_SIGNS['agent']} agent  {_WAITS}{_SIGNS['model']} model, {_WAITS} until its first piece  " + (
     f"{_SIGNS['tool']} tool  {_SIGNS['person']} waits for a person"
+)
+
+
+_COLOURS_IN_WORDS = (
+    "line: agent · blue: model, pale until its first piece · violet: tool · orange: waits for a person · red: failed"
 )
 
 
@@ -115,8 +123,9 @@ def _drawn(bar: Bar, length: float) -> str:
 
 
 def _svg(bars: Sequence[Bar], length: float, said: str, *, with_times: bool) -> Html:
-    width, height = _NAMES + _AXIS + _TIMES, _ROW * len(bars) + 4
-    inside = "\n".join(_row(bar, number, length, with_times=with_times) for number, bar in enumerate(bars))
+    names = _CHAR * min(_MOST, max(len(_indented(bar)) for bar in bars)) + 16
+    width, height = names + _AXIS + _TIMES, _ROW * len(bars) + 4
+    inside = "\n".join(_row(bar, number, names, length, with_times=with_times) for number, bar in enumerate(bars))
     return Html(
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(said)}"'
         f' viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
@@ -125,13 +134,13 @@ def _svg(bars: Sequence[Bar], length: float, said: str, *, with_times: bool) -> 
     )
 
 
-def _row(bar: Bar, number: int, length: float, *, with_times: bool) -> str:
+def _row(bar: Bar, number: int, names: int, length: float, *, with_times: bool) -> str:
     scale = _AXIS / length
-    top, left = _ROW * number + 3, _NAMES + bar["begin"] * scale
-    right = max(left + 2, _NAMES + (length if bar["end"] is None else bar["end"]) * scale)
-    name, took = _indented(bar)[:34], _told(bar, with_times=with_times)
+    top, left = _ROW * number + 3, names + bar["begin"] * scale
+    right = max(left + 2, names + (length if bar["end"] is None else bar["end"]) * scale)
+    name, took = _indented(bar)[:_MOST], _told(bar, with_times=with_times)
     colour = "#e0464e" if bar["error"] else _COLOURS[bar["kind"]]
-    first = left if bar["first"] is None else min(right, _NAMES + bar["first"] * scale)
+    first = left if bar["first"] is None else min(right, names + bar["first"] * scale)
     high = 3 if bar["kind"] == "agent" else 12
     at = f'y="{top + (_ROW - high) / 2 - 1:.1f}" height="{high}" rx="1.5" fill="{colour}"'
     tip = html.escape(" ".join(filter(None, [bar["name"], took[1], took[2]])))
@@ -141,5 +150,5 @@ def _row(bar: Bar, number: int, length: float, *, with_times: bool) -> str:
     line = f'y="{top + _ROW / 2 + 3:.1f}" fill="currentColor"'
     shapes.append(f'<text x="0" {line}>{html.escape(name)}</text>')
     if took[1]:
-        shapes.append(f'<text x="{_NAMES + _AXIS + 8}" {line}>{html.escape(took[1])}</text>')
+        shapes.append(f'<text x="{names + _AXIS + 8}" {line}>{html.escape(took[1])}</text>')
     return "".join(shapes)
