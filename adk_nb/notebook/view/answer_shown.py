@@ -1,6 +1,6 @@
 """Question and answer of a run that is over, alone: for a view that has all the rest in its panels."""
 
-from adk_nb.notebook.view import grounding
+from adk_nb.notebook.view import grounding, rich_results
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.notebook.view.render import heading
@@ -10,7 +10,9 @@ from adk_nb.notebook.view.view_state import Json
 
 
 def answer_shown(reply: ShownTurn) -> Json:
-    """`{"question", "who", "html", "pages"}`; `question` is empty where the run went on from an approval."""
+    """`{"question", "who", "html", "pages", "shown"}`; `question` is empty where the run went on from an approval,
+    `shown` is as `rich_results.of_events` has it.
+    """
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
     said = to_html(words) if words.strip() else element("p", element("em", "No answer."))
@@ -19,4 +21,5 @@ def answer_shown(reply: ShownTurn) -> Json:
         "who": heading(reply),
         "html": "".join([said, *grounding.words(found)]),
         "pages": [isolated_page(one) for one in found.suggestions],
+        "shown": rich_results.of_events(reply.events, live=True),
     }

@@ -88,11 +88,11 @@ def bundle(reply: ShownReply, *, history: Iterable[Event] = (), picture: str = "
             of a turn that went on from an approval.
         picture: Markup of this package, folded together with the events of `text/html`.
     """
-    rows = rows_of(reply.events, history=history)
+    rows, shown = rows_of(reply.events, history=history), rich_results.of_events(reply.events)
     return {
-        "text/plain": _plain(reply, rows),
-        "text/markdown": _markdown(reply, rows),
-        "text/html": _html(reply, rows, picture),
+        "text/plain": _plain(reply, rows, shown),
+        "text/markdown": _markdown(reply, rows, shown),
+        "text/html": _html(reply, rows, shown, picture),
     }
 
 
@@ -204,7 +204,7 @@ def row_text(row: Json) -> str:
 # ---- plain text
 
 
-def _plain(reply: ShownReply, rows: list[Json]) -> str:
+def _plain(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
     found = grounding.grounding_of(reply.events)
     words = cleaned(grounding.cited(reply.text, reply.events, found, grounding.PLAIN)).strip()
     if error := _error(reply):
@@ -212,7 +212,7 @@ def _plain(reply: ShownReply, rows: list[Json]) -> str:
     elif not words:
         words = f"({waits_for(reply) or 'no answer'})"
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
-    lines = [f"{heading(reply)} > {words}{suffix}", *grounding.plain(found), *rich_results.plain_of(_shown(rows))]
+    lines = [f"{heading(reply)} > {words}{suffix}", *grounding.plain(found), *rich_results.plain_of(shown)]
     for one in reply.pending:
         lines.append(f"waits for approval: {asked_text(one)}")
         lines += [f"    {hint}" for hint in _hint(one)]
@@ -257,11 +257,11 @@ def _narrowed(widths: list[int], most: int) -> list[int]:
 # ---- markdown
 
 
-def _markdown(reply: ShownReply, rows: list[Json]) -> str:
+def _markdown(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
     blocks = [f"*{markdown_cell(heading(reply))}*"] if _was_another(reply) else []
-    blocks += [markdown_safe(words).strip(), *grounding.markdown(found), *rich_results.markdown_of(_shown(rows))]
+    blocks += [markdown_safe(words).strip(), *grounding.markdown(found), *rich_results.markdown_of(shown)]
     if error := _error(reply):
         blocks.append(f"**Error:** {markdown_cell(error)}")
     if reply.status == "cancelled":
@@ -291,12 +291,12 @@ def _markdown_table(head: list[str], body: list[list[str]]) -> str:
 # ---- html
 
 
-def _html(reply: ShownReply, rows: list[Json], picture: str) -> str:
+def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
     parts: list[str] = [element("p", element("small", heading(reply)))] if _was_another(reply) else []
     parts += [to_html(words)] if words.strip() else []
-    parts += [*grounding.html(found), *rich_results.html_of(_shown(rows))]
+    parts += [*grounding.html(found), *rich_results.html_of(shown)]
     if error := _error(reply):
         parts.append(element("p", element("strong", "Error:"), " " + error))
     if reply.status == "cancelled":
@@ -347,11 +347,6 @@ def _trace(rows: list[Json]) -> tuple[list[str], list[list[str]]]:
 
 def _who(row: Json) -> str:
     return "you" if row["author"] == "user" else row["author"]
-
-
-def _shown(rows: list[Json]) -> list[Json]:
-    """What tools and models gave to look at."""
-    return [one for row in rows if row["author"] != "user" for one in row["shown"] or ()]
 
 
 def _count(rows: list[Json]) -> str:

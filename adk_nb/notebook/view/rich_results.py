@@ -56,6 +56,18 @@ def of_words(event: Event, room: Room) -> list[Json] | None:
     return [one for one in pieces if one] or None
 
 
+def of_events(events: Iterable[Event], *, live: bool = False) -> list[Json]:
+    """What tools and models gave to look at in a turn."""
+    room, found = Room(live=live), list[Json]()
+    for event in events:
+        if event.author == "user" or event.partial:
+            continue
+        found += of_words(event, room) or ()
+        for response in event.get_function_responses():
+            found += of_result(event, response, one_line(response.name or "", 100), room) or ()
+    return found
+
+
 def html_of(pieces: Iterable[Json]) -> list[Html]:
     """For a saved notebook."""
     return [_html(one) for one in pieces]

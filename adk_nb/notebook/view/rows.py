@@ -80,7 +80,7 @@ class RunRows:
         self._magic = magic
         self._schema_of = schema_of
         self._live = live
-        self._room = rich_results.Room(live=live)
+        self._room = rich_results.Room(live=True)
         self._kinds = ("thought", "text") if settings.now.show_thoughts else ("text",)
         self._state = ShownState(state or {})
         self._calls: dict[str, _Call] = {}
@@ -152,7 +152,7 @@ class RunRows:
             if event.author not in ("user", NOTEBOOK) and words:
                 shown["html"] = to_html(grounding.cited_in(event, words) if event.grounding_metadata else words)
                 shown |= self._timed(self._last_at, event)
-            shown["shown"] = rich_results.of_words(event, self._room) if kind == "text" else None
+            shown["shown"] = rich_results.of_words(event, self._room) if self._live and kind == "text" else None
             if row in self._streamed:
                 told.patch(row, **shown)
             elif shown["text"].strip() or shown.get("shown"):
@@ -205,7 +205,7 @@ class RunRows:
         result, ok = event_words.result_text(response)
         result += event_words.failed_at(event, response.id)
         detail = self._detail({"args": call.args, "result": response.response or {}})
-        shown = rich_results.of_result(event, response, call.tool, self._room)
+        shown = rich_results.of_result(event, response, call.tool, self._room) if self._live else None
         return {"text": "", "result": result, "ok": ok, "shown": shown, **self._timed(call.asked_at, event), **detail}
 
     # -- credentials and approvals

@@ -59,14 +59,6 @@ class Artifacts {
   }
 }
 
-function picture(source, alt) {
-  if (!/^data:image\//.test(source)) return null; // nothing is loaded from anywhere
-  const node = el("img", "image");
-  node.src = source;
-  node.alt = alt ?? "";
-  return node;
-}
-
 function bytes(size) {
   if (size < 1000) return `${size} bytes`;
   return size < 1_000_000 ? `${(size / 1000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;

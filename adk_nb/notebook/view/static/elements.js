@@ -13,6 +13,7 @@ const ANSWERED = {
   approved: ["✓", "approved"],
   edited: ["✎", "approved with changes"],
   rejected: ["✗", "rejected"],
+  reasked: ["↻", "asked anew"],
   given: ["✓", "answered"],
   refused: ["✗", "refused"],
   superseded: ["–", "no longer asked"],
@@ -87,13 +88,33 @@ function safeMarkup(html) {
 }
 
 // A page that somebody else wrote, as Python made it ready: it runs nothing, loads nothing, and is of no origin.
-function isolated(page) {
+function isolated(page, title = "Search suggestions") {
   const frame = el("iframe", "page");
   frame.sandbox = "allow-popups allow-popups-to-escape-sandbox";
   frame.referrerPolicy = "no-referrer";
-  frame.title = "Search suggestions";
+  frame.title = title;
   frame.srcdoc = page;
   return frame;
+}
+
+function picture(source, alt) {
+  if (!/^data:image\//.test(source)) return null; // nothing is loaded from anywhere
+  const node = el("img", "image");
+  node.src = source;
+  node.alt = alt ?? "";
+  return node;
+}
+
+// What a tool or a model gave to look at: see rich_results.py.
+function lookedAt(pieces) {
+  if (!pieces?.length) return null;
+  const draw = {
+    image: (one) => picture(one.src, one.alt),
+    table: (one) => el("div", "html", safeMarkup(one.html), one.note ? el("div", "dim", one.note) : null),
+    page: (one) => isolated(one.page, one.title),
+    note: (one) => el("div", "dim", one.text),
+  };
+  return el("div", "looked-at", ...pieces.map((one) => draw[one.kind]?.(one)));
 }
 
 const SHAPES = new Set(["rect", "path", "text"]);

@@ -110,12 +110,14 @@ class Events {
     if (row.kind === "error") what.append(el("span", "label bad", "✗ Error "));
     if (row.kind === "thought") what.append(el("span", "label dim", "thought "));
     if (row.html !== null && row.html !== undefined) {
-      what.append(el("div", "html", safeMarkup(row.html)), ...(row.pages ?? []).map(isolated));
+      what.append(el("div", "html", safeMarkup(row.html)), ...(row.pages ?? []).map((page) => isolated(page)));
+      what.append(lookedAt(row.shown) ?? "");
       return null;
     }
     const text = document.createTextNode(row.text);
     what.append(el("span", "text", text));
     if (row.streaming) what.append(el("span", "caret", "▌"));
+    what.append(lookedAt(row.shown) ?? "");
     return text;
   }
 
@@ -127,7 +129,7 @@ class Events {
       return;
     }
     const sign = row.ok === false ? el("span", "bad", "✗ failed") : el("span", "good", "✓");
-    what.append(" ", sign, " ", el("span", "result", row.result));
+    what.append(" ", sign, " ", el("span", "result", row.result), lookedAt(row.shown) ?? "");
   }
 
   disclosure(row) {

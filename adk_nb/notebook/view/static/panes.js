@@ -69,7 +69,8 @@ class Summary {
     if (!folded || this.drawn === answer) return;
     this.drawn = answer;
     const asked = answer.question ? el("div", "asked", el("span", "author", "you"), el("div", "text", answer.question)) : null;
-    const words = el("div", "html", safeMarkup(answer.html), ...(answer.pages ?? []).map(isolated));
+    const words = el("div", "html", safeMarkup(answer.html), ...(answer.pages ?? []).map((page) => isolated(page)));
+    words.append(lookedAt(answer.shown) ?? "");
     put(this.node, asked, el("div", "answered", el("span", "author", answer.who), words));
   }
 }
