@@ -1,10 +1,13 @@
 """Tells a run on show which agents begin and end, so that it shows who works before the first word is there."""
 
+from typing import Any
+
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.notebook.view.run_on_show import RunOnShow
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
-from adk_nb.runtime.context import CallbackContext
+from adk_nb.runtime.context import CallbackContext, ToolContext
+from adk_nb.tools.base_tool import BaseTool
 
 _NAME = "adk_nb_live_view"
 
@@ -18,6 +21,11 @@ class _Watching(BasePlugin):
 
     async def before_agent_callback(self, *, agent: BaseAgent, callback_context: CallbackContext) -> None:
         self.shown.agent_begins(*_where(agent, callback_context))
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
+    ) -> None:
+        self.shown.tool_failed(tool_context.function_call_id or "", tool.name, tool_args, error)
 
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: CallbackContext) -> None:
         self.shown.agent_ends(*_where(agent, callback_context))

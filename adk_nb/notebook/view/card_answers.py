@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from adk_nb.notebook.decisions import ASKED_ANEW
 from adk_nb.notebook.view.view_state import Json
 
 _STATES = {
@@ -17,7 +18,17 @@ def answer_of(card: Json, message: Json) -> tuple[Json, Json] | None:
 
     Nothing that was typed to let a tool in is in those fields.
     """
+    if card["kind"] == "error":
+        return _after_an_error(card, message)
     return _let_in(card, message) if card["kind"] == "credential" else _decided(card, message)
+
+
+def _after_an_error(card: Json, message: Json) -> tuple[Json, Json] | None:
+    decision = str(message.get("decision"))
+    if decision not in card["ways"]:
+        return None
+    state = {"retry": "retried", "drop": "dropped"}[decision]
+    return {"kind": "answer", "id": card["id"], "decision": decision}, {"state": state, "note": ""}
 
 
 def _let_in(card: Json, message: Json) -> tuple[Json, Json] | None:
@@ -31,11 +42,22 @@ def _let_in(card: Json, message: Json) -> tuple[Json, Json] | None:
 
 
 def _decided(card: Json, message: Json) -> tuple[Json, Json] | None:
+    if card["changed"] and message.get("decision") in ("reask", "old"):
+        return _of_a_changed_tool(card, message["decision"])
     if message.get("decision") not in ("approve", "reject"):
         return None
     answer = _decision(card, message)
     state = _STATES[answer["decision"], answer["args"] is not None]
     return answer, {"state": state, "note": _note(card, answer)}
+
+
+def _of_a_changed_tool(card: Json, decision: str) -> tuple[Json, Json]:
+    """The call is asked anew of the tool as it is now, or made with the tool as it was."""
+    answer = {"kind": "answer", "id": card["id"], "args": None, "reason": None}
+    if decision == "old":
+        note = " ".join(filter(None, ["as the tool was,", card["version"]])).rstrip(",")
+        return {**answer, "decision": "approve", "as_asked": True}, {"state": "approved", "note": note}
+    return {**answer, "decision": "reject", "reason": ASKED_ANEW}, {"state": "reasked", "note": ""}
 
 
 def _decision(card: Json, message: Json) -> Json:

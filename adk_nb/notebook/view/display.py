@@ -18,6 +18,7 @@ from adk_nb.notebook.view.answer_shown import answer_shown
 from adk_nb.notebook.view.drawing import drawing_of
 from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
 from adk_nb.notebook.view.drawing_svg import live_drawing
+from adk_nb.notebook.view.error_card import Trouble
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.page import views_stay
 from adk_nb.notebook.view.render import waits_for
@@ -77,6 +78,7 @@ class LiveRun(RunOnShow):
         self._panels = RunPanels(lambda: self.trace, lambda: self._rows.state() if self._rows else [])
         self._over = False
         self._cards: set[str] = set()
+        self._trouble = Trouble(self._push)
         self._view = view or LiveView(title=agent.name)
         self._cell = contextvars.copy_context()
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
@@ -117,10 +119,12 @@ class LiveRun(RunOnShow):
 
     def event(self, event: Event) -> None:
         super().event(event)
+        self._trouble.goes_on()
         if self._rows:
             self._push(self._lanes.feed(event))
             lane = self._lanes.of(event)
             ops = [_on_demand(op) for op in self._rows.feed(event)]
+            self._trouble.put_in(ops, event.get_function_responses())
             if not event.partial:
                 self._panels.feed(event, ops)
             self._push({**op, "row": {**op["row"], "lane": lane}} if op["op"] == "append" else op for op in ops)
@@ -143,9 +147,28 @@ class LiveRun(RunOnShow):
         if self._over:
             self._view.push({"op": "answer", "answer": answer_shown(reply)})
         self._view.push({"op": "status", "status": reply.status, "text": _in_words(reply)})
+        self._trouble.goes_on()
+        if reply.status == "error":
+            last = reply.events[-1].id if reply.events else ""
+            self._trouble.ended(self.agent, reply.error or "the run failed", last)
         self._view.close_run()
         if self.resumed:  # the cell has its result already: what came after a click is shown under it
             display(reply)
+
+    def failed(self, wrong: BaseException) -> None:
+        self._trouble.failed(wrong)
+
+    def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], wrong: Exception) -> None:
+        self._trouble.tool_failed(call_id, tool, args, wrong)
+
+    def waits(self, model: str, error: str, seconds: float) -> None:
+        self._trouble.waits(model, error, seconds)
+
+    def anew(self, made: Callable[[], RunOnShow]) -> RunOnShow:
+        shown = made()
+        if isinstance(shown, LiveRun):
+            shown._kernel_loop, shown.resumed, shown.max_cost_usd = self._kernel_loop, True, self.max_cost_usd
+        return shown
 
     def close(self) -> None:
         """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
@@ -222,6 +245,8 @@ class LiveRun(RunOnShow):
             clicks.write(said["key"], said["text"])
         elif said["kind"] == "rerun":
             clicks.rerun(said["event"])
+        elif said["decision"] in ("retry", "drop"):
+            (clicks.retry if said["decision"] == "retry" else clicks.drop)(said["id"])
         elif "given" in said:
             clicks.let_in(said["id"], said["given"])
         else:

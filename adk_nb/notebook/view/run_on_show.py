@@ -69,7 +69,7 @@ class RunOnShow:
     def failed(self, wrong: BaseException) -> None:
         """What is raised ends it; `end` follows."""
 
-    def tool_failed(self, call_id: str, wrong: Exception) -> None:
+    def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], wrong: Exception) -> None:
         """A tool raised; its result, which tells the model, follows."""
 
     def waits(self, model: str, error: str, seconds: float) -> None:

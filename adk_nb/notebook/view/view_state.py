@@ -24,6 +24,7 @@ _ROW: Json = {
     "changes": None,
     "usage": None,
     "shown": None,
+    "failure": None,
     "streaming": False,
 }
 _CARD: Json = {
@@ -37,8 +38,15 @@ _CARD: Json = {
     "args": {},
     "schema": None,
     "how": "",
+    "title": "",
+    "where": "",
+    "traceback": "",
+    "ways": [],
+    "seconds": 0,
     "state": "asked",
     "note": "",
+    "changed": "",
+    "version": "",
     "again": 0,
 }
 

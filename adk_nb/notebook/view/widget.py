@@ -120,7 +120,8 @@ class LiveView(anywidget.AnyWidget):
                 displays is lost. It gets `{"kind": "answer", "id", "decision": "approve" | "reject", "args",
                 "reason"}`, once per card however often it is clicked (`args`: all arguments as edited, or None when
                 unchanged; `reason`: text or None), of a card of kind `credential` `{"kind": "answer", "id", "decision":
-                "let_in" | "refuse", "given"}` (`given`: what was typed, which nothing here keeps, or None), or
+                "let_in" | "refuse", "given"}` (`given`: what was typed, which nothing here keeps, or None), of one of
+                kind `error` `{"kind": "answer", "id", "decision": "retry" | "drop"}`, or
                 `{"kind": "stop"}`, what `page_requests.request_of` tells, or, where it can be typed into, `{"kind":
                 "ask", "text"}`.
         """
@@ -151,10 +152,9 @@ class LiveView(anywidget.AnyWidget):
             return None
 
     def _tick(self) -> None:
-        """Send what waits every 40 ms, until nothing waits and the snapshot is up to date."""
+        """Send what waits now and then every 40 ms, until nothing waits and the snapshot is up to date."""
         try:
             while True:
-                time.sleep(BATCH_SECONDS)
                 self.flush()
                 if time.monotonic() >= self._snapshot_due:
                     self._write_snapshot()
@@ -162,6 +162,7 @@ class LiveView(anywidget.AnyWidget):
                     if not self._pending and self.snapshot["seq"] == self._seq:
                         self._ticker = None
                         return
+                time.sleep(BATCH_SECONDS)
         except Exception:  # the run goes on without its view; the next op tries again
             logger.exception("a live view could not be sent")
             self._ticker = None
