@@ -16,7 +16,7 @@ class LogTools {
       this.filter.value = "";
       view.events.narrow("");
     });
-    this.count = el("span", "dim count");
+    this.count = el("span", "dim found");
     this.count.setAttribute("role", "status");
     this.copy = copyButton("Copy", () => view.events.shown().map(rowLine).join("\n"));
     this.copy.title = "Copy the log, as it is shown";

@@ -18,7 +18,8 @@ class StateTable {
     this.problem = el("div", "problem");
     this.problem.setAttribute("role", "alert");
     this.rows = el("div", "keys");
-    this.node = el("div", "panel state-table", el("div", "panel-head", this.against, this.add), this.problem, this.rows);
+    this.head = el("div", "panel-head", this.against, this.add, this.problem);
+    this.node = el("div", "panel state-table", this.head, this.rows);
     this.node.tabIndex = 0;
   }
 
@@ -51,6 +52,7 @@ class StateTable {
     this.sent = null;
     this.problem.textContent = "";
     this.drawn = null;
+    this.head.append(this.problem); // the form takes it to itself
     if (key !== null) this.paint();
   }
 
@@ -107,7 +109,7 @@ class StateTable {
       this.edit(null);
       this.paint();
     };
-    const node = el("div", "key-form", key ? el("b", "", key) : name, value, button("Save", "go small", save), button("Cancel", "small", back));
+    const node = el("div", "key-form", key ? el("b", "", key) : name, value, button("Save", "go small", save), button("Cancel", "small", back), this.problem);
     node.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key === "Escape") back();
