@@ -27,6 +27,7 @@ from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runtime.asked import check_asked, check_given, check_ids, check_queue
 from adk_nb.runtime.event_lines import lines_of
 from adk_nb.runtime.first_event import first_event
+from adk_nb.runtime.fork import fork
 from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, new_invocation_id
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
@@ -397,6 +398,29 @@ class Runner:
         mark = await undoing(session, rewind_before_invocation_id, self.artifact_service)
         mark.custom_metadata = run_config.custom_metadata if run_config else None
         await self.session_service.append_event(session, mark)
+
+    async def fork_async(
+        self, *, user_id: str, session_id: str, new_session_id: str, at_event_id: str | None = None
+    ) -> int:
+        """Copy a session, with its files, up to an event; it stays as it is. What the user or the app shares is shared.
+
+        Args:
+            user_id: Whose session it is.
+            session_id: The session.
+            new_session_id: The copy's.
+            at_event_id: The last event that is copied. None: all are.
+
+        Returns:
+            How many events were copied.
+
+        Raises:
+            SessionNotFoundError: There is no such session.
+            AlreadyExistsError: The user has a session of the new id.
+            InputError: The session has no such event.
+        """
+        session = await self._sessions.take(user_id, session_id)
+        services = self.session_service, self.artifact_service
+        return await fork(session, *services, session_id=new_session_id, at=at_event_id)
 
     async def run_debug(
         self,

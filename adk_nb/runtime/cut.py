@@ -10,6 +10,7 @@ from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.runtime.branches import is_under, next_call
 from adk_nb.runtime.durable import Step, recall, step_of
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.sealing import own_calls
 from adk_nb.wire import but
 
@@ -47,7 +48,7 @@ def _left_open(cut: InvocationContext) -> Iterator[tuple[Event, Calls]]:
     """The events that made such calls, oldest first, with these."""
     left = {call.id for call in own_calls(cut)}
     made: list[tuple[Event, Calls]] = []
-    for event in reversed(cut.session.events if left else ()):
+    for event in reversed(surviving(cut.session.events) if left else ()):  # what was undone is nobody's any more
         calls = [call for call in event.get_function_calls() if call.id in left]
         if calls and event.invocation_id == cut.invocation_id:
             left -= {call.id for call in calls}  # a service may use an id again: the newest call is the open one

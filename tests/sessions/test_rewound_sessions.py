@@ -1,0 +1,143 @@
+"""Rewind and fork, the same in every session service: history is only added to, and a copy is a session of its own."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from adk_nb import types
+from adk_nb.agents import LlmAgent
+from adk_nb.artifacts import InMemoryArtifactService
+from adk_nb.errors import AlreadyExistsError, InputError, SessionNotFoundError
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.runners import Runner
+from adk_nb.sessions import BaseSessionService, DatabaseSessionService, Session, SqliteSessionService
+from adk_nb.tools import ToolContext
+from tests.sessions.test_session_services import SERVICES
+from tests.talk import sent
+
+S: dict[str, Any] = {"app_name": "app", "user_id": "u"}
+
+
+@pytest.fixture(params=SERVICES)
+def service(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[BaseSessionService]:
+    made = SERVICES[request.param](tmp_path)
+    yield made
+    if isinstance(made, SqliteSessionService | DatabaseSessionService):
+        asyncio.run(made.close())
+
+
+async def note(tool_context: ToolContext, text: str) -> str:
+    """Notes."""
+    tool_context.state.update({"text": text, "user:last": text})
+    await tool_context.save_artifact("note.txt", types.Part(text=text))
+    return "noted"
+
+
+async def noting(service: BaseSessionService) -> tuple[Runner, ScriptedLlm]:
+    """A session in which `one` and then `two` was noted."""
+    model = ScriptedLlm(call("note", text="one"), "1", call("note", text="two"), "2", "again")
+    agent = LlmAgent(name="guide", model=model, tools=[note])
+    artifacts = InMemoryArtifactService()
+    runner = Runner(app_name="app", agent=agent, session_service=service, artifact_service=artifacts)
+    await service.create_session(**S, session_id="s", state={"given": 1})
+    await say(runner, "first")
+    await say(runner, "second")
+    return runner, model
+
+
+async def say(runner: Runner, text: str, session_id: str = "s") -> None:
+    async for _ in runner.run_async(user_id="u", session_id=session_id, new_message=text):
+        pass
+
+
+async def stored(runner: Runner, session_id: str = "s") -> Session:
+    found = await runner.session_service.get_session(**S, session_id=session_id)
+    assert found
+    return found
+
+
+async def note_of(runner: Runner, session_id: str, version: int | None = None) -> str | None:
+    assert runner.artifact_service
+    where = {**S, "session_id": session_id}
+    part = await runner.artifact_service.load_artifact(**where, filename="note.txt", version=version)
+    return part and part.text
+
+
+def ids(session: Session) -> list[str]:
+    return [event.id for event in session.events]
+
+
+def test_what_is_undone_stays_in_the_session_and_the_next_turn_does_not_see_it(service: BaseSessionService):
+    async def use() -> None:
+        runner, model = await noting(service)
+        before = await stored(runner)
+        second = next(event for event in before.events if event.text == "second")
+
+        await runner.rewind_async(user_id="u", session_id="s", rewind_before_invocation_id=second.invocation_id)
+
+        after = await stored(runner)
+        assert ids(after)[:-1] == ids(before)
+        assert after.state == {"given": 1, "text": "one", "user:last": "two"}
+        assert await note_of(runner, "s") == "one"
+        await say(runner, "third")
+        assert [words for _, words in sent(model.requests[-1].contents)] == [
+            "first",
+            "calls note({'text': 'one'})",
+            "answers {'result': 'noted'}",
+            "1",
+            "third",
+        ]
+
+    asyncio.run(use())
+
+
+def test_a_fork_is_a_session_of_its_own_with_state_and_files_as_they_were_then(service: BaseSessionService):
+    async def use() -> None:
+        runner, model = await noting(service)
+        before = await stored(runner)
+        at = next(event for event in before.events if event.text == "1")
+
+        count = await runner.fork_async(user_id="u", session_id="s", new_session_id="f", at_event_id=at.id)
+
+        copy = await stored(runner, "f")
+        assert ids(copy) == ids(before)[:count] and copy.events[-1].text == "1"
+        assert copy.state == {"given": 1, "text": "one", "user:last": "two"}  # the user's keys are of all sessions
+        assert (await note_of(runner, "f"), await note_of(runner, "s")) == ("one", "two")
+        await say(runner, "third", "f")
+        assert [words for _, words in sent(model.requests[-1].contents)][-2:] == ["1", "third"]
+        assert await stored(runner) == before
+
+    asyncio.run(use())
+
+
+def test_a_fork_of_all_has_the_versions_of_the_files_and_can_be_rewound_by_itself(service: BaseSessionService):
+    async def use() -> None:
+        runner, _ = await noting(service)
+        before = await stored(runner)
+        await runner.fork_async(user_id="u", session_id="s", new_session_id="f")
+        assert [await note_of(runner, "f", version) for version in (0, 1)] == ["one", "two"]
+
+        second = next(event for event in before.events if event.text == "second")
+        await runner.rewind_async(user_id="u", session_id="f", rewind_before_invocation_id=second.invocation_id)
+
+        assert (await stored(runner, "f")).state["text"] == "one"
+        assert (await note_of(runner, "f"), await note_of(runner, "s")) == ("one", "two")
+        assert await stored(runner) == before
+
+    asyncio.run(use())
+
+
+def test_a_fork_of_what_there_is_not_or_over_another_session_makes_nothing(service: BaseSessionService):
+    async def use() -> None:
+        runner, _ = await noting(service)
+        with pytest.raises(InputError, match="session 's' has no event 'none'"):
+            await runner.fork_async(user_id="u", session_id="s", new_session_id="f", at_event_id="none")
+        with pytest.raises(SessionNotFoundError):
+            await runner.fork_async(user_id="u", session_id="none", new_session_id="f")
+        with pytest.raises(AlreadyExistsError):
+            await runner.fork_async(user_id="u", session_id="s", new_session_id="s")
+        assert [one.id for one in (await service.list_sessions(**S)).sessions] == ["s"]
+
+    asyncio.run(use())
