@@ -120,6 +120,11 @@ class LiveRun(RunOnShow):
     def event(self, event: Event) -> None:
         super().event(event)
         self._trouble.goes_on()
+        self._show(event)
+        if event.usage_metadata and (told := self._meter.feed(event)):
+            self._view.push(told)
+
+    def _show(self, event: Event) -> None:
         if self._rows:
             self._push(self._lanes.feed(event))
             lane = self._lanes.of(event)
@@ -129,8 +134,6 @@ class LiveRun(RunOnShow):
                 self._panels.feed(event, ops)
             self._push({**op, "row": {**op["row"], "lane": lane}} if op["op"] == "append" else op for op in ops)
             self._mark(self._path.feed(event))
-        if event.usage_metadata and (told := self._meter.feed(event)):
-            self._view.push(told)
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> None:
         self._push(self._lanes.agent_begins(name, branch, path))
@@ -145,7 +148,7 @@ class LiveRun(RunOnShow):
         self._mark(self._path.end(reply.status))
         self._over = reply.status != "pending"
         if self._over:
-            self._view.push({"op": "answer", "answer": answer_shown(reply)})
+            self._fold(reply)
         self._view.push({"op": "status", "status": reply.status, "text": _in_words(reply)})
         self._trouble.goes_on()
         if reply.status == "error":
@@ -154,6 +157,10 @@ class LiveRun(RunOnShow):
         self._view.close_run()
         if self.resumed:  # the cell has its result already: what came after a click is shown under it
             display(reply)
+
+    def _fold(self, reply: Reply) -> None:
+        """The run is over: what a reader looks for is the answer."""
+        self._view.push({"op": "answer", "answer": answer_shown(reply)})
 
     def failed(self, wrong: BaseException) -> None:
         self._trouble.failed(wrong)
