@@ -14,7 +14,8 @@ from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.drawing_path import Marks
 from adk_nb.notebook.view.rows import RunRows
-from adk_nb.notebook.view.run_on_show import Clicks
+from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.notebook.view.run_panels import PANELS
 from adk_nb.notebook.view.said_so_far import said_so_far
 from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
 from adk_nb.sessions.session import Session
@@ -51,7 +52,7 @@ class BoxOnShow(LiveRun):
         self._seen: set[str] = set()
         self._waits: dict[str, dict[str, Any]] = {}
         """Cards of what an earlier turn asked for, by id."""
-        self._begun = self._goes_on = False
+        self._begun = self._goes_on = self._catches_up = False
         self._refused = 0
 
     def open(self, session: Session | None) -> None:
@@ -60,6 +61,7 @@ class BoxOnShow(LiveRun):
         display(STUB if is_being_tested(get_ipython()) else {**STUB, VIEW_MIME: mime}, raw=True)
         self._twin = display(STUB, raw=True, display_id=True)
         self._rows = RunRows(schema_of=self._schema_of, magic=self.magic)
+        self._view.push({"op": "offers", "what": [*PANELS, "state"]})
         self._catch_up(session.events if session else [])
         if self.notice:
             self._view.push({"op": "notice", "text": self.notice})
@@ -115,20 +117,37 @@ class BoxOnShow(LiveRun):
     def close(self) -> None:
         """It stays: the next turn is shown in it."""
 
+    def stays_as(self) -> str:
+        return ""  # it is not the view of one reply
+
+    def anew(self, made: Callable[[], RunOnShow]) -> RunOnShow:
+        self.asks(self.question or "")
+        return self
+
     def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self.start_in_its_cell(work())
 
     def _catch_up(self, events: Iterable[Event]) -> None:
         """Show what was said without this box; cards only where they can be answered here."""
+        self._catches_up = True
         for event in events:
-            if event.id in self._seen:
-                continue
-            self._seen.add(event.id)
-            for op in self._rows.feed(event) if self._rows else ():
-                if op["op"] == "card":
-                    self._waits[op["card"]["id"]] = op["card"]
-                else:
-                    self._view.push(op)
+            if event.id not in self._seen:
+                self._seen.add(event.id)
+                self._show(event)
+        self._catches_up = False
+
+    def _push(self, ops: Iterable[dict[str, Any]]) -> None:
+        if not self._catches_up:
+            super()._push(ops)
+            return
+        for op in ops:
+            if op["op"] == "card":
+                self._waits[op["card"]["id"]] = op["card"]
+            else:
+                self._view.push(op)
+
+    def _fold(self, reply: Reply) -> None:
+        """All of it is what a reader looks for."""
 
     def _mark(self, marks: Marks) -> None:
         """It has no drawing: its agents change from turn to turn."""
