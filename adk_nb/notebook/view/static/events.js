@@ -24,6 +24,7 @@ class Events {
   }
 
   touch(op) {
+    if (op.failure ?? op.row?.failure) this.open.add(op.id ?? op.row.id); // what went wrong is in sight
     if (op.op === "append") this.dirty.add(op.row.id);
     else if (op.op === "text") this.dirty.add(op.id);
     else if (op.op === "patch" || op.op === "state") {

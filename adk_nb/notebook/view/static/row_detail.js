@@ -6,7 +6,7 @@ class RowDetail {
   }
 
   may(row) {
-    return Boolean(row.detail || row.changes?.length || this.store.offers.includes("event"));
+    return Boolean(row.failure || row.detail || row.changes?.length || this.store.offers.includes("event"));
   }
 
   ask(row) {
@@ -19,6 +19,7 @@ class RowDetail {
     return el(
       "div",
       "detail",
+      row.failure ? toolFailure(row.failure) : null,
       changes.length ? el("div", "changes", el("div", "dim", "state changed by this event"), ...changes) : null,
       ...(told ? this.events(row, told) : [row.detail ? el("pre", "json", row.detail) : null]),
     );
