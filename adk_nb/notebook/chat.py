@@ -141,6 +141,7 @@ class Chat(GoesBack):
         tools: Sequence[LentTool] = (),
         model: str | BaseLlm | None = None,
         show: Mode | None = None,
+        max_cost: float | None = None,
         confirm: Confirm | None = None,
     ) -> Reply:
         """Say `text` and wait for what comes of it. Sync tools run in this thread; Ctrl-C stops the run.
@@ -152,6 +153,8 @@ class Chat(GoesBack):
             tools: What the agent may call in this turn beside its own tools.
             model: What answers for the agent in this turn. None: its own.
             show: What is seen of this turn. None: as the chat's.
+            max_cost: US dollars that this turn may cost; then no model is asked again, also after an approval. None: as
+                `%config AdkNb.max_cost_usd` says.
             confirm: What happens to calls that wait for approval in this turn; left open ("ask"), they wait on. None:
                 what `%config AdkNb.confirm` says.
 
@@ -164,7 +167,7 @@ class Chat(GoesBack):
         """
         by = f"chat.ask(confirm={confirm!r})" if confirm else "%config AdkNb.confirm"
         check_policy(confirm or self.policy)
-        turn = self._talk.words(text, one_turn(attach, tools, model, show))
+        turn = self._talk.words(text, one_turn(attach, tools, model, show, max_cost))
         return settled(waited_for(turn), self.decide, confirm or self.policy, by)
 
     async def aask(
@@ -175,10 +178,11 @@ class Chat(GoesBack):
         tools: Sequence[LentTool] = (),
         model: str | BaseLlm | None = None,
         show: Mode | None = None,
+        max_cost: float | None = None,
     ) -> Reply:
         """`ask` for a cell that awaits."""
         try:
-            return await sync.arun(self._talk.words(text, one_turn(attach, tools, model, show)))
+            return await sync.arun(self._talk.words(text, one_turn(attach, tools, model, show, max_cost)))
         except asyncio.CancelledError as stopped:
             shown_in_brief(stopped, [])
             raise
@@ -191,9 +195,10 @@ class Chat(GoesBack):
         tools: Sequence[LentTool] = (),
         model: str | BaseLlm | None = None,
         show: Mode | None = None,
+        max_cost: float | None = None,
     ) -> "sync.Started[Reply]":
         """`ask` in the background: a handle with `.result()`, `.cancel()` and `.done()`."""
-        return sync.start(self._talk.words(text, one_turn(attach, tools, model, show)))
+        return sync.start(self._talk.words(text, one_turn(attach, tools, model, show, max_cost)))
 
     def box(self, *, height: int = HEIGHT) -> None:
         """Open a chat box: this conversation in one output, with a field to type into. In a terminal, line by line.
@@ -226,13 +231,14 @@ class Chat(GoesBack):
         attach: Any = None,
         tools: Sequence[LentTool] = (),
         model: str | BaseLlm | None = None,
+        max_cost: float | None = None,
         confirm: Confirm | None = None,
         by: str = "",
     ) -> Reply:
         """`ask`, shown in a box. `by`: where `confirm` is said, for the log."""
         confirm, by = (confirm, by) if confirm else (self.policy, "%config AdkNb.confirm")
         box.answered_by(self.agent, notice_of(self.agent))
-        reply = await self._talk.words(text, one_turn(attach, tools, model, None), box)
+        reply = await self._talk.words(text, one_turn(attach, tools, model, None, max_cost), box)
         for _ in range(MOST_ROUNDS):
             if not (decisions := by_policy(reply, confirm, by)):
                 break

@@ -3,6 +3,7 @@
 import os
 from typing import Any, cast
 
+from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.version import version_of
 from adk_nb.apps.app import App
@@ -81,6 +82,13 @@ class Conversation:
     async def loaded(self) -> Session | None:
         """The session as it stands, to be read only; None if nothing was said yet."""
         return await self.runner.look_at(self.user_id, self.session_id)
+
+    async def file(self, name: str, version: int | None = None) -> types.Part | None:
+        """A version of a file of the session, or of its user, the newest if none is named; None: it is not there."""
+        files = self.runner.artifact_service
+        return (
+            await files.load_artifact(**self._where(self.session_id), filename=name, version=version) if files else None
+        )
 
     async def append(self, event: Event) -> None:
         """Write an event beside the runs; the session is made if it is not there."""

@@ -1,5 +1,6 @@
 """What one turn has that its chat has not: things attached, more tools, another model."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,8 @@ class OneTurn:
     model: str | BaseLlm | None = None
     show: Mode | None = None
     """None: as the chat."""
+    max_cost: float | None = None
+    """US dollars. None: as `settings` has it."""
 
     def on(self, agent: BaseAgent) -> BaseAgent:
         """`agent` as it is in this turn: itself, or a copy that has the model and the tools.
@@ -51,13 +54,21 @@ class OneTurn:
         return agent.clone(changed)
 
 
-def one_turn(attach: Any, tools: Sequence[LentTool], model: str | BaseLlm | None, show: Mode | None) -> OneTurn:
+def one_turn(
+    attach: Any,
+    tools: Sequence[LentTool],
+    model: str | BaseLlm | None,
+    show: Mode | None,
+    max_cost: float | None = None,
+) -> OneTurn:
     """As `Chat.ask` is told it.
 
     Raises:
-        InputError: Something cannot be attached.
+        InputError: Something cannot be attached, or `max_cost` is no limit.
         ModelNotFoundError: There is no such model.
     """
     if isinstance(model, str):
         LLMRegistry.resolve(model)
-    return OneTurn(parts=attachments.all_of(attach), tools=tuple(tools), model=model, show=show)
+    if max_cost is not None and not 0 < max_cost < math.inf:
+        raise InputError(f"max_cost={max_cost!r} is no limit; write US dollars above zero, or None for no limit")
+    return OneTurn(parts=attachments.all_of(attach), tools=tuple(tools), model=model, show=show, max_cost=max_cost)

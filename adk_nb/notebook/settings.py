@@ -9,6 +9,8 @@ class Settings:
 
     max_iterations: int | None = None
     """Model calls in a turn of an agent whose cell does not say. None: as `LlmAgent` has it."""
+    max_cost_usd: float | None = None
+    """US dollars that a turn may cost, as `RunConfig` has it. None: no limit."""
     timeout: float | None = None
     """Seconds for a turn. None: no limit."""
     show_thoughts: bool = True

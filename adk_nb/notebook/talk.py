@@ -61,6 +61,8 @@ class Talk:
         self._waiting: dict[str, RunOnShow] = {}
         """Id of what waits -> the view whose card asks for it."""
         self.teams = WaitingTeams()
+        self._max_cost: float | None = None
+        """Of the turn that was begun last, also when it goes on after an answer; None: as `settings` has it."""
 
     def on_show(self, question: str | None, turn: OneTurn = USUAL) -> RunOnShow:
         """What a turn that begins is shown in."""
@@ -86,6 +88,7 @@ class Talk:
 
     def words(self, text: str, turn: OneTurn, shown: RunOnShow | None = None) -> Coroutine[Any, Any, Reply]:
         """The user's words, for whoever waits for them, or for the agent. `shown`: where; None: in a new view."""
+        self._max_cost = turn.max_cost
         return self._words(text, turn, shown or self.on_show(text, turn))
 
     async def _words(self, text: str, turn: OneTurn, shown: RunOnShow) -> Reply:
@@ -138,6 +141,7 @@ class Talk:
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
         ended = partial(self._ended, agent, shown, before)
+        shown.max_cost_usd = self._max_cost or settings.now.max_cost_usd
         shown.begin(session, self._clicks_on(shown))
         try:
             await self._walk(agent, message, shown, invocation_id)
@@ -177,6 +181,7 @@ class Talk:
                 streaming_mode=streaming,
                 custom_metadata=self._chat.about() or None,
                 timeout=settings.now.timeout,
+                max_cost_usd=shown.max_cost_usd,
             ),
             yield_user_message=True,
         )
@@ -184,6 +189,12 @@ class Talk:
             async with aclosing(turn) as events:
                 async for event in events:
                     shown.event(event)
+                    if event.actions.artifact_delta and shown.is_live:
+                        await self._show_files(event, shown)
+
+    async def _show_files(self, event: Event, shown: RunOnShow) -> None:
+        for name, version in event.actions.artifact_delta.items():
+            shown.saved(name, version, await self._of.file(name, version))
 
     # -- what comes of it
 
@@ -216,7 +227,7 @@ class Talk:
             trace=shown.trace,
             answer_with=how_to_answer(magic, 1 if len(waiting) > 1 else None),
             error=hidden(error) if error else None,
-            notice=shown.notice,
+            notice="; ".join(filter(None, (shown.notice, shown.unlimited()))) or None,
             plain=shown.plain,
             live=shown.stays_as,
         )

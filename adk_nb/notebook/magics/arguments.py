@@ -266,6 +266,17 @@ def seconds(text: str) -> float:
     return value
 
 
+def dollars(text: str) -> float:
+    """US dollars above zero, as an option's value; the sign may stand before them."""
+    try:
+        value = float(text.removeprefix("$"))
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of US dollars above zero; write 0.10")
+    return value
+
+
 def kind(text: str) -> str:
     """A kind of agent, as an option's value."""
     kinds = ("llm", "sequential", "parallel", "loop")

@@ -45,8 +45,8 @@ def open_box(notebook: Notebook, asked: Any, said: Said) -> None:
 
 
 def _refuse_what_is_for_one_turn(asked: Any) -> None:
-    for name in ("quiet", "static", "attach", "error", "tools", "model", "record", "replay"):
-        if getattr(asked, name):
+    for name in ("quiet", "static", "attach", "error", "tools", "model", "max-cost", "record", "replay"):
+        if getattr(asked, name.replace("-", "_")):
             raise InputError(f"{asked.mark} --{name} goes with a text; without one a chat box is opened")
     if asked.capture:
         raise InputError(f"{asked.mark}: a chat box has no one reply to keep as {asked.capture!r}; `_run` is its last")

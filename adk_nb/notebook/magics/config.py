@@ -73,6 +73,12 @@ class AdkNb(Configurable):
     max_iterations = Int(
         16, help="Model calls in a turn of an agent whose cell does not say; for cells that run from then on."
     ).tag(config=True)
+    max_cost_usd = Float(
+        None,
+        allow_none=True,
+        help="US dollars that a turn may cost, by the table of genai-prices: then no model is asked again. None: no "
+        "limit.",
+    ).tag(config=True)
     timeout = Float(
         None, allow_none=True, help="Seconds for a turn, which then ends with an error. None: no limit."
     ).tag(config=True)
@@ -130,18 +136,20 @@ class AdkNb(Configurable):
             raise TraitError(f"cassettes cannot be kept in {named!r}; write the name of a folder, such as 'cassettes'")
         return named
 
-    @validate("max_iterations", "timeout", "interp_max_chars")
+    @validate("max_cost_usd", "max_iterations", "timeout", "interp_max_chars")
     def _above_zero(self, proposal: Any) -> Any:
         if proposal.value is not None and not 0 < proposal.value < math.inf:
-            last = ", or None for no limit" if proposal.trait.name == "timeout" else ""
+            last = ", or None for no limit" if proposal.trait.allow_none else ""
             raise TraitError(f"{proposal.trait.name} is a number above zero{last}, and not {proposal.value!r}")
+        if proposal.value is not None and proposal.trait.name == "max_cost_usd":
+            require("genai_prices", package="genai-prices")  # without prices nothing could be held to it
         return proposal.value
 
     @observe("max_iterations")
     def _iterate(self, change: Any) -> None:
         settings.now.max_iterations = None if change.new == type(self).max_iterations.default_value else change.new
 
-    @observe("timeout", "show_thoughts", "interp_max_chars")
+    @observe("max_cost_usd", "timeout", "show_thoughts", "interp_max_chars")
     def _for_all(self, change: Any) -> None:
         setattr(settings.now, change.name, change.new)
 

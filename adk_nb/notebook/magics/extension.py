@@ -172,6 +172,7 @@ class AdkMagics(Magics):
             error=asked.error,
             tools=tuple(asked.tools or ()),
             model=asked.model,
+            max_cost=asked.max_cost,
             cell=self.cell_number,
             first_line=1 if cell is None else 2,
         )

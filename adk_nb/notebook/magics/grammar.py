@@ -4,6 +4,7 @@ from adk_nb.notebook.magics.arguments import (
     Grammar,
     Option,
     Word,
+    dollars,
     effect,
     is_condition,
     kind,
@@ -182,6 +183,12 @@ CHAT = Grammar(
         Option(
             name="model", short="m", value="MODEL", help="what answers in this turn; the agent stays", names="model"
         ),
+        Option(
+            name="max-cost",
+            value="USD",
+            help="no model is asked again once this turn has cost so many US dollars",
+            convert=dollars,
+        ),
         Option(name="quiet", short="q", help="no live view, only the reply"),
         Option(name="height", value="PIXELS", help="of the chat box (420)", convert=whole_number),
         Option(name="static", help="no live view, but what a saved notebook keeps of one"),
@@ -193,6 +200,7 @@ CHAT = Grammar(
         Option(name="replay", help="answer this turn from the notebook's cassette, see %replay?"),
     ],
     twin='Chat(weather).ask("Is it warmer?", attach=["map.png", sales_table], tools=[wind], model="offline", '
+    "max_cost=0.1, "
     'confirm="ask", show="static"), Chat(weather).box(height=600)',
 )
 

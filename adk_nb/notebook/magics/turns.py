@@ -57,6 +57,8 @@ class Said:
     """Another model, in this turn."""
     cell: int | None = None
     """n of `In[n]`."""
+    max_cost: float | None = None
+    """US dollars that this turn may cost."""
     first_line: int = 1
     """The line of the cell on which the text begins."""
 
@@ -83,7 +85,8 @@ def addressed(notebook: Notebook, said: Said) -> tuple[Chat, dict[str, Any]]:
     name = _addressed(notebook, said.agent) or _who_asks(notebook, said) or notebook.agent_for_text()
     text, attached = _read(notebook, said)
     model = said.model and (notebook.model_named(said.model) or said.model)
-    told = {"text": text, "attach": attached or None, "tools": notebook.tools_named(said.tools), "model": model}
+    tools = notebook.tools_named(said.tools)
+    told = {"text": text, "attach": attached or None, "tools": tools, "model": model, "max_cost": said.max_cost}
     notebook.chat(name, said.session)
     if said.fresh:
         notebook.sessions.start_fresh(said.session)

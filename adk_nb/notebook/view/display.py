@@ -8,12 +8,13 @@ from typing import Any, Literal
 from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
-from adk_nb import sync
+from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view import rich_results
 from adk_nb.notebook.view.answer_shown import answer_shown
 from adk_nb.notebook.view.drawing import drawing_of
 from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
@@ -134,6 +135,9 @@ class LiveRun(RunOnShow):
                 self._panels.feed(event, ops)
             self._push({**op, "row": {**op["row"], "lane": lane}} if op["op"] == "append" else op for op in ops)
             self._mark(self._path.feed(event))
+
+    def saved(self, name: str, version: int, file: types.Part | None) -> None:
+        self._push([{"op": "artifact", "artifact": rich_results.artifact(name, version, file)}])
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> None:
         self._push(self._lanes.agent_begins(name, branch, path))

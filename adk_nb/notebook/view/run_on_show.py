@@ -4,10 +4,11 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adk_nb import sync
+from adk_nb import sync, types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.spending import cost_of, unlimited
 from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.session import Session
 
@@ -78,6 +79,15 @@ class RunOnShow:
     def anew(self, made: "Callable[[], RunOnShow]") -> "RunOnShow":
         """Where the next try of a run that failed is shown: in its cell. `made`: makes a new one."""
         return made()
+
+    def saved(self, name: str, version: int, file: types.Part | None) -> None:
+        """The last event has saved a file, which is there."""
+
+    def unlimited(self) -> str:
+        """That `max_cost_usd` does not hold, since no price is known, in words; empty if it does."""
+        if self.max_cost_usd is None:
+            return ""
+        return unlimited(cost_of(self.events), self.max_cost_usd)
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> None:
         """An agent begins to work; `path`: of the graph's node for which it does, empty if for none."""
