@@ -11,13 +11,20 @@ def as_sent(content: types.Content) -> types.Content:
     """The content as it is sent: itself, or a copy when one of its calls carries an id of ours.
 
     Nor is a result told to be an interim one: Vertex AI takes no `will_continue`, and other services ignore it. What
-    Claude thought and signed is left out, unless there is nothing else.
+    Claude thought and signed is left out, if there is nothing else all that there is.
     """
     parts = content.parts or []
-    sent = [_without_our_id(part) for part in parts if not claude_s(part)]
-    if not sent or (len(sent) == len(parts) and all(one is other for one, other in zip(sent, parts, strict=True))):
+    sent = [_without_our_id(part) for part in without_claude_s(content).parts or ()]
+    if len(sent) == len(parts) and all(one is other for one, other in zip(sent, parts, strict=True)):
         return content
     return content.model_copy(update={"parts": sent})
+
+
+def without_claude_s(content: types.Content) -> types.Content:
+    """The content without what Claude thought and signed."""
+    parts = content.parts or []
+    kept = [part for part in parts if not claude_s(part)]
+    return content if len(kept) == len(parts) else content.model_copy(update={"parts": kept})
 
 
 def _without_our_id(part: types.Part) -> types.Part:

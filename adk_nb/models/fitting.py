@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 from adk_nb import types
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.json_schemas import output_schema_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.pairing import paired
+
+Lack = Literal["system_prompt", "images", "parallel_calls", "output_schema"]
+"""What can be worked around."""
 
 
 def fitted(request: LlmRequest, can: LlmCapabilities) -> LlmRequest:

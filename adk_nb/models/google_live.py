@@ -109,7 +109,8 @@ class GoogleConnection(BaseLlmConnection):
         self._text_is_realtime = bool(re.search(r"gemini-3.*-live(?!.*translate)", model))
 
     async def send_history(self, history: Sequence[types.Content]) -> None:
-        turns = [as_sent(one) for content in history if (one := _without_sound(content))]
+        heard = [as_sent(one) for content in history if (one := _without_sound(content))]
+        turns = [one for one in heard if one.parts]
         if not turns:
             return
         asks = turns[-1].role == "user"

@@ -27,8 +27,8 @@ from adk_nb.errors import (
 )
 from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
-from adk_nb.models.call_ids import as_sent
-from adk_nb.models.fitting import fitted
+from adk_nb.models.call_ids import as_sent, without_claude_s
+from adk_nb.models.fitting import Lack, fitted
 from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, key_from_environment, uses_vertex
 from adk_nb.models.google_cache import Caches, Caching, Question
 from adk_nb.models.google_live import GoogleConnection, Session, live_errors, live_settings
@@ -36,6 +36,7 @@ from adk_nb.models.google_schema import with_readable_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
+from adk_nb.models.pairing import is_paired, paired
 from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import BUSY, ask_again, seconds_of
@@ -52,8 +53,9 @@ _NO_FUNCTIONS_OF_ITS_OWN = types.AutomaticFunctionCallingConfig(disable=True)
 class Gemini(BaseLlm):
     """A Gemini model.
 
-    The key is `api_key`, or GOOGLE_API_KEY, or GEMINI_API_KEY from the environment; none is needed when
-    GOOGLE_GENAI_USE_VERTEXAI is true. It is looked up when a question is asked: it may be set after the agent was made.
+    The key is `api_key`, or GOOGLE_API_KEY, or GEMINI_API_KEY from the environment, when a question is asked. Vertex AI
+    needs none, and is asked when GOOGLE_GENAI_USE_VERTEXAI is true, when the model's name begins with `projects/`, and
+    with `client_kwargs={"vertexai": True, "project": ..., "location": ...}`.
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -62,6 +64,11 @@ class Gemini(BaseLlm):
     api_key: SecretStr | None = None
     base_url: str | None = None
     """Where the API is, when it is not at Google: a gateway, or a server for tests."""
+    client_kwargs: dict[str, Any] = Field(default_factory=dict[str, Any], repr=False)
+    """Arguments of google-genai's `Client`: `vertexai`, `project`, `location`, `credentials`. They stand above what the
+    environment says."""
+    lacks: frozenset[Lack] = frozenset()
+    """What this model cannot do though others of its kind can; it is worked around (see `models.fitting`)."""
     http_options: types.HttpOptions | None = Field(default=None, repr=False)
     """google-genai's own settings: headers, API version, arguments of the HTTP client."""
     retry_options: types.HttpRetryOptions | None = None
@@ -71,7 +78,9 @@ class Gemini(BaseLlm):
     connect_timeout: float = 10.0
     """Seconds."""
     timeout: float = 300.0
-    """Seconds to wait for an answer, and when streaming for the first piece and for each that follows."""
+    """Seconds to wait for an answer, and when streaming for the first piece."""
+    stall_timeout: float = 120.0
+    """Seconds from one piece of a streamed answer to the next."""
     total_timeout: float = 1800.0
     """Seconds from the question to the end of a streamed answer."""
     _connections: PerLoop["_Connection"] = PrivateAttr(default_factory=PerLoop["_Connection"])
@@ -86,9 +95,10 @@ class Gemini(BaseLlm):
             remember_named(arguments)
             remember_named((arguments or {}).get("headers"))
         remember_named(options.headers)
+        remember_named(self.client_kwargs)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if self.api_key or self.http_options:
+        if self.api_key or self.http_options or self.client_kwargs:
             refuse_pickle(self)
         return super().__reduce_ex__(protocol)
 
@@ -103,14 +113,15 @@ class Gemini(BaseLlm):
     def capabilities(self) -> LlmCapabilities:
         # An output schema beside tools: only on Vertex AI, as google-adk 2.13 has it.
         number = re.search(r"gemini-(\d+)", self.model)
-        second = not number or int(number[1]) >= 2
+        second, vertex = not number or int(number[1]) >= 2, self._vertex()
         # Else the service answers 400: "`function_response.parts` is not supported for this model".
         third = not number or int(number[1]) >= 3
         return LlmCapabilities(
-            output_schema_and_tools=uses_vertex() and bool(re.search(r"(^|/)gemini-", self.model)),
+            output_schema_and_tools=vertex and bool(re.search(r"(^|/)gemini-", self.model)),
             code_execution=second,
             media_in_results=third,
-            service_tools=(*_SEARCHES, *(_VERTEX_SEARCHES if uses_vertex() else ())) if second else (),
+            service_tools=(*_SEARCHES, *(_VERTEX_SEARCHES if vertex else ())) if second else (),
+            **dict.fromkeys(self.lacks, False),
         )
 
     async def generate_content_async(
@@ -120,7 +131,7 @@ class Gemini(BaseLlm):
         client = (await self._connection(llm_request)).client.aio
         question: Question = {
             "model": llm_request.model or self.model,
-            "contents": [as_sent(content) for content in self.with_a_user_turn(llm_request)],
+            "contents": _sent(self.with_a_user_turn(llm_request)),
             "config": with_readable_schema(llm_request.config).model_copy(
                 update={"automatic_function_calling": _NO_FUNCTIONS_OF_ITS_OWN}
             ),
@@ -136,7 +147,7 @@ class Gemini(BaseLlm):
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[GoogleConnection, None]:
         model = llm_request.model or self.model
         live: Any = (await self._connection(llm_request)).client.aio.live
-        settings = live_settings(llm_request, self.http_options, vertex=uses_vertex())
+        settings = live_settings(llm_request, self.http_options, vertex=self._vertex())
         async with AsyncExitStack() as stack:
             with self._our_errors(model), live_errors(model, self._safe):
                 session = await stack.enter_async_context(live.connect(model=model, config=settings))
@@ -151,6 +162,8 @@ class Gemini(BaseLlm):
         with told(tried), self._our_errors(question["model"]):
             answer = await self._patiently(ask, question["model"], tried)
         response = LlmResponse.create(answer)
+        if (reason := response.finish_reason) and reason != types.FinishReason.STOP:  # as of a stream
+            response.error_code = reason.value
         response.attempts = tried or None
         yield response
 
@@ -159,14 +172,10 @@ class Gemini(BaseLlm):
         end = loop.time() + self.total_timeout
         stream = ResponseStream(question["model"])
 
-        async def following(chunks: _Chunks) -> types.GenerateContentResponse | None:
-            async with asyncio.timeout_at(min(loop.time() + self.timeout, end)):
-                return await anext(chunks, None)
-
         async def start() -> tuple[_Chunks, types.GenerateContentResponse | None]:
             async with asyncio.timeout_at(min(loop.time() + self.timeout, end)):
                 chunks = cast(_Chunks, await models.generate_content_stream(**question))
-            return chunks, await following(chunks)
+                return chunks, await anext(chunks, None)
 
         tried: list[Attempt] = []
         with told(tried), self._our_errors(question["model"]):
@@ -176,7 +185,8 @@ class Gemini(BaseLlm):
                 if piece := stream.add(LlmResponse.create(chunk)):
                     yield piece
                 with self._our_errors(question["model"], stream):
-                    chunk = await following(chunks)
+                    async with asyncio.timeout_at(min(loop.time() + self.stall_timeout, end)):
+                        chunk = await anext(chunks, None)
         whole = stream.whole()
         whole.attempts = tried or None
         yield whole
@@ -184,9 +194,13 @@ class Gemini(BaseLlm):
     def _key(self) -> str | None:
         return self.api_key.get_secret_value() if self.api_key else key_from_environment()
 
+    def _vertex(self) -> bool:
+        said = self.client_kwargs.get("vertexai", self.client_kwargs.get("enterprise"))
+        return bool(said) if said is not None else self.model.startswith("projects/") or uses_vertex()
+
     async def _connection(self, llm_request: LlmRequest) -> "_Connection":
         """This loop's client, for the key and the settings of this moment."""
-        model, vertex, key = llm_request.model or self.model, uses_vertex(), self._key()
+        model, vertex, key = llm_request.model or self.model, self._vertex(), self._key()
         if not vertex and not key:
             raise MissingKeyError(
                 f"model {model!r} needs a key, and neither {' nor '.join(KEY_VARIABLES)} is set; type: "
@@ -195,7 +209,7 @@ class Gemini(BaseLlm):
                 '(https://aistudio.google.com/apikey makes one), or work without a key: model="offline", -m offline'
             )
         about = (vertex, key, self.base_url, self.connect_timeout, *(os.environ.get(name) for name in _READ_BY_GOOGLE))
-        connections = self._connections if self.http_options else _shared
+        connections = self._connections if self.http_options or self.client_kwargs else _shared
         with self._our_errors(model):
             return await connections.get(about, lambda: self._connect(vertex, key))
 
@@ -216,9 +230,8 @@ class Gemini(BaseLlm):
             "async_client_args": {"ssl": own_tls if isinstance(own_tls, ssl.SSLContext) else _tls()} | arguments,
             "retry_options": None,  # google-genai's retries do not read Retry-After; ours do
         }
-        client = genai.Client(
-            vertexai=vertex, api_key=own_key if vertex else key, http_options=options.model_copy(update=changed)
-        )
+        given: dict[str, Any] = {"vertexai": vertex, "api_key": own_key if vertex else key} | self.client_kwargs
+        client = genai.Client(**given, http_options=options.model_copy(update=changed))
         return _Connection(client, http)
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]], model: str, tried: list[Attempt]) -> T:
@@ -253,9 +266,11 @@ class Gemini(BaseLlm):
                 "type in a terminal: gcloud auth application-default login"
             ) from error
         except _NO_ANSWER as error:
-            sent = f"{error}: {error.doc}" if isinstance(error, json.JSONDecodeError) else str(error)
+            sent = self._safe(f"{error}: {error.doc}" if isinstance(error, json.JSONDecodeError) else str(error))
+            if stream:
+                raise UnexpectedModelAnswer(stream.broken(f"what came is no answer: {sent}")) from self._cause(error)
             raise UnexpectedModelAnswer(
-                f"the service of model {model!r} sent what is no answer of its API: {self._safe(sent)}; ask again"
+                f"the service of model {model!r} sent what is no answer of its API: {sent}; ask again"
             ) from self._cause(error)
         except ValueError as error:
             raise ConfigurationError(
@@ -272,8 +287,12 @@ class Gemini(BaseLlm):
         if isinstance(error, httpx2.ConnectTimeout):
             within = f"within {self.connect_timeout:g} s"
             return ModelTimeoutError(f"no connection to the service of model {model!r} {within}; look at the network")
-        said = stream.broken("nothing more came in time") if stream else f"model {model!r} did not answer in time"
-        return ModelTimeoutError(f"{said}; raise Gemini(timeout={self.timeout:g}) if it needs longer")
+        if stream:
+            said, limit = stream.broken("nothing more came in time"), f"stall_timeout={self.stall_timeout:g}"
+            limit += f" or total_timeout={self.total_timeout:g}"
+        else:
+            said, limit = f"model {model!r} did not answer in time", f"timeout={self.timeout:g}"
+        return ModelTimeoutError(f"{said}; raise Gemini({limit}) if it needs longer")
 
     def _cause(self, error: Exception) -> Exception | None:
         """The error, for the traceback; None when what it says is too long, or not to be shown."""
@@ -284,6 +303,12 @@ class Gemini(BaseLlm):
         if key := self._key():
             text = text.replace(key, "***")
         return re.sub(r"(https?://[^\s?\"']+)\?[^\s\"']*", r"\1", text)[:500]
+
+
+def _sent(contents: list[types.Content]) -> list[types.Content]:
+    """A history that a fault has left is put right; others are sent as they are, and so found again in a cache."""
+    sent = [one for content in contents if (one := as_sent(content)).parts]
+    return sent if is_paired(sent) else [as_sent(content) for content in paired(map(without_claude_s, contents))]
 
 
 class _Connection:

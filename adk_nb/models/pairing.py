@@ -43,6 +43,26 @@ def paired(contents: Iterable[types.Content]) -> list[types.Content]:
     return turns
 
 
+def is_paired(contents: Iterable[types.Content]) -> bool:
+    """True if each turn with calls follows one of the user's, and is followed by the results of all of them, in order.
+
+    Also: the user begins and ends, and nothing is open. One side may have several turns in a row.
+
+    Source: the errors of Gemini's API: "function call turn comes immediately after a user turn or after a function
+    response turn", "the number of function response parts is equal to the number of function call parts".
+    """
+    waiting, before = list[str | None](), None
+    for content in contents:
+        parts = content.parts or []
+        calls = [part.function_call.name for part in parts if part.function_call]
+        results = [part.function_response.name for part in parts if part.function_response]
+        is_first_model = content.role == "model" and before is None
+        if not parts or is_first_model or results != waiting or (calls and (results or before != "user")):
+            return False
+        waiting, before = calls, content.role
+    return before == "user" and not waiting
+
+
 def _add(turns: list[types.Content], role: str, parts: list[types.Part]) -> None:
     if turns and turns[-1].role == role:
         parts = [*(turns.pop().parts or ()), *parts]

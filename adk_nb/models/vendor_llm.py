@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import aclosing, contextmanager
 from functools import cache
-from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, TypeVar, cast
+from typing import Any, ClassVar, Protocol, SupportsIndex, TypeVar, cast
 
 import httpx2
 from pydantic import ConfigDict, Field, SecretStr, ValidationError
@@ -25,7 +25,7 @@ from adk_nb.errors import (
 from adk_nb.lazy import require
 from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
-from adk_nb.models.fitting import fitted
+from adk_nb.models.fitting import Lack, fitted
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
@@ -34,7 +34,6 @@ from adk_nb.redaction import hidden, refuse_pickle, remember, remember_url, with
 from adk_nb.wire import copied
 
 T = TypeVar("T")
-Lack = Literal["system_prompt", "images", "parallel_calls", "output_schema"]
 
 
 class Reader(Protocol):

@@ -106,11 +106,14 @@ def test_a_stream_is_asked_for_as_server_sent_events(server: GeminiServer):
 def test_an_id_the_service_gave_is_sent_back(server: GeminiServer):
     server.say(answer("Mild.", finish="STOP"))
 
+    called = types.Content(role="model", parts=[types.Part(function_call=_call("f-9"))])
     ask(
-        gemini(server), question("Go", types.Content(role="user", parts=[types.Part(function_response=_result("f-9"))]))
+        gemini(server),
+        question("Go", called, types.Content(role="user", parts=[types.Part(function_response=_result("f-9"))])),
     )
 
-    assert server.requests[0].body["contents"][1]["parts"][0]["functionResponse"]["id"] == "f-9"
+    assert server.requests[0].body["contents"][1]["parts"][0]["functionCall"]["id"] == "f-9"
+    assert server.requests[0].body["contents"][2]["parts"][0]["functionResponse"]["id"] == "f-9"
 
 
 def test_what_claude_has_signed_is_not_sent(server: GeminiServer):
@@ -126,9 +129,11 @@ def test_a_service_is_not_told_that_a_result_is_an_interim_one(server: GeminiSer
     server.say(answer("Mild.", finish="STOP"))
     interim = _result("f-9").model_copy(update={"will_continue": True})
 
-    ask(gemini(server), question("Go", types.Content(role="user", parts=[types.Part(function_response=interim)])))
+    called = types.Content(role="model", parts=[types.Part(function_call=_call("f-9"))])
+    answered = types.Content(role="user", parts=[types.Part(function_response=interim)])
+    ask(gemini(server), question("Go", called, answered))
 
-    assert server.requests[0].body["contents"][1]["parts"][0]["functionResponse"] == {
+    assert server.requests[0].body["contents"][2]["parts"][0]["functionResponse"] == {
         "id": "f-9",
         "name": "weather",
         "response": {"result": "mild"},

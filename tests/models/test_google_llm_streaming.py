@@ -286,7 +286,7 @@ def test_what_was_heard_already_is_not_asked_for_again(server: GeminiServer):
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("limits", [{"timeout": 0.2}, {"total_timeout": 0.3}])
+@pytest.mark.parametrize("limits", [{"stall_timeout": 0.2}, {"total_timeout": 0.3}])
 def test_a_stream_that_falls_silent_is_left(server: GeminiServer, limits: dict[str, float]):
     server.say(answer("It is "), answer("mi"), then_wait=True)
 

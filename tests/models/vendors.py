@@ -5,6 +5,7 @@ held against the types of the vendor's own package, key by key, and against the 
 
 OpenAI: https://platform.openai.com/docs/api-reference/chat and /chat-streaming.
 Anthropic: https://docs.anthropic.com/en/api/messages and https://docs.anthropic.com/en/docs/build-with-claude/streaming.
+Gemini: https://ai.google.dev/api/generate-content.
 """
 
 import importlib.util
@@ -21,7 +22,7 @@ from openai.types.chat import completion_create_params
 from pydantic import TypeAdapter
 
 from adk_nb import types
-from adk_nb.models import BaseLlm, Claude, LiteLlm, OpenAILlm
+from adk_nb.models import BaseLlm, Claude, Gemini, LiteLlm, OpenAILlm
 
 KEY = "sk-a-key-that-must-not-be-shown-1"
 
@@ -57,6 +58,12 @@ class Vendor:
     events: Callable[..., list[bytes]]
     refusal: Callable[[str, str], dict[str, Any]]
     check: Callable[[dict[str, Any]], None]
+    cut_off: str = "length"
+    """How it says that an answer has reached its limit."""
+    ended: bytes = b'"finish_reason": "tool_calls"'
+    """Of a streamed answer with calls: where this is read it has ended."""
+    begun: int = 5
+    """How many events there are of an answer that has some words."""
 
     def model(self, server: GeminiServer, *, attempts: int = 1, **fields: Any) -> Any:
         patience = types.HttpRetryOptions(attempts=attempts, initial_delay=0.01, max_delay=0.02, jitter=0.01)
@@ -65,7 +72,15 @@ class Vendor:
 
     @property
     def path(self) -> str:
-        return "" if self.name == "anthropic" else "/v1"
+        return "" if self.name in ("anthropic", "gemini") else "/v1"
+
+    @property
+    def calls_are_text(self) -> bool:
+        """Whether arguments come as JSON in a text, which may be none."""
+        return self.name != "gemini"
+
+    def turns(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        return body["contents" if self.name == "gemini" else "messages"]
 
     def say(self, server: GeminiServer, *said: Said, finish: str = "", stream: bool = False, **more: Any) -> None:
         """Answer the next request."""
@@ -81,7 +96,7 @@ class Vendor:
     def begin(self, server: GeminiServer, *said: Said) -> None:
         """Answer the next request with a stream that stops after some words and is left open."""
         self.say(server, *said, stream=True, then_wait=True)
-        server.replies[-1].body = b"".join(self.events(said, "")[:5])
+        server.replies[-1].body = b"".join(self.events(said, "")[: self.begun])
 
     def refuse(self, server: GeminiServer, status: int, message: str, **more: Any) -> None:
         headers = {"Connection": "close", **more.pop("headers", {})}
@@ -276,6 +291,82 @@ def _anthropic_types(stream: bool) -> TypeAdapter[Any]:
     return TypeAdapter(params.MessageCreateParamsStreaming if stream else params.MessageCreateParamsNonStreaming)
 
 
+# ---- Gemini
+
+
+def _generated(said: Iterable[Said], finish: str) -> dict[str, Any]:
+    content = {"role": "model", "parts": [_part(one) for one in said]}
+    return _candidate({"content": content, "finishReason": finish or "STOP"}) | {"usageMetadata": _GEMINI_USAGE}
+
+
+_GEMINI_USAGE = {
+    "promptTokenCount": 20,
+    "cachedContentTokenCount": 8,
+    "candidatesTokenCount": 6,
+    "thoughtsTokenCount": 4,
+    "totalTokenCount": 30,
+}
+
+
+def _candidate(candidate: dict[str, Any]) -> dict[str, Any]:
+    return {"candidates": [{"index": 0} | candidate], "modelVersion": "m-1-2025"}
+
+
+def _part(one: Said) -> dict[str, Any]:
+    if isinstance(one, str):
+        return {"text": one}
+    if isinstance(one, Thought):
+        return {"text": one.text, "thought": True}
+    return {"functionCall": {"id": one.id, "name": one.name, "args": one.args}}
+
+
+def _generated_pieces(said: Iterable[Said], finish: str) -> list[bytes]:
+    pieces: list[Said] = []
+    for one in said:
+        if isinstance(one, Call):
+            pieces.append(one)
+        elif isinstance(one, Thought):
+            pieces += [Thought(half) for half in _halves(one.text)]
+        else:
+            pieces += _halves(one)
+    bodies = [_candidate({"content": {"role": "model", "parts": [_part(one)]}}) for one in pieces]
+    bodies.append(_candidate({"finishReason": finish or "STOP"}) | {"usageMetadata": _GEMINI_USAGE})
+    return [b"data: " + json.dumps(body).encode() + b"\r\n\r\n" for body in bodies]
+
+
+def check_gemini(body: dict[str, Any]) -> None:
+    """The types, and: a turn with calls follows one of the user's, and is followed by one result of each of them."""
+    for name, value in body.items():
+        _GEMINI_TYPES[name].validate_python(value)
+    waiting: list[str] = []
+    before = "model"
+    for content in body["contents"]:
+        parts = content["parts"]
+        assert parts
+        results = [part["functionResponse"]["name"] for part in parts if "functionResponse" in part]
+        assert results == waiting
+        waiting = [part["functionCall"]["name"] for part in parts if "functionCall" in part]
+        assert not waiting or (content["role"] == "model" and before == "user")
+        assert content["role"] == "user" or not results
+        before = content["role"]
+        assert not any("thoughtSignature" in part and part["thoughtSignature"].startswith("Y2xhdWRl") for part in parts)
+    assert not waiting
+    assert body["contents"][0]["role"] == body["contents"][-1]["role"] == "user"
+
+
+_GEMINI_TYPES: dict[str, TypeAdapter[Any]] = {
+    "contents": TypeAdapter(list[types.Content]),
+    "systemInstruction": TypeAdapter(types.Content),
+    "tools": TypeAdapter(list[types.Tool]),
+    "toolConfig": TypeAdapter(types.ToolConfig),
+    "generationConfig": TypeAdapter(types.GenerationConfig),
+    "safetySettings": TypeAdapter(list[types.SafetySetting]),
+    "cachedContent": TypeAdapter(str),
+    "labels": TypeAdapter(dict[str, str]),
+}
+"""Of a request's body, whose keys these all are; google-genai's models take no key that they do not know."""
+
+
 def _as_typed(adapter: TypeAdapter[Any], body: dict[str, Any]) -> None:
     """`body` is of the adapter's type, and no key of it is one that the type does not know."""
     assert _walked(adapter.validate_python(body)) == body
@@ -307,6 +398,20 @@ ANTHROPIC = Vendor(
     events=_message_events,
     refusal=lambda kind, message: {"type": "error", "error": {"type": kind, "message": message}},
     check=check_anthropic,
+    cut_off="max_tokens",
+    ended=b'"stop_reason": "tool_use"',
+)
+GEMINI = Vendor(
+    name="gemini",
+    kind=Gemini,
+    prefix="",
+    whole=_generated,
+    events=_generated_pieces,
+    refusal=lambda kind, message: {"error": {"code": 400, "status": kind, "message": message, "details": []}},
+    check=check_gemini,
+    cut_off="MAX_TOKENS",
+    ended=b'"finishReason": "STOP"',
+    begun=2,
 )
 LITELLM = Vendor(
     name="litellm",
@@ -323,5 +428,6 @@ needs_litellm = pytest.mark.skipif(
 VENDORS = [
     pytest.param(OPENAI, id="openai"),
     pytest.param(ANTHROPIC, id="anthropic"),
+    pytest.param(GEMINI, id="gemini"),
     pytest.param(LITELLM, id="litellm", marks=[needs_litellm, pytest.mark.filterwarnings("default")]),
 ]
