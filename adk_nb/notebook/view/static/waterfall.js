@@ -115,7 +115,7 @@ function drawing(tag, at, text = "") {
 function ticks(from, to, about) {
   const rough = (to - from) / about;
   const power = 10 ** Math.floor(Math.log10(rough || 1));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough) ?? power;
+  const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= 0.8 * rough) ?? power;
   return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, at) => from + at * step);
 }
 
