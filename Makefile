@@ -9,7 +9,7 @@ PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?= notebooks/01_first_agent.ipynb
 BENCH ?=
 ARGS ?=
-QUICK = not (kernel or browser or live or browser_all or peers or servers or long or faults)
+QUICK = not (kernel or browser or live or browser_all or peers or servers or real_server or binder or long or faults)
 # What needs no kernel and no browser minds no neighbour.
 SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
 # Whose tests may start kernels and browsers; tests/conftest.py sees to it that no others do.
@@ -20,7 +20,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/.venv/bin/python -c "import sys,
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults style browser browser-all axe peers servers real-server litellm bench docs clean chromium postgresql
+.PHONY: help demo lab test test-long faults style browser browser-all axe peers servers real-server litellm bench docs binder clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,13 +69,16 @@ bench: .venv/lab.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; BE
 docs: .venv-docs/docs.stamp ## The site, from the same README, tutorials and docstrings, into build/site
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet -f docs/mkdocs.yml && echo "open build/site/index.html"
 
+binder: .venv/dev.stamp .venv-binder/stamp ## The steps of the Binder image, as far as they go without Docker
+	@.venv/bin/python -m pytest tests/binder -m binder $(ARGS)
+
 clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 	@rm -rf build dist .ruff_cache .import_linter_cache .hypothesis .pytest_cache
 	@find adk_nb tests benchmarks notebooks -name __pycache__ -prune -exec rm -rf {} +
 
 # Environments. A stamp is renewed when pyproject.toml changes; the package itself is installed editable.
 
-.venv/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-docs/bin/python:
+.venv/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-docs/bin/python .venv-binder/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; install one, or say make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(@D:/bin=)
 
@@ -93,6 +96,10 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 
 .venv-kernel6/dev.stamp: pyproject.toml | .venv-kernel6/bin/python
 	.venv-kernel6/bin/python $(PIP) install -q -e '.[dev]' 'ipykernel==6.29.*'
+	@touch $@
+
+.venv-binder/stamp: | .venv-binder/bin/python
+	.venv-binder/bin/python $(PIP) install -q 'jupyter-repo2docker>=2026.4'
 	@touch $@
 
 .venv-docs/docs.stamp: pyproject.toml | .venv-docs/bin/python
