@@ -9,7 +9,7 @@ from adk_nb.errors import AlreadyExistsError, InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.interrupted import waited_for
-from adk_nb.notebook.past_turns import PastTurn, turns_of
+from adk_nb.notebook.past_turns import PastTurn, turns_of, words_of
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.talk import Talk
 from adk_nb.notebook.time_travel import Rewound
@@ -93,7 +93,7 @@ class GoesBack:
 
     def say_again(self, message: types.Content) -> Reply:
         """Say what was said before, as it was, and wait for what comes of it."""
-        return waited_for(self._talk.again(message, self._talk.on_show(_words(message))))
+        return waited_for(self._talk.again(message, self._talk.on_show(words_of(message) or None)))
 
     async def rerun_in_a_fork(self, event_id: str) -> Reply:
         """`fork().rerun(event_id)` for where nobody can wait, as after a click; its reply is shown where that is."""
@@ -101,7 +101,7 @@ class GoesBack:
         made = await self._conversation.fork(None, None)
         chat = self._in_session(made)
         told = await chat._conversation.rewind(event_id, dry_run=False)
-        shown = chat._talk.on_show(_words(told.message))
+        shown = chat._talk.on_show(words_of(told.message) or None)
         shown.resumed = True
         where = f"asked again in session {made!r}, a copy; %session use {made} goes on there"
         shown.notice = f"{shown.notice} · {where}" if shown.notice else where
@@ -118,7 +118,3 @@ class GoesBack:
     def _events(self) -> list[Event]:
         session = sync.run(self._conversation.loaded())
         return list(session.events) if session else []
-
-
-def _words(message: types.Content) -> str | None:
-    return "\n".join(part.text for part in message.parts or () if part.text) or None

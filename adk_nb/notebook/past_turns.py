@@ -41,7 +41,12 @@ class PastTurn:
     @property
     def question(self) -> str:
         """The words of the message on one line."""
-        return one_line(" ".join(part.text for part in self.message.parts or () if part.text), _ASKED)
+        return one_line(words_of(self.message), _ASKED)
+
+
+def words_of(message: types.Content) -> str:
+    """What the user typed: what goes with it stands behind it."""
+    return next((part.text for part in message.parts or () if part.text), "")
 
 
 def turns_of(events: Sequence[Event]) -> list[PastTurn]:
