@@ -64,7 +64,7 @@ class Cards {
   // It tells, and asks for nothing.
   notice(card) {
     const open = this.store.isOpen(card);
-    const act = (decision) => this.store.answer(card, decision, {});
+    const act = (decision) => this.store.decide(card, decision, {});
     const { head, parts, said } = card.kind === "wait" ? waitParts(card) : errorParts(card, open, act);
     const node = this.frame(card, head, "group");
     node.append(...parts);
@@ -105,19 +105,19 @@ class Cards {
     const send = () => {
       const wrong = fields.filter((each) => !each.check());
       if (wrong.length) wrong[0].input.focus();
-      else this.store.answer(card, "let_in", { given: fields.map((each) => each.input.value.trim()).join(":") });
+      else this.store.decide(card, "let_in", { given: fields.map((each) => each.input.value.trim()).join(":") });
     };
     const form = el("div", "form", ...fields.map((each) => each.box));
     form.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && !event.isComposing && event.target.tagName === "INPUT") send();
     });
-    const refuse = button("Refuse", "refuse", () => this.store.answer(card, "refuse", { given: null }));
+    const refuse = button("Refuse", "refuse", () => this.store.decide(card, "refuse", { given: null }));
     const command = el("span", "twin", "or type: ", el("code", "", card.how));
     node.append(letInLink(card.link) ?? "", form, el("div", "buttons", button("Continue", "go", send), refuse, command));
   }
 
   approve(card, args) {
-    this.store.answer(card, "approve", { args, reason: null });
+    this.store.decide(card, "approve", { args, reason: null });
   }
 
   askReason(place, card, leave) {
@@ -125,7 +125,7 @@ class Cards {
     reason.id = `${mine}-${++ids}`;
     const label = el("label", "field-name", "reason (optional; the model is told)");
     label.htmlFor = reason.id;
-    const send = () => this.store.answer(card, "reject", { args: null, reason: reason.value.trim() || null });
+    const send = () => this.store.decide(card, "reject", { args: null, reason: reason.value.trim() || null });
     const buttons = el("div", "buttons", button("Reject", "reject", send), button("Back", "back", leave));
     put(place, el("div", "form", el("div", "field", label, reason), buttons));
     reason.focus();

@@ -120,7 +120,7 @@ class Store {
     for (const view of this.views) view.reset();
   }
 
-  answer(card, decision, more) {
+  decide(card, decision, more) {
     if (!this.isOpen(card)) return;
     if (this.say({ kind: "answer", id: card.id, decision, ...more })) this.sent.set(card.id, card.again);
     for (const view of this.views) view.touch({ op: "card", card });
