@@ -124,6 +124,8 @@ class Reply:
         return self.chat
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        if self.plain:
+            return {"text/plain": str(self)}
         picture = path_picture(self.team, self.events, self.history, self.status) if self.team else ""
         return with_view(bundle(self, history=self.history, picture=picture), self.live())
 

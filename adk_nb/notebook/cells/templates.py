@@ -46,7 +46,7 @@ class Place:
     cell: int | None = None
     """n of `In[n]`."""
     line: int = 1
-    """The line of the cell on which it begins."""
+    """The line of the cell on which it begins; 0: that is not known."""
 
     @classmethod
     def found(cls, cell: int, source: str, text: str) -> "Place":
@@ -56,7 +56,9 @@ class Place:
     def of(self, text: str, at: int) -> str:
         """Where in the notebook character `at` of `text` is, in brackets."""
         line = self.line + text.count("\n", 0, at)
-        return f"(In[{self.cell}] line {line})" if self.cell is not None else f"(line {line} of the text)"
+        if self.cell is None:
+            return f"(line {line} of the text)"
+        return f"(In[{self.cell}] line {line})" if self.line else f"(In[{self.cell}])"
 
 
 NOWHERE = Place()

@@ -174,7 +174,7 @@ class AdkMagics(Magics):
             model=asked.model,
             max_cost=asked.max_cost,
             cell=self.cell_number,
-            first_line=1 if cell is None else 2,
+            first_line=0 if cell is None else 2,
         )
         if opens_box:
             return _late("open_box")(notebook, asked, said)

@@ -19,7 +19,7 @@ from adk_nb.notebook import attachments, questions
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.templates import Place, read
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.decisions import Confirm, Decisions, edited_words, how_to_answer, settled
+from adk_nb.notebook.decisions import ASKED_ANEW, Confirm, Decisions, edited_words, how_to_answer, settled
 from adk_nb.notebook.last_error import last_error
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.pairs import pairs
@@ -59,8 +59,8 @@ class Said:
     """n of `In[n]`."""
     max_cost: float | None = None
     """US dollars that this turn may cost."""
-    first_line: int = 1
-    """The line of the cell on which the text begins."""
+    first_line: int = 0
+    """The line of the cell on which the text begins; 0: that is not known."""
 
 
 def say(notebook: Notebook, said: Said) -> Reply:
@@ -97,7 +97,7 @@ def addressed(notebook: Notebook, said: Said) -> tuple[Chat, dict[str, Any]]:
 
 def _read(notebook: Notebook, said: Said) -> tuple[str, list[types.Part]]:
     """The words of a message with variables put in, and what goes with them."""
-    text, attached = said.text.strip("\n") if said.first_line > 1 else said.text.strip(), list[types.Part]()
+    text, attached = said.text, list[types.Part]()
     if not said.raw:
         place = Place(said.cell, said.first_line)
         found = read(text, notebook.variables, keys=False, place=place)
@@ -150,9 +150,14 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
         InputError: None is open, several are and it is not said which, the line contradicts itself, an edit fits no
             argument, or who asked is gone.
     """
-    if asked.yes and asked.no:
-        raise InputError("%confirm: --yes and --no cannot both be; choose one")
-    if not (asked.yes or asked.no):
+    said = [word for word in ("yes", "no", "reask", "old") if getattr(asked, word)]
+    if len(said) > 1:
+        raise InputError(f"%confirm: --{said[0]} and --{said[1]} cannot both be; choose one")
+    if asked.reask:
+        _refuse_with_reask(asked)
+        asked.no, asked.reason = True, ASKED_ANEW
+    asked.yes = asked.yes or asked.old
+    if not said:
         if asked.edit or asked.payload or asked.reason or asked.all or asked.id:
             raise InputError("%confirm: is it a yes or a no? add --yes or --no")
         _draw_cards(notebook, asked.session, show)
@@ -161,6 +166,12 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
     node = None if asked.id else questions.node_approval(notebook.sessions.events(asked.session))
     decided = _on_node(notebook, node, asked, session, show) if node else _on_calls(notebook, asked, session, show)
     return keep(notebook, decided, None)
+
+
+def _refuse_with_reask(asked: Any) -> None:
+    for option in ("edit", "payload", "reason"):
+        if getattr(asked, option):
+            raise InputError(f"%confirm: --{option} does not go with --reask, which leaves the call to the agent")
 
 
 def _draw_cards(notebook: Notebook, session: str | None, show: Mode) -> None:
@@ -193,7 +204,7 @@ def _on_calls(notebook: Notebook, asked: Any, session: str, show: Mode) -> Reply
     _say_who_was_edited(notebook, chosen if asked.yes else [], events)
     reply = _refused_unheard(notebook, unheard, asked.reason, session) if unheard else None
     for agent, decisions in _by_agent(notebook, chosen, events, asked, edits).items():
-        reply = notebook.chat(agent, session, show=show).decide(decisions)
+        reply = notebook.chat(agent, session, show=show).decide(decisions, as_asked=asked.old)
     if reply is None:
         raise InputError("no approval was chosen")
     return reply
