@@ -16,7 +16,8 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.notebook import letting_in, questions
+from adk_nb.notebook import changed_tools, letting_in, questions
+from adk_nb.notebook.changed_tools import Versions
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
 from adk_nb.notebook.chat_state import ChatState
 from adk_nb.notebook.conversation import Conversation
@@ -100,6 +101,8 @@ class Chat(GoesBack):
         """Returns the `%confirm` that reaches this session, empty if only Python has this chat."""
         self.about: Callable[[], dict[str, Any]] = dict
         """Returns what is noted on the events of a turn that begins."""
+        self.versions: Versions | None = None
+        """What keeps tools as they were."""
         self.traces = Traces()
         self._talk = Talk(self, self._conversation)
 
@@ -275,18 +278,24 @@ class Chat(GoesBack):
         waiting = one_of(self.pending, id, self.session_id)
         return self.decide({waiting.id: ToolConfirmation(confirmed=False, reason=reason, by="chat.reject()")})
 
-    def decide(self, decisions: Decisions) -> Reply:
+    def decide(self, decisions: Decisions, *, as_asked: bool = False) -> Reply:
         """Answer several approvals at once, and wait for what comes of it.
 
+        Args:
+            decisions: What was decided of each, by its id.
+            as_asked: The tools run as they were when they were asked for, though their cells were run again since.
+
         Raises:
-            InputError: One of them is not open, or its changed arguments do not fit its tool.
+            InputError: One of them is not open, its changed arguments do not fit its tool, or that was redefined.
         """
         events = self.events
-        check(decisions, approvals.pending(events), self._talk.teams.of(decisions) or self.agent, self.magic(), events)
+        waiting = approvals.pending(events)
+        with changed_tools.as_asked(self.versions, decisions, waiting if as_asked else ()):
+            check(decisions, waiting, self._talk.teams.of(decisions) or self.agent, self.magic(), events)
         self._talk.refuse_while_busy()
         outcomes = {key: state_of(decided) for key, decided in decisions.items()}
         said = {key: copied(decided, by=decided.by or "chat.decide()") for key, decided in decisions.items()}
-        return self._answered(outcomes, lambda shown: self._talk.decide(said, shown))
+        return self._answered(outcomes, lambda shown: self._talk.decide(said, shown, as_asked=as_asked))
 
     def _answered(self, outcomes: dict[str, str], go_on: Callable[[RunOnShow], Coroutine[Any, Any, Reply]]) -> Reply:
         """The reply of what goes on after an answer that was typed: the cards it answers, by id, say so."""
@@ -352,6 +361,10 @@ class Chat(GoesBack):
         """
         self._talk.refuse_while_busy()
         sync.run(self._conversation.leave())
+
+    def tools_changed(self) -> None:
+        """Let the cards that wait say whether their tools are as they were when they were asked for."""
+        self._talk.tools_changed()
 
     def ask_again(self, *ids: str) -> None:
         """Show the cards anew of approvals and credentials that an earlier kernel has asked for, where a page can.

@@ -117,12 +117,15 @@ def check(
         if not agent.find_agent(first := one.led_by or one.author):
             raise InputError(f"this approval was asked by agent {first!r}; answer it in a chat with it")
         if decided.confirmed:
-            _, no = how_to_answer(magic, number if len(waiting) > 1 else None)
+            which = number if len(waiting) > 1 else None
+            _, no = how_to_answer(magic, which)
             if (asked_by := asker(agent, one, events)) is None:
                 raise InputError(
                     f"agent {one.author!r}, which asked this, is not there as it was; refuse the call with {no}, and "
                     "ask again"
                 )
+            if redefined(one, agent, events) and not one.is_expired:
+                raise InputError(redefined_words(one, magic, which))
             _check_yes(one, decided, tools_of(asked_by).get(one.call.name or ""), no)
 
 
@@ -141,8 +144,6 @@ def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, n
     name = one.call.name or ""
     if one.is_expired:
         raise InputError(f"{expired_words(one.call.name)}; refuse the call with {no}, and ask again")
-    if _is_another(one, tool):
-        raise InputError(_redefined_words(name, no))
     if decided.args is None:
         return
     if tool is None:
@@ -163,17 +164,27 @@ def edited_words(agent: str) -> str:
     return f"{agent} was edited since this was asked; it goes on as it is now"
 
 
+ASKED_ANEW = "its tool was redefined since; call it again if it is still needed"
+"""What the agent is told of a call that is to be asked anew."""
+
+
+def how_to_reask(magic: str, which: int | None) -> str:
+    """What to type so that a call is asked anew; the rest as in `how_to_answer`."""
+    yes, no = how_to_answer(magic, which)
+    return f"{yes.removesuffix('yes')}reask" if magic else no
+
+
 def redefined_words(one: Pending, magic: str, which: int | None) -> str:
     """That it was, and what to type; the rest as in `how_to_answer`."""
-    return _redefined_words(one.call.name or "", how_to_answer(magic, which)[1])
+    words = f"{one.call.name} was redefined since this was asked"
+    if not magic:
+        return f"{words}; refuse the call with {how_to_answer(magic, which)[1]}, and ask again"
+    again = how_to_reask(magic, which)
+    return f"{words}; let it be asked anew with {again}, or run it as it was with {again.removesuffix('reask')}old"
 
 
 def _is_another(one: Pending, tool: BaseTool | None) -> bool:
     return tool is not None and one.tool is not None and fingerprint(tool) != one.tool
-
-
-def _redefined_words(name: str, no: str) -> str:
-    return f"{name} was redefined since this was asked; refuse the call with {no}, and ask again"
 
 
 def _refuse_unknown(one: Pending, args: dict[str, object], tool: BaseTool) -> None:

@@ -13,7 +13,8 @@ from adk_nb.errors import InputError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook import letting_in, questions, settings
+from adk_nb.notebook import changed_tools, letting_in, questions, settings
+from adk_nb.notebook.changed_tools import Versions
 from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.decisions import Decisions, answers_to, check, how_to_answer, notice_of, schema_of
 from adk_nb.notebook.interrupted import in_a_cell
@@ -40,6 +41,8 @@ USUAL = OneTurn()
 
 class Speaks(Goes, Protocol):
     """What is needed of the chat whose turns these are."""
+
+    versions: Versions | None
 
     show: Mode
     on_reply: Callable[[Reply], None] | None
@@ -104,7 +107,7 @@ class Talk:
         """As `Chat.answer`."""
         return await self._say(lambda events: questions.answer(value, events, which, self._of.session_id), shown)
 
-    async def decide(self, decisions: Decisions, shown: RunOnShow) -> Reply:
+    async def decide(self, decisions: Decisions, shown: RunOnShow, *, as_asked: bool = False) -> Reply:
         """As `Chat.decide`."""
 
         def answers(events: list[Event]) -> types.Content:
@@ -112,7 +115,10 @@ class Talk:
             check(decisions, waiting, self.teams.of(decisions) or self._of.agent, self._chat.magic(), events)
             return types.Content(role="user", parts=answers_to(waiting, decisions))
 
-        return await self._say(answers, shown)
+        session = await self._of.loaded()
+        waiting = approvals.pending(session.events) if session else []
+        with changed_tools.as_asked(self._chat.versions, decisions, waiting if as_asked else ()):
+            return await self._say(answers, shown)
 
     async def let_in(self, key: str, given: Given, shown: RunOnShow) -> Reply:
         """Answer the credential request of that id."""
@@ -160,7 +166,7 @@ class Talk:
             return ended("error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}")
         finally:
             self._task = None
-            self.teams.note(agent, [*before, *shown.events], lent=agent is not self._of.agent)
+            self.teams.note(agent, [*before, *shown.events], self._about(agent))
         return ended("done")
 
     async def _walk(
@@ -179,7 +185,7 @@ class Talk:
             invocation_id=invocation_id,
             run_config=RunConfig(
                 streaming_mode=streaming,
-                custom_metadata=self._chat.about() or None,
+                custom_metadata=self._about(agent) or None,
                 timeout=settings.now.timeout,
                 max_cost_usd=shown.max_cost_usd,
             ),
@@ -195,6 +201,10 @@ class Talk:
     async def _show_files(self, event: Event, shown: RunOnShow) -> None:
         for name, version in event.actions.artifact_delta.items():
             shown.saved(name, version, await self._of.file(name, version))
+
+    def _about(self, agent: BaseAgent) -> dict[str, Any]:
+        """What is noted on the events of a run of `agent`, which may be as it was when it had to wait."""
+        return self.teams.about(agent) or self._chat.about()
 
     # -- what comes of it
 
@@ -247,6 +257,17 @@ class Talk:
             shown.ask_again_of(keys, session, self._clicks_on(shown))
             self._waiting |= dict.fromkeys(keys, shown)
 
+    def tools_changed(self) -> None:
+        """As `Chat.tools_changed`."""
+        if not self._waiting:
+            return
+        session = sync.run(self._of.loaded())
+        events, magic = session.events if session else [], self._chat.magic()
+        for one in approvals.pending(events):
+            if shown := self._waiting.get(one.id):
+                agent = self.teams.of([one.id]) or self._of.agent
+                shown.tool_changed(one.id, changed_tools.told(one, agent, events, self._chat.versions, magic))
+
     def has_card(self, key: str) -> bool:
         """True if a card of this kernel asks for what waits under `key`."""
         return key in self._waiting
@@ -277,6 +298,10 @@ class Talk:
         def decided(key: str, decision: ToolConfirmation) -> None:
             shown.in_its_cell(lambda: self._go_on_from_click(key, lambda: self.decide({key: decision}, shown), shown))
 
+        def as_asked(key: str, decision: ToolConfirmation) -> None:
+            go_on = partial(self.decide, {key: decision}, shown, as_asked=True)
+            shown.in_its_cell(lambda: self._go_on_from_click(key, go_on, shown))
+
         def let_in(key: str, given: str | None) -> None:
             shown.in_its_cell(lambda: self._go_on_from_click(key, lambda: self.let_in(key, given, shown), shown))
 
@@ -293,7 +318,14 @@ class Talk:
             shown.start_in_its_cell(self._rerun(event_id, shown))
 
         return Clicks(
-            stop=self.stop, decided=decided, let_in=let_in, write=write, retry=retry, drop=drop, rerun=rerun
+            stop=self.stop,
+            decided=decided,
+            as_asked=as_asked,
+            let_in=let_in,
+            write=write,
+            retry=retry,
+            drop=drop,
+            rerun=rerun,
         )
 
     async def _rerun(self, event_id: str, shown: RunOnShow) -> None:

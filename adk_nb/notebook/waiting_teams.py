@@ -1,4 +1,4 @@
-"""What waits inside a team goes on in that team as it was then, and so does a turn that had more than its agent has."""
+"""What waits goes on in its agent as that was then: a new definition is for new messages."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
@@ -12,25 +12,29 @@ from adk_nb.runtime.tasks import talking_node, unfinished
 
 
 class WaitingTeams:
-    """The teams of one conversation that wait for something."""
+    """The agents and teams of one conversation that wait for something."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, BaseAgent] = {}
+        self._about: dict[int, dict[str, Any]] = {}
+        """Of those agents, by their `id`."""
 
-    def note(self, agent: BaseAgent, events: Sequence[Event], *, lent: bool = False) -> None:
+    def note(self, agent: BaseAgent, events: Sequence[Event], about: dict[str, Any]) -> None:
         """Remember who waits after a turn of `agent`.
 
         Args:
             agent: Who was at work.
             events: All of the session.
-            lent: It was as it is for this turn alone, or is no more.
+            about: What was noted on the events of the turn.
         """
-        if not (agent.members or lent or self._by_id):
-            return
         keys = [*waiting(agent, events), *(one.id for one in inputs.pending(events)), talking_node(events)]
-        new = agent if agent.members or lent else None
-        teams = {key: self._by_id.get(key, new) for key in keys if key}
-        self._by_id = {key: team for key, team in teams.items() if team}
+        self._by_id = {key: self._by_id.get(key, agent) for key in keys if key}
+        told = {**self._about, id(agent): about}
+        self._about = {id(one): told[id(one)] for one in self._by_id.values()}
+
+    def about(self, agent: BaseAgent) -> dict[str, Any] | None:
+        """What is noted on the events of a run of an agent that waits. None: it does not."""
+        return self._about.get(id(agent))
 
     def of(self, answered: Any) -> BaseAgent | None:
         """The team that waits for what is named, by ids. None: none does."""

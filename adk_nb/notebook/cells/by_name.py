@@ -12,6 +12,7 @@ from adk_nb.apps.app import App
 from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError, UserError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition, digest
+from adk_nb.notebook.cells.earlier_tools import as_in_force
 from adk_nb.notebook.chat import Chat
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
@@ -131,7 +132,7 @@ class ByName:
         Raises:
             ToolNotFoundError: One is not.
         """
-        return [self.toolset(name) or self.tool(name) for name in names]
+        return [as_in_force(self.toolset(name) or self.tool(name)) for name in names]
 
     def node_like(self, name: str, /) -> Any:
         """What a graph can have as the node `name`: an agent, a tool, a function, or a node; None: nothing."""

@@ -16,6 +16,7 @@ from adk_nb.notebook.cells.addressed import last_spoken_to, spoken_to, told_of
 from adk_nb.notebook.cells.by_name import ByName
 from adk_nb.notebook.cells.cell_agent import CellAgent
 from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition
+from adk_nb.notebook.cells.earlier_tools import EarlierTools
 from adk_nb.notebook.cells.not_yet import missing
 from adk_nb.notebook.cells.session_store import APP, USER, SessionStore, counted
 from adk_nb.notebook.cells.telling import introduced, lost_parameters, notes_of, unfit_history
@@ -47,6 +48,7 @@ class Notebook(ByName):
         """Agent -> n of the `In[n]` after which it was at work last."""
         self.removed: set[str] = set()
         """Agents that were taken out and are not defined again."""
+        self.earlier = EarlierTools()
         self._made_of: dict[str, list[Any]] = {}
         """Team or workflow -> what it was made of, by the order of its members."""
         self._chats: dict[tuple[str, str], Chat] = {}
@@ -110,6 +112,8 @@ class Notebook(ByName):
             self.check_function_name(name, replace=replace)
         told = [line for name, wanted in made.items() for line in self._define_tool(name, wanted)]
         self._renew_teams()
+        for chat in self._chats.values():
+            chat.tools_changed()
         return told
 
     def forget_agent(self, name: str) -> str:
@@ -181,6 +185,7 @@ class Notebook(ByName):
             )
             self._chats[key].magic = lambda: self.confirm_magic(key[1])
             self._chats[key].on_reply = self._noted
+            self._chats[key].versions = self.earlier
             self._chats[key].traces = self.traces
             self._chats[key].about = lambda: told_of(name, self.digest_of(name), self.versions_of(name))
         chat = self._chats[key]
@@ -324,4 +329,5 @@ class Notebook(ByName):
         said = f"{name} v{old.version} -> v{wanted.version}"
         before = self.sessions.events()
         self.sessions.mark("definition_changed", f"tool {said}")
+        self.earlier.keep(old)
         return [said + used, *lost_parameters(name, wanted.tool, old.tool, before)]

@@ -312,12 +312,15 @@ CONFIRM = Grammar(
     options=[
         _SESSION,
         *_ANSWERS,
+        Option(name="reask", help="its tool was redefined since: the agent is told, and may call it again"),
+        Option(name="old", help="approve, and run it as its tool was when this was asked"),
         Option(name="all", help="answer all that are open"),
         Option(name="edit", value="k=v", help="change an argument first (JSON, else text)", many=True),
         Option(name="payload", value="k=v", help="what the tool asks for beside a yes (JSON, else text)", many=True),
         Option(name="reason", value="TEXT", help="why; the agent is told"),
     ],
-    twin="chat.pending, chat.ask_again(), chat.approve(id, amount=100), chat.reject(id, reason=...)",
+    twin="chat.pending, chat.ask_again(), chat.approve(id, amount=100), chat.reject(id, reason=...), "
+    "chat.decide({id: ToolConfirmation(confirmed=True)}, as_asked=True)",
     pairs=True,
 )
 

@@ -12,6 +12,7 @@ from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.changed_tools import Changed
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view import rich_results
@@ -217,6 +218,11 @@ class LiveRun(RunOnShow):
         self._view.push({"op": "status", "status": "cancelled", "text": "undone"})
         self._view.close_run()
 
+    def tool_changed(self, key: str, changed: Changed) -> None:
+        if key in self._cards:
+            card = {"id": key, "changed": changed.words, "version": changed.version, "how": changed.typed}
+            self._view.push({"op": "card", "card": card})
+
     def ask_again(self, key: str, why: str) -> None:
         self._view.push({"op": "card", "card": {"id": key, "state": "asked", "note": why}})
 
@@ -263,7 +269,7 @@ class LiveRun(RunOnShow):
         else:
             approved = said["decision"] == "approve"
             decided = ToolConfirmation(confirmed=approved, args=said["args"], reason=said["reason"], by="a click")
-            clicks.decided(said["id"], decided)
+            (clicks.as_asked if said.get("as_asked") else clicks.decided)(said["id"], decided)
 
 
 _WORDS = {"done": "done", "cancelled": "stopped", "error": "ended with an error"}

@@ -7,6 +7,7 @@ from typing import Any
 from adk_nb import sync, types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.changed_tools import Changed
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.spending import cost_of, unlimited
 from adk_nb.runtime.trace import Trace
@@ -20,6 +21,8 @@ class Clicks:
     stop: Callable[[], None]
     decided: Callable[[str, ToolConfirmation], None]
     """Is told the approval's id and what was decided of it."""
+    as_asked: Callable[[str, ToolConfirmation], None] = lambda key, decision: None
+    """As `decided`, of a call that is to be made with the tool as it was when it was asked."""
     let_in: Callable[[str, str | None], None]
     """Is told the credential request's id and what was typed; None: it was refused."""
     write: Callable[[str, str | None], None] = lambda key, text: None
@@ -118,6 +121,9 @@ class RunOnShow:
 
     def undone(self, keys: Collection[str]) -> None:
         """What waited under these ids was undone, and does so no more."""
+
+    def tool_changed(self, key: str, changed: Changed) -> None:
+        """The tool of an open approval is not, or is again, what it was when that was asked; `key`: its id."""
 
     def ask_again(self, key: str, why: str) -> None:
         """An answer by click could not be taken."""

@@ -91,12 +91,23 @@ class Cards {
       });
       const reject = button("Reject…", "reject", () => this.askReason(place, card, () => buttons().reject.focus()));
       const approve = button("Approve", "go", () => this.approve(card, null));
+      if (card.changed) return put(place, this.offerAfterAChange(card, approve, reject, command)), { edit, reject };
       const ways = card.schema?.["x-destructive"] ? [reject, edit, approve] : [approve, edit, reject];
       put(place, el("div", "buttons", ...ways, command));
       return { edit, reject };
     };
     buttons();
     node.append(place);
+  }
+
+  // The tool is another than was asked about: a yes would be to something else.
+  offerAfterAChange(card, approve, reject, command) {
+    approve.disabled = true;
+    const act = (decision) => this.store.decide(card, decision, { args: null, reason: null });
+    const again = button("Re-ask", "go", () => act("reask"));
+    const old = card.version ? button(`Run old version (${card.version})`, "edit", () => act("old")) : "";
+    const why = el("div", "problem", card.changed);
+    return el("div", "", why, el("div", "buttons", approve, again, old, reject, command));
   }
 
   // What is typed here goes out once, in one message, and is kept nowhere.

@@ -1,0 +1,59 @@
+"""Tools as they were before their cells were run again: a call that waits for a person can still be made as it was."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Any
+
+from adk_nb.errors import InputError
+from adk_nb.notebook.cells.definitions import ToolDefinition
+from adk_nb.runtime.approvals import Pending
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.fingerprint import fingerprint
+
+_in_force: ContextVar[Mapping[str, BaseTool]] = ContextVar("tools as they were", default=MappingProxyType({}))
+
+
+class EarlierTools:
+    """By what they were."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, ToolDefinition] = {}
+
+    def keep(self, definition: ToolDefinition) -> None:
+        """Remember a version that another one takes the place of."""
+        if isinstance(definition.tool, BaseTool):
+            self._known[fingerprint(definition.tool)] = definition
+
+    def label(self, one: Pending) -> str:
+        """Which version a waiting call was asked of, as `v2`; empty if that is not in this kernel any more."""
+        found = self._known.get(one.tool or "")
+        return f"v{found.version}" if found else ""
+
+    @contextmanager
+    def as_asked(self, waiting: Iterable[Pending]) -> Iterator[None]:
+        """Within this, agents of cells have the tools of these calls as they were when they were asked.
+
+        Raises:
+            InputError: One of them is not in this kernel any more.
+        """
+        tools: dict[str, Any] = {}
+        for one in waiting:
+            if (found := self._known.get(one.tool or "")) is None:
+                raise InputError(
+                    f"{one.call.name} as it was is not in this kernel, or it is as it was; ask again with %confirm "
+                    "--reask, or approve it with %confirm --yes"
+                )
+            tools[one.call.name or ""] = found.tool
+        token = _in_force.set(tools)
+        try:
+            yield
+        finally:
+            _in_force.reset(token)
+
+
+def as_in_force(tool: Any) -> Any:
+    """`tool`, or what it was where a call is made as it was asked."""
+    earlier = _in_force.get()
+    return earlier.get(tool.name, tool) if earlier and isinstance(tool, BaseTool) else tool
