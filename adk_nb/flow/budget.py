@@ -6,7 +6,7 @@ from adk_nb.events.event import Event
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.prices import load, price
 from adk_nb.models.signals import REPLAYED
-from adk_nb.runtime.invocation_context import InvocationContext, Shared
+from adk_nb.runtime.invocation_context import InvocationContext
 
 logger = logging.getLogger(__name__)
 
@@ -16,12 +16,10 @@ MAX_COST = "MAX_COST"
 
 def pay(ctx: InvocationContext, answer: Event) -> None:
     """Add what an answer costs to what the run has cost; once it is too much, the run ends before the next question."""
-    usage = answer.usage_metadata
-    if usage is None or (answer.custom_metadata or {}).get(REPLAYED):
-        return
-    counted, cost = _counted(ctx), price(answer.model_version, usage)
+    counted = ctx.shared.whole or ctx.shared
+    cost = _cost(answer)
     if cost is not None:
-        counted.cost_usd += cost
+        counted.cost_usd = (counted.cost_usd or 0.0) + cost
         return
     logger.warning(
         "no price is known for model %r: max_cost_usd=%g does not limit what it costs",
@@ -37,8 +35,10 @@ def used_up(ctx: InvocationContext, spec: LlmSpec) -> Event | None:
         MissingExtraError: There is no table of prices, so nobody could tell.
     """
     load()
-    limit, cost = ctx.run_config.max_cost_usd, _counted(ctx).cost_usd
-    if limit is None or cost < limit:
+    counted, limit = ctx.shared.whole or ctx.shared, ctx.run_config.max_cost_usd
+    if counted.cost_usd is None:
+        counted.cost_usd = _cost_before(ctx)
+    if limit is None or counted.cost_usd < limit:
         return None
     ctx.end_invocation = True
     return Event(
@@ -47,11 +47,25 @@ def used_up(ctx: InvocationContext, spec: LlmSpec) -> Event | None:
         branch=ctx.branch,
         error_code=MAX_COST,
         error_message=(
-            f"this run has cost about ${cost:.4f}, and may cost ${limit:g} (max_cost_usd); no model was asked again; "
-            "raise the limit, or say what is to be done next"
+            f"this run has cost about ${counted.cost_usd:.4f}, and may cost ${limit:g} (max_cost_usd); no model was "
+            "asked again; raise the limit, or say what is to be done next"
         ),
     )
 
 
-def _counted(ctx: InvocationContext) -> Shared:
-    return ctx.shared.whole or ctx.shared
+def _cost_before(ctx: InvocationContext) -> float:
+    """What the run has cost before it paused: it goes on with an answer to a call. Nothing, if it begins."""
+    total = 0.0
+    for event in reversed(ctx.session.events) if ctx.calls_answered else ():
+        if event.author == "user" and event.text:
+            break
+        total += _cost(event) or 0.0
+    return total
+
+
+def _cost(answer: Event) -> float | None:
+    """US dollars. None: nobody knows."""
+    usage = answer.usage_metadata
+    if usage is None or (answer.custom_metadata or {}).get(REPLAYED):
+        return 0.0
+    return price(answer.model_version, usage)

@@ -97,8 +97,8 @@ class Shared:
     """What all agents of one invocation share, whichever of them has the word."""
 
     llm_calls: int = 0
-    cost_usd: float = 0.0
-    """What the answers have cost, as far as it is known; counted only where `RunConfig.max_cost_usd` is set."""
+    cost_usd: float | None = None
+    """What the answers have cost, as far as it is known. None: `RunConfig.max_cost_usd` does not ask."""
     transfers: int = 0
     """How often the conversation was handed over to another agent."""
     end_invocation: bool = False

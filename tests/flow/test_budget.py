@@ -4,14 +4,14 @@ import logging
 import sys
 
 import pytest
-from counted import counted
-from talk import Talk, guide, look
 
 from adk_nb.agents import LlmAgent, ParallelAgent, RunConfig, SequentialAgent
 from adk_nb.errors import ConfigurationError, MissingExtraError
 from adk_nb.flow.budget import MAX_COST
 from adk_nb.models import RecordedLlm, ScriptedLlm, call
 from adk_nb.tools.agent_tool import AgentTool
+from tests.counted import counted
+from tests.talk import Talk, guide, look
 
 LIMIT = RunConfig(max_cost_usd=0.5)
 """An answer of `counted` costs $0.55, of gemini-2.5-flash: $0.30 for a million tokens in, $2.50 for one out."""

@@ -6,6 +6,7 @@ from typing import Any, cast
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.flow.budget import MAX_COST
 from adk_nb.flow.loop import MAX_ITERATIONS
 from adk_nb.flow.model_call import NO_CONTENT
 from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
@@ -21,6 +22,7 @@ STOPPED = INVOCATION_ABORTED
 _ID = "interruptId"
 _TICKS = re.compile("`{3,}")
 _TITLES = {
+    MAX_COST: "the limit of cost is reached",
     MAX_ITERATIONS: "too many steps",
     NO_CONTENT: "no answer",
     "SAFETY": "the model refused for safety",
