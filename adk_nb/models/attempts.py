@@ -1,7 +1,8 @@
 """What was tried in vain before a model answered, or did not: told in the one event of its answer."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from adk_nb.errors import ModelError
 from adk_nb.wire import WireModel
@@ -16,6 +17,10 @@ class Attempt(WireModel):
     """`HTTP 503`, or the kind of error that there was without an answer."""
     waited: float = 0.0
     """Seconds until it was asked again, or until another model was."""
+
+
+on_wait: ContextVar[Callable[[Attempt], None] | None] = ContextVar("adk_nb_on_wait", default=None)
+"""Is called, in the run that waits, with each attempt as the wait after it begins."""
 
 
 @contextmanager

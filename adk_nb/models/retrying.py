@@ -16,7 +16,7 @@ from tenacity import (
 )
 
 from adk_nb import clock, types
-from adk_nb.models.attempts import Attempt
+from adk_nb.models.attempts import Attempt, on_wait
 
 logger = logging.getLogger(__name__)
 
@@ -62,8 +62,11 @@ async def ask_again(
         return backoff(state) if asked is None else asked
 
     def tell(state: RetryCallState) -> None:
+        attempt = Attempt(model=model, error=in_short(_error(state)), waited=round(state.upcoming_sleep, 3))
         if tried is not None:
-            tried.append(Attempt(model=model, error=in_short(_error(state)), waited=round(state.upcoming_sleep, 3)))
+            tried.append(attempt)
+        if heard := on_wait.get():
+            heard(attempt)
         logger.warning(
             "%s %r: %s; asking again in %.1f s (try %d)",
             what,

@@ -15,6 +15,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import changed_tools, letting_in, questions, settings
 from adk_nb.notebook.changed_tools import Versions
+from adk_nb.models.attempts import on_wait
 from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.decisions import Decisions, answers_to, check, how_to_answer, notice_of, schema_of
 from adk_nb.notebook.interrupted import in_a_cell
@@ -191,6 +192,8 @@ class Talk:
             ),
             yield_user_message=True,
         )
+        if shown.is_live:
+            on_wait.set(lambda one: shown.waits(one.model, one.error, one.waited))
         with shown.trace.listening():
             async with aclosing(turn) as events:
                 async for event in events:

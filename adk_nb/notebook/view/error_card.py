@@ -49,8 +49,16 @@ def split(error: str) -> tuple[str, str]:
 def traced(wrong: BaseException) -> str:
     """The traceback as the notebook's author needs it: from the first line of a cell on, where there is one."""
     told = traceback.TracebackException(type(wrong), wrong, _from_the_cell(wrong.__traceback__), compact=True)
-    text = hidden(cleaned("".join(told.format())).rstrip())
+    text = hidden(cleaned(_by_cells("".join(told.format()), wrong)).rstrip())
     return text if len(text) <= _MOST else f"…{text[-_MOST:]}"
+
+
+def _by_cells(text: str, wrong: BaseException) -> str:
+    """`text` of a traceback with its cells called as the notebook calls them."""
+    for frame, _ in traceback.walk_tb(wrong.__traceback__):
+        if cell := cells.cell_of(frame):
+            text = text.replace(f'File "{frame.f_code.co_filename}", line ', f"{cell} line ")
+    return text
 
 
 def _from_the_cell(trace: TracebackType | None) -> TracebackType | None:
