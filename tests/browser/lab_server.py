@@ -109,7 +109,11 @@ class LabServer:
             "IPYTHONDIR": "ipython",
             "XDG_CACHE_HOME": "cache",
         }
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "SYSTEMROOT") if name in os.environ}
+        kept = {
+            name: os.environ[name]
+            for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR", "SYSTEMROOT")
+            if name in os.environ
+        }
         return {**kept, **{name: str(self._home / place) for name, place in places.items()}}
 
     def _wait_until_up(self, process: subprocess.Popen[bytes]) -> None:
