@@ -1,0 +1,227 @@
+"""What the panels of a live view are told of a run, when they ask."""
+
+import json
+from typing import Any
+
+import comm
+import pytest
+from wire import Wire
+
+from adk_nb import Chat, sync, types
+from adk_nb.agents import Agent
+from adk_nb.errors import InputError
+from adk_nb.events.event import Event
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.notebook.typed_state import typed_change
+from adk_nb.notebook.view.display import LiveRun
+from adk_nb.notebook.view.page import VIEW_MIME, page_said, views_stay, with_view
+from adk_nb.notebook.view.run_on_show import Clicks
+from adk_nb.notebook.view.run_panels import RunPanels
+from adk_nb.runtime.trace import Trace
+
+
+def weather(city: str, tool_context: Any) -> dict[str, int]:
+    """The weather."""
+    tool_context.state["asked"] = city
+    return {"temp_c": 9}
+
+
+def agent() -> Agent:
+    model = ScriptedLlm(call("weather", city="Oslo"), "It is **9** degrees.")
+    return Agent(name="clerk", model=model, tools=[weather], instruction="Answer {user:name}.")
+
+
+class Seen:
+    """A run that was shown live, and what a page that asks is told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(comm, "create_comm", Wire)
+        chat = Chat(agent(), show="off")
+        chat.state["user:name"] = "Ada"
+        self.reply = chat.ask("How warm?")
+        self.wrote: list[Any] = []
+        self.reruns: list[str] = []
+        clicks = Clicks(
+            stop=lambda: None,
+            decided=lambda key, decided: None,
+            let_in=lambda key, given: None,
+            write=lambda key, text: self.wrote.append((key, text)),
+            rerun=self.reruns.append,
+        )
+        self.run = LiveRun(agent(), "How warm?", None, lambda tool: None)
+        self.run.trace = self.reply.trace
+        self.run.begin(None, clicks)
+        for event in self.reply.events:
+            self.run.event(event)
+        self.run.end(self.reply)
+        self.wire: Any = self.run._view.comm  # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def snapshot(self) -> dict[str, Any]:
+        return self.run._view.snapshot  # pyright: ignore[reportPrivateUsage]
+
+    def told(self, what: str, id: str = "") -> Any:
+        self.wire.says(kind="need", what=what, id=id)
+        self.run._view.flush()  # pyright: ignore[reportPrivateUsage]
+        ops = [op for batch in self.wire.batches for op in batch["ops"] if op["op"] == "panel"]
+        return next((op["data"] for op in reversed(ops) if (op["name"], op["id"]) == (what, id)), None)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    return Seen(monkeypatch)
+
+
+def test_a_row_opens_into_the_events_that_it_tells_of(seen: Seen):
+    row = next(row for row in seen.snapshot["rows"] if row["kind"] == "call")
+
+    asked, answered = seen.told("event", row["id"])
+
+    assert asked["content"]["parts"][0]["functionCall"]["args"] == {"city": "Oslo"}
+    assert answered["content"]["parts"][0]["functionResponse"]["response"] == {"temp_c": 9}
+    assert answered["actions"]["stateDelta"] == {"asked": "Oslo"}
+
+
+def test_a_snapshot_has_no_details_and_no_panels(seen: Seen):
+    seen.told("prompt", "0")
+
+    assert {row["detail"] for row in seen.snapshot["rows"]} == {None}
+    assert not {"panels", "prompt", "waterfall"} & seen.snapshot.keys()
+
+
+def test_the_waterfall_has_a_bar_for_agent_model_and_tool(seen: Seen):
+    bars = [(bar["kind"], bar["name"]) for bar in seen.told("waterfall")]
+
+    assert bars == [("agent", "clerk"), ("model", "scripted"), ("tool", "weather"), ("model", "scripted")]
+
+
+def test_a_prompt_is_told_one_at_a_time_with_what_was_put_in(seen: Seen):
+    assert [(one["agent"], one["model"]) for one in seen.told("prompts")] == [("clerk", "scripted")] * 2
+
+    prompt = seen.told("prompt", "1")
+
+    assert {"text": "Ada", "source": "{user:name}"} in prompt["system"]
+    assert [tool["name"] for tool in prompt["tools"]] == ["weather"]
+    assert [said["kind"] for said in prompt["history"]] == ["text", "call", "result"]
+
+
+@pytest.mark.parametrize(("what", "id"), [("prompt", "9"), ("prompt", "-1"), ("event", "no"), ("secrets", "")])
+def test_what_is_not_there_is_not_answered(seen: Seen, what: str, id: str):
+    assert seen.told(what, id) is None
+
+
+def test_the_log_is_every_event_on_a_line(seen: Seen):
+    lines = [json.loads(line) for line in seen.told("log").split("\n")]
+
+    assert [line["id"] for line in lines] == [event.id for event in seen.reply.events]
+
+
+def test_a_run_that_is_over_shows_question_and_answer(seen: Seen):
+    answer = seen.snapshot["answer"]
+
+    assert (answer["question"], answer["who"]) == ("How warm?", "clerk")
+    assert "<strong>9</strong>" in answer["html"]
+
+
+def test_clicks_on_panels_are_handed_on(seen: Seen):
+    seen.wire.says(kind="state", key="asked", text="[1]")
+    seen.wire.says(kind="state", key="asked", text=None)
+    seen.wire.says(kind="rerun", event="e1")
+    for odd in ({"kind": "state", "key": 1, "text": "x"}, {"kind": "rerun"}, {"kind": "need", "what": None}):
+        seen.wire.says(**odd)
+
+    assert (seen.wrote, seen.reruns) == ([("asked", "[1]"), ("asked", None)], ["e1"])
+
+
+def test_a_value_that_was_written_is_a_row_and_a_refused_one_is_told(seen: Seen):
+    seen.run.wrote("asked", Event(author="user", actions={"state_delta": {"asked": "Rome"}}))
+    seen.run.wrote("temp:x", None, "leave temp: out")
+
+    assert {"key": "asked", "value": '"Rome"'}.items() <= seen.snapshot["state"][0].items()
+    assert {"key": "asked", "json": '"Rome"'} in seen.told("state")
+    refused = [op for batch in seen.wire.batches for op in batch["ops"] if op.get("name") == "refused"]
+    assert [(op["id"], op["data"]) for op in refused] == [("asked", ""), ("temp:x", "leave temp: out")]
+
+
+def test_a_long_history_and_long_words_are_told_in_part():
+    panels = RunPanels(Trace, list)
+    words = types.Part(text="x" * 50_000)
+    event = Event(id="e", author="clerk", content=types.Content(role="model", parts=[words]))
+    panels.feed(event, [{"op": "append", "row": {"id": "e/text"}}])
+
+    told = panels.told("event", "e/text")
+
+    assert told and len(told["data"][0]["content"]["parts"][0]["text"]) == 2_000
+
+
+def test_what_is_in_an_artifact_is_told_when_it_is_looked_at():
+    panels = RunPanels(Trace, list)
+    about = {"id": "a@0", "name": "a", "version": 0, "mime": "text/csv", "size": 3}
+
+    light = panels.without_content({"op": "artifact", "artifact": {**about, "html": "<table></table>", "data": "eA=="}})
+
+    assert light["artifact"] == about
+    told = panels.told("artifact", "a@0")
+    assert told and told["data"]["data"] == "eA=="
+
+
+# -- the page and the file
+
+
+@pytest.fixture
+def no_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adk_nb.notebook.view.page._page.said", None)
+
+
+@pytest.mark.usefixtures("no_word")
+@pytest.mark.parametrize(("session", "stays"), [("", False), ("a/trip.ipynb", True), ("a/trip-jvsc-1234.ipynb", False)])
+def test_a_view_stays_where_a_page_keeps_it_out_of_the_file(monkeypatch: pytest.MonkeyPatch, session: str, stays: bool):
+    monkeypatch.setenv("JPY_SESSION_NAME", session)
+
+    assert views_stay() is stays
+    page_said(keeps_out=not stays)
+    assert views_stay() is not stays
+
+
+def test_a_view_stands_beside_what_the_file_keeps():
+    assert with_view({"text/plain": "x"}, "") == {"text/plain": "x"}
+    data, metadata = with_view({"text/plain": "x"}, "m")
+    assert data["text/plain"] == "x" and data[VIEW_MIME]["model_id"] == "m"
+    assert metadata == {VIEW_MIME: {"adk_nb": "page"}}
+
+
+# -- typed values, and asking again
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("400", 400), ("[1, 2]", [1, 2]), ("Oslo", "Oslo"), ('"4"', "4"), ("NaN", "NaN"), ("", "")]
+)
+def test_a_typed_value_is_json_or_else_text(text: str, value: Any):
+    assert typed_change("user:place", text) == {"user:place": value}
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "why"),
+    [
+        ("temp:x", "1", "leave temp: out"),
+        ("a b", "1", "cannot be a key"),
+        ("", "1", "cannot be a key"),
+        ("places", '["Oslo"', "begins like JSON and is none"),
+    ],
+)
+def test_a_typed_value_that_cannot_be_is_refused(key: str, text: str, why: str):
+    with pytest.raises(InputError, match=why):
+        typed_change(key, text)
+
+
+def test_asking_again_from_an_event_keeps_the_conversation_as_it_was():
+    chat = Chat(Agent(name="clerk", model=ScriptedLlm("One.", "Two.", "Three.")), show="off")
+    chat.ask("First?")
+    second = chat.ask("Second?")
+    before = [event.id for event in chat.events]
+
+    again = sync.run(chat.rerun_in_a_fork(second.events[-1].id))
+
+    assert (again.question, again.text) == ("Second?", "Three.")
+    assert "main-2" in (again.notice or "")
+    assert [event.id for event in chat.events] == before
