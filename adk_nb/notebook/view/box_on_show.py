@@ -108,7 +108,8 @@ class BoxOnShow(LiveRun):
         super().end(reply)
         if self._goes_on and self._turns:
             before = self._turns.pop()
-            reply = replace(reply, question=before.question, events=[*before.events, *reply.events])
+            events = [*before.events, *reply.events]
+            reply = replace(reply, question=before.question, events=events, history=before.history)
         self._turns.append(reply)
         self._goes_on = True
         if self._twin:

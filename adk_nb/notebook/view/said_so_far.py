@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from adk_nb.events.event import Event
 from adk_nb.notebook.view.markdown import markdown_cell
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.render import Bundle, ShownReply, bundle, heading
@@ -17,11 +18,15 @@ class ShownTurn(ShownReply, Protocol):
 
     @property
     def question(self) -> str | None: ...
+    @property
+    def history(self) -> list[Event]:
+        """As `bundle` takes it."""
+        ...
 
 
 def said_so_far(turns: Sequence[ShownTurn]) -> Bundle:
     """A conversation, oldest turn first; empty forms while nothing was said."""
-    forms = [(_question(turn), heading(turn), bundle(turn)) for turn in turns]
+    forms = [(_question(turn), heading(turn), bundle(turn, history=turn.history)) for turn in turns]
     plain = [f"you > {asked}\n{form['text/plain']}" for asked, _, form in forms]
     markdown = [
         f"**you:** {markdown_cell(asked)}\n\n**{markdown_cell(who)}:**\n\n{form['text/markdown']}"

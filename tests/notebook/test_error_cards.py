@@ -1,0 +1,145 @@
+"""What a live view tells of what went wrong: turns that failed, tools that failed, models that are waited for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from adk_nb import types
+from adk_nb.models.attempts import Attempt, on_wait
+from adk_nb.models.retrying import ask_again
+from adk_nb.notebook.view.card_answers import answer_of
+from adk_nb.notebook.view.error_card import Trouble, card, traced
+from adk_nb.notebook.view.view_state import ViewState
+from adk_nb.sync import run
+from tests.notebook.conftest import Shell
+
+FAILS = """def split(bill, people):
+    return bill / people
+
+try:
+    split(1, 0)
+except Exception as error:
+    wrong = error"""
+
+
+@pytest.fixture
+def wrong(shell: Shell) -> ZeroDivisionError:
+    """What a cell raised: the second of the shell."""
+    shell.cell(FAILS)
+    return shell.names["wrong"]
+
+
+def cards(tell: Callable[[Trouble], None]) -> list[dict[str, Any]]:
+    """The cards of a view that is told of trouble."""
+    view = ViewState()
+
+    def push(ops: list[dict[str, Any]]) -> None:
+        for op in ops:
+            view.apply(op)
+
+    tell(Trouble(push))
+    return list(view.cards.values())
+
+
+def test_a_card_tells_what_where_and_how_in_the_words_of_the_notebook(wrong: ZeroDivisionError) -> None:
+    def ends(trouble: Trouble) -> None:
+        trouble.failed(wrong)
+        trouble.ended("payer", "ZeroDivisionError: division by zero (In[2] line 2)", "e1")
+
+    [told] = cards(ends)
+
+    assert (told["kind"], told["title"], told["where"]) == (
+        "error",
+        "ZeroDivisionError: division by zero",
+        "In[2] line 2",
+    )
+    assert told["ways"] == ["retry", "drop"]
+    assert told["traceback"].splitlines()[1:3] == ["  In[2] line 5, in <module>", "    split(1, 0)"]
+    assert "In[2] line 2, in split" in told["traceback"]
+
+
+def test_a_traceback_begins_at_the_cell_and_holds_no_secret(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-000042")
+    shell.cell(
+        "import os, json\ntry:\n    json.loads(os.environ['OPENAI_API_KEY'])\nexcept Exception as e:\n    one = e"
+    )
+    shell.cell(
+        "try:\n    raise RuntimeError(os.environ['OPENAI_API_KEY'])\nexcept Exception as error:\n    two = error"
+    )
+
+    assert traced(shell.names["one"]).splitlines()[1].startswith("  In[2] line 3")
+    assert "decoder.py" in traced(shell.names["one"])
+    assert "sk-not" not in traced(shell.names["two"])
+
+
+def test_nothing_can_be_said_again_where_nothing_was_said() -> None:
+    assert [one["ways"] for one in cards(lambda trouble: trouble.ended("payer", "no key", ""))] == [[]]
+
+
+@pytest.mark.parametrize(("decision", "state"), [("retry", "retried"), ("drop", "dropped")])
+def test_a_click_after_an_error_is_one_of_its_ways(decision: str, state: str) -> None:
+    asked = card("e", "payer", "it broke", None, ["retry", "drop"])
+
+    assert answer_of(asked, {"decision": decision}) == (
+        {"kind": "answer", "id": "e", "decision": decision},
+        {"state": state, "note": ""},
+    )
+    assert answer_of({**asked, "ways": []}, {"decision": decision}) is None
+    assert answer_of(asked, {"decision": "approve", "args": {}}) is None
+
+
+def test_the_row_of_a_failed_call_has_the_cell_the_arguments_and_what_the_model_is_told(
+    wrong: ZeroDivisionError,
+) -> None:
+    trouble = Trouble(lambda _: None)
+    trouble.tool_failed("c2", "split", {"bill": 1, "people": 0}, wrong)
+    trouble.tool_failed("c3", "look", {}, ValueError("of no cell"))
+    told = [{"result": 1}, {"error": "ZeroDivisionError: division by zero"}, {"error": "of no cell"}]
+    responses = [types.FunctionResponse(id=f"c{n}", name="f", response=one) for n, one in enumerate(told, 1)]
+    ops: list[dict[str, Any]] = [
+        {"op": "patch", "id": "r1", "ok": True},
+        {"op": "append", "row": {"ok": False}},
+        {"op": "patch", "ok": False},
+    ]
+
+    trouble.put_in(ops, responses)
+
+    failure = ops[1]["row"]["failure"]
+    assert (failure["tool"], failure["args"], failure["where"]) == ("split", {"bill": 1, "people": 0}, "In[2] line 2")
+    assert failure["sent"] == '{"error": "ZeroDivisionError: division by zero"}'
+    assert "failure" not in ops[0] and "failure" not in ops[2]
+
+
+def test_a_busy_model_has_a_card_until_it_goes_on() -> None:
+    def twice(trouble: Trouble) -> None:
+        trouble.waits("gemini-2.5-flash", "HTTP 429", 4.5)
+        trouble.waits("gemini-2.5-flash", "HTTP 503", 9.0)
+        trouble.goes_on()
+        trouble.goes_on()
+
+    first, second = cards(twice)
+
+    assert (first["title"], first["hint"], first["seconds"]) == ("gemini-2.5-flash is busy", "HTTP 429", 4.5)
+    assert (first["state"], second["state"]) == ("over", "over")
+    [waiting] = cards(lambda trouble: trouble.waits("m", "HTTP 429", 1))
+    assert waiting["state"] == "asked"
+
+
+def test_a_run_that_waits_for_its_model_says_so_as_the_wait_begins() -> None:
+    heard: list[Attempt] = []
+    answers = iter([TimeoutError(), TimeoutError(), "here"])
+
+    async def ask() -> str:
+        if isinstance(answer := next(answers), Exception):
+            raise answer
+        return answer
+
+    async def asked() -> str:
+        on_wait.set(heard.append)
+        options = types.HttpRetryOptions(initial_delay=0.001, max_delay=0.001, jitter=0.001)
+        return await ask_again(ask, options, model="m", within=5, passes=lambda _: True, asked_to_wait=lambda _: None)
+
+    assert run(asked()) == "here"
+    assert [(one.model, one.error) for one in heard] == [("m", "TimeoutError")] * 2
+    assert on_wait.get() is None
