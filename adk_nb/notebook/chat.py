@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from copy import deepcopy
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, Unpack
 
 from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
@@ -36,7 +36,7 @@ from adk_nb.notebook.decisions import (
 from adk_nb.notebook.going_back import GoesBack
 from adk_nb.notebook.interrupted import shown_in_brief, waited_for
 from adk_nb.notebook.letting_in import ASK, Given
-from adk_nb.notebook.one_turn import LentTool, one_turn
+from adk_nb.notebook.one_turn import LentTool, TurnOptions, one_turn
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.talk import Talk
 from adk_nb.notebook.view.box_on_show import BoxOnShow
@@ -170,38 +170,20 @@ class Chat(GoesBack):
         """
         by = f"chat.ask(confirm={confirm!r})" if confirm else "%config AdkNb.confirm"
         check_policy(confirm or self.policy)
-        turn = self._talk.words(text, one_turn(attach, tools, model, show, max_cost))
-        return settled(waited_for(turn), self.decide, confirm or self.policy, by)
+        turn = one_turn(attach=attach, tools=tools, model=model, show=show, max_cost=max_cost)
+        return settled(waited_for(self._talk.words(text, turn)), self.decide, confirm or self.policy, by)
 
-    async def aask(
-        self,
-        text: str,
-        *,
-        attach: Any = None,
-        tools: Sequence[LentTool] = (),
-        model: str | BaseLlm | None = None,
-        show: Mode | None = None,
-        max_cost: float | None = None,
-    ) -> Reply:
+    async def aask(self, text: str, **options: Unpack[TurnOptions]) -> Reply:
         """`ask` for a cell that awaits."""
         try:
-            return await sync.arun(self._talk.words(text, one_turn(attach, tools, model, show, max_cost)))
+            return await sync.arun(self._talk.words(text, one_turn(**options)))
         except asyncio.CancelledError as stopped:
             shown_in_brief(stopped, [])
             raise
 
-    def start(
-        self,
-        text: str,
-        *,
-        attach: Any = None,
-        tools: Sequence[LentTool] = (),
-        model: str | BaseLlm | None = None,
-        show: Mode | None = None,
-        max_cost: float | None = None,
-    ) -> "sync.Started[Reply]":
+    def start(self, text: str, **options: Unpack[TurnOptions]) -> "sync.Started[Reply]":
         """`ask` in the background: a handle with `.result()`, `.cancel()` and `.done()`."""
-        return sync.start(self._talk.words(text, one_turn(attach, tools, model, show, max_cost)))
+        return sync.start(self._talk.words(text, one_turn(**options)))
 
     def box(self, *, height: int = HEIGHT) -> None:
         """Open a chat box: this conversation in one output, with a field to type into. In a terminal, line by line.
@@ -231,17 +213,14 @@ class Chat(GoesBack):
         box: BoxOnShow,
         text: str,
         *,
-        attach: Any = None,
-        tools: Sequence[LentTool] = (),
-        model: str | BaseLlm | None = None,
-        max_cost: float | None = None,
         confirm: Confirm | None = None,
         by: str = "",
+        **options: Unpack[TurnOptions],
     ) -> Reply:
         """`ask`, shown in a box. `by`: where `confirm` is said, for the log."""
         confirm, by = (confirm, by) if confirm else (self.policy, "%config AdkNb.confirm")
         box.answered_by(self.agent, notice_of(self.agent))
-        reply = await self._talk.words(text, one_turn(attach, tools, model, None, max_cost), box)
+        reply = await self._talk.words(text, one_turn(**options), box)
         for _ in range(MOST_ROUNDS):
             if not (decisions := by_policy(reply, confirm, by)):
                 break

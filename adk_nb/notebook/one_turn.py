@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
@@ -54,14 +54,25 @@ class OneTurn:
         return agent.clone(changed)
 
 
+class TurnOptions(TypedDict, total=False):
+    """What `Chat.ask` is told of one turn; it says what each means."""
+
+    attach: Any
+    tools: Sequence[LentTool]
+    model: str | BaseLlm | None
+    show: Mode | None
+    max_cost: float | None
+
+
 def one_turn(
-    attach: Any,
-    tools: Sequence[LentTool],
-    model: str | BaseLlm | None,
-    show: Mode | None,
+    *,
+    attach: Any = None,
+    tools: Sequence[LentTool] = (),
+    model: str | BaseLlm | None = None,
+    show: Mode | None = None,
     max_cost: float | None = None,
 ) -> OneTurn:
-    """As `Chat.ask` is told it.
+    """A turn with these options.
 
     Raises:
         InputError: Something cannot be attached, or `max_cost` is no limit.

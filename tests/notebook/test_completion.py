@@ -1,5 +1,7 @@
 """Tab in the lines and cells of the magics."""
 
+from pathlib import Path
+
 import pytest
 from IPython.core.completer import provisionalcompleter
 
@@ -7,8 +9,10 @@ from tests.notebook.conftest import Shell
 
 
 @pytest.fixture
-def full(shell: Shell) -> Shell:
+def full(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """A shell with something of every kind."""
+    monkeypatch.chdir(tmp_path)
+    Path("my_notes.txt").touch()
     shell.cell(
         "%%tool\ndef weather_in(city: str) -> str:\n    'Weather.'\n    return city\n"
         "def wind(x: int) -> int:\n    'W.'\n    return x"
@@ -33,6 +37,12 @@ def full(shell: Shell) -> Shell:
         ("%chat --new gu", ["%chat --new guide"]),
         ("%chat -s si", ["%chat -s side"]),
         ("%chat guide --qu", ["%chat guide --quiet"]),
+        ("%chat guide --attach pla", ["%chat guide --attach places"]),
+        ("%chat guide --attach my_", ["%chat guide --attach my_notes.txt"]),
+        ("%chat guide --model off", ["%chat guide --model offline"]),
+        ("%chat guide -t wi", ["%chat guide -t wind"]),
+        ("%chat guide --err", ["%chat guide --error"]),
+        ("%chat guide --sta", ["%chat guide --static"]),
         ("ans = %chat gu", ["ans = %chat guide"]),
         ("for _ in range(2):\n    %chat gu", ["for _ in range(2):\n    %chat guide"]),
         ("%state bud", ["%state budget"]),

@@ -154,8 +154,9 @@ class AdkMagics(Magics):
                 else f"{asked.mark} needs a text; write it below the line, or %chat {name} alone for a chat box"
             )
         turns = _late("turns")
-        if asked.yes and asked.no:
-            raise InputError(f"{asked.mark}: --yes and --no cannot both be; choose one")
+        for one, other in (("yes", "no"), ("quiet", "static")):
+            if getattr(asked, one) and getattr(asked, other):
+                raise InputError(f"{asked.mark}: --{one} and --{other} cannot both be; choose one")
         confirm, policy = self._confirm(asked)
         said = turns.Said(
             text=asked.text,

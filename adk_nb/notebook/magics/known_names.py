@@ -64,7 +64,13 @@ def _files(notebook: Notebook) -> list[str]:
     return sorted(one.name for one in Path().glob("*.json"))
 
 
+def _attachments(notebook: Notebook) -> list[str]:
+    files = [one.name for one in Path().iterdir() if one.is_file() and one.name[0] != "." and " " not in one.name]
+    return [*_variables(notebook), *sorted(files)]
+
+
 _KINDS: dict[str, Callable[[Notebook], list[str]]] = {
+    "attachment": _attachments,
     "agent": lambda notebook: notebook.agent_names,
     "approval": _approvals,
     "document": lambda notebook: sorted(
