@@ -30,7 +30,7 @@ _STATIC = Path(__file__).parent / "static"
 _SCRIPTS = (
     *("elements", "store", "json_tree", "lanes", "picture", "state_panel", "row_detail", "events", "tabs", "panes"),
     *("waterfall", "state_table", "prompt", "artifacts", "log_tools", "forms", "error_cards", "cards", "chat_box"),
-    *("keep", "view"),
+    *("announce", "keys", "keep", "view"),
 )
 _SHEETS = ("frame", "drawing", "events", "panels", "cards", "chat_box", "narrow")
 """Files of `static`, in the order in which they become one module and one sheet: no bundler, no import between them."""

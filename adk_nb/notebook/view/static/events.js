@@ -13,7 +13,7 @@ class Events {
     this.earlier = el("div", "earlier");
     this.node = el("div", "log", this.earlier);
     this.node.setAttribute("role", "log");
-    this.node.setAttribute("aria-live", "polite");
+    this.node.setAttribute("aria-live", "off"); // the announcer says it, by sentences
     this.node.setAttribute("aria-label", "Events");
     this.node.addEventListener("keydown", (event) => this.onKey(event));
     this.node.addEventListener("click", (event) => this.onClick(event));

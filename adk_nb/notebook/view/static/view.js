@@ -43,7 +43,9 @@ class View {
       this.root.dataset.box = "";
       this.root.style.setProperty("--adknb-height", `${this.store.box.height}px`);
     }
-    this.root.append(this.said);
+    this.announcer = new Announcer(this.store);
+    this.root.append(this.said, this.announcer.node);
+    this.keys = new Keys(this);
     this.box = el("div", "root", this.root);
     host.append(this.box);
   }
@@ -56,6 +58,7 @@ class View {
 
   touch(op) {
     this.events.touch(op);
+    this.announcer.touch(op);
     if (op.op === "status") this.stopping = false;
     this.composer?.touch(op);
     if (op.op === "panel") this.stale = true;
@@ -115,6 +118,13 @@ class View {
   showEvent(id) {
     this.tabs.select(this.panes);
     this.events.reveal(id);
+  }
+
+  // Show all, not question and answer alone.
+  unfold() {
+    this.summary.chosen = false;
+    this.stale = true;
+    this.paint();
   }
 
   // Out of the view, to the cell it stands in.
