@@ -1,12 +1,13 @@
 """A Python function as a tool."""
 
 import asyncio
+import copy
 import functools
 import inspect
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator
 from types import AsyncGeneratorType
-from typing import Any, cast, get_args
+from typing import Any, Self, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
@@ -85,9 +86,15 @@ class FunctionTool(BaseTool):
         self.effect = effect
         self.thread = thread or timeout is not None
         self.timeout = timeout
-        self.signature = signature_of(func, self.name)
+        self._described = description is not None
+        self._read()
         known = None if self.signature.takes_any else self.signature.names
         self.require_confirmation = as_condition(require_confirmation, f"tool {self.name!r}", known)
+
+    def _read(self) -> None:
+        """Take from the function what the model is told, and how it is called."""
+        func, self._read_from = self.func, getattr(self.func, "__code__", None)
+        self.signature = signature_of(func, self.name)
         self._is_async = gives(inspect.iscoroutinefunction, func)
         self._streams = gives(inspect.isasyncgenfunction, func)
         self.tells = yields(func)
@@ -99,6 +106,16 @@ class FunctionTool(BaseTool):
             )
         for parameter in self.signature.faults.keys() - set(self.signature.untyped):
             logger.warning("tool %r: %s", self.name, self.signature.faults[parameter])
+
+    def read_again(self) -> Self:
+        """A copy as its function is now, if that was changed in place, as by IPython's autoreload; else itself."""
+        if self._read_from is getattr(self.func, "__code__", None):
+            return self
+        other = copy.copy(self)
+        other.description = self.description if self._described else _description_of(self.func)
+        other._declared = ()
+        other._read()
+        return other
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"

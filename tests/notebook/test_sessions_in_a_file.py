@@ -327,7 +327,9 @@ def test_a_tool_that_was_edited_meanwhile_does_not_run_on_the_old_yes(shell: She
     shell.cell(OTHER_PAY)
     shell.cell(CLERK)
 
-    assert "pay was redefined since this was asked; refuse the call with %confirm --no" in str(shell.cell("%confirm"))
+    assert "pay was redefined since this was asked; let it be asked anew with %confirm --reask" in str(
+        shell.cell("%confirm")
+    )
     assert "pay was redefined since this was asked" in shell.fails("%confirm --yes")
     assert shell.cell("%confirm --no").text == "I see."
     assert shell.names["paid"] == []

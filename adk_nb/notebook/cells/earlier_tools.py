@@ -1,6 +1,6 @@
 """Tools as they were before their cells were run again: a call that waits for a person can still be made as it was."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -32,7 +32,7 @@ class EarlierTools:
         return f"v{found.version}" if found else ""
 
     @contextmanager
-    def as_asked(self, waiting: Iterable[Pending]) -> Iterator[None]:
+    def as_asked(self, waiting: Iterable[Pending]) -> Generator[None]:
         """Within this, agents of cells have the tools of these calls as they were when they were asked.
 
         Raises:

@@ -1,6 +1,7 @@
 """What this notebook has defined: agents and tools by name, and the conversations with them."""
 
 import shlex
+import sys
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import replace as with_
@@ -25,6 +26,8 @@ from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 from adk_nb.runtime.trace import Traces
+from adk_nb.tools.fingerprint import fingerprint
+from adk_nb.tools.function_tool import FunctionTool
 
 
 class Notebook(ByName):
@@ -241,6 +244,8 @@ class Notebook(ByName):
         definition = self.definitions.get(name)
         if not definition or not self.is_of_its_cell(name):
             return
+        for one in definition.tools:
+            self._read_again(one)
         self.tools_named(definition.tools)
         if definition.members and self._made_of[name] != self._members(definition):
             self._renew(definition)
@@ -313,6 +318,18 @@ class Notebook(ByName):
         events = self.sessions.mark("definition_changed", said)
         kept = f"; session kept, {counted(before)}" if events else ""
         return [said + kept, *unfit_history(wanted, old, before)]
+
+    def _read_again(self, name: str) -> None:
+        """Take a tool as its function is now, if its module was loaded again."""
+        known = self.tools.get(name)
+        if known is None or not isinstance(known.tool, FunctionTool):
+            return
+        now = known.tool.read_again()
+        if now is not known.tool:
+            held = [one for one, value in self.variables.items() if value is known.tool]
+            self.variables.update(dict.fromkeys(held, now))
+            told = self.define_tools({name: with_(known, tool=now, digest=fingerprint(now))})
+            sys.stdout.write("\n".join([f"{told[0]}; its module was loaded again", *told[1:]]) + "\n")
 
     def _define_tool(self, name: str, wanted: ToolDefinition) -> list[str]:
         if name in self.agent_names:

@@ -1,0 +1,202 @@
+"""Cells that are run again while something waits, and what earlier turns make of it."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import InputError
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.view.card_answers import answer_of
+from adk_nb.notebook.view.view_state import ViewState
+from adk_nb.tools.tool_decorator import tool
+from tests.notebook.conftest import Shell
+
+PAY = '%%tool --confirm\ndef pay(amount: int) -> str:\n    "Pay."\n    paid.append(amount{})\n    return "paid"'
+
+
+def paying(shell: Shell, *said: Any) -> ScriptedLlm:
+    """An agent that asks to pay 5, and waits."""
+    shell.names["paid"] = []
+    shell.cell(PAY.format(""))
+    model = shell.names["model"] = ScriptedLlm(call("pay", amount=5), *said)
+    shell.cell("%%agent clerk -m model -t pay\nPay.")
+    shell.cell("%chat clerk Pay 5")
+    return model
+
+
+def versions(events: Any) -> list[Any]:
+    return [(one.custom_metadata or {}).get("agent_version") for one in events]
+
+
+def test_what_waits_goes_on_in_the_agent_that_asked_and_the_next_turn_in_the_new_one(shell: Shell) -> None:
+    old = paying(shell, "Paid, says the old one.")
+    shell.names["model2"] = ScriptedLlm("Hello, says the new one.")
+    told = shell.cell("%%agent clerk -m model2 -t pay\nPay at once.")
+
+    reply = shell.cell("%confirm --yes")
+    after = shell.cell("%chat clerk Hello")
+
+    assert str(told).startswith("clerk v1 -> v2 (instruction +1 -1 lines, model model -> model2); session kept, 4 ev")
+    assert reply.text == "Paid, says the old one."
+    assert "Pay at once" not in str(old.requests[-1].config.system_instruction)
+    assert after.text == "Hello, says the new one."
+    assert (set(versions(reply.events)), set(versions(after.events))) == ({1}, {2})
+
+
+def test_events_of_a_team_carry_the_version_of_each_agent_in_it(shell: Shell) -> None:
+    shell.names["model"] = ScriptedLlm("One.", "Two.")
+    shell.cell("%%agent one -m model\nOne.")
+    shell.cell("%%agent one -m model\nOne, and only one.")
+    shell.cell("%%agent team --kind sequential\none")
+    reply = shell.cell("%chat team Go")
+
+    assert [one.custom_metadata["agent_versions"] for one in reply.events] == [{"team": 1, "one": 2}] * 2
+
+
+def test_a_call_whose_tool_was_redefined_can_run_as_it_was_asked(shell: Shell) -> None:
+    paying(shell, "Done.")
+    shell.cell(PAY.format(" * 100"))
+
+    assert shell.fails("%confirm --yes").endswith("with %confirm --reask, or run it as it was with %confirm --old")
+    assert shell.cell("%confirm --old").text == "Done."
+    assert shell.names["paid"] == [5]
+    assert shell.names["clerk"].tools_now()[0] is shell.ip.adk_nb.tool("pay")
+
+
+def test_a_call_whose_tool_was_redefined_can_be_asked_anew(shell: Shell) -> None:
+    model = paying(shell, call("pay", amount=6), "Done.")
+    shell.cell(PAY.format(" * 100"))
+    again = shell.cell("%confirm --reask")
+
+    assert [one.call.args for one in again.pending] == [{"amount": 6}]
+    assert "its tool was redefined since; call it again" in str(model.requests[1].contents[-1])
+    assert shell.cell("%confirm --yes").text == "Done."
+    assert shell.names["paid"] == [600]
+
+
+def test_a_tool_under_a_team_runs_as_it_was_asked_too(shell: Shell) -> None:
+    paying(shell)
+    shell.names["model"] = ScriptedLlm(call("pay", amount=7), "Done.")
+    shell.cell("%%agent clerk -m model -t pay\nPay.\n")
+    shell.cell("%%agent team --kind sequential\nclerk")
+    shell.cell("%chat --new team Pay 7")
+    shell.cell(PAY.format(" * 100"))
+
+    assert shell.cell("%confirm --old").text == "Done."
+    assert shell.names["paid"] == [7]
+
+
+def test_a_cell_that_is_changed_back_can_be_approved_again(shell: Shell) -> None:
+    paying(shell, "Done.")
+    shell.cell(PAY.format(" * 100"))
+    shell.cell(PAY.format(""))
+
+    assert shell.cell("%confirm --yes").text == "Done."
+    assert shell.names["paid"] == [5]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%confirm --yes --old", "--yes and --old cannot both be; choose one"),
+        ("%confirm --reask --reason no", "--reason does not go with --reask, which leaves the call to the agent"),
+        ("%confirm --reask --edit amount=3", "--edit does not go with --reask"),
+        ("%confirm --old", "pay as it was is not in this kernel, or it is as it was"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_the_call_waits_on(shell: Shell, line: str, said: str) -> None:
+    paying(shell, "Done.")
+
+    assert said in shell.fails(line)
+    assert shell.cell("%confirm --yes").text == "Done."
+
+
+def test_a_chat_of_pythons_keeps_no_earlier_tools() -> None:
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    chat = Chat(LlmAgent(name="clerk", model=ScriptedLlm(call("pay", amount=5)), tools=[tool(confirm=True)(pay)]))
+    [one] = chat.ask("Pay 5").pending
+
+    with pytest.raises(InputError, match=r"only cells keep tools as they were; refuse the call with chat.reject\(\)"):
+        chat.decide({one.id: ToolConfirmation(confirmed=True)}, as_asked=True)
+
+
+def test_a_card_whose_tool_changed_takes_two_answers_more(shell: Shell) -> None:
+    view = ViewState()
+    view.apply({"op": "card", "card": {"id": "1", "agent": "clerk", "tool": "pay", "args": {"amount": 5}}})
+    card = view.cards["1"]
+    before = answer_of(card, {"decision": "old"})
+    view.apply({"op": "card", "card": {"id": "1", "changed": "it changed", "version": "v2"}})
+    card = view.cards["1"]
+
+    assert before is None and card["state"] == "asked"
+    assert answer_of(card, {"decision": "old"}) == (
+        {"kind": "answer", "id": "1", "args": None, "reason": None, "decision": "approve", "as_asked": True},
+        {"state": "approved", "note": "as the tool was, v2"},
+    )
+    assert answer_of(card, {"decision": "reask"}) == (
+        {
+            "kind": "answer",
+            "id": "1",
+            "args": None,
+            "reason": "its tool was redefined since; call it again if it is still needed",
+            "decision": "reject",
+        },
+        {"state": "reasked", "note": ""},
+    )
+
+
+# ---- what earlier turns make of it
+
+
+def test_a_parameter_that_earlier_calls_name_and_that_is_gone_is_noted(shell: Shell) -> None:
+    paying(shell, "Done.")
+    shell.cell("%confirm --no")
+    told = str(shell.cell('%%tool\ndef pay(euros: int) -> str:\n    "Pay."\n    return "paid"')).splitlines()
+
+    assert told == [
+        "pay v1 -> v2; used by clerk",
+        "earlier calls in this session name amount, which pay does not take any more",
+    ]
+
+
+def test_a_kind_that_makes_the_session_odd_is_noted(shell: Shell) -> None:
+    shell.names["model"] = ScriptedLlm("One.")
+    shell.cell("%%agent one -m model\nOne.")
+    shell.cell("%%agent both -m model\nBoth.")
+    shell.cell("%chat both Go")
+    told = str(shell.cell("%%agent both --kind sequential\none"))
+
+    assert (
+        "the session was held with a single agent of that name; if it goes wrong, begin anew with %chat --new, or go "
+        "back with %rewind" in told
+    )
+
+
+def test_a_module_that_autoreload_has_loaded_again_is_told_to_the_model_as_it_is(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    module = tmp_path / "shop_of_a_test.py"
+    module.write_text('def price(of: str) -> int:\n    "What it costs."\n    return 1\n')
+    model = shell.names["model"] = ScriptedLlm("One.", call("price", of="tea", country="NO"), "Two.")
+    shell.cell("%load_ext autoreload\n%autoreload 2\nfrom shop_of_a_test import price")
+    shell.cell("%tool price")
+    shell.cell("%%agent clerk -m model -t price\nSell.")
+    shell.cell("%chat clerk Hello")
+    module.write_text('def price(of: str, country: str) -> int:\n    "Its price there."\n    return 22\n')
+    shell.cell("%chat clerk And in Norway?")
+    sys.modules.pop("shop_of_a_test")
+
+    declared = model.requests[1].config.tools[0].function_declarations[0]
+    assert declared.description == "Its price there."
+    assert list(declared.parameters_json_schema["properties"]) == ["of", "country"]
+    assert "22" in str(model.requests[2].contents[-1])
