@@ -142,7 +142,10 @@ class AdkNb(Configurable):
             last = ", or None for no limit" if proposal.trait.allow_none else ""
             raise TraitError(f"{proposal.trait.name} is a number above zero{last}, and not {proposal.value!r}")
         if proposal.value is not None and proposal.trait.name == "max_cost_usd":
-            require("genai_prices", package="genai-prices")  # without prices nothing could be held to it
+            try:
+                require("genai_prices", package="genai-prices")  # without prices nothing could be held to it
+            except UserError as error:  # in traitlets' terms, so that the old value stays
+                raise TraitError(str(error)) from None
         return proposal.value
 
     @observe("max_iterations")
