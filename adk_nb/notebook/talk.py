@@ -13,9 +13,9 @@ from adk_nb.errors import InputError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.models.attempts import on_wait
 from adk_nb.notebook import changed_tools, letting_in, questions, settings
 from adk_nb.notebook.changed_tools import Versions
-from adk_nb.models.attempts import on_wait
 from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.decisions import Decisions, answers_to, check, how_to_answer, notice_of, schema_of
 from adk_nb.notebook.interrupted import in_a_cell
@@ -30,6 +30,7 @@ from adk_nb.notebook.view.display import Mode, show_run
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.waiting_teams import WaitingTeams
 from adk_nb.notebook.watching import watch
+from adk_nb.notebook.what_next import what_next
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
@@ -164,7 +165,9 @@ class Talk:
             raise
         except Exception as wrong:
             shown.failed(wrong)
-            return ended("error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}")
+            return ended(
+                "error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}{what_next(wrong, self._chat.magic())}"
+            )
         finally:
             self._task = None
             self.teams.note(agent, [*before, *shown.events], self._about(agent))

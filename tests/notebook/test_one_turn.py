@@ -9,7 +9,7 @@ import pytest
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.sequential_agent import SequentialAgent
-from adk_nb.errors import InputError
+from adk_nb.errors import InputError, ModelHTTPError
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.fitting import fitted
 from adk_nb.models.scripted_llm import ScriptedLlm, call
@@ -240,6 +240,15 @@ def test_nothing_is_attached_to_the_answer_of_a_question(shell: Shell, folder: P
     assert len(model.requests) == 2
 
 
+def test_a_service_that_fails_is_told_with_what_to_do(shell: Shell) -> None:
+    begin(shell, ModelHTTPError(429, "slow down", "gemini-2.5-flash"), ModelHTTPError(404, "no", "gemini-2.5-flsh"))
+
+    busy, unknown = shell.cell("%chat guide Hi"), shell.cell("%chat guide Hi")
+
+    assert busy.error.endswith("HTTP 429: slow down; run the cell again, or ask another model: %chat --model NAME")
+    assert unknown.error.endswith("HTTP 404: no; did you mean 'gemini-2.5-flash'?")
+
+
 # ---- the last error
 
 
@@ -280,6 +289,9 @@ def test_the_reply_is_kept_however_it_is_asked_for(shell: Shell) -> None:
 
     assert shell.cell("ans = %chat guide Hi;") is None and shell.names["ans"].text == "a"
     assert shell.cell("%%chat ans << guide\nHi") is None and shell.names["ans"].text == "b"
+    assert shell.fails("%%chat << guide\nHi") == (
+        "InputError: %%chat: a variable for the reply stands before <<; write %%chat answer << guide"
+    )
     assert shell.cell("%chat ans << guide Hi") is None and shell.names["ans"].text == "c"
     assert shell.cell("%chat guide Hi;") is None and shell.printed == "" and shell.names["_run"].text == "d"
     reply = shell.cell("%chat guide Hi")

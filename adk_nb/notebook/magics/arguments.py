@@ -123,6 +123,8 @@ class Grammar:
         """
         mark = ("%" if cell is None else "%%") + self.name
         line, silent = _without_semicolon(line.strip())
+        if self.takes_text and line.startswith("<<"):
+            raise InputError(f"{mark}: a variable for the reply stands before <<; write {mark} answer {line}")
         line, capture = self._captured(_with_pairs_joined(line, mark) if self.pairs else line)
         free = self.takes_text and cell is None
         words, text, plain = self._free(line, mark, leads) if free else ([*self._words(line, mark)], "", False)
