@@ -12,10 +12,10 @@ import pytest
 from adk_nb.models import OpenAILlm
 
 _HERE = Path(__file__).parent
-_PYTHON = _HERE.parents[1] / ".venv-server" / "bin" / "python"
+PYTHON = _HERE.parents[1] / ".venv-server" / "bin" / "python"
 _STARTING = 60.0
 """Seconds that a server has to start, on a machine that has other things to do."""
-KEY, CONTEXT, END, TOOL_CALL = "sk-of-the-noise-server", 2048, 258, 259
+KEY, CONTEXT = "sk-of-the-noise-server", 2048
 """Of `noise_server.py`, which this environment cannot import."""
 NAMES = ["llama.cpp", "llama-cpp-python"]
 
@@ -27,12 +27,10 @@ class Noise:
     name: str
     url: str
 
-    def model(self, *, calls: bool = False, **fields: Any) -> OpenAILlm:
-        """The server's model; with `calls`, one that calls where it must, and then is silent."""
-        body: dict[str, Any] = {"seed": 7}
-        if calls:
-            body["logit_bias"] = {str(TOOL_CALL): 50, str(END): 100}
-        given: dict[str, Any] = {"model": "noise", "base_url": f"{self.url}/v1", "api_key": KEY, "extra_body": body}
+    def model(self, **fields: Any) -> OpenAILlm:
+        """The server's model."""
+        given: dict[str, Any] = {"model": "noise", "base_url": f"{self.url}/v1", "api_key": KEY}
+        given["extra_body"] = {"seed": 7}
         return OpenAILlm(**given | fields)
 
 
@@ -44,7 +42,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
     def start(name: str) -> Noise:
         if name not in running:
             folder = tmp_path_factory.mktemp("noise")
-            command = [str(_PYTHON), str(_HERE / "noise_server.py"), name, str(folder)]
+            command = [str(PYTHON), str(_HERE / "noise_server.py"), name, str(folder)]
             with open(folder / "log", "w") as log:
                 program = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=log, text=True)
             late = threading.Timer(_STARTING, program.kill)

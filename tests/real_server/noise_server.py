@@ -1,11 +1,14 @@
 """Run by the Python of `.venv-server`: makes a tiny model of random weights and serves it, until its input ends.
 
     python noise_server.py SERVER FOLDER     prints `ready URL`, or what is wrong
+    python noise_server.py llama-server --model FILE --port NUMBER --jinja     as llama.cpp's own program, without a key
 
-The weights are noise, and so are the words; the tokenizer, the protocol, the stream and the counts are real.
+The weights are noise, and so are the words; the tokenizer, the protocol, the stream and the counts are real. Some rows
+of the weights are laid by hand, so that answers begin with a call where tools are offered, and come to an end.
 Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md for the names in the file.
 """
 
+import argparse
 import os
 import socket
 import subprocess
@@ -20,15 +23,17 @@ import numpy as np
 KEY = "sk-of-the-noise-server"
 CONTEXT = 2048
 """Tokens, and a token is about a byte."""
-_WIDTH, _LAYERS, _HEADS, _INNER = 64, 2, 4, 128
+_WIDTH, _LAYERS, _HEADS, _INNER = 256, 2, 4, 256
 _MERGES = [("t", "h"), ("th", "e"), ("i", "n"), ("a", "n"), ("e", "r")]
 _SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", '<tool_call>\n{"name": "', "</tool_call>"]
-"""The fourth begins a call: a request that favours it gets one, in the form that the server then insists on."""
+_END, _CALL, _CALLED = 258, 259, 260
+_FOLLOWS = {_CALL: b">", _END: b".;!?0123", ord('"'): b"aeiost"}
+"""What is likely to come -> behind which letters. The template ends with `>` where a call may come."""
 _TEMPLATE = Path(__file__).with_name("chat_template.jinja")
 
 
 def make_model(path: Path) -> None:
-    """A llama of half a megabyte, the same each time."""
+    """A llama of a few megabytes, the same each time."""
     tokens = [*_letters(), *_SPECIAL, *("".join(pair) for pair in _MERGES)]
     kinds = [gguf.TokenType.NORMAL] * len(tokens)
     kinds[256 : 256 + len(_SPECIAL)] = [gguf.TokenType.CONTROL] * 3 + [gguf.TokenType.USER_DEFINED] * 2
@@ -70,11 +75,16 @@ def _letters() -> list[str]:
 def _add_weights(file: gguf.GGUFWriter, vocabulary: int) -> None:
     dice = np.random.default_rng(7)
 
-    def noise(name: str, *shape: int, by: float = 0.1) -> None:
+    def noise(name: str, *shape: int, by: float = 0.02) -> None:
         file.add_tensor(name, dice.standard_normal(shape, dtype=np.float32) * by)
 
-    noise("token_embd.weight", vocabulary, _WIDTH, by=0.5)
-    noise("output.weight", vocabulary, _WIDTH, by=0.5)
+    words, out = (dice.standard_normal((vocabulary, _WIDTH), dtype=np.float32) * by for by in (0.5, 0.25))
+    seen = words / np.sqrt((words**2).mean(axis=1, keepdims=True))
+    out[:32], out[127:256] = 0, 0  # what is no letter of ASCII is rare
+    for comes, letters in _FOLLOWS.items():
+        out[comes] = 0.12 * seen[[*letters, _CALLED] if comes == _END else [*letters]].sum(axis=0)
+    file.add_tensor("token_embd.weight", words)
+    file.add_tensor("output.weight", out)
     file.add_tensor("output_norm.weight", np.ones(_WIDTH, dtype=np.float32))
     for layer in (f"blk.{number}." for number in range(_LAYERS)):
         for norm in ("attn_norm", "ffn_norm"):
@@ -86,7 +96,7 @@ def _add_weights(file: gguf.GGUFWriter, vocabulary: int) -> None:
         noise(f"{layer}ffn_down.weight", _WIDTH, _INNER)
 
 
-def llama_cpp(model: Path) -> None:
+def llama_cpp(model: Path, port: int = 0, key: str = KEY) -> None:
     """llama.cpp's own server, as the package xllamacpp carries it."""
     import xllamacpp  # noqa: PLC0415  # only one of the two servers need be there
 
@@ -94,9 +104,9 @@ def llama_cpp(model: Path) -> None:
     wanted.model.path = str(model)
     wanted.n_ctx = CONTEXT
     wanted.n_parallel = 1
-    wanted.hostnames, wanted.port = ["127.0.0.1"], 0
+    wanted.hostnames, wanted.port = ["127.0.0.1"], port
     wanted.use_jinja, wanted.warmup = True, False
-    wanted.api_keys = [KEY]
+    wanted.api_keys = [key] if key else []
     wanted.cpuparams.n_threads = 1
     server = xllamacpp.Server(wanted)
     _tell_and_wait(server.listening_address)
@@ -137,7 +147,14 @@ def _answers(url: str) -> bool:
         return False
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1] == "llama-server":
+    options = argparse.ArgumentParser()
+    options.add_argument("--model", type=Path)
+    options.add_argument("--port", type=int)
+    options.add_argument("--jinja", action="store_true")
+    asked = options.parse_args(sys.argv[2:])
+    llama_cpp(asked.model, asked.port, key="")
+elif __name__ == "__main__":
     made = Path(sys.argv[2]) / "noise.gguf"
     make_model(made)
     {"llama.cpp": llama_cpp, "llama-cpp-python": llama_cpp_python}[sys.argv[1]](made)
