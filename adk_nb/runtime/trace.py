@@ -35,6 +35,8 @@ class TracedRequest:
     """None: it is not at its end."""
     within: tuple[str, ...] = ()
     """Ids of the calls of tools on whose behalf it was sent, outermost first."""
+    number: int = 0
+    """Of all that the trace has noted, 1 for the first."""
     response: LlmResponse | None = None
     """The whole answer; of a model that only streams its last piece."""
     error: str = ""
@@ -54,6 +56,8 @@ class TracedTool:
     ended: float | None = None
     within: tuple[str, ...] = ()
     """Ids of the calls of tools on whose behalf it was made, outermost first."""
+    number: int = 0
+    """Of all that the trace has noted, 1 for the first."""
     error: str = ""
 
 
@@ -77,6 +81,9 @@ class Trace:
     """In the order in which they began."""
     instructions: dict[str, tuple[Placed, ...]] = field(default_factory=dict[str, tuple[Placed, ...]])
     """Each instruction as it was filled in -> what was put where."""
+
+    count: int = 0
+    """How much it has noted."""
 
     @contextmanager
     def listening(self) -> Generator[None]:
@@ -104,7 +111,7 @@ class Trace:
         """`responses`, noted."""
         self.requests.append(sent)
         del self.requests[:-MOST_REQUESTS]
-        sent.began, sent.within = clock.now(), _within.get()
+        sent.began, sent.within, sent.number = clock.now(), _within.get(), self._next()
         try:
             async with aclosing(responses) as answers:
                 async for response in answers:
@@ -118,10 +125,14 @@ class Trace:
         finally:
             sent.ended = clock.now()
 
+    def _next(self) -> int:
+        self.count += 1
+        return self.count
+
     async def calling(self, called: TracedTool, result: Awaitable[Any]) -> Any:
         """What `result` comes to, noted."""
         self.tools.append(called)
-        called.within = _within.get()
+        called.within, called.number = _within.get(), self._next()
         inside = _within.set((*called.within, called.call_id))
         try:
             return await result

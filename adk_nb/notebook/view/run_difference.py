@@ -119,9 +119,8 @@ def _tools(run: Run) -> list[str]:
 def _in_lines(left: Sequence[str], right: Sequence[str]) -> list[str]:
     """What is only in one, with what stands around it."""
     lines = list(difflib.unified_diff(left, right, n=1, lineterm=""))[2:]
-    return [
-        f"    {'...' if line.startswith('@@') else line}".rstrip() for line in lines if not line.startswith("@@ -1")
-    ]
+    shown = ("..." if line.startswith("@@") else line for line in lines if not line.startswith("@@ -1"))
+    return [f"    {line}" for line in shown if line.strip()]
 
 
 def _beside(left: Sequence[str], right: Sequence[str]) -> Html:

@@ -1,5 +1,6 @@
 """When each agent, model and tool of a run was at work, as bars on one axis; pure, for text, pictures and panels."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypedDict
 
@@ -78,6 +79,8 @@ class _Work:
         self.begin = begin
         self.first: float | None = None
         self.end: float | None = None
+        self.number = 0
+        """Of what was noted; 0: it is known from events alone."""
         self.event = self.call = self.error = ""
 
     def bar(self, start: float) -> Bar:
@@ -103,12 +106,13 @@ def _ms(start: float, moment: float) -> float:
 def _of_request(sent: TracedRequest) -> _Work:
     work = _Work("model", sent.model, sent.agent, sent.branch, sent.path, sent.began, sent.within)
     work.first, work.end, work.event, work.error = sent.first, sent.ended, sent.event_id, sent.error
+    work.number = sent.number
     return work
 
 
 def _of_tool(called: TracedTool) -> _Work:
     work = _Work("tool", called.tool, called.agent, called.branch, called.path, called.began, called.within)
-    work.end, work.call, work.error = called.ended, called.call_id, called.error
+    work.end, work.call, work.error, work.number = called.ended, called.call_id, called.error, called.number
     return work
 
 
@@ -158,7 +162,7 @@ def _under_agents(works: list[_Work]) -> list[_Work]:
     agents: list[tuple[_Work, list[_Work]]] = []
     now: dict[Any, int] = {}
     """Where -> the number of who works there."""
-    for work in sorted(works, key=lambda one: one.begin):
+    for work in sorted(works, key=lambda one: (one.begin, one.number or math.inf)):
         place = work.branch, work.within
         at = now.get(place)
         if at is None or agents[at][0].agent != work.agent:

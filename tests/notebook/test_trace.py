@@ -1,0 +1,342 @@
+"""%trace: when who was at work, exactly what was sent, two turns side by side; of undone turns too."""
+
+import json
+import re
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_nb import Chat, LlmAgent, clock
+from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, ScriptedLlm, call
+from adk_nb.notebook.view import waterfall_picture
+from adk_nb.notebook.view.prompt_sent import Prompt, prompts
+from adk_nb.notebook.view.waterfall import Bar, bars
+from adk_nb.runtime.trace import Trace, Traces
+from adk_nb.tools import AgentTool, FunctionTool
+from tests.notebook.conftest import Shell
+
+KEY = "AIza" + "b1C2" * 9
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that stands still; what works turns it on."""
+    now = [1000.0]
+    monkeypatch.setattr(clock, "now", lambda: now[0])
+    return now
+
+
+def brief(found: list[Bar]) -> list[tuple[str, str, int, float, float | None]]:
+    return [(one["kind"], one["name"], one["depth"], one["begin"], one["end"]) for one in found]
+
+
+def asked(model: BaseLlm, text: str = "Hi", tools: list[Any] | None = None, **fields: Any) -> Any:
+    agent = LlmAgent(name="planner", model=model, tools=tools or [], **fields)
+    return Chat(agent, show="off").ask(text)
+
+
+# ---- when who was at work
+
+
+def test_bars_nest_what_a_called_agent_does_under_the_call(seconds: list[float]):
+    def look() -> str:
+        """Looks."""
+        seconds[0] += 2
+        return "seen"
+
+    helper = LlmAgent(name="helper", model=ScriptedLlm(call("look"), "fine"), tools=[look])
+    reply = asked(ScriptedLlm(call("helper", request="go"), "done"), tools=[AgentTool(helper)])
+
+    assert brief(bars(reply.events, reply.trace)) == [
+        ("agent", "planner", 0, 0.0, 2000.0),
+        ("model", "scripted", 1, 0.0, 0.0),
+        ("tool", "helper", 1, 0.0, 2000.0),
+        ("agent", "helper", 2, 0.0, 2000.0),
+        ("model", "scripted", 3, 0.0, 0.0),
+        ("tool", "look", 3, 0.0, 2000.0),
+        ("model", "scripted", 3, 2000.0, 2000.0),
+        ("model", "scripted", 1, 2000.0, 2000.0),
+    ]
+
+
+def test_a_streamed_answer_has_the_time_of_its_first_piece_and_a_failed_one_its_error(seconds: list[float]):
+    model = ScriptedLlm("one two")
+
+    class Slow(BaseLlm):
+        """A second for each piece."""
+
+        async def generate_content_async(
+            self, llm_request: LlmRequest, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            async for piece in model.generate_content_async(llm_request, stream=True):
+                seconds[0] += 1
+                yield piece
+
+    reply = asked(Slow(model="slow"))
+    [_, bar] = bars(reply.events, reply.trace)
+    assert bar["begin"] == 0 and bar["first"] == 1000 and (bar["end"] or 0) > 1000
+
+    def boom() -> str:
+        """Fails."""
+        raise ValueError("bad")
+
+    tool = FunctionTool(boom)
+    failed = asked(ScriptedLlm(call("boom"), RuntimeError("no more")), tools=[tool])
+    assert [one["error"] for one in bars(failed.events, failed.trace)] == [
+        "",
+        "",
+        "ValueError: bad",
+        "RuntimeError: no more",
+    ]
+
+
+def test_without_notes_the_times_are_those_of_the_events(seconds: list[float]):
+    def look() -> str:
+        """Looks."""
+        seconds[0] += 2
+        return "seen"
+
+    reply = asked(ScriptedLlm(call("look"), "done"), tools=[look])
+
+    assert brief(bars(reply.events)) == [
+        ("agent", "planner", 0, 0.0, 2000.0),
+        ("model", "model", 1, 0.0, 0.0),
+        ("tool", "look", 1, 0.0, 2000.0),
+        ("model", "model", 1, 2000.0, 2000.0),
+    ]
+    assert bars([]) == []
+
+
+def test_a_person_who_was_asked_has_a_bar_that_ends_with_the_answer(seconds: list[float]):
+    def pay() -> str:
+        """Pays."""
+        return "paid"
+
+    tool = FunctionTool(pay, require_confirmation=True)
+    chat = Chat(LlmAgent(name="clerk", model=ScriptedLlm(call("pay"), "done"), tools=[tool]), show="off")
+    chat.ask("Pay")
+    seconds[0] += 60
+    chat.approve()
+
+    turn = chat.turns[-1]
+    found = bars(turn.events, chat.traces.of(turn.invocation_ids))
+
+    assert [(one["kind"], one["begin"], one["end"]) for one in found if one["kind"] != "agent"] == [
+        ("model", 0.0, 0.0),
+        ("person", 0.0, 60_000.0),
+        ("tool", 60_000.0, 60_000.0),
+        ("model", 60_000.0, 60_000.0),
+    ]
+    drawn = waterfall_picture.drawn(found, "turn 1")
+    assert "1 min 0 s" in drawn["text/plain"] and "<svg" in drawn["text/html"]
+
+
+def test_names_go_into_the_picture_as_text(seconds: list[float]):
+    bar = Bar(
+        kind="tool",
+        name="<script>alert(1)</script>",
+        agent="a",
+        lane="",
+        depth=1,
+        begin=0,
+        first=None,
+        end=1,
+        event="",
+        call="",
+        error='"><img src=x>',
+    )
+
+    drawn = waterfall_picture.drawn([bar], "<b>")["text/html"]
+
+    assert "<script" not in drawn and "<img" not in drawn and "<b>" not in drawn
+
+
+# ---- what was sent
+
+
+def spans(prompt: Prompt) -> list[tuple[str, str]]:
+    return [(words["text"], words["source"]) for words in prompt["system"] if words["source"]]
+
+
+def test_what_was_put_into_an_instruction_is_marked_whoever_wrote_it():
+    model = ScriptedLlm("ok", "ok")
+    chat = Chat(LlmAgent(name="planner", model=model, instruction=r"{a} and {a?} and {none?} and \{a} {not a key}"))
+    chat.state["a"] = "x {b}"
+    [prompt] = prompts(chat.ask("Hi").trace)
+
+    assert spans(prompt) == [("x {b}", "{a}"), ("x {b}", "{a?}"), ("", "{none?}")]
+    text = "".join(words["text"] for words in prompt["system"])
+    assert text == model.requests[0].config.system_instruction
+    assert text.startswith("x {b} and x {b} and  and {a} {not a key}")
+
+
+def test_the_prompt_is_what_callbacks_left_of_it_and_a_call_that_they_answer_is_none():
+    def shorten(callback_context: Any, llm_request: LlmRequest) -> None:
+        llm_request.config.system_instruction = "Be brief."
+
+    reply = asked(ScriptedLlm("ok"), before_model_callback=shorten, instruction="Be long.")
+    [prompt] = prompts(reply.trace)
+    assert prompt["system"] == [{"text": "Be brief.", "source": ""}]
+
+    def answer(callback_context: Any, llm_request: LlmRequest) -> LlmResponse:
+        return LlmResponse.model_validate({"content": {"parts": [{"text": "no"}]}})
+
+    assert asked(ScriptedLlm(), before_model_callback=answer).trace.requests == []
+
+
+def test_a_prompt_has_tools_history_settings_and_the_answer_before_callbacks_and_no_keys():
+    def look(city: str) -> str:
+        """Looks."""
+        return f"seen with {KEY}"
+
+    def hide(callback_context: Any, llm_response: LlmResponse) -> LlmResponse | None:
+        if not llm_response.text:
+            return None
+        return LlmResponse.model_validate({"content": {"parts": [{"text": "hidden"}]}})
+
+    reply = asked(
+        ScriptedLlm(call("look", city="Oslo"), "It is fine."),
+        tools=[look],
+        generate_content_config={"temperature": 0.5, "http_options": {"headers": {"x": KEY}}},
+        after_model_callback=hide,
+    )
+
+    first, second = prompts(reply.trace)
+    assert (first["tools"][0]["name"], list(first["tools"][0]["parameters"]["properties"])) == ("look", ["city"])
+    assert first["settings"] == {"temperature": 0.5}
+    assert [(said["role"], said["kind"]) for said in second["history"]] == [
+        ("user", "text"),
+        ("model", "call"),
+        ("user", "result"),
+    ]
+    assert second["answer"][0]["text"][0]["text"] == "It is fine." and reply.text == "hidden"
+    assert second["raw"]["content"]["parts"] == [{"text": "It is fine."}]
+    assert KEY not in json.dumps([first, second])
+
+
+def test_only_who_listens_keeps_requests_and_only_the_newest():
+    model = ScriptedLlm(*"1234")
+    chat = Chat(LlmAgent(name="planner", model=model))
+    chat.traces = traces = Traces(most_requests=2)
+    runs = [chat.ask(text).events[0].invocation_id for text in "abc"]
+
+    assert [len(traces.of([run]).requests) for run in runs] == [0, 1, 1]
+    assert len(traces.of(runs).requests) == 2
+    trace = Trace()
+    with trace.listening():
+        pass
+    chat.ask("d")
+    assert trace.requests == []
+
+
+# ---- the magic
+
+
+def planner(shell: Shell, *answers: Any) -> ScriptedLlm:
+    shell.names["model"] = model = ScriptedLlm(*answers)
+    shell.cell('%%tool\ndef look(city: str) -> str:\n    """Looks at the sky."""\n    return f"sunny in {city}"')
+    shell.names["places"] = "Oslo or Rome"
+    shell.cell("%state budget=400")
+    shell.cell("%%agent planner -m model -t look\nPlan within {budget} euros.\n\nPlaces: {{places}}")
+    return model
+
+
+def test_the_magic_shows_one_turn_its_waterfall_and_what_was_sent(shell: Shell):
+    planner(shell, call("look", city="Oslo"), "Go to Oslo.")
+    shell.cell("%chat planner Where to?")
+
+    assert str(shell.cell("%trace -1")).splitlines()[2:] == [
+        "2  you      Where to?",
+        '3  planner  look(city="Oslo") → "sunny in Oslo"',
+        "4  planner  Go to Oslo.",
+    ]
+    assert str(shell.cell("%trace --waterfall")).splitlines()[:5] == [
+        "turn 1: Where to? · in 3 steps, without times",
+        "planner     |────────────────────────────────────────|",
+        "  scripted  |█████████████                           |",
+        "  look      |             ▒▒▒▒▒▒▒▒▒▒▒▒▒▒             |",
+        "  scripted  |                           █████████████|",
+    ]
+    why = str(shell.cell("%trace --why"))
+    assert "    Plan within «400» euros." in why and "    Places: «Oslo or Rome»" in why
+    assert "    {budget} → 400\n    {{places}} → Oslo or Rome\n" in why
+    assert "tools\n    look(city): Looks at the sky.\n" in why
+    assert 'answer\n    model: calls look(city="Oslo")\n' in why
+    assert "<strong>400</strong>" in shell.cell("%trace --why")._repr_mimebundle_()["text/html"]
+
+
+def test_two_turns_stand_side_by_side_also_one_that_was_undone(shell: Shell):
+    planner(shell, call("look", city="Oslo"), "Go to Oslo.\nBy train.", "Go to Rome.\nBy train.")
+    shell.cell("%chat planner Where to?")
+    shell.cell("%rewind 1")
+    shell.cell("%%agent planner -m model\nPlan within {budget} euros, and be quick.\n\nPlaces: {{places}}")
+    shell.cell("%chat planner Where to?")
+
+    told = str(shell.cell("%trace --diff -1 -2"))
+
+    head, *parts = told.split("\n\n")
+    assert re.split(r"\s{2,}", head.splitlines()[0].strip()) == ["turn 1, undone", "turn 2"]
+    assert parts == [
+        "instruction of planner:\n    -Plan within 400 euros.\n    +Plan within 400 euros, and be quick.",
+        "tools:\n    -planner: look",
+        'calls:\n    -look(city="Oslo") → "sunny in Oslo"',
+        "answer:\n    -Go to Oslo.\n    +Go to Rome.\n     By train.",
+    ]
+    assert "turn 1, undone: Where to?" in str(shell.cell("%trace -2 --why"))
+    page = shell.cell("%trace --diff -2")._repr_mimebundle_()["text/html"]
+    assert "<s>Oslo.</s>" in page and "<strong>Rome.</strong>" in page
+
+
+def test_a_trace_is_exported_as_lines_of_json_without_keys(shell: Shell, tmp_path: Path):
+    planner(shell, f"the key is {KEY}", "again")
+    shell.cell("%chat planner Where to?")
+    shell.cell("%chat planner And then?")
+    file = tmp_path / "trace.jsonl"
+
+    assert "2 turns of session 'main'" in str(shell.cell(f"%trace --export {file}"))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+
+    assert [line["kind"] for line in lines] == ["trace", *(["turn", "event", "event", "request", "bar", "bar"] * 2)]
+    assert KEY not in file.read_text()
+    assert "1 turn of session 'main'" in str(shell.cell(f"%trace -1 --export {file}"))  # over its own earlier export
+    other = tmp_path / "notes.txt"
+    other.write_text("mine")
+    assert "is there, and is no export of %trace" in shell.fails(f"%trace --export {other}")
+    assert other.read_text() == "mine"
+    assert "cannot be written" in shell.fails(f"%trace --export {tmp_path}/none/x.jsonl")
+
+
+REFUSED = [
+    ("%trace -9", "session 'main' has one turn, and none is -9"),
+    ("%trace nothing", "no turn has an event or a run called 'nothing'"),
+    ("%trace --diff -1", "-1 and -1 are the same turn"),
+    ("%trace --why --waterfall", "--waterfall and --why are shown one at a time"),
+    ("%trace -1 --last", "RUN and --last both say which turn"),
+    ("%trace --last --diff -1", "compares two turns of a session"),
+    ("%trace 1 2", "there is no place for 2"),
+    ("%trace --wyh", "did you mean --why?"),
+    ("%trace --raw 0", "'0' is no whole number above zero"),
+]
+
+
+def test_lines_that_cannot_be_are_refused_in_one_sentence(shell: Shell):
+    planner(shell, "ok")
+    assert "nothing was said in session 'main' yet" in shell.fails("%trace --why")
+    assert "nothing was said" in shell.fails("%trace --export x.jsonl")
+    shell.cell("%chat planner Hi")
+    for line, why in REFUSED:
+        said = shell.fails(line)
+        assert why in said and "\n" not in said, line
+
+
+def test_what_an_earlier_kernel_sent_is_not_known_but_when_it_was_at_work_is(shell: Shell):
+    planner(shell, call("look", city="Oslo"), "Go to Oslo.")
+    shell.cell("%chat planner Where to?")
+    notebook: Any = getattr(shell.ip, "adk_nb")  # noqa: B009
+    for chat in notebook.chats_in("main"):
+        chat.traces = notebook.traces = Traces()
+
+    assert "what was sent in turn 1 is not known" in str(shell.cell("%trace --why"))
+    assert "  look   |" in str(shell.cell("%trace --waterfall"))
