@@ -27,7 +27,7 @@ function tracebackParts(text) {
   trace.hidden = true;
   trace.tabIndex = 0;
   trace.id = `${mine}-${++ids}`;
-  trace.setAttribute("role", "region");
+  trace.setAttribute("role", "group");
   trace.setAttribute("aria-label", "Traceback");
   const toggle = button("Show traceback", "", () => {
     trace.hidden = !trace.hidden;

@@ -4,7 +4,7 @@ class StatePanel {
   constructor(store) {
     this.store = store;
     this.node = el("div", "state");
-    this.node.setAttribute("role", "region");
+    this.node.setAttribute("role", "group"); // no landmark: a page may have many views
     this.node.setAttribute("aria-label", "State");
     this.node.tabIndex = 0;
   }
