@@ -1,0 +1,209 @@
+"""What tools give to look at: beside the JSON that the model gets, in a live view and in a saved notebook."""
+
+import io
+from typing import Any
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image as Pillow
+
+from adk_nb import types
+from adk_nb.agents import LlmAgent
+from adk_nb.auth.secrets import HIDDEN
+from adk_nb.events.event import Event
+from adk_nb.flow.result_part import MAX_SHOWN_CHARS
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.render import bundle
+from adk_nb.notebook.view.rich_results import MAX_DOWNLOAD, artifact
+from adk_nb.notebook.view.rows import RunRows
+from adk_nb.redaction import remember
+from tests.hostile import PAYLOADS, Page
+
+
+class Drawn:
+    """Shows itself by the methods that it is given."""
+
+    def __new__(cls, **methods: Any):
+        return type("Drawn", (), {f"_repr_{name}_": lambda self, made=made: made for name, made in methods.items()})()
+
+
+def pillow() -> bytes:
+    file = io.BytesIO()
+    Pillow.new("RGB", (3, 2), "red").save(file, "PNG")
+    return file.getvalue()
+
+
+PNG = pillow()
+SALES = pd.DataFrame({"city": ["Oslo", "Rome"], "sold": [12, None]})
+
+
+def asked(result: Any) -> tuple[Reply, dict[str, Any]]:
+    """A turn in which a tool gave `result`, and what its model got of it."""
+
+    def look() -> Any:
+        """Looks."""
+        return result() if isinstance(result, type(asked)) else result
+
+    model = ScriptedLlm(call("look"), "done")
+    reply = Chat(LlmAgent(name="guide", model=model, tools=[look]), show="off").ask("look")
+    assert reply.status == "done", reply.error
+    response = (model.requests[-1].contents[-1].parts or [])[0].function_response
+    return reply, (response and response.response) or {}
+
+
+def pieces(reply: Reply) -> list[dict[str, Any]]:
+    """What the call's row shows."""
+    rows = RunRows()
+    told = [op for event in reply.events for op in rows.feed(event)]
+    return next(op["shown"] for op in told if op.get("shown"))
+
+
+def test_a_table_is_shown_as_a_table_and_told_as_records():
+    reply, told = asked(SALES)
+
+    assert told == {"result": [{"city": "Oslo", "sold": 12.0}, {"city": "Rome", "sold": "NaN"}]}
+    [piece] = pieces(reply)
+    assert piece["rows"] == [["city", "sold"], ["Oslo", "12"], ["Rome", ""]]
+    shown = bundle(reply)
+    assert piece["html"] in shown["text/html"]
+    assert "| city | sold |\n| --- | --- |\n| Oslo | 12 |\n| Rome |  |" in shown["text/markdown"]
+    assert "[table of 2 rows that look() gave]" in shown["text/plain"]
+
+
+def test_of_a_large_table_the_beginning_is_shown_and_how_much_there_is():
+    [piece] = pieces(asked(pd.DataFrame({f"c{n}": range(1000) for n in range(30)}))[0])
+
+    assert (len(piece["rows"]), len(piece["rows"][0])) == (21, 12)
+    assert piece["note"] == "20 of 1,000 rows, 12 of 30 columns"
+
+
+@pytest.mark.parametrize(
+    ("frame", "rows"),
+    [
+        (pd.Series([1, 2], index=["x", "y"], name="n"), [["index", "n"], ["x", "1"], ["y", "2"]]),
+        (pd.DataFrame({"a": [1]}, index=pd.Index([7], name="a")), [["a", "a"], ["7", "1"]]),
+        (pd.DataFrame(), [[]]),
+        (pd.DataFrame({"t": [pd.NaT, pd.NA]}), [["t"], [""], [""]]),
+    ],
+)
+def test_any_table_can_be_shown(frame: Any, rows: list[list[str]]):
+    assert pieces(asked(frame)[0])[0]["rows"] == rows
+
+
+def figure() -> Figure:
+    made = Figure()
+    made.add_subplot().plot([1, 2])
+    return made
+
+
+@pytest.mark.parametrize("result", [figure, PNG, Pillow.new("RGB", (3, 2), "red"), types.Image(image_bytes=PNG)])
+def test_pictures_are_shown_with_words_for_who_does_not_see_them(result: Any):
+    reply, told = asked(result)
+
+    assert told["media"] == "image/png"
+    [piece] = pieces(reply)
+    assert (piece["kind"], piece["alt"]) == ("image", "image that look() gave")
+    assert piece["src"].startswith("data:image/png;base64,")
+    shown = bundle(reply)
+    images = [attributes for tag, attributes in Page(shown["text/html"]).elements if tag == "img"]
+    assert images == [{"src": piece["src"], "alt": piece["alt"], "style": "max-width: 100%"}]
+    assert "[image that look() gave]" in shown["text/plain"]
+    assert "base64" not in shown["text/markdown"]
+
+
+def test_a_picture_that_is_too_large_for_a_saved_notebook_is_told_in_words():
+    reply, _ = asked(PNG + bytes(600_000))
+
+    assert "<img" not in bundle(reply)["text/html"]
+    assert "bytes are too many for the page; they are in the event" in bundle(reply)["text/html"]
+    assert pieces(reply)[0]["kind"] == "image"
+
+
+def test_a_page_of_somebody_else_is_shown_in_a_frame_in_which_nothing_runs_and_the_model_is_told_of_it():
+    reply, told = asked(Drawn(html="".join(PAYLOADS)))
+
+    assert told["media"] == "text/html"
+    assert told["note"] == "this is shown to the user; you cannot see it"
+    [frame] = [attributes for tag, attributes in Page(bundle(reply)["text/html"]).elements if tag == "iframe"]
+    assert frame["sandbox"] == "allow-popups allow-popups-to-escape-sandbox"
+    assert frame["title"] == "page that look() gave" and "default-src 'none'" in frame["srcdoc"]
+
+
+def test_a_drawing_is_an_image_for_nothing_runs_in_one():
+    svg = "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+    [piece] = pieces(asked(Drawn(svg=svg, html="<p>other</p>"))[0])
+
+    assert piece["src"].startswith("data:image/svg+xml;base64,") and piece["alt"] == "drawing that look() gave"
+
+
+def test_what_is_shown_is_there_after_a_reload_too():
+    reply, _ = asked(Drawn(html="<p>hello</p>"))
+    again = [Event.model_validate_json(event.model_dump_json(by_alias=True)) for event in reply.events]
+
+    assert bundle(Reply(question="", agent="guide", events=again, text="done", status="done")) == bundle(
+        Reply(question="", agent="guide", events=reply.events, text="done", status="done")
+    )
+
+
+def test_a_page_that_is_too_large_for_a_session_is_kept_as_a_file():
+    reply, _ = asked(Drawn(html="x" * (MAX_SHOWN_CHARS + 1)))
+
+    [piece] = pieces(reply)
+    assert piece["text"].startswith(
+        "what look() gave to look at has 65,537 characters and is kept as tool_results/look-"
+    )
+    assert [name.rpartition(".")[2] for event in reply.events for name in event.actions.artifact_delta] == ["html"]
+    assert all(len(event.model_dump_json()) < 10_000 for event in reply.events)
+
+
+def test_a_secret_is_not_in_what_is_shown():
+    remember("the-secret-of-the-page")
+    [piece] = pieces(asked(Drawn(html="<p>the-secret-of-the-page</p>"))[0])
+
+    assert f"<p>{HIDDEN}</p>" in piece["page"]
+
+
+class Breaks:
+    def _repr_html_(self) -> str:
+        raise ValueError("boom")
+
+
+@pytest.mark.parametrize("result", [Breaks(), Drawn(html=None), Drawn(html=3), Drawn(svg=b"")])
+def test_what_cannot_show_itself_is_told_as_before(result: Any):
+    reply, told = asked(result)
+
+    assert "unserializable" in told
+    assert all(not (event.custom_metadata or {}).get("shown") for event in reply.events)
+
+
+def test_a_result_shows_a_few_pieces_and_not_more():
+    assert len(pieces(asked([SALES] * 10)[0])) == 4
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        (types.Part(text="a note"), {"text": "a note", "mime": "text/plain", "size": 6}),
+        (types.Part(inline_data=types.Blob(data=PNG, mime_type="image/png")), {"mime": "image/png", "size": len(PNG)}),
+        (types.Part(inline_data=types.Blob(data=b"<p>x", mime_type="text/html")), {"mime": "text/html", "text": None}),
+        (types.Part(inline_data=types.Blob(data=b"\x00", mime_type="x/y")), {"data": "AA==", "text": None}),
+        (types.Part(inline_data=types.Blob(data=bytes(MAX_DOWNLOAD + 1), mime_type="x/y")), {"data": None}),
+        (None, {"size": 0, "data": None}),
+    ],
+)
+def test_a_file_is_told_as_a_view_shows_it(part: types.Part | None, shown: dict[str, Any]):
+    told = artifact("a.bin", 2, part)
+
+    assert (told["id"], told["name"], told["version"]) == ("a.bin@2", "a.bin", 2)
+    assert {name: told[name] for name in shown} == shown
+    assert (told["image"] is not None) is (told["mime"] == "image/png")
+    assert (told["page"] is not None) is (told["mime"] == "text/html")
+
+
+def test_a_table_in_a_file_is_told_as_a_table():
+    told = artifact("a.csv", 0, types.Part(inline_data=types.Blob(data=b"a,b\n1,<i>\n", mime_type="text/csv")))
+
+    assert "&lt;i&gt;" in told["html"] and told["text"] is None
