@@ -20,7 +20,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/.venv/bin/python -c "import sys,
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults style browser browser-all axe peers servers real-server litellm bench docs binder clean chromium postgresql
+.PHONY: help demo lab test test-long faults style browser browser-all axe kernels peers servers real-server litellm bench docs binder clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,7 +47,7 @@ style: .venv/dev.stamp ## ruff format, ruff check, pyright strict, import-linter
 browser: .venv/dev.stamp chromium axe ## The short browser cases alone
 	@.venv/bin/python -m pytest -m "browser and not browser_all" $(ARGS)
 
-browser-all: .venv/dev.stamp chromium axe ## Every browser case
+browser-all: .venv/dev.stamp chromium axe kernels ## Every browser case
 	@.venv/bin/python -m pytest -m "browser or browser_all" $(ARGS)
 
 peers: .venv/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Against google-adk, and on ipykernel 6
@@ -104,6 +104,13 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 
 .venv-docs/docs.stamp: pyproject.toml | .venv-docs/bin/python
 	.venv-docs/bin/python $(PIP) install -q -e '.[docs]'
+	@touch $@
+
+kernels: build/kernels/7.3/stamp build/kernels/6.31/stamp
+
+# All else is the environment's own: only ipykernel differs.
+build/kernels/%/stamp: Makefile | .venv/dev.stamp
+	@.venv/bin/python $(PIP) install -q --no-deps --upgrade --target $(@D) 'ipykernel==$*.*' nest_asyncio
 	@touch $@
 
 .venv-litellm/dev.stamp: pyproject.toml | .venv-litellm/bin/python

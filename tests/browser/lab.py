@@ -79,10 +79,15 @@ class Lab:
     def __init__(self, server: LabServer, browser: Chrome, folder: Path) -> None:
         self.server, self.browser, self.folder = server, browser, folder
 
-    def write(self, name: str, *cells: str) -> Path:
-        """A new notebook of code cells."""
+    def write(self, name: str, *cells: str, kernel: str = "") -> Path:
+        """A new notebook of code cells. `kernel`: the version of another ipykernel, of `build/kernels`."""
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
-        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        spec = {
+            "name": f"ipykernel-{kernel}" if kernel else "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        }
+        notebook.metadata["kernelspec"] = spec
         path = self.folder / name
         nbformat.write(notebook, path)
         return path

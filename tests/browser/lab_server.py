@@ -18,6 +18,8 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
 
+KERNELS = Path(__file__).parents[2] / "build" / "kernels"
+"""A folder for each other ipykernel, named by its version; `make kernels` fills it."""
 _SIZE = (1200, 900)
 _FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --disable-sync --no-first-run "
@@ -51,6 +53,10 @@ class LabServer:
             path = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(settings))
+        for folder in KERNELS.glob("*/"):
+            spec = home / "data" / "kernels" / f"ipykernel-{folder.name}" / "kernel.json"
+            spec.parent.mkdir(parents=True)
+            spec.write_text(json.dumps(_kernelspec(folder)))
         self._home = home
 
     @contextmanager
@@ -126,6 +132,18 @@ class LabServer:
                 return False
 
         WebDriverWait(process, 60, poll_frequency=0.1).until(up, f"jupyter lab did not answer, see {self.log}")  # type: ignore[type-var]
+
+
+def _kernelspec(folder: Path) -> dict[str, Any]:
+    """This Python, with all that it has, and another ipykernel before its own."""
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "display_name": f"ipykernel {folder.name}",
+        "language": "python",
+        "metadata": {"debugger": True},
+        "env": {"PYTHONPATH": os.pathsep.join(paths)},
+    }
 
 
 @contextmanager
