@@ -77,6 +77,8 @@ class GeminiServer:
         self.requests: list[Request] = []
         self.connections = 0
         self.client_left = threading.Event()
+        self.silent = threading.Event()
+        """Set when it has sent what it has to send, and leaves the connection open."""
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"at": self}))
         self._http.daemon_threads = False  # closing waits until every connection was let go
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
@@ -143,6 +145,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body[: reply.cut])
         self.wfile.flush()
+        if reply.then_wait:
+            self.at.silent.set()
         if reply.then_wait and self._client_leaves():
             self.at.client_left.set()
         self.close_connection = reply.then_wait or reply.framing == "close" or reply.cut is not None

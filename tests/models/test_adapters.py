@@ -1,13 +1,19 @@
 """What every adapter to a vendor's service keeps, over real HTTP against that vendor's protocol."""
 
 import asyncio
+import contextlib
 import copy
 import json
 import pickle
+import re
+import socket
+import threading
 from collections.abc import Iterator
 from contextlib import aclosing
+from types import SimpleNamespace
 from typing import Any
 
+import jumping_loop
 import pytest
 from gemini_server import GeminiServer
 from pydantic import BaseModel
@@ -323,25 +329,58 @@ def test_a_service_that_is_not_there_is_told_so(vendor: Vendor):
         ask(gone)
 
 
+def too_late(model: Any, silent: threading.Event, *, stream: bool = False) -> tuple[str, float]:
+    """What is said of an answer that does not come in time, and after how many seconds; none of them are waited."""
+
+    async def collect() -> str:
+        with pytest.raises(ModelTimeoutError) as late:
+            async with aclosing(model.generate_content_async(question("Go"), stream=stream)) as responses:
+                async for _ in responses:
+                    pass
+        return str(late.value)
+
+    return jumping_loop.run(collect(), silent)
+
+
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_service_that_says_nothing_is_waited_for_as_long_as_was_said(
-    vendor: Vendor, server: GeminiServer, stream: bool
-):
+def test_a_first_word_is_waited_for_as_long_as_was_said(vendor: Vendor, server: GeminiServer, stream: bool):
     vendor.say(server, "Mild.", stream=stream, cut=0, then_wait=True)
 
-    with pytest.raises(ModelTimeoutError, match=r"did not answer in time; raise \w+\(timeout=0.2\)"):
-        ask(vendor.model(server, timeout=0.2), stream=stream)
+    said, seconds = too_late(vendor.model(server), server.silent, stream=stream)
 
+    assert re.search(r"did not answer in time; raise \w+\(timeout=300\)", said)
+    assert 300 <= seconds < 360
     assert server.client_left.wait(5)
 
 
-def test_a_stream_that_stalls_is_ended(vendor: Vendor, server: GeminiServer):
+@pytest.mark.parametrize(("limits", "after"), [({}, 120), ({"stall_timeout": 500, "total_timeout": 60}, 60)])
+def test_a_stream_that_stalls_is_ended_by_the_nearer_of_its_two_limits(
+    vendor: Vendor, server: GeminiServer, limits: dict[str, int], after: int
+):
     vendor.begin(server, "It is mild.")
 
-    with pytest.raises(ModelTimeoutError, match=r"broke off .*; raise \w+\(stall_timeout=0.2 or total_timeout=1800\)"):
-        ask(vendor.model(server, stall_timeout=0.2), stream=True)
+    said, seconds = too_late(vendor.model(server, **limits), server.silent, stream=True)
 
+    assert re.search(r"broke off .*; raise \w+\(stall_timeout=\d+ or total_timeout=\d+\)", said)
+    assert after <= seconds < after + 60
     assert server.client_left.wait(5)
+
+
+def test_a_connection_is_waited_for_as_long_as_was_said(vendor: Vendor):
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as waiting:
+        for _ in range(2):  # nobody lets them in, so nobody else is let in
+            caller = waiting.enter_context(socket.socket())
+            caller.setblocking(False)
+            caller.connect_ex(full.getsockname())
+        model = vendor.model(SimpleNamespace(url=f"http://127.0.0.1:{full.getsockname()[1]}"))
+        silent = threading.Event()
+        silent.set()
+
+        said, seconds = too_late(model, silent)
+
+    assert "no connection to the service of model" in said
+    assert "within 10 s; look at the network" in said
+    assert 10 <= seconds < 70
 
 
 @pytest.mark.parametrize(
