@@ -45,7 +45,7 @@ class Announcer {
   }
 
   say(words) {
-    this.node.append(el("div", "", words.replace(/[*_`#|]+/g, "").trim().slice(0, 500)));
+    this.node.append(el("div", "", words.replace(/[*`|]+|^#+ /gm, "").trim().slice(0, 500)));
     while (this.node.childElementCount > MOST_SAID) this.node.firstChild.remove();
   }
 }
