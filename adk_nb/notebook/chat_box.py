@@ -84,16 +84,21 @@ def talk_in_lines(ask: Callable[[str], Reply], decide: Callable[[Reply, bool], R
     sys.stdout.write("an empty line ends the conversation\n")
     while text := _typed("you > "):
         try:
-            reply = ask(text)
-            while reply.status == "pending" and reply.pending:
-                yes = _typed(f"approve {asked_text(reply.pending[0])}? [y/N] ").lower()
-                reply = decide(reply, yes in ("y", "yes"))
+            reply = decided_in_lines(ask(text), decide)
         except UserError as wrong:
             sys.stdout.write(f"{wrong}\n")
         except KeyboardInterrupt:
             sys.stdout.write("stopped\n")
         else:
             sys.stdout.write(f"{reply}\n")
+
+
+def decided_in_lines(reply: Reply, decide: Callable[[Reply, bool], Reply]) -> Reply:
+    """The reply that is there once each approval was asked for in a line; `decide` as of `talk_in_lines`."""
+    while reply.status == "pending" and reply.pending:
+        yes = _typed(f"approve {asked_text(reply.pending[0])}? [y/N] ").lower()
+        reply = decide(reply, yes in ("y", "yes"))
+    return reply
 
 
 def _typed(prompt: str) -> str:

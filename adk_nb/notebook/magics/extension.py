@@ -167,6 +167,7 @@ class AdkMagics(Magics):
             capture=asked.capture,
             confirm=confirm,
             policy=policy,
+            in_lines=asked.ask,
             raises=self.settings.on_error == "raise",
             show="off" if asked.quiet else "static" if asked.static else self.settings.display,
             attach=tuple(asked.attach or ()),

@@ -194,7 +194,10 @@ CHAT = Grammar(
         Option(name="static", help="no live view, but what a saved notebook keeps of one"),
         Option(name="yes", help="approve what comes up in this turn"),
         Option(name="no", help="reject what comes up in this turn"),
-        Option(name="ask", help="leave approvals open, whatever %config AdkNb.confirm says"),
+        Option(
+            name="ask",
+            help="ask for each approval in a line to type, whatever %config AdkNb.confirm says; left open under tests",
+        ),
         Option(name="raw", help="take {{braces}} as they are"),
         Option(name="record", help="add this turn to the notebook's cassette, see %record?"),
         Option(name="replay", help="answer this turn from the notebook's cassette, see %replay?"),

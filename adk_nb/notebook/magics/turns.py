@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb import types
@@ -19,10 +20,14 @@ from adk_nb.notebook import attachments, questions
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.templates import Place, read
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat_box import decided_in_lines
 from adk_nb.notebook.decisions import ASKED_ANEW, Confirm, Decisions, edited_words, how_to_answer, settled
 from adk_nb.notebook.last_error import last_error
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.pairs import pairs
+from adk_nb.notebook.magics.shown import said as shown_lines
+from adk_nb.notebook.note import Note
+from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 from adk_nb.runtime import credentials
@@ -46,6 +51,8 @@ class Said:
     confirm: Confirm = "ask"
     policy: str = ""
     """Where that is said, for the log."""
+    in_lines: bool = False
+    """Each approval that is left open is asked for in a line to type, where one can be typed."""
     show: Mode = "auto"
     attach: Sequence[str] = ()
     """Variables and files."""
@@ -73,7 +80,10 @@ def say(notebook: Notebook, said: Said) -> Reply:
         _check_capture(notebook, said.capture)
     chat, told = addressed(notebook, said)
     reply = chat.ask(**told, confirm="ask")
-    reply = keep(notebook, settled(reply, chat.decide, said.confirm, said.policy), said.capture)
+    reply = settled(reply, chat.decide, said.confirm, said.policy)
+    if said.in_lines and not is_being_tested(get_ipython()):
+        reply = decided_in_lines(reply, lambda reply, yes: chat.decide(_first(reply, yes, said.policy)))
+    keep(notebook, reply, said.capture)
     if said.raises and reply.status == "error":
         display(reply)
         raise TurnFailedError(f"the turn of {reply.agent!r} ended with an error, see `_run`: {reply.error}")
@@ -102,7 +112,7 @@ def _read(notebook: Notebook, said: Said) -> tuple[str, list[types.Part]]:
         place = Place(said.cell, said.first_line)
         found = read(text, notebook.variables, keys=False, place=place)
         for note in found.notes:
-            sys.stdout.write(f"note: {note}\n")
+            display(shown_lines(Note(f"note: {note}")))
         text, attached = "".join(str(one) for one in found.pieces), list(found.attached)
     for word in said.attach:
         attached += _attached(notebook, word)
@@ -129,6 +139,10 @@ def _nothing_of_that_name(notebook: Notebook, word: str) -> InputError:
     near = closest(word, [*(one for one in notebook.variables if one[0] != "_"), *beside])
     hint = f"did you mean {near!r}?" if near else f"files are looked for in {Path.cwd()}"
     return InputError(f"%chat --attach: there is no variable and no file {word!r}; {hint}")
+
+
+def _first(reply: Reply, yes: bool, by: str) -> Decisions:
+    return {reply.pending[0].id: ToolConfirmation(confirmed=yes, by=by)}
 
 
 def _addressed(notebook: Notebook, word: str | None) -> str | None:
