@@ -10,6 +10,7 @@ from adk_nb.models.json_schemas import output_schema_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.pairing import paired
 
+_SEEN = "; the user is shown it"
 Lack = Literal["system_prompt", "images", "parallel_calls", "output_schema"]
 """What can be worked around."""
 
@@ -106,7 +107,7 @@ def _without_images(part: types.Part) -> types.Part:
     if not (response and response.parts):
         return part
     shown = [one for one in response.parts if not _is_image(one.inline_data or one.file_data)]
-    hidden = [_in_words(one.inline_data or one.file_data) for one in response.parts if one not in shown]
+    hidden = [_in_words(one.inline_data or one.file_data, _SEEN) for one in response.parts if one not in shown]
     if not hidden:
         return part
     changed = {"parts": shown, "response": (response.response or {}) | {"images": hidden}}
@@ -117,9 +118,9 @@ def _is_image(data: Any) -> bool:
     return data is not None and (data.mime_type or "").startswith("image/")
 
 
-def _in_words(data: Any) -> str:
+def _in_words(data: Any, more: str = "") -> str:
     name = f" {data.display_name!r}" if data.display_name else ""
-    return f"[an image{name} ({data.mime_type}) that you cannot be shown]"
+    return f"[an image{name} ({data.mime_type}) that you cannot be shown{more}]"
 
 
 def _one_by_one(turns: Iterable[types.Content]) -> Iterator[types.Content]:

@@ -175,7 +175,7 @@ def test_a_result_s_image_is_told_in_words_to_a_model_that_sees_none(server: Gem
     body = server.requests[0].body
     check_openai(body)
     told, shown = body["messages"][2:]
-    assert "(image/png) that you cannot be shown" in told["content"]
+    assert "(image/png) that you cannot be shown; the user is shown it" in told["content"]
     assert [one["type"] for one in shown["content"]] == ["file"]
 
 

@@ -131,6 +131,8 @@ def result_text(told: types.FunctionResponse) -> tuple[str, bool]:
     media = one_line(" ".join(_media(part) for part in told.parts or ()))
     if media and "media" in response:  # the result is nothing else
         return media, True
+    if {"media", "repr"} <= response.keys():  # it is only to be looked at
+        return one_line(f"[{response['media']}] {response['repr']}"), True
     text = shortened(json_text(response["result"] if response.keys() == {"result"} else response))
     return f"{media} {text}".strip(), True
 
