@@ -333,14 +333,13 @@ def test_a_summary_of_older_events_is_told_as_such():
     assert told(rows) == [("user", "marker", "sums up what was said before: They asked about Oslo.")]
 
 
-def test_only_live_rows_have_durations_and_details():
+def test_only_live_rows_have_durations():
     events = Talk(call("get_weather", city="Paris"), "21", tools=[get_weather]).say("Paris?")
 
     live, static = seen(events).rows.values(), rows_of(events)
 
     assert [row["ms"] is not None and row["ms"] >= 0 for row in live] == [False, True, True]
-    assert [row["detail"] is not None for row in live] == [False, True, False]
-    assert {(row["ms"], row["detail"]) for row in static} == {(None, None)}
+    assert {row["ms"] for row in static} == {None}
 
 
 def test_long_arguments_and_results_are_cut():
@@ -350,7 +349,7 @@ def test_long_arguments_and_results_are_cut():
     rows = seen(Talk(call("echo", text="x" * 5_000), "ok", tools=[echo]).say("Go.")).rows.values()
 
     [only] = [row for row in rows if row["kind"] == "call"]
-    assert (len(only["args"]), len(only["result"]), len(only["detail"])) == (200, 200, 20_000)
+    assert (len(only["args"]), len(only["result"])) == (200, 200)
     assert only["args"].endswith("…")
 
 
@@ -380,7 +379,7 @@ def test_rows_carry_hostile_text_as_plain_text_and_safe_html(payload: str):
 
     for row in view.rows.values():
         assert_harmless(row["html"] or "")
-        for field in ("author", "text", "tool", "args", "result", "detail"):
+        for field in ("author", "text", "tool", "args", "result"):
             assert_nothing_unseen(row[field] or "")
     [card] = view.cards.values()
     assert_nothing_unseen(card["hint"] + card["tool"])

@@ -5,6 +5,7 @@ from typing import Any
 
 import comm
 import pytest
+from hostile import PAYLOADS, assert_nothing_unseen
 from wire import Wire
 
 from adk_nb import Chat, sync, types
@@ -152,6 +153,21 @@ def test_a_long_history_and_long_words_are_told_in_part():
     told = panels.told("event", "e/text")
 
     assert told and len(told["data"][0]["content"]["parts"][0]["text"]) == 2_000
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_events_are_told_without_keys_and_without_what_is_not_seen(payload: str):
+    panels = RunPanels(Trace, list)
+    asked = types.FunctionCall(id="c", name="pay", args={"api_key": "hunter2hunter2", payload: payload})
+    event = Event(id="e", author="clerk", content=types.Content(role="model", parts=[types.Part(function_call=asked)]))
+    panels.feed(event, [{"op": "append", "row": {"id": "e/call0"}}])
+
+    told = panels.told("event", "e/call0")
+
+    assert told and "hunter2" not in repr(told) and "hunter2" not in repr(panels.told("log", ""))
+    [args] = [part["functionCall"]["args"] for part in told["data"][0]["content"]["parts"]]
+    for words in (*args, *args.values()):
+        assert_nothing_unseen(words)
 
 
 def test_what_is_in_an_artifact_is_told_when_it_is_looked_at():

@@ -130,7 +130,7 @@ class LiveRun(RunOnShow):
         if self._rows:
             self._push(self._lanes.feed(event))
             lane = self._lanes.of(event)
-            ops = [_on_demand(op) for op in self._rows.feed(event)]
+            ops = self._rows.feed(event)
             self._trouble.put_in(ops, event.get_function_responses())
             if not event.partial:
                 self._panels.feed(event, ops)
@@ -273,13 +273,6 @@ class LiveRun(RunOnShow):
 
 
 _WORDS = {"done": "done", "cancelled": "stopped", "error": "ended with an error"}
-
-
-def _on_demand(op: dict[str, Any]) -> dict[str, Any]:
-    """A row without its details: a page asks for those of the rows that are opened."""
-    if op["op"] == "append":
-        return {**op, "row": {**op["row"], "detail": None}}
-    return {**op, "detail": None} if "detail" in op else op
 
 
 def _left(words: str) -> dict[str, str]:

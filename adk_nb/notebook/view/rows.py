@@ -10,7 +10,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import settings
 from adk_nb.notebook.view import credential_words, event_words, grounding, rich_results
 from adk_nb.notebook.view.markdown import to_html
-from adk_nb.notebook.view.plain_text import LONG, arguments_text, cleaned, json_text, one_line, shortened
+from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
 from adk_nb.notebook.view.safe_html import isolated_page
 from adk_nb.notebook.view.spending import row_usage
 from adk_nb.notebook.view.state_changes import ShownState
@@ -56,7 +56,7 @@ class _Told:
 
 
 class RunRows:
-    """One run, event by event; live with pieces, durations and details, or static and the same on every run."""
+    """One run, event by event; live with pieces and durations, or static and the same on every run."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class RunRows:
             state: As it is before the first event that is fed. None: what `history` left, which is nothing for `()`.
             history: Earlier events of the session, oldest first; needed only where the run goes on from an approval
                 that this object did not see asked.
-            live: False leaves out durations and details.
+            live: False leaves out durations.
             magic: The `%confirm` that answers what is asked; empty: only Python has the chat.
         """
         self._magic = magic
@@ -173,10 +173,7 @@ class RunRows:
             args = event_words.arguments_of(call)
             self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
             fields: Json = {"tool": tool, "args": arguments_text(args), "text": event_words.outcome_of(event, call)}
-            told.append(row, _who(event), "call", **fields, **self._detail({"args": args}))
-
-    def _detail(self, value: Json) -> Json:
-        return {"detail": shortened(json_text(value, indent=2), LONG)} if self._live else {}
+            told.append(row, _who(event), "call", **fields)
 
     def _responses(self, event: Event, told: _Told) -> None:
         for index, response in enumerate(event.get_function_responses()):
@@ -204,9 +201,8 @@ class RunRows:
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]
         result, ok = event_words.result_text(response)
         result += event_words.failed_at(event, response.id)
-        detail = self._detail({"args": call.args, "result": response.response or {}})
         shown = rich_results.of_result(event, response, call.tool, self._room) if self._live else None
-        return {"text": "", "result": result, "ok": ok, "shown": shown, **self._timed(call.asked_at, event), **detail}
+        return {"text": "", "result": result, "ok": ok, "shown": shown, **self._timed(call.asked_at, event)}
 
     # -- credentials and approvals
 
@@ -307,8 +303,7 @@ class RunRows:
     def _failure_and_doings(self, event: Event, told: _Told) -> None:
         if failure := event_words.failure(event):
             kind = "marker" if event.error_code == event_words.STOPPED else "error"
-            about = {"code": event.error_code, "message": event.error_message, "invocation": event.invocation_id}
-            told.append(f"{event.id}/{kind}", _who(event), kind, text=failure, **self._detail(about))
+            told.append(f"{event.id}/{kind}", _who(event), kind, text=failure)
         if event.output is not None and not event.content:
             told.append(f"{event.id}/output", _who(event), "text", text=f"→ {shortened(json_text(event.output))}")
         for index, deed in enumerate(event_words.doings(event)):
