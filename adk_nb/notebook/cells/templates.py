@@ -186,11 +186,11 @@ def _note_of_odd(spelled: str | None, variables: Mapping[str, Any]) -> list[str]
     """Why double braces that hold no name are text, if their author may have meant more."""
     inside = (spelled or "")[2:-2].strip()
     path = _PATH.match(inside)
-    if not path or path[1] not in variables:
+    if not path:
         return []
-    if path.end() == len(inside):
+    if path.end() == len(inside) and path[1] in variables:
         return [f"{spelled} is left as text; write {{{{{inside}}}}} for the variable"]
-    if inside[path.end()] == "(":
+    if inside[path.end() : path.end() + 1] == "(":
         return [f"{spelled} is left as text, as nothing is called in braces; put what it returns into a variable"]
     return []
 
@@ -253,7 +253,8 @@ def _bound(path: str, variables: Mapping[str, Any], where: str) -> _Bound:
     text, cut = as_text(value)
     if is_secret(text):
         raise InputError(f"{{{{{path}}}}} looks like a secret and was not put in {where}".rstrip())
-    items = f"{len(value):,} items, " if isinstance(value, Sized) and not isinstance(value, str) else ""
+    many = len(value) if isinstance(value, Sized) and not isinstance(value, str) else None
+    items = "" if many is None else f"{many:,} item{'' if many == 1 else 's'}, "
     note = [f"{{{{{path}}}}}: {cut}"] if cut else []
     return _Bound(text, f"notebook, {items}{len(text):,} chars", text, note, [])
 

@@ -6,6 +6,11 @@ from typing import Any
 
 from adk_nb.notebook.note import Note
 
+_AS_TEXT = (
+    ' style="font-family: var(--jp-code-font-family, monospace); font-size: var(--jp-code-font-size, 13px); '
+    'line-height: var(--jp-code-line-height, 1.3); padding-left: 6px; white-space: pre-wrap"'
+)
+"""As a page shows plain text."""
 _MARK = ' style="border-left: 3px solid #d29922; padding-left: 0.5em"'
 
 
@@ -43,4 +48,4 @@ def said(*lines: str) -> Shown:
     if not any(isinstance(line, Note) for line in told):
         return Shown(plain)
     rows = "".join(f"<div{_MARK * isinstance(line, Note)}>{escape(line)}</div>" for line in told)
-    return Shown({**plain, "text/html": f'<div style="font-family: monospace; white-space: pre-wrap">{rows}</div>'})
+    return Shown({**plain, "text/html": f"<div{_AS_TEXT}>{rows}</div>"})
