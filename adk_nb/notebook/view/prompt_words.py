@@ -70,7 +70,8 @@ def _plain(text: str) -> list[Words]:
 def _tool(one: Offered) -> str:
     schema: Any = one["parameters"]
     names = ", ".join(schema.get("properties") or ()) if schema else ""
-    return f"{one['name']}({names})" + (f": {one_line(one['description'])}" if one["description"] else "")
+    said = one_line(next(iter(one["description"].strip().splitlines()), ""))
+    return f"{one['name']}({names})" + (f": {said}" if said else "")
 
 
 def _conversation(said: Iterable[Said]) -> list[Words]:
