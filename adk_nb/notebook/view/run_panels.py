@@ -10,7 +10,7 @@ from adk_nb.notebook.view.prompt_sent import Prompt, Said, Words, prompt_sent
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.notebook.view.waterfall import bars
 from adk_nb.redaction import redacted
-from adk_nb.runtime.trace import Trace
+from adk_nb.runtime.trace import Trace, TracedRequest
 
 PANELS = ["event", "waterfall", "prompt", "log"]
 """What a run of this kernel can always tell."""
@@ -62,7 +62,7 @@ class RunPanels:
         if what == "waterfall":
             return bars(events, self._trace())
         if what == "prompts":
-            return [_heading(prompt_sent(one, self._trace())) for one in self._trace().requests]
+            return [_heading(one) for one in self._trace().requests]
         if what == "prompt":
             return self._prompt(id)
         if what == "log":
@@ -85,9 +85,12 @@ class RunPanels:
         return prompt
 
 
-def _heading(prompt: Prompt) -> Json:
-    shown = {name: prompt[name] for name in ("agent", "model", "event", "ms")}
-    return {**shown, "tokens": prompt["tokens"].get("total", 0)}
+def _heading(sent: TracedRequest) -> Json:
+    """A line for one model call, without looking at what was said in it."""
+    usage = sent.response.usage_metadata if sent.response else None
+    tokens = (usage.total_token_count if usage else None) or 0
+    ms = None if sent.ended is None else round((sent.ended - sent.began) * 1000, 1)
+    return {"agent": sent.agent, "model": sent.model, "event": sent.event_id, "ms": ms, "tokens": tokens}
 
 
 def _bounded(words: list[Words]) -> list[Words]:
