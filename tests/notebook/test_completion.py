@@ -54,6 +54,7 @@ def full(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell
         ("%tool wea", ["%tool weather_in"]),
         ("%%agent guide\nWithin {bud", ["%%agent guide\nWithin {budget"]),
         ("%%agent guide\nWithin {user:n", ["%%agent guide\nWithin {user:name"]),
+        ("%%agent guide\nRead {art", ["%%agent guide\nRead {artifact."]),
         ("%%agent guide\nAbout {{pla", ["%%agent guide\nAbout {{places"]),
         ("%%chat guide\nAbout {{pla", ["%%chat guide\nAbout {{places"]),
     ],

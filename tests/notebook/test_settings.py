@@ -1,6 +1,7 @@
 """Each setting of %config AdkNb does what it says, is refused when it cannot be, and is listed."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook import settings
+from adk_nb.notebook.magics.config import DEFAULT_MODEL
 from tests.notebook.conftest import Shell
 
 FIELDS = ["model", "display", "on_error", "strict", "confirm", "max_iterations", "timeout", "show_thoughts"]
@@ -159,6 +161,15 @@ def test_cassettes_are_in_the_folder_of_the_setting_without_what_is_to_be_hidden
 
     [file] = (tmp_path / "tapes").glob("*.jsonl")
     assert "Hello" in file.read_text() and "Ada" not in file.read_text()
+
+
+def test_reloading_keeps_what_was_set(shell: Shell) -> None:
+    shell.cell("%config AdkNb.timeout = 3\n%config AdkNb.model = 'offline'\n%config AdkNb.max_iterations = 2")
+
+    shell.cell("%reload_ext adk_nb")
+
+    assert settings.now == settings.Settings(timeout=3, max_iterations=2)
+    assert os.environ[DEFAULT_MODEL] == "offline"
 
 
 def test_unloading_leaves_all_settings_as_they_were(shell: Shell) -> None:

@@ -90,7 +90,7 @@ def _in_body(magic: str, before: str, knows: Knows) -> tuple[str, list[str], str
     if magic in _NAMED and (found := _NODE.search(before)):
         return found[1], list(knows.names(_NAMED[magic])), _NAMED[magic]
     if magic == "agent" and (found := _STATE_KEY.search(before)):
-        return found[1], [*knows.names("state"), "user:", "app:", "temp:"], "state"
+        return found[1], [*knows.names("state"), "user:", "app:", "temp:", "artifact."], "state"
     return None
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from traitlets import Bool, Enum, Float, Int, List, TraitError, Unicode, observe, validate
+from traitlets import Bool, Bunch, Enum, Float, Int, List, TraitError, Unicode, observe, validate
 from traitlets.config import Configurable
 
 from adk_nb.errors import UserError
@@ -26,6 +26,9 @@ _PASSWORD = re.compile(r"(://[^:@/]*:|:(?!//)).*(?=@)|(\w*password=)[^&]*", re.I
 _NEAR_FILE = re.compile(r"(?:sqlite3?(?:\+\w+)?:/{0,4}|file:/{0,3})?([^:]*)")
 
 _SETTING = re.compile(r"\s*%config\s+AdkNb\.(\w+)\s*=\s*([^\s'\"]+)\s*$")
+
+_OF_TURNS = ("max_cost_usd", "max_iterations", "timeout", "show_thoughts", "interp_max_chars")
+"""What stands in `notebook.settings`, too."""
 
 # Loaded when a setting needs them: %load_ext is to cost nothing.
 _late, _ = face(__name__, {"LLMRegistry": "adk_nb.models.registry", "Chat": "adk_nb.notebook.chat"})
@@ -148,13 +151,12 @@ class AdkNb(Configurable):
                 raise TraitError(str(error)) from None
         return proposal.value
 
-    @observe("max_iterations")
-    def _iterate(self, change: Any) -> None:
-        settings.now.max_iterations = None if change.new == type(self).max_iterations.default_value else change.new
-
-    @observe("max_cost_usd", "timeout", "show_thoughts", "interp_max_chars")
+    @observe(*_OF_TURNS)
     def _for_all(self, change: Any) -> None:
-        setattr(settings.now, change.name, change.new)
+        usual = getattr(type(self), change.name).default_value
+        setattr(
+            settings.now, change.name, getattr(settings.Settings, change.name) if change.new == usual else change.new
+        )
 
     @validate("sessions")
     def _known_place(self, proposal: Any) -> str:
@@ -205,6 +207,13 @@ class AdkNb(Configurable):
         self.confirm = "ask"
         settings.now = settings.Settings()
         self._leave_model()
+
+    def count_again(self) -> None:
+        """Undo `give_back`, for what is set still."""
+        if self.model:
+            os.environ[DEFAULT_MODEL] = self.model
+        for name in _OF_TURNS:
+            self._for_all(Bunch(name=name, new=getattr(self, name)))
 
     def _leave_model(self) -> None:
         if self._given_model is None:

@@ -251,6 +251,7 @@ def load_ipython_extension(shell: Any) -> None:
     old = _registered(shell)
     settings = old.settings if old else _settings_of(shell)
     unload_ipython_extension(shell)
+    settings.count_again()
     if settings not in shell.configurables:
         shell.configurables.append(settings)
     magics = AdkMagics(shell, settings)
