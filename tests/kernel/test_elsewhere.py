@@ -64,3 +64,70 @@ def test_ipython_in_a_terminal_holds_a_conversation(tmp_path: Path):
     assert done.stderr == "", done.stdout
     assert "sums > three  [1 tool call]" in done.stdout
     assert "again\nand again\n" in done.stdout
+
+
+DESK = """
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.agents import Agent
+from adk_nb.tools import FunctionTool
+def refund(order: str, amount: float) -> str: 'Pays.'; return f"paid {amount:g}"
+pays = [each for n in range(1, 6) for each in (call("refund", order=f"A{n}", amount=float(n)), f"That was {n}.")]
+desk = Agent(name="desk", model=ScriptedLlm(*pays), tools=[FunctionTool(refund, require_confirmation=True)])
+"""
+TYPED = """
+%chat desk One.
+%confirm
+%confirm --edit amount=7 --yes
+%chat --ask desk Two.
+y
+%chat --ask desk Three.
+n
+%chat desk
+Four.
+y
+
+%trace
+%trace -1 --waterfall
+%trace -1 --why
+%trace --diff -1 -2
+%rewind --dry-run
+%rewind
+%agents
+%agents --graph desk
+%tools
+%state budget=3
+%session
+%key
+%doctor
+%export desk.py
+%record off
+"""
+
+
+def test_all_magics_are_text_in_a_terminal_and_approvals_are_typed(tmp_path: Path):
+    typed = f"%load_ext adk_nb\n{DESK.strip()}\n{TYPED.lstrip()}"
+    done = subprocess.run(
+        [sys.executable, "-m", "IPython", "--simple-prompt", "--colors=NoColor", "--no-banner"],
+        input=typed,
+        cwd=tmp_path,
+        env={"IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    shown = done.stdout
+
+    assert done.stderr == "", shown
+    assert "Error" not in shown and "not found" not in shown, shown
+    assert "<" not in shown.replace("In [", "").replace("<<", ""), shown
+    for said in (
+        'waits for approval: refund(order="A1", amount=1.0)',
+        "desk > That was 1.",
+        'approve refund(order="A2", amount=2.0)? [y/N] ',
+        "desk > That was 2.",
+        "desk > That was 3.",
+        "an empty line ends the conversation",
+        "desk > That was 4.",
+    ):
+        assert said in shown, shown
