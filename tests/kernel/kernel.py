@@ -86,6 +86,12 @@ class Kernel:
         """How many messages of widgets came, whichever cell they belong to."""
         self.cards: dict[tuple[str, str], dict[str, Any]] = {}
         """Widget and card id -> the card as that widget shows it."""
+        self.views: list[str] = []
+        """The widgets, in the order in which they were made."""
+        self.rows: list[dict[str, Any]] = []
+        """What came to the logs of all widgets."""
+        self.updates: list[str] = []
+        """The plain text of displays that were changed."""
         self.lines: list[str] = []
         """What the reader types when a cell asks for input."""
         self.prompts: list[str] = []
@@ -132,8 +138,12 @@ class Kernel:
 
     def click(self, card: tuple[str, str], **answer: Any) -> None:
         """Answer a card, as a page does."""
-        said = {"method": "custom", "content": {"kind": "answer", "id": card[1], **answer}}
-        self._client.shell_channel.send(self._client.session.msg("comm_msg", {"comm_id": card[0], "data": said}))
+        self.tell(card[0], kind="answer", id=card[1], **answer)
+
+    def tell(self, view: str, **content: Any) -> None:
+        """Say something to a widget, as a page does."""
+        said = {"method": "custom", "content": content}
+        self._client.shell_channel.send(self._client.session.msg("comm_msg", {"comm_id": view, "data": said}))
 
     def kill(self) -> None:
         """End the kernel as the system does when memory runs out."""
@@ -160,10 +170,7 @@ class Kernel:
 
     def _on_output(self, message: dict[str, Any]) -> None:
         kind, content = message["msg_type"], message["content"]
-        self.comm_messages += kind in ("comm_open", "comm_msg")
-        for op in _ops(content.get("data", {})) if kind == "comm_msg" else ():
-            if op["op"] == "card":
-                self.cards[content["comm_id"], op["card"]["id"]] = op["card"]
+        self._on_widget(kind, content)
         cell = self._cells.get(message["parent_header"].get("msg_id", ""))
         if cell is None:
             return
@@ -171,6 +178,18 @@ class Kernel:
             cell.idle = content["execution_state"] == "idle"
         elif kind in ("stream", "execute_result", "display_data", "error"):
             cell.outputs.append({"output_type": kind, **content})
+
+    def _on_widget(self, kind: str, content: dict[str, Any]) -> None:
+        self.comm_messages += kind in ("comm_open", "comm_msg")
+        for op in _ops(content.get("data", {})) if kind == "comm_msg" else ():
+            if op["op"] == "card":
+                self.cards[content["comm_id"], op["card"]["id"]] = op["card"]
+            elif op["op"] == "append":
+                self.rows.append(op["row"])
+        if kind == "comm_open":
+            self.views.append(content["comm_id"])
+        if kind == "update_display_data":
+            self.updates.append(content["data"].get("text/plain", ""))
 
 
 def _ops(data: dict[str, Any]) -> list[dict[str, Any]]:
