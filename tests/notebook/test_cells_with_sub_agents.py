@@ -125,7 +125,7 @@ def test_the_table_of_agents_has_who_is_under_whom_and_how(shell: Shell) -> None
     lines = str(shell.cell("%agents")).splitlines()
 
     assert [line.split() for line in lines if line[0] != "-"] == [
-        ["agent", "version", "kind", "model", "tools", "agents", "defined", "in"],
+        ["agent", "kind", "model", "tools", "agents", "defined"],
         ["tickets", "v1", "task", "scripted", lines[2].split()[-1]],
         ["desk", "v1", "scripted", "tickets,", "later", lines[3].split()[-1]],
     ]

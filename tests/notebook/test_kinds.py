@@ -154,8 +154,8 @@ def test_the_table_of_agents_has_the_kinds_where_there_are_teams(shell: Shell) -
 
     shown = str(shell.cell("%agents")).splitlines()
 
-    assert without == ["agent", "version", "model", "tools", "defined", "in"]
-    assert shown[0].split() == ["agent", "version", "kind", "model", "tools", "agents", "defined", "in"]
+    assert without == ["agent", "model", "tools", "defined"]
+    assert shown[0].split() == ["agent", "kind", "model", "tools", "agents", "defined"]
     assert shown[3].split() == ["team", "v1", "sequential", "draft", "In[4]"]
     assert str(shell.cell("%agents --show team")).splitlines()[1:] == ["%%agent team --kind sequential --root", "draft"]
     assert shell.cell("%chat Go.").agent == "team"

@@ -30,10 +30,10 @@ def test_the_table_of_agents_has_where_each_was_defined_and_was_at_work_last(she
     before = rows(shell.cell("%agents"))
     shell.cell("%chat Hello")
 
-    assert before[0] == ["agent", "version", "kind", "model", "tools", "agents", "defined in"]
+    assert before[0] == ["agent", "kind", "model", "tools", "agents", "defined"]
     assert rows(shell.cell("%agents"))[2:] == [
-        ["guide", "v1", "scripted", "look", "In[4]", "In[7]"],
-        ["team", "v1", "sequential", "guide", "In[5]", "In[7]"],
+        ["guide v1", "scripted", "look", "In[4]", "In[7]"],
+        ["team v1", "sequential", "guide", "In[5]", "In[7]"],
     ]
 
 
@@ -95,10 +95,10 @@ def test_the_table_of_tools_has_effects_and_what_is_missing(shell: Shell) -> Non
     shown = str(shell.cell("%tools")).splitlines()
 
     assert rows("\n".join(shown[:-1])) == [
-        ["tool", "version", "description", "effect", "defined in", "used by"],
+        ["tool", "description", "approval, effect", "defined", "used by"],
         rows(shown[1])[0],
-        ["look(city)", "v1", "Looks.", "pure", "In[2]", "guide"],
-        ["wild(a, b)", "no docstring: the model is told only the name", "once", "Python"],
+        ["look(city) v1", "Looks.", "pure", "In[2]", "guide"],
+        ["wild(a, b)", "no docstring: the model is told only the name", "Python"],
     ]
     assert shown[-1].startswith("wild: parameter 'a' has no type, so the model cannot be told what to send")
     assert list(json.loads(str(shell.cell("%tools --schema")))) == ["look", "wild"]

@@ -26,17 +26,20 @@ def agents(notebook: Notebook) -> Shown:
     if not names:
         return said("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
     facts = [_agent(notebook, one) for one in names]
-    headers = ["agent", "version", "kind", "model", "tools", "agents", "defined in", "last used"]
+    headers = ["agent", "kind", "model", "tools", "agents", "defined", "used"]
     rows = [_agent_row(one) for one in facts]
-    shown = _table(headers, rows, ("kind", "agents", "last used"))
+    shown = _table(headers, rows, ("kind", "agents", "used"))
     return shown.below(*(line for one in facts for line in _stale(one)))
 
 
 def _agent_row(one: dict[str, Any]) -> list[str]:
-    version = f"v{one['version']}" if one["version"] else ""
     named = [", ".join(one["tools"]), ", ".join(one["agents"])]
     cells = [_cell(one["defined_in"]) or "Python", _cell(one["last_used"])]
-    return [one["name"], version, one["kind"] or one["mode"], one["model"], *named, *cells]
+    return [_versioned(one["name"], one["version"]), one["kind"] or one["mode"], one["model"], *named, *cells]
+
+
+def _versioned(name: str, version: int | None) -> str:
+    return f"{name} v{version}" if version else name
 
 
 def agents_as_json(notebook: Notebook) -> Shown:
@@ -102,23 +105,31 @@ def tools(notebook: Notebook) -> Shown:
     names = notebook.tool_names
     if not names:
         return said("no tool is defined yet; begin a cell with %%tool, see %%tool?")
-    headers = ["tool", "version", "description", "approval", "effect", "defined in", "used by"]
-    shown = _table(headers, [_tool_row(notebook, one) for one in names], ("version", "approval", "effect", "used by"))
+    effects = any(_effect(notebook, one) for one in names)
+    headers = ["tool", "description", "approval, effect" if effects else "approval", "defined", "used by"]
+    shown = _table(headers, [_tool_row(notebook, one) for one in names], (headers[2], "used by"))
     return shown.below(*(line for one in names for line in _faults(notebook, one)))
 
 
 def _tool_row(notebook: Notebook, name: str) -> list[str]:
     definition = notebook.tools.get(name)
-    version = f"v{definition.version}" if definition else ""
+    version = definition.version if definition else None
     where = f"In[{definition.cell}]" if definition else "Python"
     used = ", ".join(notebook.users_of(name))
     if toolset := notebook.toolset(name):
         told = f"{type(toolset).__name__}: %tools --schema {name} asks it what it has"
-        return [name, version, told, _approval(toolset), "", where, used]
+        return [_versioned(name, version), told, _approval(toolset), where, used]
     tool = notebook.tool(name)
     described = tool.description.strip().splitlines()
     words = described[0] if described else _NO_WORDS
-    return [_spelled(tool), version, words, _approval(tool), tool.effect, where, used]
+    runs = "; ".join(filter(None, [_approval(tool), _effect(notebook, name)]))
+    return [_versioned(_spelled(tool), version), words, runs, where, used]
+
+
+def _effect(notebook: Notebook, name: str) -> str:
+    """What it means to call a tool again; empty if it is `once`, as usual."""
+    effect = "once" if notebook.toolset(name) else notebook.tool(name).effect
+    return "" if effect == "once" else effect
 
 
 def _faults(notebook: Notebook, name: str) -> Iterator[str]:
@@ -168,6 +179,5 @@ def _declared(notebook: Notebook, name: str) -> Any:
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], optional: Sequence[str]) -> Shown:
     """A table without those optional columns that have nothing in them."""
-    usual = ("", "once")
-    kept = [at for at, one in enumerate(headers) if one not in optional or any(row[at] not in usual for row in rows)]
+    kept = [at for at, header in enumerate(headers) if header not in optional or any(row[at] for row in rows)]
     return in_a_table([headers[at] for at in kept], [[row[at] for at in kept] for row in rows])
