@@ -1,6 +1,7 @@
 """What a service is not shown of calls and results: the ids that are this package's own, and what it would refuse."""
 
 from adk_nb import types
+from adk_nb.models.pairing import is_paired, paired
 from adk_nb.models.signatures import claude_s
 
 OURS = "adk-"
@@ -18,6 +19,12 @@ def as_sent(content: types.Content) -> types.Content:
     if len(sent) == len(parts) and all(one is other for one, other in zip(sent, parts, strict=True)):
         return content
     return content.model_copy(update={"parts": sent})
+
+
+def all_as_sent(contents: list[types.Content]) -> list[types.Content]:
+    """A history that a fault has left is put right; others are sent as they are, and so found again in a cache."""
+    sent = [one for content in contents if (one := as_sent(content)).parts]
+    return sent if is_paired(sent) else [as_sent(content) for content in paired(map(without_claude_s, contents))]
 
 
 def without_claude_s(content: types.Content) -> types.Content:

@@ -27,7 +27,7 @@ from adk_nb.errors import (
 )
 from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
-from adk_nb.models.call_ids import as_sent, without_claude_s
+from adk_nb.models.call_ids import all_as_sent
 from adk_nb.models.fitting import Lack, fitted
 from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, key_from_environment, uses_vertex
 from adk_nb.models.google_cache import Caches, Caching, Question
@@ -36,7 +36,6 @@ from adk_nb.models.google_schema import with_readable_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
-from adk_nb.models.pairing import is_paired, paired
 from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import BUSY, ask_again, seconds_of
@@ -131,7 +130,7 @@ class Gemini(BaseLlm):
         client = (await self._connection(llm_request)).client.aio
         question: Question = {
             "model": llm_request.model or self.model,
-            "contents": _sent(self.with_a_user_turn(llm_request)),
+            "contents": all_as_sent(self.with_a_user_turn(llm_request)),
             "config": with_readable_schema(llm_request.config).model_copy(
                 update={"automatic_function_calling": _NO_FUNCTIONS_OF_ITS_OWN}
             ),
@@ -303,12 +302,6 @@ class Gemini(BaseLlm):
         if key := self._key():
             text = text.replace(key, "***")
         return re.sub(r"(https?://[^\s?\"']+)\?[^\s\"']*", r"\1", text)[:500]
-
-
-def _sent(contents: list[types.Content]) -> list[types.Content]:
-    """A history that a fault has left is put right; others are sent as they are, and so found again in a cache."""
-    sent = [one for content in contents if (one := as_sent(content)).parts]
-    return sent if is_paired(sent) else [as_sent(content) for content in paired(map(without_claude_s, contents))]
 
 
 class _Connection:

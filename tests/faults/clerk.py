@@ -26,6 +26,7 @@ from adk_nb.sessions.session import Session
 from adk_nb.sessions.sqlite_file import SessionFile
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from adk_nb.tools.function_tool import FunctionTool
+from tests.role_rules import check_as_sent
 
 DONE = "all is done"
 TOOLS = {"look": "pure", "send": "idempotent", "stamp": "once", "pay": "once"}
@@ -102,6 +103,7 @@ class Clerk(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
+        check_as_sent(llm_request.contents)  # whatever was done before, every service takes the next question
         self.at("before the model")
         parts = [part for content in llm_request.contents for part in content.parts or ()]
         answered = {part.function_response.name for part in parts if part.function_response}

@@ -23,6 +23,7 @@ from pydantic import TypeAdapter
 
 from adk_nb import types
 from adk_nb.models import BaseLlm, Claude, Gemini, LiteLlm, OpenAILlm
+from tests.role_rules import check_anthropic_turns, check_gemini_turns, check_openai_turns
 
 KEY = "sk-a-key-that-must-not-be-shown-1"
 
@@ -169,23 +170,9 @@ def _chunk(choices: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def check_openai(body: dict[str, Any]) -> None:
-    """The types, and: behind a message with calls stands one result of each of them, and no other."""
+    """The types, and the rules of turns."""
     _as_typed(_openai_types(bool(body.get("stream"))), body)
-    waiting: list[str] = []
-    for message in body["messages"]:
-        if message["role"] == "tool":
-            assert message["tool_call_id"] in waiting
-            waiting.remove(message["tool_call_id"])
-            continue
-        assert not waiting
-        waiting = [call["id"] for call in message.get("tool_calls", [])]
-        assert len(set(waiting)) == len(waiting)
-        assert all(0 < len(own_id) <= 40 for own_id in waiting)
-        assert message.get("content") or waiting
-        for call in message.get("tool_calls", []):
-            assert isinstance(json.loads(call["function"]["arguments"]), dict)
-    assert not waiting
-    assert body["messages"][-1]["role"] in ("user", "tool")
+    check_openai_turns(body["messages"])
 
 
 @cache
@@ -259,29 +246,13 @@ def _deltas(one: Said) -> Iterator[dict[str, Any]]:
 
 
 def check_anthropic(body: dict[str, Any]) -> None:
-    """The types, and: turns change sides, the user's is first and last; a turn begins with the results of the last.
+    """The types, and the rules of turns.
 
     Two settings are in the reference of the API, for its older models, and no longer in the package's types.
     """
     typed = {name: value for name, value in body.items() if name not in ("temperature", "top_p")}
     _as_typed(_anthropic_types(bool(body.get("stream"))), typed)
-    waiting: list[str] = []
-    seen: set[str] = set()
-    for number, message in enumerate(body["messages"]):
-        assert message["role"] == ("assistant" if number % 2 else "user")
-        blocks = message["content"]
-        assert blocks
-        results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
-        assert sorted(results) == sorted(waiting)
-        assert all(block["type"] == "tool_result" for block in blocks[: len(results)])
-        waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
-        assert not seen & set(waiting)
-        assert len(set(waiting)) == len(waiting)
-        seen |= set(waiting)
-        assert all(own_id.replace("-", "").replace("_", "").isalnum() and own_id.isascii() for own_id in waiting)
-        assert all(block["text"].strip() for block in blocks if block["type"] == "text")
-    assert not waiting
-    assert len(body["messages"]) % 2
+    check_anthropic_turns(body["messages"])
     assert body["max_tokens"] > 0
 
 
@@ -335,23 +306,10 @@ def _generated_pieces(said: Iterable[Said], finish: str) -> list[bytes]:
 
 
 def check_gemini(body: dict[str, Any]) -> None:
-    """The types, and: a turn with calls follows one of the user's, and is followed by one result of each of them."""
+    """The types, and the rules of turns."""
     for name, value in body.items():
         _GEMINI_TYPES[name].validate_python(value)
-    waiting: list[str] = []
-    before = "model"
-    for content in body["contents"]:
-        parts = content["parts"]
-        assert parts
-        results = [part["functionResponse"]["name"] for part in parts if "functionResponse" in part]
-        assert results == waiting
-        waiting = [part["functionCall"]["name"] for part in parts if "functionCall" in part]
-        assert not waiting or (content["role"] == "model" and before == "user")
-        assert content["role"] == "user" or not results
-        before = content["role"]
-        assert not any("thoughtSignature" in part and part["thoughtSignature"].startswith("Y2xhdWRl") for part in parts)
-    assert not waiting
-    assert body["contents"][0]["role"] == body["contents"][-1]["role"] == "user"
+    check_gemini_turns(body["contents"])
 
 
 _GEMINI_TYPES: dict[str, TypeAdapter[Any]] = {
