@@ -1,5 +1,8 @@
 """`%%agent`: schemas, fields without an option of their own, and options that stand above the text."""
 
+import runpy
+from pathlib import Path
+
 import pytest
 
 from adk_nb.models.scripted_llm import ScriptedLlm
@@ -163,3 +166,22 @@ def test_what_a_cell_names_has_to_be_there_where_that_is_asked_for(shell: Shell)
     assert "team names what is not defined: late" in shell.fails("%%agent team --kind loop\nguide -> late")
     assert "guide names what is no key of the state: {budget}" in shell.fails("%%agent guide\nWithin {budget}.")
     assert shell.names["guide"].instruction == "Be brief."
+
+
+def test_what_options_set_is_exported(shell: Shell, tmp_path: Path) -> None:
+    shell.ip.starting_dir = str(tmp_path)
+    shell.cell("def look(callback_context, llm_request): return None")
+    shell.cell(
+        "%%agent reader --output-schema Trip --set before_model_callback=look --set on_output_error=retry --set "
+        'generate_content_config={"temperature": 0.2}\nRead.'
+    )
+    said = str(shell.cell("%export agents/\n"))
+    shell.cell("%export agent.py")
+    package, script = (tmp_path / "agents/agent.py").read_text(), runpy.run_path(str(tmp_path / "agent.py"))
+
+    assert "reader: on_output_error is left out, as google-adk's LlmAgent has none" in said
+    assert "output_schema=Trip," in package and "before_model_callback=look," in package
+    assert package.index("class Trip") < package.index("reader = LlmAgent(")
+    reader = script["root_agent"]
+    assert (reader.output_schema, reader.before_model_callback) == (script["Trip"], script["look"])
+    assert (reader.on_output_error, reader.generate_content_config.temperature) == ("retry", 0.2)
