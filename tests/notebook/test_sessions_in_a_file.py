@@ -471,7 +471,7 @@ WRONG_LINES = [
     ("%session sav x.json", "%session cannot 'sav'; type: %session save x.json"),
     ("%session switch main", "%session cannot 'switch'; type: %session use main"),
     ("%session ls", "%session cannot 'ls'; type: %session list"),
-    ("%session frobnicate", "write list, use, new, save, load, resume or drop, see %session?"),
+    ("%session frobnicate", "write list, use, new, fork, save, load, resume or drop, see %session?"),
     ("%session main", "to take session 'main', type: %session use main"),
     ("%session use", "%session use needs a name; there is main"),
     (
@@ -514,7 +514,7 @@ def test_help_and_completion_know_the_words_the_sessions_and_the_files(shell: Sh
     assert shell.complete("%session use m") == ["%session use main"]
     assert shell.complete("%session load t") == ["%session load trip.json"]
     assert shell.complete("%session save x.json -s ") == ["%session save x.json -s main"]
-    assert shell.complete("%session load trip.json --a") == ["%session load trip.json --as"]
+    assert shell.complete("%session load t.json --a") == ["%session load t.json --as", "%session load t.json --at"]
     shell.cell("%session?")
     assert "%session save trip.json" in shell.printed
     assert "In Python:" in shell.printed
