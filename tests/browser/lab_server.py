@@ -101,6 +101,7 @@ class LabServer:
             "ServerApp.allow_root": True,
             "IdentityProvider.token": self.token,
             "LabApp.expose_app_in_browser": True,
+            "JupyterNotebookApp.expose_app_in_browser": True,
             "LabApp.user_settings_dir": self._home / "settings",
             "LabApp.workspaces_dir": self._home / "workspaces",
         }
