@@ -1,0 +1,71 @@
+"""A chat box in a real page: a conversation in one output, from the first word to what the saved notebook keeps."""
+
+import pytest
+from chats import PAYING, SETUP
+from lab import Lab
+from selenium.webdriver import Keys
+
+pytestmark = pytest.mark.browser
+
+AGENTS = PAYING.replace('"All **settled**."', '"All **settled**.", RuntimeError("the service is down"), "I am back."')
+SLOW = """
+from adk_nb import types
+from adk_nb.models import BaseLlm, LlmResponse
+
+class Slow(BaseLlm):
+    async def generate_content_async(self, llm_request, stream=False):
+        for number in range(3_000):
+            part = types.Part(text=f"word{number} ")
+            yield LlmResponse(content=types.Content(role="model", parts=[part]), partial=True)
+            await asyncio.sleep(0.02)
+
+payer.model = Slow(model="slow")
+"""
+
+
+def test_a_conversation_is_held_in_one_output_and_kept(lab: Lab):
+    page = lab.open(
+        lab.write("box.ipynb", SETUP, AGENTS, "%chat payer --height 300", "_run.status", SLOW, "_run.status")
+    )
+    for cell in (0, 1, 2):
+        page.run_cell(cell)
+    say = page.wait(".adknb-say")
+
+    say.send_keys("Please pay me back.", Keys.SHIFT, Keys.ENTER, Keys.NULL, "Order A17.", Keys.ENTER)
+    page.wait(".adknb-card", "asks to call")
+    assert page.rows()[0] == ("you", "Please pay me back.\nOrder A17.")
+    say.send_keys("And more", Keys.ENTER)  # is kept until the card is answered
+    assert page.wait(".adknb-hint-line").text == "Answer the card above first."
+    page.button("Approve").click()
+    page.until(lambda: ("payer", "All settled.") in page.rows(), "the answer")
+
+    say.send_keys(" now?", Keys.ENTER)
+    page.wait(".adknb-card[data-kind='error']", "the service is down")
+    page.button("Retry").click()
+    page.until(lambda: ("payer", "I am back.") in page.rows(), "the second try")
+    page.run_cell(3)
+    assert page.text(3) == "'done'"
+
+    page.run_cell(4)
+    page.wait(".adknb-say").send_keys("Speak.", Keys.ENTER)
+    page.until(lambda: "word5 " in page.rows()[-1][1], "some words")
+    page.button("Stop").click()
+    page.wait(".adknb-status", "stopped")
+    page.run_cell(5)
+    assert page.text(5) == "'cancelled'"
+
+    page.screenshot("chat-box")
+    kept = page.saved().cells[2].outputs[1].data
+    seen = [one.text for one in page.all(".jp-OutputArea-output") if one.is_displayed()]
+    assert not any("you: Speak." in one for one in seen), "what is kept stands beside the box, unseen"
+    for words in ("Order A17.", "approves refund by a click", "paid 250.0 for A17", "I am back.", "Stopped."):
+        assert words in kept["text/html"], words
+    page.reload()
+    page.until(lambda: ("payer", "I am back.") in page.rows(), "the same conversation")
+    page.wait(".adknb-say").send_keys("Still there?", Keys.ENTER)
+    page.until(lambda: ("you", "Still there?") in page.rows(), "what is said after that")
+    page.button("Stop").click()
+    page.js("await panel.sessionContext.session.kernel.restart()")
+    page.wait(".adknb-hint-line", "The kernel is gone: run the cell again.")
+    assert not page.wait(".adknb-say").is_enabled()
+    assert [one for one in page.complaints() if "anywidget" in one] == []
