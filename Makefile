@@ -57,7 +57,7 @@ peers: .venv/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Against 
 servers: .venv/dev.stamp build/servers/stamp ## Against servers of others, from npm and PyPI
 	@.venv/bin/python -m pytest -m servers $(ARGS)
 
-real-server: .venv/dev.stamp .venv-server/server.stamp ## Against servers of language models: llama.cpp's and llama-cpp-python's, built here
+real-server: .venv/dev.stamp .venv-server/server.stamp ## Against llama.cpp's own server, with a model of noise; and the walk of docs/pages/walk.md
 	@.venv/bin/python -m pytest -m real_server $(ARGS)
 
 litellm: .venv-litellm/dev.stamp ## The adapter to litellm, which holds other packages back: in an environment of its own
@@ -117,11 +117,8 @@ build/kernels/%/stamp: Makefile | .venv/dev.stamp
 	.venv-litellm/bin/python $(PIP) install -q -e '.[dev,litellm]'
 	@touch $@
 
-# The second is compiled, for any CPU and without pictures: some minutes, once.
 .venv-server/server.stamp: Makefile | .venv-server/bin/python
-	.venv-server/bin/python $(PIP) install -q 'gguf>=0.19,<1' 'xllamacpp>=2026.10'
-	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF' \
-		.venv-server/bin/python $(PIP) install -q 'llama-cpp-python[server]==0.3.36'
+	.venv-server/bin/python $(PIP) install -q 'gguf>=0.19,<1' 'xllamacpp>=2026.10' # which carries llama.cpp's server
 	@touch $@
 
 axe: build/axe/stamp ## What checks that the live view is accessible, from npm

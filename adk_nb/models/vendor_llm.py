@@ -203,7 +203,7 @@ class VendorLlm(BaseLlm):
     def _is_lost(self, error: BaseException) -> bool:
         """True for a connection that could not be made or broke; waiting too long for an answer passes by nothing."""
         if isinstance(error, self._errors.APITimeoutError):
-            return isinstance(error.__cause__, httpx2.ConnectTimeout)
+            return _found_no_way(error)
         return isinstance(error, (self._errors.APIConnectionError, httpx2.NetworkError, httpx2.RemoteProtocolError))
 
     def _key(self) -> str | None:
@@ -250,7 +250,7 @@ class VendorLlm(BaseLlm):
         return ModelHTTPError(status, body, model, hint=hint)
 
     def _late(self, error: Any, model: str, reader: Reader | None) -> ModelTimeoutError:
-        if isinstance(error.__cause__, httpx2.ConnectTimeout):
+        if _found_no_way(error):
             within = f"within {self.connect_timeout:g} s"
             return ModelTimeoutError(f"no connection to the service of model {model!r} {within}; look at the network")
         if reader:
@@ -259,6 +259,13 @@ class VendorLlm(BaseLlm):
         else:
             said, limit = f"model {model!r} did not answer in time", f"timeout={self.timeout:g}"
         return ModelTimeoutError(f"{said}; raise {type(self).__name__}({limit}) if it needs longer")
+
+
+def _found_no_way(error: BaseException | None) -> bool:
+    """True if no connection came about in time. litellm says so with the errors of another library of the same kind."""
+    while error and type(error).__name__ != "ConnectTimeout":
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 async def _closing(chunks: Any) -> AsyncGenerator[Any, None]:

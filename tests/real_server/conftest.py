@@ -1,8 +1,8 @@
-"""Servers of others, started for these tests with a model that they make; `make real-server` installs both."""
+"""llama.cpp's server, started for these tests with a model that they make; `make real-server` installs it."""
 
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,12 @@ _STARTING = 60.0
 """Seconds that a server has to start, on a machine that has other things to do."""
 KEY, CONTEXT = "sk-of-the-noise-server", 2048
 """Of `noise_server.py`, which this environment cannot import."""
-NAMES = ["llama.cpp", "llama-cpp-python"]
 
 
 @dataclass
 class Noise:
     """A running server."""
 
-    name: str
     url: str
 
     def model(self, **fields: Any) -> OpenAILlm:
@@ -35,24 +33,15 @@ class Noise:
 
 
 @pytest.fixture(scope="session")
-def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Noise]]:
-    """Starts a server by its name, once."""
-    running: dict[str, tuple[subprocess.Popen[str], Noise]] = {}
-
-    def start(name: str) -> Noise:
-        if name not in running:
-            folder = tmp_path_factory.mktemp("noise")
-            command = [str(PYTHON), str(_HERE / "noise_server.py"), name, str(folder)]
-            with open(folder / "log", "w") as log:
-                program = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=log, text=True)
-            late = threading.Timer(_STARTING, program.kill)
-            late.start()
-            said = program.stdout.readline() if program.stdout else ""
-            late.cancel()
-            assert said.startswith("ready "), (folder / "log").read_text()[-2000:]
-            running[name] = program, Noise(name, said.split()[1])
-        return running[name][1]
-
-    yield start
-    for program, _ in running.values():
-        program.communicate(timeout=20)  # its input ends, and so does it
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noise]:
+    folder = tmp_path_factory.mktemp("noise")
+    with open(folder / "log", "w") as log:
+        command = [str(PYTHON), str(_HERE / "noise_server.py"), str(folder)]
+        program = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=log, text=True)
+    late = threading.Timer(_STARTING, program.kill)
+    late.start()
+    said = program.stdout.readline() if program.stdout else ""
+    late.cancel()
+    assert said.startswith("ready "), (folder / "log").read_text()[-2000:]
+    yield Noise(said.split()[1])
+    program.communicate(timeout=20)  # its input ends, and so does it

@@ -1,7 +1,7 @@
 """Run by the Python of `.venv-server`: makes a tiny model of random weights and serves it, until its input ends.
 
-    python noise_server.py SERVER FOLDER     prints `ready URL`, or what is wrong
-    python noise_server.py llama-server --model FILE --port NUMBER --jinja     as llama.cpp's own program, without a key
+    python noise_server.py FOLDER    makes a model there, and serves it to who has the key; prints `ready URL`
+    python noise_server.py --model FILE --port NUMBER --jinja    as llama.cpp's own program, without a key
 
 The weights are noise, and so are the words; the tokenizer, the protocol, the stream and the counts are real. Some rows
 of the weights are laid by hand, so that answers begin with a call where tools are offered, and come to an end.
@@ -10,15 +10,12 @@ Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md for the names 
 
 import argparse
 import os
-import socket
-import subprocess
 import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import gguf
 import numpy as np
+import xllamacpp
 
 KEY = "sk-of-the-noise-server"
 CONTEXT = 2048
@@ -96,10 +93,8 @@ def _add_weights(file: gguf.GGUFWriter, vocabulary: int) -> None:
         noise(f"{layer}ffn_down.weight", _WIDTH, _INNER)
 
 
-def llama_cpp(model: Path, port: int = 0, key: str = KEY) -> None:
+def serve(model: Path, port: int = 0, key: str = KEY) -> None:
     """llama.cpp's own server, as the package xllamacpp carries it."""
-    import xllamacpp  # noqa: PLC0415  # only one of the two servers need be there
-
     wanted = xllamacpp.CommonParams()
     wanted.model.path = str(model)
     wanted.n_ctx = CONTEXT
@@ -113,48 +108,20 @@ def llama_cpp(model: Path, port: int = 0, key: str = KEY) -> None:
     os._exit(0)  # its threads are the server's, and have nothing to keep
 
 
-def llama_cpp_python(model: Path) -> None:
-    """The server of llama-cpp-python, started as its handbook says."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--model_alias", "noise"]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(CONTEXT), "--n_threads", "1"]
-    command += ["--chat_format", "chatml-function-calling", "--api_key", KEY, "--seed", "7"]
-    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
-    try:
-        while server.poll() is None and not _answers(f"http://127.0.0.1:{port}/v1/models"):
-            pass
-        if server.poll() is None:
-            _tell_and_wait(f"http://127.0.0.1:{port}")
-    finally:
-        server.terminate()
-        server.wait(10)
-
-
 def _tell_and_wait(url: str) -> None:
     sys.stdout.write(f"ready {url}\n")
     sys.stdout.flush()
     sys.stdin.read()
 
 
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5):
-            return True
-    except urllib.error.HTTPError:  # it wants its key
-        return True
-    except OSError:
-        return False
-
-
-if __name__ == "__main__" and sys.argv[1] == "llama-server":
+if __name__ == "__main__" and not sys.argv[1].startswith("-"):
+    made = Path(sys.argv[1]) / "noise.gguf"
+    make_model(made)
+    serve(made)
+elif __name__ == "__main__":
     options = argparse.ArgumentParser()
     options.add_argument("--model", type=Path)
     options.add_argument("--port", type=int)
     options.add_argument("--jinja", action="store_true")
-    asked = options.parse_args(sys.argv[2:])
-    llama_cpp(asked.model, asked.port, key="")
-elif __name__ == "__main__":
-    made = Path(sys.argv[2]) / "noise.gguf"
-    make_model(made)
-    {"llama.cpp": llama_cpp, "llama-cpp-python": llama_cpp_python}[sys.argv[1]](made)
+    asked = options.parse_args()
+    serve(asked.model, asked.port, key="")

@@ -1,8 +1,7 @@
-"""OpenAILlm against servers that others wrote, with a model of noise: the words mean nothing, all else is real."""
+"""OpenAILlm against llama.cpp's own server, with a model of noise: the words mean nothing, all else is real."""
 
 import asyncio
 import json
-from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any, Literal
 
@@ -13,16 +12,11 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ModelError, ModelHTTPError
 from adk_nb.models import LLMRegistry, LlmRequest, LlmResponse
-from tests.real_server.conftest import CONTEXT, KEY, NAMES, Noise
+from tests.real_server.conftest import CONTEXT, KEY, Noise
 from tests.talk import Talk
 
 pytestmark = pytest.mark.real_server
 PIXEL = b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.fixture(params=NAMES)
-def server(request: pytest.FixtureRequest, serve: Callable[[str], Noise]) -> Noise:
-    return serve(request.param)
 
 
 def ask(model: Any, said: str = "How is Oslo?", *, stream: bool = False, **config: Any) -> list[LlmResponse]:
@@ -52,8 +46,6 @@ def test_an_answer_comes_with_its_counts_and_with_why_it_ended(server: Noise, st
     assert whole.text
     if stream:
         assert "".join(piece.text for piece in pieces) == whole.text
-    if stream and server.name == "llama-cpp-python":  # it counts in no stream
-        return
     usage = whole.usage_metadata
     assert usage and usage.prompt_token_count and usage.prompt_token_count > len("How is Oslo?") / 2
     assert usage.candidates_token_count == 1
@@ -70,7 +62,7 @@ def test_a_longer_question_is_counted_as_one(server: Noise):
 
 
 def test_the_server_says_which_model_answered_whatever_it_was_called(server: Noise):
-    """Both serve one model, and answer to any name."""
+    """It serves one model, and answers to any name."""
     assert "noise" in (ask(server.model(model="no-such-model"))[-1].model_version or "")
 
 
@@ -197,9 +189,8 @@ def test_a_model_without_eyes_refuses_an_image_or_is_told_of_it_in_words(server:
         async with aclosing(model.generate_content_async(request)) as responses:
             return "".join([response.text async for response in responses])
 
-    if server.name == "llama.cpp":  # the other leaves it out without a word
-        with pytest.raises(ModelHTTPError, match="image"):
-            asyncio.run(said(server.model()))
+    with pytest.raises(ModelHTTPError, match="image"):
+        asyncio.run(said(server.model()))
     assert asyncio.run(said(server.model(lacks={"images"})))
 
 

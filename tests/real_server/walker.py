@@ -1,6 +1,6 @@
 """Run by the Python of a fresh environment: types cells into a notebook's kernel, one after the other.
 
-    python walker.py    reads cells as JSON lines, answers each with one: seconds, whether it failed, what it showed
+python walker.py    reads cells as JSON lines, answers each with one: seconds, whether it failed, what it showed
 """
 
 import json
