@@ -264,7 +264,7 @@ def test_the_magic_shows_one_turn_its_waterfall_and_what_was_sent(shell: Shell):
     assert "    {budget} → 400\n    {{places}} → Oslo or Rome\n" in why
     assert "tools\n    look(city): Looks at the sky.\n" in why
     assert 'answer\n    model: calls look(city="Oslo")\n' in why
-    assert "<strong>400</strong>" in shell.cell("%trace --why")._repr_mimebundle_()["text/html"]
+    assert "<strong>«400»</strong>" in shell.cell("%trace --why")._repr_mimebundle_()["text/html"]
 
 
 def test_two_turns_stand_side_by_side_also_one_that_was_undone(shell: Shell):

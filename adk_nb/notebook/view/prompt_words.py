@@ -24,7 +24,7 @@ def drawn(asked: Sequence[Prompt], title: str, *, with_times: bool = True) -> Bu
         blocks = _blocks(one)
         for name, body in blocks:
             lines += [name, *(f"    {line}".rstrip() for line in _text(body).split("\n"))]
-        inside = [part for name, body in blocks for part in (element("p", element("small", name)), _pre(body))]
+        inside = [part for name, body in blocks for part in (_named(name), _pre(body))]
         first = [element("p", element("strong", head)), *inside]
         parts += first if number == 1 else [element("details", element("summary", head), *inside)]
     return {"text/plain": "\n".join(lines), "text/html": element("section", "\n", Html("\n".join(parts)), "\n")}
@@ -89,7 +89,14 @@ def _text(body: Iterable[Words]) -> str:
     return "".join(f"«{words['text']}»" if words["source"] else words["text"] for words in body)
 
 
+def _named(name: str) -> Html:
+    """Apart from what stands above: not all pages keep a distance below `<pre>`."""
+    return element("p", element("br"), element("small", name))
+
+
 def _pre(body: Iterable[Words]) -> Html:
-    return element(
-        "pre", *(element("strong", code(one["text"])) if one["source"] else code(one["text"]) for one in body)
-    )
+    return element("pre", *(_marked(one) if one["source"] else code(one["text"]) for one in body))
+
+
+def _marked(one: Words) -> Html:
+    return element("strong", code(f"«{one['text']}»"))
