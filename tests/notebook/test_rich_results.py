@@ -132,6 +132,15 @@ def test_a_page_of_somebody_else_is_shown_in_a_frame_in_which_nothing_runs_and_t
     assert frame["title"] == "page that look() gave" and "default-src 'none'" in frame["srcdoc"]
 
 
+def test_the_row_of_what_is_only_to_be_looked_at_says_what_it_is():
+    reply, _ = asked(Drawn(html="<p>hello</p>"))
+    rows = RunRows()
+    told = [op for event in reply.events for op in rows.feed(event)]
+
+    [result] = [op["result"] for op in told if op.get("result")]
+    assert result.startswith("[text/html] <") and result.endswith("Drawn object>")
+
+
 def test_a_drawing_is_an_image_for_nothing_runs_in_one():
     svg = "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
     [piece] = pieces(asked(Drawn(svg=svg, html="<p>other</p>"))[0])
