@@ -104,6 +104,6 @@ def decided_in_lines(reply: Reply, decide: Callable[[Reply, bool], Reply]) -> Re
 def _typed(prompt: str) -> str:
     try:
         return input(prompt).strip()
-    except (EOFError, KeyboardInterrupt):
+    except (EOFError, KeyboardInterrupt, OSError):  # an OSError: nobody is there to type
         sys.stdout.write("\n")
         return ""

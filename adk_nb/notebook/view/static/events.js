@@ -29,7 +29,7 @@ class Events {
     else if (op.op === "text") this.dirty.add(op.id);
     else if (op.op === "patch" || op.op === "state") {
       this.mark(op.id ?? op.event);
-      if (op.op === "patch" && this.open.has(op.id)) this.details.ask(op);
+      if (op.op === "patch" && this.open.has(op.id) && !op.failure) this.details.ask(op);
     } else if (op.op === "panel" && op.name === "event") this.reread(op.id);
     else if (op.op === "offers") this.reset();
     else if (op.op === "status") for (const [id, { text }] of this.nodes) if (text) this.mark(id);

@@ -21,7 +21,7 @@ class RowDetail {
       "detail",
       row.failure ? toolFailure(row.failure) : null,
       changes.length ? el("div", "changes", el("div", "dim", "state changed by this event"), ...changes) : null,
-      ...(told ? this.events(row, told) : [row.detail ? el("pre", "json", row.detail) : null]),
+      ...(told ? this.events(row, told) : [row.detail && !row.failure ? el("pre", "json", row.detail) : null]),
     );
   }
 
