@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from gemini_server import USAGE, GeminiServer, Reply, answer, calls, refusal
+from google.oauth2.credentials import Credentials
+from vendors import check_gemini
 
 from adk_nb import types
 from adk_nb.errors import (
@@ -438,6 +440,45 @@ def test_vertex_needs_no_key_of_the_gemini_api(server: GeminiServer, monkeypatch
 
     assert server.requests[0].path.endswith("/publishers/google/models/gemini-2.5-flash:generateContent")
     assert "x-goog-api-key" not in server.requests[0].headers
+
+
+def test_a_model_of_a_project_is_asked_of_vertex_with_its_own_credentials(server: GeminiServer):
+    server.say(answer("Mild.", finish="STOP"))
+    vertex = {"vertexai": True, "project": "p-1", "location": "europe-west4", "credentials": Credentials("its-token")}
+
+    ask(gemini(server, api_key=None, client_kwargs=vertex))
+
+    (asked,) = server.requests
+    place = "projects/p-1/locations/europe-west4/publishers/google/models/gemini-2.5-flash:generateContent"
+    assert asked.path.endswith(place)
+    assert asked.headers["authorization"] == "Bearer its-token"
+    assert gemini(server, client_kwargs=vertex).capabilities.output_schema_and_tools
+    assert "its-token" not in repr(gemini(server, client_kwargs=vertex))
+
+
+@pytest.mark.parametrize("vertex", [False, True])
+def test_thinking_and_safety_are_asked_for_in_the_service_s_words(server: GeminiServer, vertex: bool):
+    server.say(answer("Mild.", finish="STOP"))
+    place = {"vertexai": True, "project": "p-1", "location": "global", "credentials": Credentials("its-token")}
+    request = question(
+        "Go",
+        thinking_config=types.ThinkingConfig(thinking_budget=512, include_thoughts=True),
+        safety_settings=[
+            types.SafetySetting(
+                category=types.HarmCategory.HARM_CATEGORY_HARASSMENT,
+                threshold=types.HarmBlockThreshold.BLOCK_ONLY_HIGH,
+            )
+        ],
+    )
+
+    ask(gemini(server, client_kwargs=place, api_key=None) if vertex else gemini(server), request)
+
+    body = server.requests[0].body
+    check_gemini(body)
+    # google-genai 3.4 spells this one as in Python; the service reads both.
+    thinking = types.ThinkingConfig.model_validate(body["generationConfig"]["thinkingConfig"])
+    assert (thinking.thinking_budget, thinking.include_thoughts) == (512, True)
+    assert body["safetySettings"] == [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_ONLY_HIGH"}]
 
 
 # --- connections
