@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kernel import Kernel
 
 pytestmark = pytest.mark.kernel
 
@@ -131,3 +132,12 @@ def test_all_magics_are_text_in_a_terminal_and_approvals_are_typed(tmp_path: Pat
         "desk > That was 4.",
     ):
         assert said in shown, shown
+
+
+def test_what_comes_of_a_click_stands_in_the_cell_that_asked(kernel: Kernel):
+    kernel.run(f"%load_ext adk_nb\n{DESK}")
+    cell = kernel.run("%chat desk One.")
+
+    kernel.click(kernel.card("refund"), decision="approve", args=None, reason=None)
+
+    kernel.until(lambda: "desk > That was 1." in cell.shown, "the reply in the cell that asked")

@@ -22,6 +22,7 @@ from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
 from adk_nb.notebook.view.drawing_svg import live_drawing
 from adk_nb.notebook.view.error_card import Trouble
 from adk_nb.notebook.view.lanes import Lanes
+from adk_nb.notebook.view.own_cell import OwnCell
 from adk_nb.notebook.view.page import views_stay
 from adk_nb.notebook.view.render import waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
@@ -83,6 +84,7 @@ class LiveRun(RunOnShow):
         self._trouble = Trouble(self._push)
         self._view = view or LiveView(title=agent.name)
         self._cell = contextvars.copy_context()
+        self._own_cell = OwnCell()
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
         self._output: Any = None
         self._left: dict[str, str] = STUB
@@ -113,7 +115,8 @@ class LiveRun(RunOnShow):
     def _open(self, session: Session | None, keys: Collection[str] | None = None) -> None:
         """Display the view. `keys`: of the cards that it begins with; None: all that are open."""
         mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
-        self._output = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
+        with self._own_cell.gets_what_is_displayed():
+            self._output = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
         state, history = (session.state, session.events) if session else ({}, [])
         self._rows = RunRows(schema_of=self._schema_of, state=state, history=history, magic=self.magic)
         self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})
@@ -161,7 +164,8 @@ class LiveRun(RunOnShow):
             self._trouble.ended(self.agent, reply.error or "the run failed", last)
         self._view.close_run()
         if self.resumed:  # the cell has its result already: what came after a click is shown under it
-            display(reply)
+            with self._own_cell.gets_what_is_displayed():
+                display(reply)
 
     def _fold(self, reply: Reply) -> None:
         """The run is over: what a reader looks for is the answer."""
@@ -180,6 +184,7 @@ class LiveRun(RunOnShow):
         shown = made()
         if isinstance(shown, LiveRun):
             shown._kernel_loop, shown.resumed, shown.max_cost_usd = self._kernel_loop, True, self.max_cost_usd
+            shown._own_cell = self._own_cell
         return shown
 
     def close(self) -> None:

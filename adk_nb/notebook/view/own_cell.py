@@ -1,0 +1,35 @@
+"""The cell that began a run: what is displayed when it has ended stands in its output, on older kernels too."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from IPython.core.getipython import get_ipython
+
+
+class OwnCell:
+    """The cell that is run now."""
+
+    def __init__(self) -> None:
+        self._publisher: Any = getattr(get_ipython(), "display_pub", None)
+        self._header: Any = getattr(self._publisher, "parent_header", None)
+
+    @contextmanager
+    def gets_what_is_displayed(self) -> Generator[None]:
+        """Of what this thread displays inside.
+
+        ipykernel 6 gives it to whatever message came last, as the click that let the run go on; 7 to the cell of the
+        context. Source: `ZMQDisplayPublisher.publish`, whose hooks are the thread's own.
+        """
+        if not self._header or not hasattr(self._publisher, "register_hook"):
+            yield
+            return
+
+        def to_the_cell(message: dict[str, Any]) -> dict[str, Any]:
+            return {**message, "parent_header": self._header}
+
+        self._publisher.register_hook(to_the_cell)
+        try:
+            yield
+        finally:
+            self._publisher.unregister_hook(to_the_cell)
