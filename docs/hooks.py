@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
@@ -30,6 +31,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Links are written as they work in the repository: from `docs/pages` to what lies beside `docs`."""
+    return markdown.replace("](../../", "](")
 
 
 def packages() -> list[str]:
@@ -52,4 +56,3 @@ def magics() -> str:
         mark = "%%" if one.cells else "%"
         told += [f"## {mark}{one.name}", f"```text\n{one.help}```"]
     return "\n\n".join(told) + "\n"
-

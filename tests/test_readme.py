@@ -1,4 +1,4 @@
-"""What the README shows works as it stands there."""
+"""What the README and the pages of the site show works as it stands there."""
 
 import ast
 import inspect
@@ -16,9 +16,17 @@ from adk_nb.models import HttpLlm, ScriptedLlm
 from adk_nb.planners import PlanReActPlanner
 from tests.talk import Talk
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-TABLE = README.partition("### What an agent can be told")[2].partition("\n### ")[0]
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "docs" / "pages"
+TEXTS = {path.stem: path.read_text() for path in [ROOT / "README.md", *sorted(PAGES.glob("*.md"))]}
+ELSEWHERE = {"walk"}
+"""Cells of a notebook, with a server of models: tests/real_server runs them."""
+BLOCKS = [
+    (name, block)
+    for name in sorted({*TEXTS} - ELSEWHERE)
+    for block in re.findall(r"^```python\n(.*?)^```", TEXTS[name], re.MULTILINE | re.DOTALL)
+]
+TABLE = TEXTS["python"].partition("## What an agent can be told")[2].partition("\n## ")[0]
 FIELDS = re.findall(r"^\| `(\w+=.*?)` \|", TABLE, re.MULTILINE)
 
 
@@ -53,8 +61,8 @@ def test_the_python_blocks_run_one_after_the_other(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
 
-    for block in BLOCKS:
-        code = compile(block, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    for name, block in BLOCKS:
+        code = compile(block, f"{name}.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         done = eval(code, names)
         if inspect.iscoroutine(done):
             sync.run(done)
