@@ -121,7 +121,6 @@ def test_a_semicolon_at_the_end_of_the_line_silences_and_is_no_part_of_the_text(
         (AGENT, "a -t 'b", "x", "%%agent: a quote is opened and not closed in: a -t 'b"),
         (TOOL, "--confirms=amount>3", "x", "%%tool has no option --confirms; did you mean --confirm? see %%tool?"),
         (CHAT, "--sesion x hi", None, "%chat has no option --sesion; did you mean --session? see %chat?"),
-        (CHAT, "-5 degrees", None, "%chat has no option -5; see %chat?"),
         (CONFIRM, "--yess", None, "%confirm has no option --yess; did you mean --yes? see %confirm?"),
     ],
 )
@@ -159,3 +158,7 @@ def test_help_names_every_option_and_its_examples_can_be_copied(grammar: Grammar
             continue  # Python
         rest = first[mark + len(grammar.name) + 1 :].strip()
         grammar.parse(rest, body if first.startswith("%%") else None, leads=leads)
+
+
+def test_a_number_below_zero_is_no_option() -> None:
+    assert CHAT.parse("-5 degrees").text == "-5 degrees"

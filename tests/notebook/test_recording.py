@@ -202,12 +202,6 @@ def test_a_line_that_cannot_be_is_told(line: str, said: str, shell: Shell, work:
     assert shell.fails(line) == said
 
 
-def test_a_pattern_that_is_none_is_told(shell: Shell, work: Path):
-    shell.cell('%config AdkNb.redact = ["(x"]')
-
-    assert shell.fails("%record").startswith("InputError: '(x' is no regular expression: missing ), unterminated")
-
-
 def test_the_cassette_is_named_as_the_notebook_or_as_it_is_said(
     shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
 ):
