@@ -135,6 +135,7 @@ class _Turn:
                 async for event in events:
                     yield event
             self.goes_on = not answering.ends_the_turn
+            self._offered = None  # a call may have been made with its tool as it was when it was asked
 
     def cut_off(self) -> Event | None:
         """What ends the agent, or the whole run, before the model is asked again: it was asked, or has cost, enough."""

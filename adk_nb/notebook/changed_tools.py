@@ -22,7 +22,13 @@ class Versions(Protocol):
         ...
 
     def as_asked(self, waiting: Sequence[Pending], /) -> AbstractContextManager[None]:
-        """Within this, the tools of these calls are as they were. Raises InputError if one is not known any more."""
+        """Within this, the tools of these calls are as they were, until the calls have their results. Raises InputError
+        if one is not known any more.
+        """
+        ...
+
+    def answered(self, call_id: str, /) -> None:
+        """That call has its result."""
         ...
 
 

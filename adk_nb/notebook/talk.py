@@ -66,7 +66,7 @@ class Talk:
         self._waiting: dict[str, RunOnShow] = {}
         """Id of what waits -> the view whose card asks for it."""
         self.teams = WaitingTeams()
-        self._max_cost: float | None = None
+        self.max_cost: float | None = None
         """Of the turn that was begun last, also when it goes on after an answer; None: as `settings` has it."""
 
     def on_show(self, question: str | None, turn: OneTurn = USUAL) -> RunOnShow:
@@ -93,7 +93,6 @@ class Talk:
 
     def words(self, text: str, turn: OneTurn, shown: RunOnShow | None = None) -> Coroutine[Any, Any, Reply]:
         """The user's words, for whoever waits for them, or for the agent. `shown`: where; None: in a new view."""
-        self._max_cost = turn.max_cost
         return self._words(text, turn, shown or self.on_show(text, turn))
 
     async def _words(self, text: str, turn: OneTurn, shown: RunOnShow) -> Reply:
@@ -139,17 +138,19 @@ class Talk:
         message_after: MessageAfter,
         shown: RunOnShow,
         invocation_id: str | None = None,
-        turn: OneTurn = USUAL,
+        turn: OneTurn | None = None,
     ) -> Reply:
+        """`turn`: of one that begins; None: it goes on, and may cost what it might before."""
         session = await self._of.loaded()
         before = list(session.events) if session else []
         message = message_after(before)
-        agent = turn.on((message and self.teams.of_message(message, before)) or self._of.agent)
+        agent = (turn or USUAL).on((message and self.teams.of_message(message, before)) or self._of.agent)
         self.refuse_while_busy()
+        self.max_cost = turn.max_cost if turn else self.max_cost
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stopped = False
         ended = partial(self._ended, agent, shown, before)
-        shown.max_cost_usd = self._max_cost or settings.now.max_cost_usd
+        shown.max_cost_usd = self.max_cost or settings.now.max_cost_usd
         shown.begin(session, self._clicks_on(shown))
         try:
             await self._walk(agent, message, shown, invocation_id)
@@ -201,8 +202,14 @@ class Talk:
             async with aclosing(turn) as events:
                 async for event in events:
                     shown.event(event)
+                    self._note_results(event)
                     if event.actions.artifact_delta and shown.is_live:
                         await self._show_files(event, shown)
+
+    def _note_results(self, event: Event) -> None:
+        if versions := self._chat.versions:
+            for response in event.get_function_responses():
+                versions.answered(response.id or "")
 
     async def _show_files(self, event: Event, shown: RunOnShow) -> None:
         for name, version in event.actions.artifact_delta.items():

@@ -68,6 +68,22 @@ def test_a_call_whose_tool_was_redefined_can_run_as_it_was_asked(shell: Shell) -
     assert shell.names["clerk"].tools_now()[0] is shell.ip.adk_nb.tool("pay")
 
 
+def test_only_the_call_that_a_person_was_asked_of_runs_as_it_was(shell: Shell) -> None:
+    paying(shell)
+    shell.names["model"] = ScriptedLlm(call("pay", amount=5), call("pay", amount=2), call("pay", amount=7), "Done.")
+    shell.cell(PAY.replace("--confirm", '--confirm "amount > 3"').format(""))
+    shell.cell("%%agent clerk -m model -t pay\nPay.\n")
+    shell.cell("%chat --new clerk Pay 5")
+    shell.cell(PAY.replace("--confirm", '--confirm "amount > 3"').format(" * 100"))
+
+    again = shell.cell("%confirm --old")
+
+    assert shell.names["paid"] == [5, 200]
+    assert [one.call.args for one in again.pending] == [{"amount": 7}]
+    assert shell.cell("%confirm --yes").text == "Done."
+    assert shell.names["paid"] == [5, 200, 700]
+
+
 def test_a_call_whose_tool_was_redefined_can_be_asked_anew(shell: Shell) -> None:
     model = paying(shell, call("pay", amount=6), "Done.")
     shell.cell(PAY.format(" * 100"))

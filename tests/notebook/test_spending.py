@@ -133,6 +133,17 @@ def test_a_turn_stops_at_the_limit_of_its_line_also_after_an_approval(shell: She
     assert shell.names["_run"].text == "done"
 
 
+def test_words_that_are_refused_while_an_approval_is_open_do_not_lift_its_limit(shell: Shell):
+    shell.cell(GUIDE)
+    shell.cell("%chat --max-cost 0.5 guide hello")
+
+    assert "approval is open" in shell.fails("%chat guide what is it?")
+    shell.cell("%confirm --yes")
+
+    assert (shell.names["_run"].error or "").partition(":")[0] == "MAX_COST"
+    assert len(shell.names["guide"].model.requests) == 1
+
+
 def test_the_limit_of_the_notebook_holds_for_each_turn_and_can_be_taken_back(shell: Shell):
     shell.cell(GUIDE)
     shell.cell("%config AdkNb.max_cost_usd = 0.5")

@@ -1,9 +1,9 @@
 """Tools as they were before their cells were run again: a call that waits for a person can still be made as it was."""
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any
 
 from adk_nb.errors import InputError
@@ -12,7 +12,16 @@ from adk_nb.runtime.approvals import Pending
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 
-_in_force: ContextVar[Mapping[str, BaseTool]] = ContextVar("tools as they were", default=MappingProxyType({}))
+
+@dataclass
+class _AsItWas:
+    tool: Any
+    calls: set[str] = field(default_factory=set[str])
+    """Ids of the calls that are to be made with it, and have no result yet."""
+
+
+_in_force: ContextVar[dict[str, _AsItWas] | None] = ContextVar("tools as they were", default=None)
+"""By their names."""
 
 
 class EarlierTools:
@@ -33,27 +42,39 @@ class EarlierTools:
 
     @contextmanager
     def as_asked(self, waiting: Iterable[Pending]) -> Generator[None]:
-        """Within this, agents of cells have the tools of these calls as they were when they were asked.
+        """Within this, agents of cells have the tools of these calls as they were when they were asked, until those
+        calls have their results.
 
         Raises:
             InputError: One of them is not in this kernel any more.
         """
-        tools: dict[str, Any] = {}
+        tools: dict[str, _AsItWas] = {}
         for one in waiting:
             if (found := self._known.get(one.tool or "")) is None:
                 raise InputError(
                     f"{one.call.name} as it was is not in this kernel, or it is as it was; ask again with %confirm "
                     "--reask, or approve it with %confirm --yes"
                 )
-            tools[one.call.name or ""] = found.tool
+            was = tools.setdefault(one.call.name or "", _AsItWas(found.tool))
+            was.tool = found.tool
+            was.calls.add(one.call.id or "")
         token = _in_force.set(tools)
         try:
             yield
         finally:
             _in_force.reset(token)
 
+    def answered(self, call_id: str) -> None:
+        """That call has its result: what is called after all such calls is the tool as it is now."""
+        tools = _in_force.get() or {}
+        for name, was in list(tools.items()):
+            was.calls.discard(call_id)
+            if not was.calls:
+                del tools[name]
+
 
 def as_in_force(tool: Any) -> Any:
     """`tool`, or what it was where a call is made as it was asked."""
     earlier = _in_force.get()
-    return earlier.get(tool.name, tool) if earlier and isinstance(tool, BaseTool) else tool
+    was = earlier.get(tool.name) if earlier and isinstance(tool, BaseTool) else None
+    return was.tool if was else tool
