@@ -89,6 +89,7 @@ class GoesBack:
         chat.magic = str
         chat._conversation = self._conversation.in_session(session_id)
         chat._talk = Talk(cast(Any, chat), chat._conversation)
+        chat._talk.max_cost = self._talk.max_cost
         return chat
 
     def say_again(self, message: types.Content) -> Reply:
@@ -98,6 +99,7 @@ class GoesBack:
     async def rerun_in_a_fork(self, event_id: str) -> Reply:
         """`fork().rerun(event_id)` for where nobody can wait, as after a click; its reply is shown where that is."""
         self.refuse_while_busy()
+        await self._conversation.rewind(event_id, dry_run=True)  # no copy is made for what cannot be undone
         made = await self._conversation.fork(None, None)
         chat = self._in_session(made)
         told = await chat._conversation.rewind(event_id, dry_run=False)

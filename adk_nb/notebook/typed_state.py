@@ -33,7 +33,7 @@ def typed_change(key: str, text: str | None) -> dict[str, Any]:
     check_key(key)
     try:
         return {key: json.loads(text, parse_constant=lambda word: word)}
-    except ValueError as wrong:
+    except (ValueError, RecursionError) as wrong:
         if text.lstrip()[:1] in ("{", "[", '"'):
             raise InputError(f"the value of {key!r} begins like JSON and is none: {wrong}") from wrong
         return {key: text}

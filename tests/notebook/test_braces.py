@@ -200,6 +200,21 @@ def test_an_artifact_is_read_at_each_turn(shell: Shell) -> None:
     assert "The plan: Oslo {user:x} {{places}}!" in told[2]
 
 
+def test_an_artifact_that_is_empty_is_no_key_of_the_state(shell: Shell) -> None:
+    model = begin(shell, "Saved.", "Read.")
+    shell.cell("%%agent reader -m model\nThe plan: {artifact.plan.txt?}!")
+
+    async def save(callback_context: Any) -> None:
+        await callback_context.save_artifact("plan.txt", types.Part(text=""))
+
+    shell.names["reader"].after_agent_callback = save
+    shell.cell("%chat reader Hi")
+    shell.cell("%%agent reader -m model\nThe plan: {artifact.plan.txt}!")
+    shell.cell("%chat reader Hi")
+
+    assert "The plan: !" in str(model.requests[1].config.system_instruction)
+
+
 def test_a_picture_in_braces_goes_with_the_message(shell: Shell) -> None:
     model = begin(shell)
     shell.cell("%%agent guide -m model\nBe brief.")

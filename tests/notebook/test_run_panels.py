@@ -223,6 +223,7 @@ def test_a_typed_value_is_json_or_else_text(text: str, value: Any):
         ("a b", "1", "cannot be a key"),
         ("", "1", "cannot be a key"),
         ("places", '["Oslo"', "begins like JSON and is none"),
+        ("places", "[" * 100_000, "begins like JSON and is none"),
     ],
 )
 def test_a_typed_value_that_cannot_be_is_refused(key: str, text: str, why: str):
@@ -241,3 +242,16 @@ def test_asking_again_from_an_event_keeps_the_conversation_as_it_was():
     assert (again.question, again.text) == ("Second?", "Three.")
     assert "main-2" in (again.notice or "")
     assert [event.id for event in chat.events] == before
+
+
+def test_what_cannot_be_asked_again_leaves_no_copy_behind():
+    chat = Chat(Agent(name="clerk", model=ScriptedLlm("One.", "Two.")), show="off")
+    first = chat.ask("First?")
+    chat.rewind()
+    chat.ask("Second?")
+
+    for event_id in ("nothing", first.events[0].id):
+        with pytest.raises(InputError):
+            sync.run(chat.rerun_in_a_fork(event_id))
+
+    assert chat.fork().session_id == "main-2"

@@ -122,7 +122,8 @@ class Template:
         files = {key.spelled: await _artifact(key, ctx) for key in self._artifacts}
         state = ctx.session.state
         told = [
-            one if isinstance(one, str) else files.get(one.spelled) or _value(one, state, is_key) for one in self.pieces
+            one if isinstance(one, str) else files[one.spelled] if one.is_artifact else _value(one, state, is_key)
+            for one in self.pieces
         ]
         if (trace := listening.get()) is None:
             return "".join(told)
