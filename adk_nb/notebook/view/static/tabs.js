@@ -33,6 +33,7 @@ class Tabs {
     this.paint();
     panel.opened?.();
     panel.paint();
+    this.view.schedule(); // what stands beside the tabs is of one panel
     if (focus) this.tabs.get(panel).focus();
   }
 
