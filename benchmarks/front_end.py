@@ -61,7 +61,8 @@ def look(city: str) -> str:
     return f"{city}: clear sky"
 
 def turn(show, pause):
-    agent = Agent(name="looker", model=Calls(model="calls", pause=pause, events=EVENTS), tools=[look], max_iterations=None)
+    model = Calls(model="calls", pause=pause, events=EVENTS)
+    agent = Agent(name="looker", model=model, tools=[look], max_iterations=None)
     chat = Chat(agent, show=show)
     began, cpu = time.perf_counter(), time.process_time()
     reply = chat.ask("Look.")
