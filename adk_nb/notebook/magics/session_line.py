@@ -11,6 +11,7 @@ from adk_nb.notebook.cells.session_store import counted
 from adk_nb.notebook.cut_runs import cut_in_brief, edited_words
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.shown import Shown, said
+from adk_nb.notebook.past_turns import event_at
 from adk_nb.notebook.view.display import Mode
 from adk_nb.runtime import credentials, inputs
 from adk_nb.runtime.approvals import pending
@@ -140,6 +141,17 @@ def _new(notebook: Notebook, asked: Any) -> Shown:
     return said(f"session {name!r} is the current one: nothing was said in it yet")
 
 
+def _fork(notebook: Notebook, asked: Any) -> Shown:
+    store = notebook.sessions
+    name = None if asked.name is None else check_name(asked.name)
+    at = asked.at and event_at(store.events(asked.session), asked.at, asked.session or store.current).id
+    old, new, _ = store.fork(name, asked.session, at=at)
+    found = store.find(new)
+    copied = ", ".join(_about(notebook, found)) if found else ""
+    twice = _COUNTS_IN_EACH if found and pending(found.events) else ""
+    return said(f"session {new!r} is a copy of {old!r}, and the current one: {copied}; {old!r} stays as it is", twice)
+
+
 def _save(notebook: Notebook, asked: Any) -> Shown:
     saved, was_there = notebook.sessions.save(asked.name, asked.session, replace=asked.replace)
     again = ", in place of what was saved there" if was_there else ""
@@ -163,12 +175,19 @@ _DOES: dict[str, Callable[[Notebook, Any], Any]] = {
     "list": _list,
     "use": _use,
     "new": _new,
+    "fork": _fork,
     "save": _save,
     "load": _load,
     "resume": _resume,
     "drop": _drop,
 }
-_OPTIONS = {"as": ("load",), "session": ("save", "resume", "drop"), "replace": ("save",), "edited": ("resume",)}
+_OPTIONS = {
+    "as": ("load",),
+    "at": ("fork",),
+    "session": ("fork", "save", "resume", "drop"),
+    "replace": ("save",),
+    "edited": ("resume",),
+}
 """Options, and the words that they go with."""
 _LACKS: dict[str, Callable[[Notebook], str]] = {
     "use": lambda notebook: f"a name; there is {', '.join(notebook.sessions.names) or 'none but the current one'}",
@@ -190,7 +209,7 @@ def _no_such_word(notebook: Notebook, asked: Any) -> str:
         return f"%session: to take session {word!r}, type: %session use {shlex.quote(word)}"
     if near := _MEANT.get(word.lower()) or closest(word.lower(), _DOES):
         return f"%session cannot {word!r}; type: %session {near}{rest}"
-    return f"%session cannot {word!r}; write list, use, new, save, load, resume or drop, see %session?"
+    return f"%session cannot {word!r}; write list, use, new, fork, save, load, resume or drop, see %session?"
 
 
 _MEANT = {
@@ -204,6 +223,9 @@ _MEANT = {
     "select": "use",
     "ls": "list",
     "show": "list",
+    "copy": "fork",
+    "branch": "fork",
+    "clone": "fork",
     "create": "new",
     "begin": "new",
     "start": "new",
