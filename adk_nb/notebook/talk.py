@@ -51,7 +51,10 @@ class Speaks(Goes, Protocol):
     magic: Callable[[], str]
     about: Callable[[], dict[str, Any]]
     traces: Traces
-    rerun_in_a_fork: Callable[[str], Coroutine[Any, Any, Reply]]
+
+    async def rerun_in_a_fork(self, event_id: str) -> Reply:
+        """Ask again, in a copy of the session."""
+        ...
 
 
 class Talk:
