@@ -358,7 +358,11 @@ class Talk:
         if last.isdisjoint(event.id for event in failed.events):
             failed.say_stale(key)
             return
-        told = await self._of.rewind(1, dry_run=False)
+        try:
+            told = await self._of.rewind(1, dry_run=False)
+        except UserError as wrong:  # another kernel is at work there
+            failed.ask_again(key, str(wrong))
+            return
         self.undone(told.closed)
         if says_again:
             await self.again(told.message, failed.anew(lambda: self.on_show(failed.question)))

@@ -1,14 +1,24 @@
 """`%chat` without a text: line by line where there is no page, and what the box of a page keeps of a conversation."""
 
+import queue
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+import comm
 import pytest
+from wire import WAIT, Wire
 
+from adk_nb.agents import Agent
+from adk_nb.errors import SessionBusyError
+from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat_box import ChatBox
 from adk_nb.notebook.view.safe_html import words_of
 from adk_nb.notebook.view.said_so_far import said_so_far
+from adk_nb.sessions import InMemorySessionService, Session
+from adk_nb.tools import FunctionTool
 from tests.notebook.conftest import Shell
 
 REFUND = "%%tool --confirm\ndef refund(order: str) -> str:\n    'Pays back.'\n    return 'paid ' + order"
@@ -129,3 +139,65 @@ def test_a_saved_notebook_keeps_questions_answers_calls_and_approvals(shell: She
     assert "<b>" not in kept["text/html"] and "<i>" not in kept["text/html"]
     assert "**you:** Bye." in kept["text/markdown"]
     assert said_so_far([]) == {"text/plain": "", "text/markdown": "", "text/html": ""}
+
+
+class Kept(queue.Queue[str]):
+    """What a saved notebook keeps, each time that it is written."""
+
+    def update(self, kept: dict[str, str], *, raw: bool) -> None:
+        self.put(kept["text/plain"])
+
+
+class Busy(InMemorySessionService):
+    """Nothing can be undone in it: another kernel is at work there."""
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        if event.actions.rewind_before_invocation_id:
+            raise SessionBusyError(session.id, "another kernel", 0.0)
+        return await super().append_event(session, event)
+
+
+@pytest.fixture
+def box(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Wire, Kept]]:
+    """Opens a box as a page would be shown it; the model gives these answers."""
+    monkeypatch.setattr(comm, "create_comm", Wire)
+
+    def opened(*answers: Any, service: InMemorySessionService | None = None) -> tuple[Wire, Kept]:
+        refund = FunctionTool(lambda: "paid", name="refund", require_confirmation=True)
+        chat = Chat(Agent(name="guide", model=ScriptedLlm(*answers), tools=[refund]), session_service=service)
+        made = ChatBox(chat.agent, "main", "", lambda text, shown: chat.say_in(shown, text), 400)
+        chat.open_in(made)
+        kept = made.shown._twin = Kept()  # pyright: ignore[reportPrivateUsage]
+        return cast(Wire, made.shown._view.comm), kept  # pyright: ignore[reportPrivateUsage]
+
+    return opened
+
+
+def told(wire: Wire, op: str, **fields: Any) -> list[dict[str, Any]]:
+    """The rows or cards that the page was told of and that have these fields."""
+    told = [one[op] for batch in wire.batches for one in batch["ops"] if op in one]
+    return [one for one in told if fields.items() <= one.items()]
+
+
+def test_what_is_refused_while_something_waits_is_not_what_its_answer_is_to(box: Any) -> None:
+    wire, kept = box(call("refund"), "Paid.")
+    wire.says(kind="ask", text="Pay me back.")
+    assert kept.get(timeout=WAIT).startswith("you > Pay me back.\nguide > (waits for approval)")
+
+    wire.says(kind="ask", text="And now?")
+    wire.wait_for(lambda wire: told(wire, "row", id="refused1"))
+    wire.says(kind="answer", id=told(wire, "card", state="asked")[0]["id"], decision="approve")
+
+    assert kept.get(timeout=WAIT) == "you > Pay me back.\nguide > Paid.  [1 tool call]"
+
+
+def test_a_turn_that_cannot_be_taken_back_now_can_be_later(box: Any) -> None:
+    wire, kept = box(RuntimeError("no"), service=Busy())
+    wire.says(kind="ask", text="Hi")
+    kept.get(timeout=WAIT)
+    [card] = told(wire, "card", kind="error", state="asked")
+
+    wire.says(kind="answer", id=card["id"], decision="drop")
+
+    wire.wait_for(lambda wire: told(wire, "card", id=card["id"], state="asked", again=1))
+    assert "another kernel" in told(wire, "card", id=card["id"])[-1]["note"]

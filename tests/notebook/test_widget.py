@@ -215,6 +215,10 @@ def test_a_card_that_was_answered_elsewhere_hears_no_click(view: LiveView, wire:
     [
         {"kind": "answer", "id": "nobody", "decision": "approve"},
         {"kind": "answer", "id": "c", "decision": "maybe"},
+        {"kind": "answer", "id": "c", "decision": "approve", "args": [1]},
+        {"kind": "answer", "id": ["c"], "decision": "approve"},
+        {"kind": "answer", "decision": "approve"},
+        {"kind": ["answer"], "id": "c", "decision": "approve"},
         {"kind": "something"},
         {},
     ],

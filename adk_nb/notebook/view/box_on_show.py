@@ -53,6 +53,8 @@ class BoxOnShow(LiveRun):
         self._waits: dict[str, dict[str, Any]] = {}
         """Cards of what an earlier turn asked for, by id."""
         self._begun = self._goes_on = self._catches_up = False
+        self._before: tuple[str | None, bool] = None, False
+        """The question of the turn before, and whether what comes next is a part of it."""
         self._refused = 0
 
     def open(self, session: Session | None) -> None:
@@ -70,6 +72,7 @@ class BoxOnShow(LiveRun):
 
     def asks(self, question: str) -> None:
         """The turn that begins next answers `question`."""
+        self._before = self.question, self._goes_on
         self.question = question
         self._begun = self._goes_on = False
 
@@ -100,6 +103,7 @@ class BoxOnShow(LiveRun):
         if not self._begun:
             asked = {"id": f"{row}/asked", "author": "user", "kind": "user", "text": self.question or ""}
             self._view.push({"op": "append", "row": asked})
+            self.question, self._goes_on = self._before
         self._view.push({"op": "append", "row": {"id": row, "author": "notebook", "kind": "error", "text": why}})
         self._view.push({"op": "status", "status": "error", "text": "not said" if not self._begun else ""})
         self._view.close_run()

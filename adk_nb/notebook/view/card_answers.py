@@ -44,7 +44,7 @@ def _let_in(card: Json, message: Json) -> tuple[Json, Json] | None:
 def _decided(card: Json, message: Json) -> tuple[Json, Json] | None:
     if card["changed"] and message.get("decision") in ("reask", "old"):
         return _of_a_changed_tool(card, message["decision"])
-    if message.get("decision") not in ("approve", "reject"):
+    if message.get("decision") not in ("approve", "reject") or not isinstance(message.get("args") or {}, dict):
         return None
     answer = _decision(card, message)
     state = _STATES[answer["decision"], answer["args"] is not None]
@@ -64,13 +64,14 @@ def _decision(card: Json, message: Json) -> Json:
     """The reader's decision, its changed arguments laid over those that were asked about."""
     approved = message["decision"] == "approve"
     edited: Json = (message.get("args") or {}) if approved else {}
+    reason = message.get("reason")
     args = {**card["args"], **edited}
     return {
         "kind": "answer",
         "id": card["id"],
         "decision": message["decision"],
         "args": args if args != card["args"] else None,
-        "reason": None if approved else message.get("reason") or None,
+        "reason": None if approved else (isinstance(reason, str) and reason) or None,
     }
 
 

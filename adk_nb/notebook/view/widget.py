@@ -178,6 +178,8 @@ class LiveView(anywidget.AnyWidget):
             self._snapshot_due = now + max(SNAPSHOT_SECONDS, SNAPSHOT_SHARE * (now - began))
 
     def _receive(self, _: Any, message: Any, __: Any) -> None:
+        if not isinstance(message, dict):
+            return
         message = cast(Json, message)
         kind = message.get("kind")
         if kind == "resync":
@@ -197,7 +199,7 @@ class LiveView(anywidget.AnyWidget):
     def _answer(self, message: Json) -> None:
         with self._sending:
             self.flush()
-            card = self._state.cards.get(message["id"])
+            card = self._state.cards.get(str(message.get("id")))
             answered = answer_of(card, message) if card is not None and card_is_open(card) else None
             if not answered:
                 return
