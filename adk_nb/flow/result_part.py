@@ -5,6 +5,7 @@ import logging
 import mimetypes
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from adk_nb import parts, sync, types
@@ -40,7 +41,10 @@ async def as_part(
     name = call.name or ""
     response, whole, media, shown = told(result, name)
     if whole:
-        response |= await _kept(context, f"{name}-{call.id}", "application/json", whole)
+        hide = partial(_without_secrets, context)
+        response |= await _kept(
+            context, f"{name}-{call.id}", "application/json", lambda: hide(whole().decode()).encode()
+        )
     if context.auth_credential:
         response = without(response, context.auth_credential.secrets())
     response = in_result(response)
@@ -73,16 +77,20 @@ async def _within_limit(context: Context, name: str, media: list[Media]) -> list
 
 async def _to_be_shown(context: Context, name: str, pieces: list[Piece]) -> list[Piece]:
     """What the event keeps for a person to see; of what is too large for it, where it is."""
-    secrets = context.auth_credential.secrets() if context.auth_credential else ()
     shown = list[Piece]()
     for number, piece in enumerate(pieces, 1):
-        piece = without_known(without(piece, secrets) if secrets else piece)
+        piece = _without_secrets(context, piece)
         if len(piece.get("text", "")) > MAX_SHOWN_CHARS:
             kind = piece["kind"]
             held = await _kept(context, f"{name}-shown-{number}", MIME_TYPES[kind], piece["text"].encode())
             piece = {"kind": kind, "chars": len(piece["text"]), **held}
         shown.append(piece)
     return shown
+
+
+def _without_secrets(context: Context, value: Any) -> Any:
+    """Text or JSON."""
+    return without_known(without(value, context.auth_credential.secrets()) if context.auth_credential else value)
 
 
 async def _kept(context: Context, name: str, mime_type: str, data: bytes | Callable[[], bytes]) -> dict[str, Any]:

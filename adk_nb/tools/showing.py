@@ -24,12 +24,19 @@ def piece_of(value: Any) -> Piece | None:
     kind = cast(type[Any], type(value))  # not what a proxy says of itself: an object may claim to have any method
     for one in kind.__mro__:
         if one.__module__.partition(".")[0] == "pandas" and one.__name__ in ("DataFrame", "Series"):
-            return _table(value if one.__name__ == "DataFrame" else value.to_frame())
+            return _guarded(_table, value if one.__name__ == "DataFrame" else value.to_frame())
     for name, form in (("_repr_svg_", "svg"), ("_repr_html_", "page")):
         draws = getattr(kind, name, None)
         if callable(draws) and (text := _drawn(draws, value)):
             return {"kind": form, "text": text}
     return None
+
+
+def _guarded(shows: Callable[[Any], Piece], value: Any) -> Piece | None:
+    try:
+        return shows(value)
+    except Exception:  # an object that cannot show itself is still told as JSON
+        return None
 
 
 def _table(frame: Any) -> Piece:

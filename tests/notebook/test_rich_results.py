@@ -20,6 +20,7 @@ from adk_nb.notebook.view.render import bundle
 from adk_nb.notebook.view.rich_results import MAX_DOWNLOAD, artifact
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.redaction import remember
+from adk_nb.sync import run
 from tests.hostile import PAYLOADS, Page
 
 
@@ -175,9 +176,48 @@ def test_a_secret_is_not_in_what_is_shown():
     assert f"<p>{HIDDEN}</p>" in piece["page"]
 
 
+def test_a_secret_is_not_in_the_file_with_the_whole_of_a_long_result():
+    remember("the-secret-of-the-page")
+    reply, _ = asked("the-secret-of-the-page " + "x" * 300_000)
+
+    assert reply.chat
+    [name] = [name for event in reply.events for name in event.actions.artifact_delta]
+    kept = run(reply.chat._conversation.file(name))  # pyright: ignore[reportPrivateUsage]
+    assert kept.inline_data.data.startswith(b'{"result":"' + HIDDEN.encode() + b" xxx")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        None,
+        {"kind": "table"},
+        {"kind": "table", "columns": 1, "rows": [2], "row_count": 1, "column_count": 1},
+        {"kind": "table", "columns": ["a"], "rows": [["1"]], "row_count": "many", "column_count": 1},
+        {"kind": "page", "chars": "many"},
+    ],
+)
+def test_what_a_strangers_file_says_was_shown_is_not_believed(piece: Any):
+    reply, _ = asked(Drawn(html="<p>hello</p>"))
+    for event in reply.events:
+        for call_id in (event.custom_metadata or {}).get("shown", {}):
+            event.custom_metadata["shown"][call_id] = [piece, {"kind": "svg", "text": "<svg/>"}]
+
+    assert [one["kind"] for one in pieces(reply)] == ["image"]
+
+
 class Breaks:
+    def __str__(self) -> str:
+        raise ValueError("boom")
+
     def _repr_html_(self) -> str:
         raise ValueError("boom")
+
+
+def test_a_table_with_a_cell_that_cannot_show_itself_is_told_all_the_same():
+    reply, told = asked(pd.DataFrame({"city": ["Oslo"], "odd": [Breaks()]}))
+
+    assert told["result"][0]["city"] == "Oslo"
+    assert all(not (event.custom_metadata or {}).get("shown") for event in reply.events)
 
 
 @pytest.mark.parametrize("result", [Breaks(), Drawn(html=None), Drawn(html=3), Drawn(svg=b"")])

@@ -45,7 +45,7 @@ def of_result(event: Event, response: types.FunctionResponse, tool: str, room: R
     kept: Any = (event.custom_metadata or {}).get("shown")
     mine: Any = cast(dict[str, Any], kept).get(response.id or "") if isinstance(kept, dict) else None
     if isinstance(mine, list):
-        pieces += [_piece(cast(Json, one), tool, room) for one in cast(list[Any], mine) if isinstance(one, dict)]
+        pieces += [_believed(one, tool, room) for one in cast(list[Any], mine)]
     return [one for one in pieces if one] or None
 
 
@@ -130,6 +130,14 @@ def _picture(blob: types.Blob | types.FunctionResponseBlob | None, alt: str, roo
     return {"kind": "image", "src": data_uri(blob.mime_type or "", blob.data), "alt": alt}
 
 
+def _believed(told: Any, tool: str, room: Room) -> Json | None:
+    """A piece, if it is one: an event may come from a file that anybody wrote."""
+    try:
+        return _piece(told, tool, room)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
 def _piece(told: Json, tool: str, room: Room) -> Json | None:
     kind, text = told.get("kind"), str(told.get("text", ""))
     if "chars" in told:
@@ -151,8 +159,8 @@ def _note(text: str) -> Json:
 
 
 def _table(told: Json, tool: str) -> Json:
-    head = [one_line(str(one), 80) for one in told["columns"]]
-    body = [[one_line(str(cell), 80) for cell in row] for row in told["rows"]]
+    head = [one_line(str(one), 80) for one in told["columns"][: 2 * _COLUMNS]]
+    body = [[one_line(str(cell), 80) for cell in row[: 2 * _COLUMNS]] for row in told["rows"][:_ROWS]]
     rows, columns = told["row_count"], told["column_count"]
     cut = rows > len(body) or columns > len(head)
     note = f"{len(body)} of {rows:,} rows, {min(columns, _COLUMNS)} of {columns:,} columns" if cut else ""
