@@ -59,7 +59,7 @@ def check_together(parts: Sequence[types.Part]) -> None:
 
 def _part(value: Any, name: str) -> tuple[str, types.Part]:
     if isinstance(value, str | os.PathLike):
-        return _file(Path(cast(Any, value)).expanduser())
+        return _file(os.path.expanduser(cast(Any, value)))
     label = name or type(value).__name__
     if isinstance(value, bytes | bytearray):
         return label, _bytes(bytes(value), label)
@@ -72,7 +72,10 @@ def _part(value: Any, name: str) -> tuple[str, types.Part]:
     return label, _text(label, whole_text(value), "text/plain")
 
 
-def _file(path: Path) -> tuple[str, types.Part]:
+def _file(name: str) -> tuple[str, types.Part]:
+    path = Path(name)
+    if os.path.exists(name) and not (os.path.isfile(name) or os.path.isdir(name)):
+        raise InputError(f"{name!r} cannot be attached: it is no file, and might have no end")
     try:
         if path.stat().st_size > MAX_BYTES:
             raise _too_large(path.name, path.stat().st_size)

@@ -1,6 +1,7 @@
 """What a turn has that its agent has not: things attached, more tools, another model; and how its reply is kept."""
 
 import base64
+import os
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,9 @@ def test_variables_go_with_the_words_as_what_they_are(shell: Shell, folder: Path
         ("--attach modl Hi", "there is no variable and no file 'modl'; did you mean 'model'?"),
         ("--attach zzz Hi", "there is no variable and no file 'zzz'; files are looked for in "),
         ("--attach . Hi", "'.' cannot be attached: . is a folder"),
+        ("--attach pipe Hi", "'pipe' cannot be attached: it is no file, and might have no end"),
+        ("--attach ~nobody-here/x Hi", "there is no variable and no file '~nobody-here/x'; files are looked for in "),
+        (f"--attach {'a' * 5000} Hi", "there is no variable and no file 'aaa"),
         ("--attach odd.bin Hi", "'odd.bin' cannot be attached: it is no text, image, sound, video or PDF;"),
         ("--attach key.txt Hi", "'key.txt' was not attached: there is what looks like a secret in it"),
         ("--attach", "--attach: expected one argument"),
@@ -125,6 +129,7 @@ def test_what_is_typed_wrong_is_told_in_a_line_and_nothing_is_sent(
 ) -> None:
     model = begin(shell, "Never said.")
     shell.names.update(func=len, wind=FunctionTool(wind))
+    os.mkfifo(folder / "pipe")
 
     failed = shell.fails(f"%chat guide {line}")
 

@@ -1,6 +1,7 @@
 """What `%chat` and `%confirm` do: one turn, and the approvals that come up in it."""
 
 import keyword
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -125,7 +126,7 @@ def _attached(notebook: Notebook, word: str) -> list[types.Part]:
     """What a variable holds, or a file; a variable of that name counts first."""
     held = notebook.variables.get(word)
     if held is None and word not in notebook.variables:
-        if not Path(word).expanduser().exists():
+        if not os.path.exists(os.path.expanduser(word)):
             raise _nothing_of_that_name(notebook, word)
         return attachments.parts_of(word)
     if isinstance(held, str) and not (len(held) < 1_000 and Path(held).is_file()):
@@ -134,8 +135,8 @@ def _attached(notebook: Notebook, word: str) -> list[types.Part]:
 
 
 def _nothing_of_that_name(notebook: Notebook, word: str) -> InputError:
-    path = Path(word).expanduser()
-    beside = [str(path.with_name(one.name)) for one in path.parent.glob("*")] if path.parent.is_dir() else []
+    path = Path(os.path.expanduser(word))
+    beside = [str(path.with_name(one.name)) for one in path.parent.glob("*")] if os.path.isdir(path.parent) else []
     near = closest(word, [*(one for one in notebook.variables if one[0] != "_"), *beside])
     hint = f"did you mean {near!r}?" if near else f"files are looked for in {Path.cwd()}"
     return InputError(f"%chat --attach: there is no variable and no file {word!r}; {hint}")
