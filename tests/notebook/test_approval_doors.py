@@ -73,7 +73,7 @@ def through(door: str, decided: dict[str, Any], shell: Shell, monkeypatch: pytes
         return wires[-1]
 
     monkeypatch.setattr(comm, "create_comm", connect)
-    monkeypatch.setattr(display, "_in_a_kernel", lambda: True)
+    monkeypatch.setattr(display, "in_a_kernel", lambda: True)
     monkeypatch.setattr(display, "is_being_tested", lambda shell: False)
     model = ScriptedLlm(call("pay", amount=250), "Done.")
     shell.names.update(paid=[], model=model)

@@ -35,11 +35,9 @@ def test_a_slip_in_an_agents_name_is_one_readable_line(shell: Shell) -> None:
 
 
 def test_a_missing_text_is_said_with_a_name_that_is_there(shell: Shell) -> None:
-    assert shell.fails("%chat") == (
-        "InputError: %chat needs a text; write %chat NAME and the text, or %%chat NAME with the text below"
-    )
+    assert shell.fails("%chat") == "InputError: no agent is defined yet; begin a cell with %%agent NAME, see %%agent?"
     with_agents(shell, "planner")
-    assert "write %chat planner and the text" in shell.fails("%chat")
+    assert "or %chat planner alone for a chat box" in shell.fails("%%chat\n ")
 
 
 def test_a_tool_that_is_mistyped_in_an_agent_is_told_apart_from_one_that_comes_later(shell: Shell) -> None:

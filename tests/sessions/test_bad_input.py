@@ -150,7 +150,8 @@ def test_what_a_model_gives_a_tool_is_kept_as_the_tool_was_given_it_or_the_tool_
     assert written(stored[1:]) == written(live)
     asked = [one.args or {} for one in stored[1].get_function_calls()]
     told = [one.response or {} for one in stored[2].get_function_responses()]
-    assert repr([args["a"] for args in asked[: len(JSON)]]) == repr(given[: len(JSON)]) == repr([*JSON.values()])
+    assert repr([args["a"] for args in asked[: len(JSON)]]) == repr([*JSON.values()])
+    assert {*map(repr, JSON.values())} <= {*map(repr, given)}  # in threads, whose order is their own
     assert [one.get("result") for one in told[: len(JSON)]] == ["ok"] * len(JSON)
     for (name, (_, reason)), answer in zip(NOT_JSON.items(), told[len(JSON) :], strict=True):
         if "half a character" in reason:  # JSON on the wire may carry it: it is mended
