@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,7 +59,7 @@ def write(session: Session, path: str | os.PathLike[str], *, replace: bool = Fal
     if is_there and not replace and not _is_save_of(session, file):
         raise InputError(
             f"{str(path)!r} is there, and holds no save of session {session.id!r} as it is here; give another file "
-            "name, or replace it: %session save --replace"
+            f"name, or replace it: %session save {shlex.quote(str(path))} --replace"
         )
     for number, event in enumerate(session.events, 1):
         if odd := unstorable(event):

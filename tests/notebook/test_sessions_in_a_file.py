@@ -459,7 +459,9 @@ def test_saving_writes_over_no_other_file(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text('{"mine": 1}')
     shell.cell("%state a=1")
 
-    assert "'notes.json' is there, and holds no save of session 'main'" in shell.fails("%session save notes.json")
+    refused = shell.fails("%session save notes.json")
+    assert "'notes.json' is there, and holds no save of session 'main'" in refused
+    assert refused.endswith("or replace it: %session save notes.json --replace")
     assert (tmp_path / "notes.json").read_text() == '{"mine": 1}'
     shell.cell("%session save notes.json --replace")
     assert json.loads((tmp_path / "notes.json").read_text())["name"] == "main"

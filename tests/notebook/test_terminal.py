@@ -20,6 +20,7 @@ CELLS = [
     "%tools",
     "%agents",
     "%state",
+    "%doctor",
 ]
 
 
@@ -35,15 +36,17 @@ def typed(width: int, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [60, 90])
-def test_a_row_of_a_table_fits_the_terminal(width: int, tmp_path: Path) -> None:
+def test_a_row_of_a_table_fits_the_terminal_and_what_is_to_be_typed_is_whole(width: int, tmp_path: Path) -> None:
     lines = typed(width, tmp_path)
 
     rules = [at for at, line in enumerate(lines) if set(line) == {"-", " "}]
-    assert len(rules) == 4
-    rows = [line for at in rules for line in (lines[at - 1], lines[at], lines[at + 1])]
+    assert len(rules) == 5
+    rows = [line for at in rules[:4] for line in (lines[at - 1], lines[at], lines[at + 1])]
     assert all(len(line) <= width for line in rows), rows
     assert max(map(len, rows)) > width - 5
     assert sum("…" in line for line in rows) >= 2
+    assert not any("…" in line for line in lines[rules[4] :])
+    assert any(line.endswith(" -> or: %config AdkNb.nest_asyncio = True") for line in lines[rules[4] :])
 
 
 def test_a_saved_notebook_has_whole_tables_whatever_the_terminal_is(

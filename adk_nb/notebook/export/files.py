@@ -22,7 +22,7 @@ if __name__ == "__main__":
         call = reply.pending[0].call
         yes = input(f"may {call.name} run with {call.args}? [y/N] ").strip().lower() in ("y", "yes")
         reply = chat.approve() if yes else chat.reject()
-    print(reply.text)
+    print(reply.text or reply.error or "")
 """
 _MAIN_NEEDS = {"sys": ("sys", ""), "Chat": ("adk_nb", "Chat")}
 _NO_PACKAGE = ("google", "adk", "adk_nb", "test", "user")

@@ -69,7 +69,7 @@ class BesideMagics(Magics):
         asked = alone(DOCTOR, line, cell)
         found = _late("doctor").findings(self.shell, self.settings)
         rows = [[one.about, one.found, one.next] for one in found]
-        return unless_silent(_late("reports").in_a_table(["look at", "found", "type next"], rows), asked)
+        return unless_silent(_late("reports").in_a_whole_table(["look at", "found", "type next"], rows), asked)
 
     @no_var_expand
     @line_cell_magic

@@ -119,6 +119,15 @@ def in_a_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Shown:
     return Shown(table(headers, rows, width=page_width()))
 
 
+def in_a_whole_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Shown:
+    """The same, of which nothing is cut: where there is no room, the last column stands below the one before it."""
+    shown, width = table(headers, rows), page_width()
+    if width is not None and any(len(line) > width for line in shown["text/plain"].splitlines()):
+        below = [pair for *row, last in rows for pair in (row, ["", f"-> {last}"] if last else None) if pair]
+        shown["text/plain"] = table(headers[:-1], below)["text/plain"]
+    return Shown(shown)
+
+
 def page_width() -> int | None:
     """Characters of a terminal's line; None in a kernel: what it saves is the same on every machine."""
     kinds = [one.__name__ for one in type(get_ipython()).__mro__]
