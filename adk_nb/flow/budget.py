@@ -54,9 +54,9 @@ def used_up(ctx: InvocationContext, spec: LlmSpec) -> Event | None:
 
 
 def _cost_before(ctx: InvocationContext) -> float:
-    """What the run has cost before it paused: it goes on with an answer to a call. Nothing, if it begins."""
+    """What the run has cost before it paused, or was cut, if it goes on; nothing, if it begins."""
     total = 0.0
-    for event in reversed(ctx.session.events) if ctx.calls_answered else ():
+    for event in reversed(ctx.session.events) if ctx.calls_answered or ctx.standing else ():
         if event.author == "user" and event.text:
             break
         total += _cost(event) or 0.0

@@ -2,16 +2,19 @@
 
 import logging
 import sys
+from contextlib import aclosing
 
 import pytest
 
+from adk_nb import sync
 from adk_nb.agents import LlmAgent, ParallelAgent, RunConfig, SequentialAgent
 from adk_nb.errors import ConfigurationError, MissingExtraError
 from adk_nb.flow.budget import MAX_COST
 from adk_nb.models import RecordedLlm, ScriptedLlm, call
 from adk_nb.tools.agent_tool import AgentTool
+from tests.agents.waiting import LeftTalk
 from tests.counted import counted
-from tests.talk import Talk, guide, look
+from tests.talk import WHERE, Talk, guide, look
 
 LIMIT = RunConfig(max_cost_usd=0.5)
 """An answer of `counted` costs $0.55, of gemini-2.5-flash: $0.30 for a million tokens in, $2.50 for one out."""
@@ -74,6 +77,21 @@ def test_what_an_agent_that_is_called_as_a_tool_costs_is_part_of_its_caller_s_ru
     outer = guide(call("inner", request="say it"), "never said", tools=[AgentTool(inner)])
 
     assert codes(Talk(outer).say(config=LIMIT))[-1] == MAX_COST
+
+
+def test_a_run_that_was_left_and_goes_on_has_cost_what_it_had_cost():
+    talk = LeftTalk(guide(counted(call("look")), counted("never said"), tools=[look]))
+
+    async def leave() -> None:
+        async with aclosing(talk.runner.run_async(**WHERE, new_message="hi", run_config=LIMIT)) as events:
+            async for _ in events:
+                return
+
+    sync.run(leave())
+    events = talk.go_on(config=LIMIT)
+
+    assert codes(events)[0] == MAX_COST
+    assert len(talk.runner.agent.model.requests) == 1
 
 
 def test_what_is_replayed_costs_nothing(tmp_path):

@@ -121,6 +121,8 @@ ABOVE = [
     ("a: b: c", "%%agent guide, line 3: mapping values are not allowed here"),
     ("Be brief.", "between the lines --- stand options"),
     ("set: 3", "set holds fields"),
+    ("set:\n  1: x", "an agent has no field '1'; there is "),
+    ("set:\n  on: x", "an agent has no field 'True'; "),
     ("tools: {a: b}", "tools is text, or a list of names"),
 ]
 

@@ -128,7 +128,7 @@ def _unknown(key: str, known: Mapping[str, Option], where: str) -> InputError:
 def _set_in(said: Any, where: str) -> list[Any]:
     if not isinstance(said, dict):
         raise InputError(f"{where}: set holds fields, as set: {{include_contents: none}}")
-    return list(cast(dict[str, Any], said).items())
+    return [(str(name), value) for name, value in cast(dict[Any, Any], said).items()]
 
 
 def _converted(option: Option, key: str, said: Any, where: str) -> Any:
