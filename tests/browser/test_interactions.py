@@ -19,6 +19,14 @@ EACH_KERNEL = pytest.mark.parametrize(
 EACH_KERNEL_LATER = pytest.mark.parametrize(
     "kernel", [pytest.param(one, marks=pytest.mark.browser_all) for one in ("", *OLDER)], ids=["its own", *OLDER]
 )
+SHOWN = {
+    "Waterfall": ".adknb-bars [data-kind=tool]",
+    "State": "[aria-label='Edit city']",
+    "Graph": ".adknb-graph .adknb-picture",
+    "Prompt": ".adknb-prompt-body *",
+    "Artifacts": ".adknb-artifact",
+}
+"""What can be seen in each panel when it has come."""
 ASKS = "%chat payer Please pay me back."
 AGENTS = """
 def asks(amount, answer):
@@ -28,7 +36,7 @@ model = ScriptedLlm(*asks(1.0, "Paid."), *asks(2.0, "Paid half."), *asks(3.0, "N
                     *asks(5.0, "Paid elsewhere."))
 payer = Agent(name="payer", model=model, tools=[refund])
 look_up = [["Let me ", "look.", call("look", city="Oslo")], "It is **9** degrees."]
-watcher = Agent(name="watcher", model=ScriptedLlm(*look_up, *look_up), tools=[look])
+watcher = Agent(name="watcher", model=ScriptedLlm(*look_up, *look_up, *look_up), tools=[look])
 """
 
 
@@ -172,9 +180,10 @@ def test_an_afternoon_of_approvals(lab: Lab, kernel: str):
 def test_an_afternoon_of_looking_and_going_back(lab: Lab, kernel: str):
     page = opened(
         lab, kernel, AGENTS, "%state city=Oslo", "%chat watcher How warm is it?", "%chat watcher And now?",
-        "%rewind --dry-run", "%rewind", "%session fork", "%trace", "%trace --diff -1 -2", "%session",
+        "%rewind --dry-run", "%session fork aside", "%rewind", "%trace", "%session use main", "%trace",
+        "%trace --diff -1 -2", "%state --json",
     )  # fmt: skip
-    first, second, dry, back, fork, trace, differ, sessions = range(3, 11)
+    first, second, dry, fork, back, trace, main, kept, differ, state = range(3, 13)
     page.run_cell(1)
     page.run_cell(2)
 
@@ -209,7 +218,7 @@ def test_an_afternoon_of_looking_and_going_back(lab: Lab, kernel: str):
     for name in tabs[1:]:
         keys(page, Keys.ARROW_RIGHT)
         assert page.js("return document.activeElement.textContent") == name
-        page.until(lambda: within(page, second, "[role=tabpanel]")[0].text.strip(), f"what {name} shows")
+        page.until(lambda: within(page, second, SHOWN[name]), f"what {name} shows")
         page.screenshot(f"afternoon-{name.lower()}")
     keys(page, Keys.HOME)
     field = page.until(lambda: within(page, second, "input.adknb-filter"), "the filter")[0]
@@ -223,6 +232,27 @@ def test_an_afternoon_of_looking_and_going_back(lab: Lab, kernel: str):
     keys(page, Keys.ESCAPE)
     assert page.js("return document.activeElement.closest('.adknb-root') === null")
 
+    # the state, changed where it stands: wrong, then right
+    tab = next(one for one in within(page, second, ".adknb-tab") if one.text == "State")
+    tab.click()
+    page.until(lambda: within(page, second, "[aria-label='Edit city']"), "a state to edit")[0].click()
+    page.type(".adknb-key-form .adknb-input", "[1, ")
+    keys(page, Keys.ENTER)
+    page.wait(".adknb-key-form .adknb-problem", "begins like JSON and is none")
+    page.type(".adknb-key-form .adknb-input", "Bergen")
+    keys(page, Keys.ENTER)
+    page.until(lambda: any('"Bergen"' in one.text for one in within(page, second, ".adknb-value")), "the new value")
+    page.run_cell(state)
+    assert json.loads(page.text(state)) == {"city": "Bergen"}
+
+    # asked again from an event on, in a copy
+    within(page, second, ".adknb-tab")[0].click()
+    page.until(lambda: rows(page, second), "the rows again")
+    next(one for one in within(page, second, ".adknb-row .adknb-what") if one.text == "And now?").click()
+    press(page, second, "Rerun from here")
+    page.until(lambda: within(page, second, ".adknb-summary"), "the other answer, folded")
+    says(page, second, "a copy")
+
     # dark, and narrow
     page.theme("JupyterLab Dark")
     page.resize(640, 900)
@@ -232,16 +262,19 @@ def test_an_afternoon_of_looking_and_going_back(lab: Lab, kernel: str):
     page.resize(1200, 900)
     page.theme("JupyterLab Light")
 
-    # back, aside, and beside each other
+    # back and aside, with the original kept; two runs beside each other
     page.run_cell(dry)
     assert "And now?" in page.text(dry)
-    page.run_cell(fork)
-    page.run_cell(back)
-    page.run_cell(sessions)
-    page.run_cell(trace)
-    assert "How warm is it?" in page.text(trace)
+    for cell in (fork, back, trace):
+        page.run_cell(cell)
+    assert [one for one in page.text(trace).splitlines() if "And now?" in one and "undone" in one]
+    page.run_cell(main)
+    page.run_cell(kept)
+    assert "And now?" in page.text(kept) and "undone" not in page.text(kept)
     page.run_cell(differ)
-    assert page.text(differ)
+    assert "How warm is it?" in page.text(differ) and "And now?" in page.text(differ)
+    page.js("panel.content.widgets[arguments[0]].node.scrollIntoView()", differ)
+    page.screenshot("afternoon-diff")
     assert page.alerts() == []
 
 
