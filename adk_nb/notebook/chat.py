@@ -1,9 +1,7 @@
 """A conversation you can hold from a cell, without await."""
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine, Sequence
-from copy import deepcopy
 from typing import Any, ClassVar, TypeVar, Unpack
 
 from adk_nb import sync
@@ -12,14 +10,12 @@ from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook import changed_tools, letting_in, questions
 from adk_nb.notebook.changed_tools import Versions
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
-from adk_nb.notebook.chat_state import ChatState
 from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.decisions import (
     MOST_ROUNDS,
@@ -35,6 +31,7 @@ from adk_nb.notebook.decisions import (
 )
 from adk_nb.notebook.going_back import GoesBack
 from adk_nb.notebook.interrupted import shown_in_brief, waited_for
+from adk_nb.notebook.is_kept import IsKept
 from adk_nb.notebook.letting_in import ASK, Given
 from adk_nb.notebook.one_turn import LentTool, TurnOptions, one_turn
 from adk_nb.notebook.reply import Reply
@@ -51,7 +48,7 @@ from adk_nb.wire import copied
 T = TypeVar("T")
 
 
-class Chat(GoesBack):
+class Chat(GoesBack, IsKept):
     """One user, one session, one agent.
 
     Args:
@@ -367,47 +364,6 @@ class Chat(GoesBack):
         """The session so far, oldest first."""
         session = sync.run(self._conversation.loaded())
         return list(session.events) if session else []
-
-    @property
-    def state(self) -> ChatState:
-        """The session's state; a write becomes an event of its own."""
-        return ChatState(self.read_state, self.write_state)
-
-    def read_state(self) -> dict[str, Any]:
-        """The state as it stands, in a dict of the caller's own."""
-        session = sync.run(self._conversation.loaded())
-        return deepcopy(session.state) if session else {}
-
-    def write_state(self, delta: dict[str, Any]) -> None:
-        """Write several keys in one event. `None` is a value; `events.event_actions.DELETED` removes the key."""
-        sync.run(self._conversation.append(Event(author="user", actions=EventActions(state_delta=delta))))
-
-    def save(self, file: str | os.PathLike[str], *, replace: bool = False) -> None:
-        """Save the session to a file that people can read.
-
-        Args:
-            file: An earlier save of this session is written over.
-            replace: Anything else too.
-
-        Raises:
-            InputError: Nothing was said yet, or the file holds something else.
-            StorageError: It cannot be written.
-        """
-        sync.run(self._conversation.save(file, replace=replace))
-
-    def load(self, file: str | os.PathLike[str], *, name: str | None = None) -> None:
-        """Make a session of a file, and go on in it. Keys that other sessions see too stay as they are here.
-
-        Args:
-            file: What `save` has written.
-            name: The session's here. None: as in the file.
-
-        Raises:
-            InputError: The file holds none, the name cannot be one, or there is a session of that name.
-            StorageError: It cannot be read.
-        """
-        self._talk.refuse_while_busy()
-        sync.run(self._conversation.load(file, name))
 
     def run_on_loop(self, coro: Coroutine[Any, Any, T]) -> T:
         """Run `coro` on the loop that runs the agents: where clients and locks for async tools have to be made."""
