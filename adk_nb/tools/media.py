@@ -2,6 +2,7 @@
 
 import base64
 import io
+import sys
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -84,6 +85,13 @@ def _shown(value: Any, kind: type[Any]) -> Media | None:
         if callable(draws) and (media := _drawn(draws(value))):
             return media
     return None
+
+
+def put_away(value: Any) -> None:
+    """Close a figure of pyplot that is shown with its result: a notebook would draw it below the cell, too."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot and isinstance(value, pyplot.Figure) and "inline" in pyplot.get_backend():
+        pyplot.close(value)
 
 
 def _drawn(drawn: Any) -> Media | None:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic_core import to_json
 
-from adk_nb.tools.media import MAX_MEDIA, Media, media_in
+from adk_nb.tools.media import MAX_MEDIA, Media, media_in, put_away
 from adk_nb.tools.showing import MAX_SHOWN, MIME_TYPES, Piece, piece_of
 from adk_nb.tools.tables import told_in_json
 
@@ -242,6 +242,7 @@ _CONVERSIONS: list[tuple[Any, Callable[[Any], Any]]] = [
 
 def _converted(value: Any, walk: _Walk) -> Any:
     if media := media_in(value):
+        put_away(value)
         return _shown(media, walk)
     piece = _to_be_seen(value, walk)
     if (table := told_in_json(value)) is not value:

@@ -70,3 +70,22 @@ def test_a_tool_asks_another_agent(kernel: Kernel, tool: str, kind: str, warns: 
     )
     assert ("await other.aask" in cell.complained) == warns
     assert bool(cell.complained) == warns
+
+
+def test_a_figure_that_a_tool_gives_is_drawn_once_and_one_of_the_cell_stays(kernel: Kernel):
+    kernel.run(SETUP)
+    kernel.run(
+        "import matplotlib.pyplot as plt\n"
+        "@tool\n"
+        "def draw():\n"
+        "    'Draws.'\n"
+        "    return plt.subplots()[0]\n"
+        "painter = Agent(name='painter', model=Calls(call('draw'), 'done', call('draw'), 'done'), tools=[draw])"
+    )
+
+    given = kernel.run("%chat --static painter go on")
+    beside = kernel.run("plt.subplots()\n%chat --static painter go on")
+
+    assert ["image/png" in one.get("data", {}) for one in given.outputs].count(True) == 0
+    assert ["image/png" in one.get("data", {}) for one in beside.outputs].count(True) == 1
+    assert "data:image/png" in given.outputs[-1]["data"]["text/html"]
