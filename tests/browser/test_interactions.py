@@ -218,7 +218,7 @@ def test_an_afternoon_of_looking_and_going_back(lab: Lab, kernel: str):
     for name in tabs[1:]:
         keys(page, Keys.ARROW_RIGHT)
         assert page.js("return document.activeElement.textContent") == name
-        page.until(lambda: within(page, second, SHOWN[name]), f"what {name} shows")
+        page.until(lambda css=SHOWN[name]: within(page, second, css), f"what {name} shows")
         page.screenshot(f"afternoon-{name.lower()}")
     keys(page, Keys.HOME)
     field = page.until(lambda: within(page, second, "input.adknb-filter"), "the filter")[0]
