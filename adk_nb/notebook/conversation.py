@@ -1,6 +1,8 @@
 """A session and the agent that answers in it: read, written to, saved and loaded, and looked through for cut runs."""
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from adk_nb import types
@@ -25,6 +27,9 @@ from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.journal import Journal, Run
 from adk_nb.sessions.session import Session
+
+_at_work: set["Conversation"] = set()
+"""Those in which an agent answers now: a service without a journal does not know."""
 
 
 class Conversation:
@@ -112,8 +117,19 @@ class Conversation:
             raise InputError(f"{error}, and it stays as it is; write chat.load(..., name='another')") from error
         self.session_id = name
 
+    @contextmanager
+    def at_work(self) -> Generator[None]:
+        """Within this an agent answers in the session: nothing that is there is undone."""
+        _at_work.add(self)
+        try:
+            yield
+        finally:
+            _at_work.discard(self)
+
     async def rewind(self, to: int | str, *, dry_run: bool) -> Rewound:
         """As `Chat.rewind`."""
+        if not dry_run and any(one.service is self.service and one._is_here(self) for one in _at_work):
+            raise InputError(f"session {self.session_id!r} is still answering in another chat; wait for it, or stop it")
         where = self._where(self.session_id)
         session = await self.service.get_session(**where) or Session(id=self.session_id)
         return await time_travel.rewind(session, self.service, self.runner.artifact_service, to, dry_run=dry_run)
@@ -186,6 +202,9 @@ class Conversation:
         if session and runs and not approvals.pending(session.events):
             raise PendingError(cut_runs.cut_words(runs[-1], session.events, session.id, cut_runs.ways(magic)))
         self._is_looked_through = not runs
+
+    def _is_here(self, other: "Conversation") -> bool:
+        return self._where(self.session_id) == other._where(other.session_id)
 
     def _where(self, session_id: str) -> dict[str, Any]:
         return {"app_name": self.runner.app_name, "user_id": self.user_id, "session_id": session_id}

@@ -201,7 +201,7 @@ class Talk:
         )
         if shown.is_live:
             on_wait.set(lambda one: shown.waits(one.model, one.error, one.waited))
-        with shown.trace.listening():
+        with shown.trace.listening(), self._of.at_work():
             async with aclosing(turn) as events:
                 async for event in events:
                     shown.event(event)

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -9,11 +10,12 @@ import pytest
 from adk_nb import Chat, LlmAgent
 from adk_nb.errors import InputError, PendingError
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.tools.request_input_tool import request_input
 from tests.notebook.conftest import Shell
 from tests.notebook.test_sessions_in_a_file import CLERK, KEPT, PAY_AT_ONCE, cut
-from tests.talk import sent
+from tests.talk import SECONDS, sent
 
 PAID: list[int] = []
 
@@ -46,6 +48,28 @@ def test_turns_are_undone_from_the_last_and_what_is_undone_is_not_heard():
     assert [(turn.question, turn.undone) for turn in talk.turns] == [("a", False), ("b", True), ("c", True)]
     talk.ask("d")
     assert heard(model) == ["a", "1", "d"]
+
+
+def test_nothing_is_undone_under_a_turn_of_another_chat():
+    begun, may_end = Event(), Event()
+
+    def wait() -> str:
+        begun.set()
+        return str(may_end.wait(SECONDS))
+
+    service = InMemorySessionService()
+    talk = Chat(LlmAgent(name="a", model=ScriptedLlm("1", call("wait"), "2"), tools=[wait]), session_service=service)
+    other = Chat(LlmAgent(name="b", model=ScriptedLlm("never")), session_service=service)
+    talk.ask("a")
+    turn = talk.start("b")
+    assert begun.wait(SECONDS)
+
+    with pytest.raises(InputError, match="session 'main' is still answering in another chat"):
+        other.rewind()
+    may_end.set()
+
+    assert turn.result().text == "2"
+    assert [one.question for one in other.rewind().turns] == ["b"]
 
 
 def test_a_dry_run_says_what_would_be_undone_and_does_nothing():
