@@ -252,6 +252,7 @@ def test_in_memory_again_is_where_the_notebook_began(shell: Shell) -> None:
     shell.cell(KEPT)
     shell.cell("%state a=1")
     shell.cell('%config AdkNb.sessions = ""')
+    assert shell.printed.strip().endswith("nb.db keeps its sessions; those from here on are in this kernel's memory")
     assert "is empty" in str(shell.cell("%state"))
     shell.cell(KEPT)
     assert shell.cell("%state a") == 1

@@ -25,6 +25,7 @@ from adk_nb.notebook.cells.session_place import opened
 from adk_nb.notebook.cut_runs import at_work, cut_runs, leave
 from adk_nb.notebook.time_travel import Rewound, free, rewind
 from adk_nb.notebook.view.rows import NOTEBOOK
+from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.fork import fork
@@ -89,6 +90,8 @@ class SessionStore:
             return []
         service = opened(address, folder) if address else self._in_memory
         told = self._carried_over(service) if address and not self.kept_in else []
+        if not address:
+            told = [f"{hidden(self.kept_in)} keeps its sessions; those from here on are in this kernel's memory"]
         self.service, self.kept_in = service, address
         return told
 
