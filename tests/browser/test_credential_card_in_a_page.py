@@ -167,7 +167,7 @@ def test_the_cards_are_readable(lab: Lab, server: AuthServer, theme: str, width:
     named = """const card = document.querySelector('.adknb-link').closest('.adknb-card');
         const field = card.querySelector('input');
         return [card.getAttribute('role'), card.contains(document.activeElement), field.labels.length,
-            document.querySelector('.adknb-root [role=status]').textContent]"""
+            document.querySelector('.adknb-root .adknb-hidden[role=status]').textContent]"""
     role, has_focus, labels, said = page.js(named)
     assert (role, has_focus, labels) == ("alertdialog", False, 1)
     assert said.strip() == "⚠ clerk calls mail, which needs the key for header X-Key"

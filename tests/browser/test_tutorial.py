@@ -8,7 +8,8 @@ from lab import REPOSITORY, Lab, Page
 
 pytestmark = pytest.mark.browser
 
-FIRST, *OTHERS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
+FIRST = REPOSITORY / "notebooks" / "01_first_agent.ipynb"
+OTHERS = sorted(set((REPOSITORY / "notebooks").glob("*.ipynb")) - {FIRST})
 
 
 def opened(lab: Lab, path: Path = FIRST) -> Page:
