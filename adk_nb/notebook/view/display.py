@@ -85,6 +85,7 @@ class LiveRun(RunOnShow):
         self._view = view or LiveView(title=agent.name)
         self._cell = contextvars.copy_context()
         self._own_cell = OwnCell()
+        self._cell.run(self._own_cell.is_of_this_context)
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
         self._output: Any = None
         self._left: dict[str, str] = STUB

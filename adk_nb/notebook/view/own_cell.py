@@ -2,17 +2,24 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from IPython.core.getipython import get_ipython
 
+_header_of_context: ContextVar[Any] = ContextVar("header_of_context", default=None)
+
 
 class OwnCell:
-    """The cell that is run now."""
+    """The cell that is run now, or whose context this is."""
 
     def __init__(self) -> None:
         self._publisher: Any = getattr(get_ipython(), "display_pub", None)
-        self._header: Any = getattr(self._publisher, "parent_header", None)
+        self._header: Any = _header_of_context.get() or getattr(self._publisher, "parent_header", None)
+
+    def is_of_this_context(self) -> None:
+        """What is begun here later, as after a click, belongs to it too."""
+        _header_of_context.set(self._header)
 
     @contextmanager
     def gets_what_is_displayed(self) -> Generator[None]:
