@@ -30,9 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if (item.get_closest_marker("kernel") or item.get_closest_marker("browser")) and (
             item.path.parent.name not in WITH_KERNELS
         ):
-            raise pytest.UsageError(
-                f"{item.nodeid} needs a kernel; name its folder in WITH_KERNELS, and in Makefile"
-            )
+            raise pytest.UsageError(f"{item.nodeid} needs a kernel; name its folder in WITH_KERNELS, and in Makefile")
 
 
 @pytest.fixture(autouse=True, scope="module")
