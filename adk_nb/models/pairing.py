@@ -85,7 +85,9 @@ def _results(calls: list[types.FunctionCall], parts: list[types.Part], ids: "_Id
         if found:
             rest.remove(found)
         response = (found and found.function_response) or types.FunctionResponse(name=call.name, response=_NO_RESULT)
-        results.append(types.Part(function_response=response.model_copy(update={"id": call.id})))
+        results.append(
+            types.Part(function_response=response.model_copy(update={"id": call.id, "name": call.name}))
+        )  # Gemini goes by the name, the others by the id
     return results + [_in_words(part) if part.function_response else part for part in rest]
 
 

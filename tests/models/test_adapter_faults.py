@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from gemini_server import GeminiServer, Reply, chunked
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from talk import Talk, told
 from vendors import ANTHROPIC, GEMINI, OPENAI, VENDORS, Call, Thought, Vendor
@@ -175,7 +175,15 @@ CONTENTS = st.one_of(
 )
 
 
+MISNAMED = [
+    types.Content(role="model", parts=[types.Part(function_call=types.FunctionCall(id="a", name="look"))]),
+    types.Content(role="user", parts=[types.Part(function_response=types.FunctionResponse(id="a", name="send"))]),
+]
+"""A result of one call's id and another tool's name."""
+
+
 @pytest.mark.parametrize("vendor", [OPENAI, ANTHROPIC, GEMINI], ids=["openai", "anthropic", "gemini"])
+@example(contents=MISNAMED, lacks=set())
 @given(contents=st.lists(CONTENTS, max_size=7), lacks=st.sets(st.sampled_from(["parallel_calls", "images"])))
 def test_the_rules_of_turns_hold_for_any_history(
     refusing: GeminiServer, vendor: Vendor, contents: list[types.Content], lacks: set[str]
