@@ -85,9 +85,8 @@ def _results(calls: list[types.FunctionCall], parts: list[types.Part], ids: "_Id
         if found:
             rest.remove(found)
         response = (found and found.function_response) or types.FunctionResponse(name=call.name, response=_NO_RESULT)
-        results.append(
-            types.Part(function_response=response.model_copy(update={"id": call.id, "name": call.name}))
-        )  # Gemini goes by the name, the others by the id
+        of_the_call = {"id": call.id, "name": call.name}  # Gemini goes by the name, the others by the id
+        results.append(types.Part(function_response=response.model_copy(update=of_the_call)))
     return results + [_in_words(part) if part.function_response else part for part in rest]
 
 
