@@ -27,7 +27,7 @@ speaks to this machine only.
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,9 +57,12 @@ _ASYNC = """
     (async function () { BODY }).apply(null, arguments).then(
         (value) => done({value}), (error) => done({error: String((error && error.stack) || error)}));
 """
+# The command itself ends with the first cell that fails, and the cells behind it go on.
 _RUN = """
     window.ran = false;
-    window.jupyterapp.commands.execute(arguments[0]).finally(() => { window.ran = true; });
+    const app = window.jupyterapp, cells = app.shell.currentWidget.content.widgets;
+    const ended = () => Promise.allSettled(arguments[1].map((index) => cells[index].outputArea?.future?.done));
+    app.commands.execute(arguments[0]).then(ended, ended).finally(() => { window.ran = true; });
 """
 _EMPTY = """
     const app = window.jupyterapp;
@@ -220,8 +223,8 @@ class Page:
         self.js("panel.content.deselectAll(); panel.content.activeCellIndex = arguments[0];", index)
         self._run("notebook:run-cell", [index], wait, allow_errors, timeout)
 
-    def _run(self, command: str, cells: Iterable[int], wait: bool, allow_errors: bool, timeout: float) -> None:
-        self.browser.execute_script(_RUN, command)
+    def _run(self, command: str, cells: Sequence[int], wait: bool, allow_errors: bool, timeout: float) -> None:
+        self.browser.execute_script(_RUN, command, list(cells))
         if not wait:
             return
         self.until(lambda: self.js("return window.ran"), "the end of the cells", timeout)
