@@ -58,7 +58,7 @@ class UserError(AdkNbError):
 
     def _render_traceback_(self) -> list[str]:
         """IPython calls this instead of printing a traceback into this package's own files."""
-        return [f"{type(self).__name__}: {self}"]
+        return ["; ".join([f"{type(self).__name__}: {self}", *getattr(self, "__notes__", ())])]
 
 
 class ConfigurationError(UserError, ValueError):

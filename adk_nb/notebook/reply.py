@@ -73,6 +73,8 @@ class Reply:
     trace: Trace = field(default_factory=Trace, repr=False, compare=False)
     """What models and tools were asked, as it was sent and when: for `view.waterfall` and `view.prompt_sent`."""
     error: str | None = None
+    take_back_with: str = ""
+    """What to type so that agents forget what was asked in a turn that broke off; empty if none did."""
     notice: str | None = None
     """What every view says of a model that is not what it seems."""
     plain: bool = field(default=False, repr=False, compare=False)

@@ -30,7 +30,7 @@ from adk_nb.notebook.view.display import Mode, show_run
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.waiting_teams import WaitingTeams
 from adk_nb.notebook.watching import watch
-from adk_nb.notebook.what_next import what_next
+from adk_nb.notebook.what_next import take_back, what_next
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
@@ -165,7 +165,8 @@ class Talk:
             return reply
         except UserError as wrong:
             shown.failed(wrong)
-            ended("error", str(wrong))
+            if hint := ended("error", str(wrong)).take_back_with:
+                wrong.add_note(hint)
             raise
         except Exception as wrong:
             shown.failed(wrong)
@@ -231,6 +232,7 @@ class Talk:
         events, magic = shown.events, self._chat.magic()
         if events:
             self._chat.traces.keep(events[0].invocation_id, shown.trace)
+        way_back = take_back([*before, *events], magic) if error and events else ""
         status, error = outcome(events, status, error)
         waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
         text, answered_by = answer_in(events)
@@ -253,6 +255,7 @@ class Talk:
             trace=shown.trace,
             answer_with=how_to_answer(magic, 1 if len(waiting) > 1 else None),
             error=hidden(error) if error else None,
+            take_back_with=way_back,
             notice="; ".join(filter(None, (shown.notice, shown.unlimited()))) or None,
             plain=shown.plain,
             live=shown.stays_as,

@@ -1,7 +1,12 @@
-"""What a person may do about a model's service that has failed, in words."""
+"""What a person may do about a turn that has failed, in words."""
+
+from collections.abc import Sequence
+from itertools import takewhile
 
 from adk_nb.errors import ModelHTTPError, ModelNotFoundError, closest
+from adk_nb.events.event import Event
 from adk_nb.models.registry import LLMRegistry
+from adk_nb.notebook.past_turns import PastTurn, turns_of
 
 _BUSY = (429, 500, 503, 529)
 """Of HTTP; 529 is Anthropic's."""
@@ -17,6 +22,31 @@ def what_next(error: Exception, magic: str) -> str:
         another = "%chat --model NAME" if magic else "chat.ask(..., model=NAME)"
         return f"; run the cell again, or ask another model: {another}"
     return ""
+
+
+def take_back(events: Sequence[Event], magic: str) -> str:
+    """How what was asked in the turn that failed last is taken back, which agents see until then; empty if nothing was.
+
+    Args:
+        events: Of the session, that turn's included.
+        magic: As for `how_to_answer`.
+    """
+    turns = [one for one in turns_of(events) if not one.undone]
+    if not turns:
+        return ""
+    failed = 1 + sum(1 for _ in takewhile(_is_unanswered, reversed(turns[:-1])))
+    count = str(failed) if failed > 1 else ""
+    undo = (
+        " ".join(filter(None, (magic.replace("%confirm", "%rewind", 1), count))) if magic else f"chat.rewind({count})"
+    )
+    if failed > 1:
+        return f"what was asked the last {failed} times stays in the conversation: {undo} takes it back"
+    again = f"{undo} --rerun" if magic else "chat.rerun()"
+    return f"what was asked stays in the conversation: {undo} takes it back, {again} asks it again"
+
+
+def _is_unanswered(turn: PastTurn) -> bool:
+    return all(event.author == "user" or event.error_code for event in turn.events)
 
 
 def _known() -> list[str]:

@@ -173,11 +173,11 @@ def test_a_key_or_file_that_is_gone_at_its_turn_is_told_with_its_line(shell: She
     shell.cell("%%agent guide -m model\nHi.\nWithin {user:budget}.")
     shell.cell("%%agent reader -m model\nRead {artifact.plan.txt}.")
 
-    assert shell.fails("%chat guide Hi").splitlines()[-1] == (
+    assert shell.fails("%chat guide Hi").startswith(
         "StateKeyError: {user:budget} is not in the session's state; type %state user:budget=..., or write "
         "{user:budget?} (In[2] line 3)"
     )
-    assert shell.fails("%chat reader Hi").splitlines()[-1] == (
+    assert shell.fails("%chat reader Hi").startswith(
         "StateKeyError: Artifact not found: `plan.txt` in agent 'reader'; save it, or write {artifact.plan.txt?} if it "
         "may be missing (In[3] line 2)"
     )

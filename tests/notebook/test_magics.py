@@ -351,7 +351,7 @@ def test_a_missing_state_key_is_said_when_the_agent_is_asked(shell: Shell) -> No
 
     assert said == (
         "{user:budget} is not in the session's state; type %state user:budget=..., or write {user:budget?} "
-        "(In[3] line 2)"
+        "(In[3] line 2); what was asked stays in the conversation: %rewind takes it back, %rewind --rerun asks it again"
     )
     assert shell.cell("%chat planner Go").text == "Fine."
 

@@ -73,7 +73,8 @@ def test_a_miss_says_which_part_has_changed_and_what_to_type(edit: str, changed:
     assert said.startswith(f"RecordingMismatchError: no recording in {CASSETTE} for this request of 'guide': {changed}")
     assert said.endswith(
         "(compared with recording 1); type %replay auto to ask for what is missing, or %record and run the notebook "
-        "from its top to record all anew"
+        "from its top to record all anew; what was asked stays in the conversation: %rewind takes it back, "
+        "%rewind --rerun asks it again"
     )
 
 
@@ -277,3 +278,19 @@ def test_a_streamed_answer_comes_in_the_pieces_it_was_recorded_in(shell: Shell, 
     assert len(pieces) > 3
     assert pieces[0].response["partial"]
     assert all(one.after >= 0 for one in pieces)
+
+
+def test_a_miss_says_how_its_question_is_taken_back_so_that_the_next_one_matches(shell: Shell, work: Path):
+    shell.cell("%record")
+    shell.cell("%chat guide The weather in Oslo")
+    shell.cell("%chat guide The weather in Rome")
+    shell.cell("%replay")
+    shell.cell("%chat --new guide The weather in Oslo")
+
+    assert "; what was asked stays in the conversation: %rewind takes it back" in shell.fails("%chat guide Rom?")
+    assert shell.fails("%chat guide The weather in Rome").endswith(
+        "; what was asked the last 2 times stays in the conversation: %rewind 2 takes it back"
+    )
+    shell.cell("%rewind 2")
+    assert "sunny in Rome" in shell.cell("%chat guide The weather in Rome").text
+    assert shell.fails("%chat guide And Bergen?").endswith(": %rewind takes it back, %rewind --rerun asks it again")

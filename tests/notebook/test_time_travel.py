@@ -295,3 +295,27 @@ def test_an_open_approval_is_no_reason_not_to_go_back(shell: Shell):
 
     assert "no approval is open" in str(shell.cell("%confirm"))
     assert shell.cell("%chat clerk Hi").text == "Hello."
+
+
+def test_a_turn_that_broke_off_says_how_it_is_taken_back_or_asked_again(shell: Shell):
+    shell.names["model"] = ScriptedLlm(ValueError("the line is dead"), "Fine.")
+    shell.cell("%%agent planner -m model\nPlan.")
+
+    failed = shell.cell("%chat planner Go")
+    assert str(failed).splitlines() == [
+        "planner > error: ValueError: the line is dead",
+        "what was asked stays in the conversation: %rewind takes it back, %rewind --rerun asks it again",
+    ]
+    assert shell.cell("%rewind --rerun").text == "Fine."
+    assert [said.parts[0].text for said in shell.names["model"].requests[-1].contents] == ["Go"]
+
+
+def test_in_another_session_and_in_python_it_says_what_goes_there(shell: Shell):
+    shell.names["model"] = ScriptedLlm(ValueError("the line is dead"), ValueError("and again"))
+    shell.cell("%%agent planner -m model\nPlan.")
+    assert "%rewind -s 'my trip' takes it back" in str(shell.cell("%chat -s 'my trip' planner Go"))
+
+    chat = Chat(LlmAgent(name="planner", model=shell.names["model"]), show="off")
+    assert str(chat.ask("Go")).endswith(": chat.rewind() takes it back, chat.rerun() asks it again")
+    chat.rewind()
+    assert all(turn.undone for turn in chat.turns)

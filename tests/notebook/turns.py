@@ -74,4 +74,5 @@ class Shown:
     answer_with: tuple[str, str] = ("%confirm --yes", "%confirm --no")
     status: str = "done"
     error: str | None = None
+    take_back_with: str = ""
     notice: str | None = None

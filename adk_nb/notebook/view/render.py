@@ -74,6 +74,11 @@ class ShownReply(Protocol):
     @property
     def error(self) -> str | None: ...
     @property
+    def take_back_with(self) -> str:
+        """What to type so that agents forget what was asked; empty if nothing broke off."""
+        ...
+
+    @property
     def notice(self) -> str | None:
         """What every form says of a model that is not what it seems."""
         ...
@@ -212,7 +217,8 @@ def _plain(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
     elif not words:
         words = f"({waits_for(reply) or 'no answer'})"
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
-    lines = [f"{heading(reply)} > {words}{suffix}", *grounding.plain(found), *rich_results.plain_of(shown)]
+    lines = [f"{heading(reply)} > {words}{suffix}", *filter(None, [reply.take_back_with])]
+    lines += [*grounding.plain(found), *rich_results.plain_of(shown)]
     for one in reply.pending:
         lines.append(f"waits for approval: {asked_text(one)}")
         lines += [f"    {hint}" for hint in _hint(one)]
@@ -263,7 +269,7 @@ def _markdown(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
     blocks = [f"*{markdown_cell(heading(reply))}*"] if _was_another(reply) else []
     blocks += [markdown_safe(words).strip(), *grounding.markdown(found), *rich_results.markdown_of(shown)]
     if error := _error(reply):
-        blocks.append(f"**Error:** {markdown_cell(error)}")
+        blocks += [f"**Error:** {markdown_cell(error)}", markdown_cell(reply.take_back_with)]
     if reply.status == "cancelled":
         blocks.append("*Stopped.*")
     for one in reply.pending:
@@ -299,6 +305,7 @@ def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str) 
     parts += [*grounding.html(found), *rich_results.html_of(shown)]
     if error := _error(reply):
         parts.append(element("p", element("strong", "Error:"), " " + error))
+        parts += [element("p", reply.take_back_with)] if reply.take_back_with else []
     if reply.status == "cancelled":
         parts.append(element("p", element("em", "Stopped.")))
     parts += _waiting_html(reply)
