@@ -201,8 +201,6 @@ def tell(results: Results) -> None:
     _line("workload", "unit", "floor", "google-adk", "adk_nb", "adk/adk_nb", "target", "")
     for row in rows:
         ours, theirs = (row.work, row.n, "adk_nb"), (row.beside or row.work, row.n, "google-adk")
-        if theirs not in results:
-            continue
         if row.to:
             shares = {p: ratio(results, row.figure, (row.work, row.n, p), (row.work, row.to, p)) for p in PYTHONS}
             times = None

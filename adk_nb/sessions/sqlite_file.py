@@ -60,7 +60,8 @@ class SessionFile:
 
     def __init__(self, path: str, durability: Durability) -> None:
         self.path = path
-        self._durability: Durability = durability
+        self.waits = durability == "full"
+        """For the disk, with each commit."""
         self._version: int | None = None
         self._is_at: tuple[int, int] | None = None
         """Device and number of the file that was opened."""
@@ -81,15 +82,26 @@ class SessionFile:
             self._check(db)
             if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
                 raise StorageError(f"{self.path} cannot be kept in WAL mode; move it to a disk of this machine's own")
-            full = self._durability == "full"
-            db.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
-            db.execute(f"PRAGMA fullfsync = {int(full)}")
+            db.execute(f"PRAGMA synchronous = {'FULL' if self.waits else 'NORMAL'}")
+            db.execute(f"PRAGMA fullfsync = {int(self.waits)}")
             db.execute("PRAGMA foreign_keys = ON")
             self._bring_up(db)
             self._is_at = self._is_at or _found_at(self.path)
         except BaseException:
             db.close()
             raise
+        return db
+
+    def open_also(self) -> sqlite3.Connection:
+        """A further connection to the open file, from any thread, for what waits neither for a lock nor for the disk.
+
+        What it commits stays in the WAL until the first one commits.
+        """
+        db = self._connected()
+        db.execute("PRAGMA cell_size_check = ON")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA wal_autocheckpoint = 0")
         return db
 
     def check_place(self) -> None:
@@ -107,10 +119,8 @@ class SessionFile:
 
     def reader(self) -> sqlite3.Connection:
         """A connection that only reads, from any thread, never waits for a lock, and makes no file."""
-        where = f"{Path(self.path).as_uri()}?mode=rw"
-        db = sqlite3.connect(where, 0, isolation_level=None, check_same_thread=False, uri=True)
+        db = self._connected()
         db.execute("PRAGMA query_only = ON")
-        db.execute("PRAGMA trusted_schema = OFF")
         return db
 
     def told(self, error: Exception) -> Exception:
@@ -145,6 +155,12 @@ class SessionFile:
         if not os.path.isdir(folder):
             return f"there is no folder {folder}; make it, or give another path"
         return str(error)
+
+    def _connected(self) -> sqlite3.Connection:
+        where = f"{Path(self.path).as_uri()}?mode=rw"
+        db = sqlite3.connect(where, 0, isolation_level=None, check_same_thread=False, uri=True)
+        db.execute("PRAGMA trusted_schema = OFF")
+        return db
 
     def _named(self) -> str:
         return f"{self.path} (schema version {'unknown' if self._version is None else self._version})"

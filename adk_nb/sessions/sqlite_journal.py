@@ -34,7 +34,7 @@ class SqliteLease:
     async def claim(self, owner: str, version: str) -> "SqliteLease":
         """Take the session."""
         since = clock.now()
-        await self._thread.ask(lambda db: self._claim(db, owner, version, since), then=self._hold)
+        await self._thread.ask(lambda db: self._claim(db, owner, version, since), is_brief=True, then=self._hold)
         return self
 
     def _claim(self, db: sqlite3.Connection, owner: str, version: str, since: float) -> int:
@@ -60,10 +60,10 @@ class SqliteLease:
         def renew(db: sqlite3.Connection) -> None:
             _put_lease(db, self._mine(db)._replace(expires=clock.ticks() + LEASE_SECONDS))
 
-        await self._thread.ask(renew)
+        await self._thread.ask(renew, is_brief=True)
 
     async def release(self, outcome: str | None = None) -> None:
-        await self._thread.ask(lambda db: self._release(db, outcome), then=self._let_go)
+        await self._thread.ask(lambda db: self._release(db, outcome), is_brief=True, then=self._let_go)
 
     def _release(self, db: sqlite3.Connection, outcome: str | None) -> None:
         held = _held(db, self._number)
@@ -93,7 +93,7 @@ class SqliteLease:
             self._mine(db)
             self._end(db, run_id, "cancelled")
 
-        await self._thread.ask(drop)
+        await self._thread.ask(drop, is_brief=True)
 
     async def begin(self, intent: Intent, consumes: Sequence[str] = ()) -> Attempt | None:
         at, which = clock.now(), (intent.run_id, intent.branch, intent.kind, intent.call_id)
@@ -111,7 +111,7 @@ class SqliteLease:
             _put_attempt(db, self._number, attempt)
             return attempt
 
-        return await self._thread.ask(begin)
+        return await self._thread.ask(begin, is_brief=True)
 
     async def attempts(self, run_id: str) -> list[Attempt]:
         return await self._thread.ask(lambda db: _attempts(db, self._number, run_id), reads=True)
@@ -127,7 +127,7 @@ class SqliteLease:
             if all(one.finished is None for one in stored if _is_of(one, attempt)):
                 _put_attempt(db, self._number, ended)
 
-        await self._thread.ask(finish)
+        await self._thread.ask(finish, is_brief=True)
 
     def _mine(self, db: sqlite3.Connection) -> "Held":
         held = _held(db, self._number)

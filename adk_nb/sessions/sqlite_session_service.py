@@ -15,6 +15,7 @@ from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionC
 from adk_nb.sessions.journal import Run
 from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.sqlite_file import Durability, SessionFile, path_of
+from adk_nb.sessions.sqlite_here import SqliteHere
 from adk_nb.sessions.sqlite_rows import Head, Key, Mark
 from adk_nb.sessions.sqlite_thread import SqliteThread
 from adk_nb.sessions.state import State, apply_delta, committed, is_same
@@ -46,8 +47,9 @@ class SqliteSessionService(BaseSessionService):
         """
         if durability not in get_args(Durability):
             raise ConfigurationError(f"durability is 'normal' or 'full', and not {durability!r:.80}")
-        self._file = SessionFile(path_of(db_path), durability)
-        self._thread = SqliteThread(self._file.open, self._file.told, self._file.check_place)
+        self._file = file = SessionFile(path_of(db_path), durability)
+        here = SqliteHere(None if file.waits else file.open_also, file.told, file.check_place)
+        self._thread = SqliteThread(file.open, file.told, file.check_place, here)
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
 
@@ -64,7 +66,7 @@ class SqliteSessionService(BaseSessionService):
             _put_shared(db, key, parts, at)
             return _read(db, key, head, None)
 
-        return await self._thread.ask(create)
+        return await self._thread.ask(create, is_brief=True)
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
@@ -105,7 +107,7 @@ class SqliteSessionService(BaseSessionService):
             return event
         append = _Append(session, event)
         try:
-            await self._thread.ask(append.run, undo=append.undo, then=append.tell)
+            await self._thread.ask(append.run, is_brief=True, undo=append.undo, then=append.tell)
         except BaseException:
             append.leave()
             raise
@@ -158,7 +160,7 @@ class SqliteSessionService(BaseSessionService):
             head = rows.head_of(db, where)
             return head is not None and journal.consume(db, head.number, [key])
 
-        return await self._thread.ask(use)
+        return await self._thread.ask(use, is_brief=True)
 
 
 _NOW = """SELECT number, seq,

@@ -10,11 +10,12 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar
 
 from adk_nb import clock
-from adk_nb.errors import AdkNbError, StorageError
+from adk_nb.errors import StorageError
+from adk_nb.sessions.sqlite_here import SqliteHere
+from adk_nb.sessions.sqlite_job import Job, Told, finish
 
 logger = logging.getLogger(__name__)
 
@@ -26,60 +27,38 @@ _PAUSE_SECONDS = 0.01
 
 T = TypeVar("T")
 Open = Callable[[], sqlite3.Connection]
-Told = Callable[[Exception], Exception]
-
-
-@dataclass(eq=False)
-class _Job(Generic[T]):
-    work: Callable[[sqlite3.Connection], T]
-    reads: bool
-    undo: Callable[[], None] | None
-    then: Callable[[T], None] | None
-    loop: asyncio.AbstractEventLoop
-    heard: "asyncio.Future[T]"
-    """Of the caller; touched on its loop alone."""
-    result: T | None = None
-    error: Exception | None = None
-    is_told: bool = False
-    asked_at: float = field(default_factory=clock.ticks)
-
-    def tell(self) -> None:
-        """On the caller's loop: it is over."""
-        self.is_told = True
-        if self.error is None and self.then:
-            self.then(cast(T, self.result))
-        if self.heard.done():  # its caller was cancelled
-            return
-        if self.error is None:
-            self.heard.set_result(cast(T, self.result))
-        else:
-            self.heard.set_exception(self.error)
 
 
 class SqliteThread:
     """Works off jobs in the order they came in. What has come in meanwhile is one transaction.
 
-    The thread and the connection begin with the first job, and end with `close`, or when nothing refers to this.
+    The thread and its connection begin with the first job, and end with `close`, or when nothing refers to this. While
+    nobody else is at the file the caller does himself what is brief: to wake each other would take longer.
     """
 
-    def __init__(self, open_file: Open, told: Told, check: Callable[[], None]) -> None:
-        """All are called in the thread.
+    def __init__(self, open_file: Open, told: Told, check: Callable[[], None], here: SqliteHere) -> None:
+        """All are called in the thread, and the last two also where a job is asked for.
 
         Args:
             open_file: Called again if it fails.
             told: Says in words what went wrong.
             check: Called before each transaction; if it raises, the connection is closed.
+            here: Does what is brief for the caller.
         """
         self._inbox = _Inbox()
-        self._serves = _Serves(open_file, told, check, self._inbox)
+        self._here = here
+        self._serves = _Serves(open_file, told, check, self._inbox, here)
         self._started = False
         self._lock = threading.Lock()
+        self._waiting = 0
+        """How many wait for what they want written: nobody overtakes them."""
 
     async def ask(
         self,
         work: Callable[[sqlite3.Connection], T],
         *,
         reads: bool = False,
+        is_brief: bool = False,
         undo: Callable[[], None] | None = None,
         then: Callable[[T], None] | None = None,
     ) -> T:
@@ -89,10 +68,11 @@ class SqliteThread:
         what it holds is what is stored.
 
         Args:
-            work: Called in the thread, within a transaction. It looks at everything before it writes anything: when it
-                raises an error of this package, what others asked for is committed all the same.
+            work: Called within a transaction, mostly in the thread. It looks at everything before it writes anything:
+                when it raises an error of this package, what others asked for is committed all the same.
             reads: It writes nothing, and need not wait for a lock.
-            undo: Called in the thread if the transaction was not committed, for what `work` changed in memory.
+            is_brief: It writes a few rows, and the event loop may stand still for it if nobody has to be waited for.
+            undo: Called where `work` was if the transaction was not committed, for what `work` changed in memory.
             then: Called on the caller's loop with what `work` gave, also if the caller was cancelled.
 
         Raises:
@@ -100,16 +80,25 @@ class SqliteThread:
             StorageError: The file could not be opened, read or written, or stays locked; nothing was written.
         """
         loop = asyncio.get_running_loop()
-        job = _Job(work, reads, undo, then, loop, loop.create_future())
+        job = Job(work, reads, undo, then, loop, loop.create_future())
+        if is_brief and not (self._waiting or self._inbox.closed) and self._here.do(job):
+            return await job.heard
+        return await self._wait(job)
+
+    async def _wait(self, job: Job[T]) -> T:
+        """Let the thread do it."""
         self._put(job)
         try:
             return await job.heard
         except asyncio.CancelledError:
             if not (self._inbox.withdraw(job) or job.is_told):
-                job.heard = loop.create_future()
+                job.heard = job.loop.create_future()
                 await asyncio.wait([job.heard])
                 job.heard.exception()  # it is not his any more
             raise
+        finally:
+            with self._lock:
+                self._waiting -= not job.reads
 
     def close(self) -> "Future[None]":
         """Work off what was asked for, and close the file; nothing more is taken. Again is no error."""
@@ -119,11 +108,12 @@ class SqliteThread:
             self._inbox.close()
         return self._serves.ended
 
-    def _put(self, job: _Job[Any]) -> None:
+    def _put(self, job: Job[Any]) -> None:
         with self._lock:
             if self._inbox.closed:
                 raise StorageError("this session service is closed; make another")
             self._inbox.put(job)
+            self._waiting += not job.reads
             if not self._started:
                 self._started = True
                 weakref.finalize(self, self._inbox.close)
@@ -135,11 +125,11 @@ class _Inbox:
 
     def __init__(self) -> None:
         self.closed = False
-        self._jobs: dict[bool, list[_Job[Any]]] = {True: [], False: []}
+        self._jobs: dict[bool, list[Job[Any]]] = {True: [], False: []}
         """What only reads, and what writes; each in the order it came in."""
         self._changed = threading.Condition()
 
-    def put(self, job: _Job[Any]) -> None:
+    def put(self, job: Job[Any]) -> None:
         with self._changed:
             self._jobs[job.reads].append(job)
             self._changed.notify()
@@ -159,13 +149,13 @@ class _Inbox:
                 self._changed.wait()
             return self.has(True) or self.has(False)
 
-    def take(self, reads: bool) -> list[_Job[Any]]:
+    def take(self, reads: bool) -> list[Job[Any]]:
         """Those that read, or those that write; from now on they cannot be withdrawn."""
         with self._changed:
             found, self._jobs[reads] = self._jobs[reads], []
         return found
 
-    def take_older(self, than: float) -> list[_Job[Any]]:
+    def take_older(self, than: float) -> list[Job[Any]]:
         """Those that came in before `than`, in `clock.ticks()`; from now on they cannot be withdrawn."""
         with self._changed:
             found = [job for jobs in self._jobs.values() for job in jobs if job.asked_at < than]
@@ -173,7 +163,7 @@ class _Inbox:
                 self._jobs[reads] = [job for job in jobs if job.asked_at >= than]
         return found
 
-    def withdraw(self, job: _Job[Any]) -> bool:
+    def withdraw(self, job: Job[Any]) -> bool:
         """False: it was taken."""
         with self._changed:
             jobs = self._jobs[job.reads]
@@ -186,11 +176,12 @@ class _Inbox:
 class _Serves:
     """The thread's side. It does not refer to the `SqliteThread`, which may so be collected."""
 
-    def __init__(self, open_file: Open, told: Told, check: Callable[[], None], inbox: _Inbox) -> None:
+    def __init__(self, open_file: Open, told: Told, check: Callable[[], None], inbox: _Inbox, here: SqliteHere) -> None:
         self._open = open_file
         self._told = told
         self._check = check
         self._inbox = inbox
+        self._here = here
         self._db: sqlite3.Connection | None = None
         self.ended: Future[None] = Future()
 
@@ -215,11 +206,13 @@ class _Serves:
             self._close()
             raise
         self._db = self._db or self._open()
+        self._here.open()
         return self._db
 
     def _close(self) -> None:
         db, self._db = self._db, None
         try:
+            self._here.close()
             if db is not None:
                 db.close()
         except sqlite3.Error as error:
@@ -229,27 +222,9 @@ class _Serves:
         for reads, begin in ((True, "BEGIN"), (False, "BEGIN IMMEDIATE")):
             if self._inbox.has(reads):
                 db.execute(begin)  # before they are taken out: who is not in there any more is not told of an error
-                self._together(db, self._inbox.take(reads))
-
-    def _together(self, db: sqlite3.Connection, jobs: list[_Job[Any]]) -> None:
-        """Do `jobs` and commit, then say so."""
-        done: list[_Job[Any]] = []
-        try:
-            for job in jobs:
-                try:
-                    job.result = job.work(db)
-                    done.append(job)
-                except AdkNbError as error:
-                    job.error = error
-            db.execute("COMMIT")
-        except Exception as error:
-            with suppress(sqlite3.Error):  # a full disk has ended the transaction already
-                db.execute("ROLLBACK")
-            for undo in [job.undo for job in reversed(done) if job.undo]:
-                undo()
-            _fail(jobs, self._told(error))
-            return
-        _tell(jobs)
+                jobs = self._inbox.take(reads)
+                finish(db, jobs, self._told)
+                _tell(jobs)
 
     def _refuse(self, error: Exception) -> None:
         """Let those fail that `error` stands in the way of: all, or, if it is a lock, who has waited long enough."""
@@ -260,19 +235,19 @@ class _Serves:
             time.sleep(_PAUSE_SECONDS)  # some locks SQLite tells of at once
 
 
-def _fail(jobs: list[_Job[Any]], error: Exception) -> None:
+def _fail(jobs: list[Job[Any]], error: Exception) -> None:
     for job in jobs:
         job.error = error
     _tell(jobs)
 
 
-def _tell(jobs: list[_Job[Any]]) -> None:
+def _tell(jobs: list[Job[Any]]) -> None:
     """Let the callers hear, each on its loop; a loop is woken once for all of its own."""
     for loop in {job.loop for job in jobs}:
         with suppress(RuntimeError):  # it was closed: nobody listens any more
             loop.call_soon_threadsafe(_tell_here, [job for job in jobs if job.loop is loop])
 
 
-def _tell_here(jobs: list[_Job[Any]]) -> None:
+def _tell_here(jobs: list[Job[Any]]) -> None:
     for job in jobs:
         job.tell()

@@ -62,12 +62,12 @@ class Points:
         """From now on each statement that SQLite is given in this process is a place, and each commit two if one
         `kills`: after it nothing else can go wrong before it is told.
         """
-        opens, at = SessionFile.open, self.at
+        at = self.at
 
-        def opened(file: SessionFile) -> Any:
-            return Statements(opens(file), at, kills)
+        def noted(opens: Callable[[SessionFile], sqlite3.Connection]) -> Any:
+            return lambda file: Statements(opens(file), at, kills)
 
-        SessionFile.open = opened  # pyright: ignore[reportAttributeAccessIssue]
+        SessionFile.open, SessionFile.open_also = noted(SessionFile.open), noted(SessionFile.open_also)
 
 
 class Statements:

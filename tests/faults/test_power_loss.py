@@ -10,6 +10,7 @@ import pytest
 
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
+from adk_nb.sessions import sqlite_here
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sqlite_file import Durability, SessionFile
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
@@ -30,6 +31,7 @@ def checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
         return db
 
     monkeypatch.setattr(SessionFile, "open", opened)
+    monkeypatch.setattr(sqlite_here, "_OF", 6)
 
 
 async def written(folder: Path, durability: Durability) -> list[Operation]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +277,35 @@ def test_a_locked_file_is_waited_for_and_the_loop_goes_on(path: Path):
     assert texts(using(path, write)) == ["a"]
 
 
+def test_nobody_overtakes_who_waited_for_a_locked_file(path: Path):
+    async def write(service: SqliteSessionService) -> Session:
+        session = await service.create_session(**S)
+        await service.append_event(session, said("before"))
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            first = asyncio.ensure_future(service.append_event(session, said("first")))
+            await read(service)
+            other.execute("COMMIT")
+        await service.append_event(session, said("second"))
+        await first
+        return session
+
+    assert texts(using(path, write)) == ["before", "first", "second"] == texts(using(path, read))
+
+
+def test_what_was_appended_does_not_pile_up_beside_the_file(path: Path):
+    async def write(service: SqliteSessionService) -> list[int]:
+        session = await service.create_session(**S)
+        sizes: list[int] = []
+        for number in range(1600):
+            await service.append_event(session, said(f"{number} " * 200))
+            sizes.append(beside())
+        return sizes
+
+    beside = partial(os.path.getsize, f"{path}-wal")
+    assert max(using(path, write)) < 7_000_000  # it would be 26
+
+
 def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sqlite_thread, "LOCKED_SECONDS", 0.1)
 
@@ -327,24 +357,29 @@ def test_a_cancelled_append_that_began_is_in_the_copy_as_in_the_store(path: Path
 
 def test_a_full_disk_ends_in_one_error_and_what_was_kept_stays(path: Path, monkeypatch: pytest.MonkeyPatch):
     opened: list[sqlite3.Connection] = []
-    open_file = sqlite_file.SessionFile.open
 
-    def noted(self: sqlite_file.SessionFile) -> sqlite3.Connection:
-        opened.append(open_file(self))
-        return opened[-1]
+    def noted(open_file: Callable[[sqlite_file.SessionFile], sqlite3.Connection]) -> Any:
+        def note(self: sqlite_file.SessionFile) -> sqlite3.Connection:
+            opened.append(open_file(self))
+            return opened[-1]
 
-    monkeypatch.setattr(sqlite_file.SessionFile, "open", noted)
+        return note
+
+    for name in ("open", "open_also"):
+        monkeypatch.setattr(sqlite_file.SessionFile, name, noted(getattr(sqlite_file.SessionFile, name)))
 
     async def write(service: SqliteSessionService) -> Session:
         session = await service.create_session(**S)
         await service.append_event(session, said("kept", k=1))
         (pages,) = opened[0].execute("PRAGMA page_count").fetchone()
-        opened[0].execute(f"PRAGMA max_page_count = {pages}")  # SQLite then says what it says of a full disk
+        for db in opened:
+            db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite then says what it says of a full disk
         many = [said(f"{n} " * 5000, **{f"k{n}": n}) for n in range(3)]
         ended = await asyncio.gather(*(service.append_event(session, event) for event in many), return_exceptions=True)
         assert all(isinstance(error, StorageError) and "full" in str(error) for error in ended), ended
         assert texts(session) == ["kept"] and session.state == {"k": 1} and await service.is_current(session)
-        opened[0].execute("PRAGMA max_page_count = 100000")
+        for db in opened:
+            db.execute("PRAGMA max_page_count = 100000")
         await service.append_event(session, said("after"))
         return session
 
