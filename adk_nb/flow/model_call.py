@@ -80,14 +80,20 @@ class ModelCall:
             self._said.add(response)
             return event_of(self._ctx, self._spec, response, self._event_id, no_actions())
         self._answered = True
-        return _whole(self._ctx, self._spec, response, self._event_id, self._context)
+        return self._whole(response)
 
     def unsaid(self) -> Event | None:
         """The whole answer, of a model that only streams, or says nothing; None if it has said it."""
         if self._answered:
             return None
         said = self._said.joined(self._request.model or "") if self._said else _nothing()
-        return _whole(self._ctx, self._spec, said, self._event_id, self._context)
+        return self._whole(said)
+
+    def _whole(self, response: LlmResponse) -> Event:
+        event = _whole(self._ctx, self._spec, response, self._event_id, self._context)
+        if event.usage_metadata is not None and event.model_version is None:
+            event.model_version = self._request.model  # what was asked: else nobody knows what it costs
+        return event
 
 
 class _Pieces:

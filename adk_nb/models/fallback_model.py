@@ -77,7 +77,7 @@ class FallbackModel(BaseLlm):
                 async with aclosing(model.generate_content_async(request, stream)) as responses:
                     async for response in responses:
                         begun = True
-                        yield _after(tried, response)
+                        yield _after(tried, response, model.model)
                 return
             except Exception as error:
                 if begun or number == len(self.models) or not self._passes_on(error, model):
@@ -116,10 +116,11 @@ class FallbackModel(BaseLlm):
         return True
 
 
-def _after(tried: list[Attempt], response: LlmResponse) -> LlmResponse:
+def _after(tried: list[Attempt], response: LlmResponse, model: str) -> LlmResponse:
     if not tried or response.partial:
         return response
-    return copied(response, attempts=[*tried, *(response.attempts or ())])
+    attempts = [*tried, *(response.attempts or ())]
+    return copied(response, attempts=attempts, model_version=response.model_version or model)
 
 
 def _attempts_of(error: Exception, model: BaseLlm) -> list[Attempt]:

@@ -117,7 +117,7 @@ def test_a_model_without_a_known_price_is_not_limited_and_the_log_says_so(
         events = Talk(agent).say(config=LIMIT)
 
     assert events[-1].text == "done"
-    assert f"no price is known for model {model or ''!r}: max_cost_usd=0.5 does not limit" in caplog.text
+    assert f"no price is known for model {model or 'scripted'!r}: max_cost_usd=0.5 does not limit" in caplog.text
 
 
 def test_a_limit_without_the_table_of_prices_is_refused_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch):

@@ -121,7 +121,8 @@ def test_once_something_was_said_the_turn_belongs_to_that_model():
 def test_what_a_model_scribbles_on_its_request_the_next_does_not_see():
     last = ScriptedLlm("Fine.")
 
-    assert ask(FallbackModel(models=[Unwell(model="a"), last]))[-1].text == "Fine."
+    [answer] = ask(FallbackModel(models=[Unwell(model="a"), last]))
+    assert (answer.text, answer.model_version) == ("Fine.", "scripted")
 
     assert [len(request.contents) for request in last.requests] == [1]
 

@@ -57,6 +57,21 @@ def test_what_a_model_of_one_s_own_costs_is_not_known(model: str):
     assert (cost.usd, str(cost)) == (None, f"unknown price ({model})")
 
 
+def test_an_answer_that_names_no_model_costs_what_the_model_costs_that_was_asked():
+    unnamed = ScriptedLlm(counted("hi", model=None), model="gemini-2.5-flash")
+
+    assert asked(model=unnamed).cost == asked(counted("hi")).cost
+
+
+def test_a_limit_holds_where_answers_name_no_model(shell: Shell):
+    shell.cell(GUIDE)
+    shell.cell("unnamed = ScriptedLlm(counted(call('look'), model=None), 'done', model='gemini-2.5-flash')")
+    shell.cell("guide = Agent(name='guide', tools=[look], model=unnamed)")
+    shell.cell("%chat --max-cost 0.5 --yes guide hello")
+
+    assert (shell.names["_run"].error or "").partition(":")[0] == "MAX_COST"
+
+
 def test_a_turn_without_counts_costs_nothing_that_could_be_told():
     reply = asked("hi")
 
