@@ -23,8 +23,8 @@ class Job(Generic[T]):
     undo: Callable[[], None] | None
     then: Callable[[T], None] | None
     loop: asyncio.AbstractEventLoop
-    heard: "asyncio.Future[T]"
-    """Of the caller; touched on its loop alone."""
+    heard: "asyncio.Future[None]"
+    """Of the caller; touched on its loop alone. The result is not in it: the loop keeps a future for a while."""
     result: T | None = None
     error: Exception | None = None
     is_told: bool = False
@@ -38,7 +38,7 @@ class Job(Generic[T]):
         if self.heard.done():  # its caller was cancelled
             return
         if self.error is None:
-            self.heard.set_result(cast(T, self.result))
+            self.heard.set_result(None)
         else:
             self.heard.set_exception(self.error)
 

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from adk_nb import clock
 from adk_nb.errors import StorageError
@@ -82,14 +82,16 @@ class SqliteThread:
         loop = asyncio.get_running_loop()
         job = Job(work, reads, undo, then, loop, loop.create_future())
         if is_brief and not (self._waiting or self._inbox.closed) and self._here.do(job):
-            return await job.heard
-        return await self._wait(job)
+            await job.heard
+        else:
+            await self._wait(job)
+        return cast(T, job.result)
 
-    async def _wait(self, job: Job[T]) -> T:
+    async def _wait(self, job: Job[Any]) -> None:
         """Let the thread do it."""
         self._put(job)
         try:
-            return await job.heard
+            await job.heard
         except asyncio.CancelledError:
             if not (self._inbox.withdraw(job) or job.is_told):
                 job.heard = job.loop.create_future()
