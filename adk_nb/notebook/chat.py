@@ -198,12 +198,11 @@ class Chat(GoesBack, IsKept):
         return self.open_in(box)
 
     def open_in(self, box: ChatBox) -> None:
-        """Open a box for this session; what waits in it, and has no card yet, is asked there."""
+        """Open a box for this session; what waits in it is asked there too."""
         events = self.events
         box.open(sync.run(self._conversation.loaded()))
-        waiting = [one.id for one in (*approvals.pending(events), *credentials.pending(events))]
-        if left := [one for one in waiting if not self._talk.has_card(one)]:
-            sync.run(self._talk.ask_again(left, box.shown))
+        if waiting := [one.id for one in (*approvals.pending(events), *credentials.pending(events))]:
+            sync.run(self._talk.ask_again(waiting, box.shown))
 
     async def say_in(
         self,
@@ -275,11 +274,12 @@ class Chat(GoesBack, IsKept):
 
     def _answered(self, outcomes: dict[str, str], go_on: Callable[[RunOnShow], Coroutine[Any, Any, Reply]]) -> Reply:
         """The reply of what goes on after an answer that was typed: the cards it answers, by id, say so."""
-        asked_in = self._talk.answered_by_typing(outcomes)
+        cards = self._talk.cards
+        asked_in = cards.answered(outcomes, (shown for key in outcomes for shown in cards.asking(key)))
         try:
             return waited_for(go_on(self._talk.on_show(None)))
         finally:
-            self._talk.close_answered(*asked_in)
+            cards.close_answered(*asked_in)
 
     def submit_credential(self, given: Given = ASK, *, id: str | int | None = None) -> Reply:
         """Let a tool in that waits for it, and wait for what comes of it.
@@ -296,7 +296,7 @@ class Chat(GoesBack, IsKept):
         one = letting_in.one_of(credentials.pending(self.events), id, self.session_id)
         given = letting_in.typed_in(one) if given is ASK else given
         letting_in.response_for(one, given)
-        outcomes = {one.id: "refused" if given is None else "given"}
+        outcomes = {one.id: letting_in.state_of(given)}
         return self._answered(outcomes, lambda shown: self._talk.let_in(one.id, given, shown))
 
     def answer(self, value: Any, *, id: str | int | None = None) -> Reply:
@@ -350,7 +350,7 @@ class Chat(GoesBack, IsKept):
         """
         events = self.events
         waiting = [one.id for one in (*approvals.pending(events), *credentials.pending(events))]
-        left = [one for one in waiting if (one in ids or not ids) and not self._talk.has_card(one)]
+        left = [one for one in waiting if (one in ids or not ids) and one not in self._talk.cards]
         if left:
             sync.run(self._talk.ask_again(left, self._talk.on_show(None)))
 

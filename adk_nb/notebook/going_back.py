@@ -111,7 +111,7 @@ class GoesBack:
 
     def let_go(self, told: Rewound) -> None:
         """Close what waited in turns that were undone."""
-        self._talk.undone(told.closed)
+        self._talk.cards.undone(told.closed)
 
     def refuse_while_busy(self) -> None:
         """Raise an InputError while a turn is under way."""

@@ -17,6 +17,11 @@ ASK = "\0ask"
 """In the place of what is given: a person types it."""
 
 
+def state_of(given: Given) -> str:
+    """What a card that asked for it says from now on."""
+    return "refused" if given is None else "given"
+
+
 def open_words(asked: Sequence[PendingCredential], magic: str) -> str:
     """That nothing can be asked while credentials are wanted, and what to type."""
     typed = way(magic)

@@ -1,7 +1,7 @@
 """One turn of a chat after another: run, shown while it runs, and gone on with from a click on its cards."""
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import aclosing
 from copy import copy
 from functools import partial
@@ -17,7 +17,7 @@ from adk_nb.models.attempts import on_wait
 from adk_nb.notebook import changed_tools, letting_in, questions, settings
 from adk_nb.notebook.changed_tools import Versions
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.decisions import Decisions, answers_to, check, how_to_answer, notice_of, schema_of
+from adk_nb.notebook.decisions import Decisions, answers_to, check, how_to_answer, notice_of, schema_of, state_of
 from adk_nb.notebook.interrupted import in_a_cell
 from adk_nb.notebook.letting_in import Given
 from adk_nb.notebook.one_turn import OneTurn
@@ -28,6 +28,7 @@ from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.notebook.waiting_cards import WaitingCards
 from adk_nb.notebook.waiting_teams import WaitingTeams
 from adk_nb.notebook.watching import watch
 from adk_nb.notebook.what_next import take_back, what_next
@@ -66,8 +67,7 @@ class Talk:
         self._task: asyncio.Task[Any] | None = None
         self._stopped = False
         """The turn under way was stopped by `stop()`."""
-        self._waiting: dict[str, RunOnShow] = {}
-        """Id of what waits -> the view whose card asks for it."""
+        self.cards = WaitingCards()
         self.teams = WaitingTeams()
         self.max_cost: float | None = None
         """Of the turn that was begun last, also when it goes on after an answer; None: as `settings` has it."""
@@ -260,69 +260,43 @@ class Talk:
             plain=shown.plain,
             live=shown.stays_as,
         )
-        self._waiting = {one.id: self._waiting.get(one.id, shown) for one in (*waiting, *asked)}
+        self.cards.wait_after(shown, (one.id for one in (*waiting, *asked)))
         if self._chat.on_reply:
             self._chat.on_reply(reply)
         shown.end(reply)
-        self.close_answered(shown)
+        self.cards.close_answered(shown)
         return reply
 
     # -- the cards
 
     async def ask_again(self, keys: Collection[str], shown: RunOnShow) -> None:
-        """Draw the cards of what waits under `keys`, which an earlier kernel has asked for."""
+        """Draw the cards of what waits under `keys`, which an earlier kernel, or another view, has asked for."""
         session = await self._of.loaded()
         if session and shown.is_live:
             shown.ask_again_of(keys, session, self._clicks_on(shown))
-            self._waiting |= dict.fromkeys(keys, shown)
+            self.cards.also_in(shown, keys)
 
     def tools_changed(self) -> None:
         """As `Chat.tools_changed`."""
-        if not self._waiting:
+        if not self.cards:
             return
         session = sync.run(self._of.loaded())
         events, magic = session.events if session else [], self._chat.magic()
         for one in approvals.pending(events):
-            if shown := self._waiting.get(one.id):
+            for shown in self.cards.asking(one.id):
                 agent = self.teams.of([one.id]) or self._of.agent
                 shown.tool_changed(one.id, changed_tools.told(one, agent, events, self._chat.versions, magic))
-
-    def has_card(self, key: str) -> bool:
-        """True if a card of this kernel asks for what waits under `key`."""
-        return key in self._waiting
-
-    def answered_by_typing(self, outcomes: Mapping[str, str]) -> list[RunOnShow]:
-        """The views of the cards with those ids, which say from now on what became of them."""
-        asked_in = [shown for key in outcomes if (shown := self._waiting.pop(key, None))]
-        for shown in asked_in:
-            shown.answered_elsewhere(outcomes, last=shown not in self._waiting.values())
-        return asked_in
-
-    def undone(self, keys: Collection[str]) -> None:
-        """What waited under these ids was undone: the cards that ask for it say so."""
-        views = [shown for key in keys if (shown := self._waiting.pop(key, None))]
-        for shown in dict.fromkeys(views):
-            shown.undone(keys)
-        self.close_answered(*views)
-
-    def close_answered(self, *views: RunOnShow) -> None:
-        """Close those of which no card can be answered any more."""
-        for shown in views:
-            if shown not in self._waiting.values():
-                shown.close()
 
     def _clicks_on(self, shown: RunOnShow) -> Clicks:
         """What a card's button does: it goes on, on the loop of all runs, in the context of the cell that asked."""
 
-        def decided(key: str, decision: ToolConfirmation) -> None:
-            shown.in_its_cell(lambda: self._go_on_from_click(key, lambda: self.decide({key: decision}, shown), shown))
-
-        def as_asked(key: str, decision: ToolConfirmation) -> None:
-            go_on = partial(self.decide, {key: decision}, shown, as_asked=True)
-            shown.in_its_cell(lambda: self._go_on_from_click(key, go_on, shown))
+        def decided(key: str, decision: ToolConfirmation, *, as_asked: bool = False) -> None:
+            go_on = partial(self.decide, {key: decision}, shown, as_asked=as_asked)
+            shown.in_its_cell(lambda: self._go_on_from_click(key, state_of(decision), go_on, shown))
 
         def let_in(key: str, given: str | None) -> None:
-            shown.in_its_cell(lambda: self._go_on_from_click(key, lambda: self.let_in(key, given, shown), shown))
+            go_on = partial(self.let_in, key, given, shown)
+            shown.in_its_cell(lambda: self._go_on_from_click(key, letting_in.state_of(given), go_on, shown))
 
         def write(key: str, text: str | None) -> None:
             sync.start(self._write(key, text, shown))
@@ -339,7 +313,7 @@ class Talk:
         return Clicks(
             stop=self.stop,
             decided=decided,
-            as_asked=as_asked,
+            as_asked=partial(decided, as_asked=True),
             let_in=let_in,
             write=write,
             retry=retry,
@@ -366,7 +340,7 @@ class Talk:
         except UserError as wrong:  # another kernel is at work there
             failed.ask_again(key, str(wrong))
             return
-        self.undone(told.closed)
+        self.cards.undone(told.closed)
         if says_again:
             await self.again(told.message, failed.anew(lambda: self.on_show(failed.question)))
 
@@ -382,10 +356,11 @@ class Talk:
             shown.wrote(key, event)
 
     async def _go_on_from_click(
-        self, key: str, go_on: Callable[[], Coroutine[Any, Any, Reply]], shown: RunOnShow
+        self, key: str, outcome: str, go_on: Callable[[], Coroutine[Any, Any, Reply]], shown: RunOnShow
     ) -> None:
         while (turn := self._task) and not turn.done():  # two cards clicked one after the other
             await asyncio.wait([turn])
+        others = [one for one in self.cards.asking(key) if one is not shown]
         try:
             await go_on()
         except InputError as wrong:
@@ -393,6 +368,8 @@ class Talk:
                 shown.ask_again(key, str(wrong))
             else:  # another kernel has taken the answer
                 shown.say_stale(key)
+        else:
+            self.cards.close_answered(*self.cards.answered({key: outcome}, others))
 
     async def _is_open(self, key: str) -> bool:
         session = await self._of.loaded()

@@ -138,6 +138,8 @@ def test_a_saved_notebook_keeps_questions_answers_calls_and_approvals(shell: She
     assert "approves refund by %chat --yes" in words_of(kept["text/html"])
     assert "<b>" not in kept["text/html"] and "<i>" not in kept["text/html"]
     assert "**you:** Bye." in kept["text/markdown"]
+    answered = said_so_far([replace(first, question=None)])
+    assert not any("you" in one.splitlines()[0] for one in answered.values())
     assert said_so_far([]) == {"text/plain": "", "text/markdown": "", "text/html": ""}
 
 
@@ -201,3 +203,40 @@ def test_a_turn_that_cannot_be_taken_back_now_can_be_later(box: Any) -> None:
 
     wire.wait_for(lambda wire: told(wire, "card", id=card["id"], state="asked", again=1))
     assert "another kernel" in told(wire, "card", id=card["id"])[-1]["note"]
+
+
+@pytest.fixture
+def pages(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> list[Wire]:
+    """The views of a notebook that is shown in a page, in their order, and their layouts between them."""
+    views: list[Wire] = []
+
+    def connected(**given: Any) -> Wire:
+        views.append(Wire(**given))
+        return views[-1]
+
+    monkeypatch.setattr(comm, "create_comm", connected)
+    monkeypatch.setattr(shell.ip, "kernel", object(), raising=False)
+    shell.cell("%config AdkNb.display = 'widget'")
+    return views
+
+
+@pytest.mark.parametrize("answered_in", ["the cell", "the box", "a line"])
+def test_what_waits_already_is_asked_in_a_new_box_too_and_answered_once(
+    shell: Shell, pages: list[Wire], answered_in: str
+) -> None:
+    guide(shell, call("refund", order="A17"), "Paid.")
+    shell.cell("%chat guide Pay me back.")
+    shell.cell("%chat guide")
+    run, box = (page for page in pages if page.batches)
+    [card] = told(box, "card", state="asked")
+    assert told(run, "card", id=card["id"], state="asked") and card["args"] == {"order": "A17"}
+
+    if answered_in == "a line":
+        shell.cell("%confirm --yes")
+    else:
+        (run if answered_in == "the cell" else box).says(kind="answer", id=card["id"], decision="approve")
+
+    for page in {"the cell": [box], "the box": [run], "a line": [run, box]}[answered_in]:
+        page.wait_for(lambda page: told(page, "card", id=card["id"], state="approved", note="in another cell"))
+    assert len(shell.names["model"].requests) == 2
+    assert shell.names["_run"].text == "Paid."

@@ -17,7 +17,10 @@ class ShownTurn(ShownReply, Protocol):
     """A reply, and what was asked."""
 
     @property
-    def question(self) -> str | None: ...
+    def question(self) -> str | None:
+        """None: the turn answers what was asked outside this conversation."""
+        ...
+
     @property
     def history(self) -> list[Event]:
         """As `bundle` takes it."""
@@ -27,15 +30,16 @@ class ShownTurn(ShownReply, Protocol):
 def said_so_far(turns: Sequence[ShownTurn]) -> Bundle:
     """A conversation, oldest turn first; empty forms while nothing was said."""
     forms = [(_question(turn), heading(turn), bundle(turn, history=turn.history)) for turn in turns]
-    plain = [f"you > {asked}\n{form['text/plain']}" for asked, _, form in forms]
+    plain = [(f"you > {asked}\n" if asked else "") + form["text/plain"] for asked, _, form in forms]
     markdown = [
-        f"**you:** {markdown_cell(asked)}\n\n**{markdown_cell(who)}:**\n\n{form['text/markdown']}"
+        (f"**you:** {markdown_cell(asked)}\n\n" if asked else "")
+        + f"**{markdown_cell(who)}:**\n\n{form['text/markdown']}"
         for asked, who, form in forms
     ]
     html = [
         element(
             "section",
-            element("p", element("strong", "you:"), " " + asked),
+            *([element("p", element("strong", "you:"), " " + asked)] if asked else []),
             element("p", element("strong", f"{who}:")),
             Html(form["text/html"]),
         )

@@ -1,0 +1,64 @@
+"""Which views ask for what waits: a chat box opened later asks for it too, and one answer counts for all of them."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from adk_nb.notebook.view.run_on_show import RunOnShow
+
+
+class WaitingCards:
+    """The cards of one conversation that can be answered."""
+
+    def __init__(self) -> None:
+        self._views: dict[str, tuple[RunOnShow, ...]] = {}
+        """Id of what waits -> the views whose cards ask for it."""
+
+    def __bool__(self) -> bool:
+        return bool(self._views)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._views
+
+    def asking(self, key: str) -> tuple[RunOnShow, ...]:
+        """The views that ask for what waits under `key`."""
+        return self._views.get(key, ())
+
+    def also_in(self, shown: RunOnShow, keys: Iterable[str]) -> None:
+        """`shown` asks for these too."""
+        self._views |= {key: (*self.asking(key), shown) for key in keys}
+
+    def wait_after(self, shown: RunOnShow, keys: Iterable[str]) -> None:
+        """These wait after a turn that `shown` has shown, and no others."""
+        self._views = {key: self.asking(key) or (shown,) for key in keys}
+
+    def answered(self, outcomes: Mapping[str, str], where: Iterable[RunOnShow]) -> list[RunOnShow]:
+        """Something was answered: nothing asks for it any more.
+
+        Args:
+            outcomes: Id -> how its card stands now.
+            where: The views that asked for it, that in which it was answered left out: their cards say so.
+
+        Returns:
+            Those views, each once.
+        """
+        views = list(dict.fromkeys(where))
+        for key in outcomes:
+            self._views.pop(key, None)
+        for shown in views:
+            shown.answered_elsewhere(outcomes, last=not self._asks(shown))
+        return views
+
+    def undone(self, keys: Collection[str]) -> None:
+        """What waited under these ids was undone: the cards that ask for it say so."""
+        views = dict.fromkeys(shown for key in keys for shown in self._views.pop(key, ()))
+        for shown in views:
+            shown.undone(keys)
+        self.close_answered(*views)
+
+    def close_answered(self, *views: RunOnShow) -> None:
+        """Close those of which no card can be answered any more."""
+        for shown in views:
+            if not self._asks(shown):
+                shown.close()
+
+    def _asks(self, shown: RunOnShow) -> bool:
+        return any(shown in views for views in self._views.values())
