@@ -1,24 +1,19 @@
 """A reader's afternoon: all that can be done with a run on a page, in a row, on each kernel that people have."""
 
 import json
-from typing import Any
+from importlib.metadata import version
 
 import pytest
 from chats import SETUP, SLOW
+from hands import Steps, card, keys, press, ran, rows, says, unfold, within
 from lab import Lab, Page
 from lab_server import KERNELS
 from selenium.webdriver import ActionChains, Keys
-from selenium.webdriver.common.by import By
-from selenium.webdriver.remote.webelement import WebElement
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
-OLDER = ["7.3", "6.31"]
-EACH_KERNEL = pytest.mark.parametrize(
-    "kernel", ["", *(pytest.param(one, marks=pytest.mark.browser_all) for one in OLDER)], ids=["its own", *OLDER]
-)
-EACH_KERNEL_LATER = pytest.mark.parametrize(
-    "kernel", [pytest.param(one, marks=pytest.mark.browser_all) for one in ("", *OLDER)], ids=["its own", *OLDER]
-)
+OWN = ".".join(version("ipykernel").split(".")[:2])
+FEWEST = 25
+"""Steps that the afternoon is at least made of, on each kernel."""
 SHOWN = {
     "Waterfall": ".adknb-bars [data-kind=tool]",
     "State": "[aria-label='Edit city']",
@@ -27,6 +22,11 @@ SHOWN = {
     "Artifacts": ".adknb-artifact",
 }
 """What can be seen in each panel when it has come."""
+VERSION = """
+    const told = {code: "", user_expressions: {of: "__import__('ipykernel').__version__"}};
+    const reply = await panel.sessionContext.session.kernel.requestExecute(told).done;
+    return reply.content.user_expressions.of.data["text/plain"];
+"""
 ASKS = "%chat payer Please pay me back."
 AGENTS = """
 def asks(amount, answer):
@@ -38,107 +38,93 @@ payer = Agent(name="payer", model=model, tools=[refund])
 look_up = [["Let me ", "look.", call("look", city="Oslo")], "It is **9** degrees."]
 watcher = Agent(name="watcher", model=ScriptedLlm(*look_up, *look_up, *look_up), tools=[look])
 """
+VIEW = "from adk_nb.notebook.view.widget import LiveView\nview = LiveView('many')\nview"
+TEN_THOUSAND = """
+for n in range(10_000):
+    view.push({'op': 'append', 'row': {'id': str(n), 'author': 'a', 'text': f'row {n}'}})
+view.close_run()
+"""
+LIGHTNESS = """
+    const [r, g, b] = getComputedStyle(arguments[0].firstElementChild).backgroundColor.match(/\\d+/g).map(Number);
+    return (r + g + b) / 3;
+"""
 
 
-def opened(lab: Lab, kernel: str, *cells: str) -> Page:
-    if kernel and not (KERNELS / kernel).exists():
+def opened(lab: Lab, kernel: str, name: str, *cells: str) -> Page:
+    if kernel != OWN and not (KERNELS / kernel).exists():
         pytest.fail(f"there is no ipykernel {kernel} in {KERNELS}; make kernels puts it there")
-    page = lab.open(lab.write("afternoon.ipynb", SETUP, *cells, kernel=kernel))
-    version = page.js("return (await panel.sessionContext.session.kernel.info).implementation_version")
-    assert version
+    (lab.folder / "go").unlink(missing_ok=True)
+    page = lab.open(lab.write(f"{name}.ipynb", SETUP, *cells, kernel="" if kernel == OWN else kernel))
     page.run_cell(0)
+    assert page.js(VERSION).startswith(f"'{kernel}.")
     return page
 
 
-def within(page: Page, cell: int, css: str) -> list[WebElement]:
-    """What one can see in the output of a cell."""
-    node = page.js("return panel.content.widgets[arguments[0]].node", cell)
-    return [one for one in node.find_elements(By.CSS_SELECTOR, f".jp-Cell-outputArea {css}") if one.is_displayed()]
+def in_file(page: Page, cell: int) -> str:
+    """What the file keeps of the outputs of a cell."""
+    return json.dumps(page.saved().cells[cell].outputs)
 
 
-def rows(page: Page, cell: int) -> list[str]:
-    return [row.text for row in within(page, cell, ".adknb-row .adknb-what")]
-
-
-def press(page: Page, cell: int, label: str) -> WebElement:
-    """Click the button of a cell that says so, when it is there."""
-
-    def found() -> WebElement | None:
-        return next((one for one in within(page, cell, ".adknb-button") if one.text == label), None)
-
-    button = page.until(found, f"a button {label}")
-    assert button is not None
-    page.js("arguments[0].scrollIntoView({block: 'center'})", button)
-    button.click()
-    return button
-
-
-def card(page: Page, cell: int, state: str = "asked") -> WebElement:
-    found = page.until(lambda: within(page, cell, f".adknb-card[data-state={state}]"), f"a card that is {state}")
-    return found[-1]
-
-
-def says(page: Page, cell: int, words: str) -> None:
-    page.until(lambda: words in page.text(cell), f"{words!r} in cell {cell}")
-
-
-def keys(page: Page, *pressed: str) -> None:
-    ActionChains(page.browser).send_keys(*pressed).perform()
-
-
-def ran(page: Page, cell: int) -> list[Any]:
-    page.run_cell(cell)
-    return json.loads(page.text(cell))
-
-
-@EACH_KERNEL
-def test_an_afternoon_of_approvals(lab: Lab, kernel: str):
+def approve(lab: Lab, kernel: str, done: Steps) -> None:
     busy = kernel != "6.31"  # before 7 a kernel hears a page only between cells
     asking = range(2, 7)
-    page = opened(
-        lab, kernel, AGENTS, *[ASKS] * 5, "%confirm --yes", "print(json.dumps(ran))", SLOW, "%chat slow go on"
-    )
+    notebook = [AGENTS, *[ASKS] * 5, "%confirm --yes", "print(json.dumps(ran))", SLOW, "%chat slow go on"]
+    page = opened(lab, kernel, "approve", *notebook)
     confirming, notes, slow = 7, 8, 10
     page.run_cell(1)
     first, second, third, fourth, fifth = asking
 
-    # approve, with a hand that clicks twice
     page.run_cell(first)
     card(page, first)
-    approve = next(one for one in within(page, first, ".adknb-go"))
-    ActionChains(page.browser).double_click(approve).perform()
+    go = within(page, first, ".adknb-go")[0]
+    ActionChains(page.browser).double_click(go).perform()
     says(page, first, "Paid.")
+    done("a call is approved by a click, and answered in the cell that asked")
     assert ran(page, notes) == [["A17", 1.0]]
+    done("a hand that clicks twice pays once")
+    page.reload()
+    says(page, first, "Paid.")
+    assert not within(page, first, ".adknb-go")
+    done("the page is loaded again: what was answered is not asked again")
 
-    # reload while it waits; then edit: wrong, then right
     page.run_cell(second)
     card(page, second)
     page.reload()
     card(page, second)
+    done("the page is loaded again while a card waits, and it waits on")
     press(page, second, "Edit…")
     fields = {label.text.split()[0]: label.get_attribute("for") for label in within(page, second, ".adknb-field-name")}
     page.type(f"#{fields['amount']}", "a lot")
     page.wait(".adknb-problem", "a number is needed")
+    assert [one.is_enabled() for one in within(page, second, ".adknb-go")] == [False]
+    done("an argument that is none is refused where it is typed")
     page.type(f"#{fields['amount']}", "1.5")
+    page.wait(".adknb-difference", "2 → 1.5")
+    done("what was changed stands beside what was asked")
     press(page, second, "Approve with these changes")
     says(page, second, "Paid half.")
     assert ran(page, notes)[1:] == [["A17", 1.5]]
+    done("the call is made with the changed argument")
 
-    # reject, and say why
     page.run_cell(third)
     press(page, third, "Reject…")
+    keys(page, Keys.ESCAPE)
+    page.until(lambda: not within(page, third, ".adknb-form"), "the end of the form")
+    card(page, third)
+    done("a rejection is thought better of: Escape, and the card waits on")
+    press(page, third, "Reject…")
     keys(page, "too much", Keys.ENTER)
-    if within(page, third, ".adknb-form"):
-        press(page, third, "Reject")
     says(page, third, "Not paid.")
+    assert "too much" in card(page, third, "rejected").text
     assert len(ran(page, notes)) == 2
+    done("a call is rejected, and the reason is kept on the card")
 
-    # keyboard alone: nothing is approved by a key that is not meant for the button
     page.run_cell(fourth)
     asked = card(page, fourth)
     page.js("arguments[0].focus()", asked)
     keys(page, "y", Keys.ENTER, " ")
     assert len(ran(page, notes)) == 2
+    done("keys that are meant for no button approve nothing")
     page.js("arguments[0].querySelector('button').focus()", card(page, fourth))
     for _ in range(6):
         if page.js("return document.activeElement.textContent") == "Approve":
@@ -148,19 +134,21 @@ def test_an_afternoon_of_approvals(lab: Lab, kernel: str):
     keys(page, Keys.ENTER)
     says(page, fourth, "Paid by key.")
     assert ran(page, notes)[2:] == [["A17", 4.0]]
+    done("a call is approved by keyboard alone")
 
-    # answered in another cell: the card closes, and its buttons are gone
     page.run_cell(fifth)
     card(page, fifth)
     page.run_cell(confirming)
     says(page, confirming, "Paid elsewhere.")
     page.until(lambda: not within(page, fifth, ".adknb-go"), "the end of the card")
     assert len(ran(page, notes)) == 4
+    done("an answer typed in another cell closes the card")
 
-    # stop an answer that streams
     page.run_cell(notes + 1)
     page.run_cell(slow, wait=False)
     page.until(lambda: any("word5 " in one for one in rows(page, slow)), "some words")
+    assert page.running(slow)
+    done("words stand on the page while the cell runs")
     if busy:
         press(page, slow, "Stop")
     else:
@@ -170,17 +158,18 @@ def test_an_afternoon_of_approvals(lab: Lab, kernel: str):
         page.until(lambda: within(page, slow, ".adknb-view[data-status=cancelled]"), "its end")
     else:
         says(page, slow, "KeyboardInterrupt: the run was stopped")
+    done("an answer that streams is stopped")
 
-    # what is saved needs no kernel
     cells = page.saved().cells
-    assert [cell for cell in (first, third, fourth, fifth, slow) if "widget-view" in json.dumps(cells[cell])] == []
+    assert [cell for cell in (*asking, slow) if "widget-view" in json.dumps(cells[cell])] == []
+    assert "Paid half." in json.dumps(cells[second])
     assert page.alerts() == []
+    done("what is saved needs no kernel, and says what was answered after the page was loaded again")
 
 
-@EACH_KERNEL_LATER
-def test_an_afternoon_of_looking_and_going_back(lab: Lab, kernel: str):
+def look_and_go_back(lab: Lab, kernel: str, done: Steps) -> None:
     page = opened(
-        lab, kernel, AGENTS, "%state city=Oslo", "%chat watcher How warm is it?", "%chat watcher And now?",
+        lab, kernel, "look", AGENTS, "%state city=Oslo", "%chat watcher How warm is it?", "%chat watcher And now?",
         "%rewind --dry-run", "%session fork aside", "%rewind", "%trace", "%session use main", "%trace",
         "%trace --diff -1 -2", "%state --json",
     )  # fmt: skip
@@ -188,10 +177,10 @@ def test_an_afternoon_of_looking_and_going_back(lab: Lab, kernel: str):
     page.run_cell(1)
     page.run_cell(2)
 
-    # it streams into two views; the page is loaded again in the middle, and has it all when the kernel is free
     page.run_cell(first, wait=False)
     page.until(lambda: len(rows(page, first)) >= 3, "three rows")
     assert rows(page, first)[:2] == ["How warm is it?", "Let me look."]
+    done("the rows of a run stand there while its tool works")
     page.js("panel.content.activeCellIndex = arguments[0]", first)
     page.js(
         "const here = panel; await app.commands.execute('notebook:create-output-view'); app.shell.activateById(here.id)"
@@ -201,128 +190,137 @@ def test_an_afternoon_of_looking_and_going_back(lab: Lab, kernel: str):
     )
     page.until(lambda: page.js(said, "Let me look.") == 2, "both views")
     page.screenshot("afternoon-two-views")
+    done("a second view of the run shows the same")
     page.save()
     page.browser.refresh()
     (lab.folder / "go").touch()
     page.ready()
     page.js("for (const one of [...app.shell.widgets('main')]) if (one.id !== panel.id) one.dispose()")
     says(page, first, "It is 9 degrees.")
+    done("the page is loaded again in mid-run, and has it all when the kernel is free")
+    page.until(lambda: "It is **9** degrees." in in_file(page, first), "the answer in the file")
+    assert "widget-view" not in in_file(page, first)
+    done("so has the file, which needs no kernel")
     page.run_cell(second)
     says(page, second, "It is 9 degrees.")
-
-    # each panel, by keyboard; a filter; a row's JSON
     page.until(lambda: within(page, second, ".adknb-root"), "the view that stays")
+    done("the conversation goes on in the next cell")
+
     unfold(page, second)
     tabs = [tab.text for tab in within(page, second, ".adknb-tab")]
     assert {"Events", "Waterfall", "State", "Prompt"} <= set(tabs)
+    done("a view that is folded over its answer is opened")
     page.js("arguments[0].focus()", within(page, second, ".adknb-tab")[0])
     for name in tabs[1:]:
         keys(page, Keys.ARROW_RIGHT)
         assert page.js("return document.activeElement.textContent") == name
         page.until(lambda css=SHOWN[name]: within(page, second, css), f"what {name} shows")
         page.screenshot(f"afternoon-{name.lower()}")
+        done(f"an arrow key leads to the panel {name}, which comes")
     keys(page, Keys.HOME)
     field = page.until(lambda: within(page, second, "input.adknb-filter"), "the filter")[0]
     field.send_keys("degrees")
     page.until(lambda: len(rows(page, second)) == 1, "the one row")
     field.send_keys(Keys.ESCAPE)
     page.until(lambda: len(rows(page, second)) > 2, "all rows")
+    done("the log is filtered, and whole again")
     page.js("arguments[0].focus()", within(page, second, ".adknb-row")[0])
     keys(page, Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
     page.until(lambda: within(page, second, ".adknb-detail"), "the row's detail")
+    done("a row is opened by keys")
     keys(page, Keys.ESCAPE)
     assert page.js("return document.activeElement.closest('.adknb-root') === null")
+    done("Escape leads out of the view")
 
-    # the state, changed where it stands: wrong, then right
     tab = next(one for one in within(page, second, ".adknb-tab") if one.text == "State")
     tab.click()
     page.until(lambda: within(page, second, "[aria-label='Edit city']"), "a state to edit")[0].click()
     page.type(".adknb-key-form .adknb-input", "[1, ")
     keys(page, Keys.ENTER)
     page.wait(".adknb-key-form .adknb-problem", "begins like JSON and is none")
+    done("a value of the state that cannot be is refused where it is typed")
     page.type(".adknb-key-form .adknb-input", "Bergen")
     keys(page, Keys.ENTER)
     page.until(lambda: any('"Bergen"' in one.text for one in within(page, second, ".adknb-value")), "the new value")
     page.run_cell(state)
     assert json.loads(page.text(state)) == {"city": "Bergen"}
+    done("the state is changed where it stands")
 
-    # asked again from an event on, in a copy
     within(page, second, ".adknb-tab")[0].click()
     page.until(lambda: rows(page, second), "the rows again")
     next(one for one in within(page, second, ".adknb-row .adknb-what") if one.text == "And now?").click()
     press(page, second, "Rerun from here")
     page.until(lambda: within(page, second, ".adknb-summary"), "the other answer, folded")
     says(page, second, "a copy")
+    done("it is asked again from an event on, in a copy")
 
-    # dark, and narrow
     page.theme("JupyterLab Dark")
+    assert page.js(LIGHTNESS, within(page, second, ".adknb-root")[0]) < 128
+    done("the theme is dark, and so is the view")
     page.resize(640, 900)
     overflow = "const one = arguments[0]; return one.scrollWidth - one.clientWidth"
     assert page.js(overflow, within(page, second, ".adknb-root")[0]) <= 0
     page.screenshot("afternoon-dark-640")
+    done("640 pixels are enough")
     page.resize(1200, 900)
     page.theme("JupyterLab Light")
 
-    # back and aside, with the original kept; two runs beside each other
     page.run_cell(dry)
     assert "And now?" in page.text(dry)
-    for cell in (fork, back, trace):
-        page.run_cell(cell)
+    done("a rewind says what it would undo")
+    page.run_cell(fork)
+    done("the session is forked")
+    page.run_cell(back)
+    page.run_cell(trace)
     assert [one for one in page.text(trace).splitlines() if "And now?" in one and "undone" in one]
+    done("a turn is undone there")
     page.run_cell(main)
     page.run_cell(kept)
     assert "And now?" in page.text(kept) and "undone" not in page.text(kept)
+    done("the original has kept it")
     page.run_cell(differ)
     assert "How warm is it?" in page.text(differ) and "And now?" in page.text(differ)
     page.js("panel.content.widgets[arguments[0]].node.scrollIntoView()", differ)
     page.screenshot("afternoon-diff")
     assert page.alerts() == []
+    done("two runs stand beside each other")
 
 
-def unfold(page: Page, cell: int) -> None:
-    """Open a view that is folded over its answer."""
-    for one in within(page, cell, ".adknb-fold"):
-        one.click()
-
-
-@EACH_KERNEL_LATER
-def test_an_afternoon_in_a_chat_box_and_with_ten_thousand_events(lab: Lab, kernel: str):
-    filling = (
-        "for n in range(10_000):\n"
-        "    view.push({'op': 'append', 'row': {'id': str(n), 'author': 'a', 'text': f'row {n}'}})\n"
-        "view.close_run()"
-    )
-    viewing = "from adk_nb.notebook.view.widget import LiveView\nview = LiveView('many')\nview"
+def converse_and_scroll(lab: Lab, kernel: str, done: Steps) -> None:
     talker = "model = ScriptedLlm('Hello.', call('refund', order='B4', amount=7.0), 'Paid.', 'Bye.')\n"
     talker += "clerk = Agent(name='clerk', model=model, tools=[refund])"
-    page = opened(lab, kernel, talker, "%chat clerk", "print(json.dumps(ran))", viewing, filling)
+    page = opened(lab, kernel, "talk", talker, "%chat clerk", "print(json.dumps(ran))", VIEW, TEN_THOUSAND)
     box, notes, many, fill = 2, 3, 4, 5
     page.run_cell(1)
     page.run_cell(box)
 
-    # two lines in one message; Enter sends; the field is ready for the next
     page.until(lambda: within(page, box, "textarea"), "the box")
     page.js("arguments[0].focus()", within(page, box, "textarea")[0])
     ActionChains(page.browser).send_keys("Good").key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
     keys(page, "morning", Keys.ENTER)
     page.until(lambda: "Hello." in rows(page, box), "the answer")
     assert "Good\nmorning" in rows(page, box)[0]
+    done("two lines are one message of a chat box, and Enter sends")
     assert page.js("return document.activeElement.tagName + document.activeElement.value") == "TEXTAREA"
+    done("the box is ready for the next")
 
-    # an approval in the conversation; the page is loaded again while it waits
     keys(page, "Pay me back", Keys.ENTER)
     card(page, box)
     page.screenshot("afternoon-chat-box")
     page.reload()
     card(page, box)
+    done("the page is loaded again while the box waits for an approval")
     press(page, box, "Approve")
     page.until(lambda: "Paid." in rows(page, box), "the answer after the approval")
+    assert ran(page, notes) == [["B4", 7.0]]
+    done("a call is approved in the conversation")
     within(page, box, "textarea")[0].send_keys("Bye")
     press(page, box, "Send")
     page.until(lambda: "Bye." in rows(page, box), "the last answer")
-    assert ran(page, notes) == [["B4", 7.0]]
+    done("a button sends as well")
+    page.until(lambda: "Bye." in in_file(page, box), "the answer in the file")
+    done("what was said after the page was loaded again is in the file")
 
-    # ten thousand events: the page keeps the last thousand, and walks through them
     page.run_cell(many)
     page.run_cell(fill)
     page.until(
@@ -331,9 +329,26 @@ def test_an_afternoon_in_a_chat_box_and_with_ten_thousand_events(lab: Lab, kerne
     count = "return panel.content.widgets[arguments[0]].node.querySelectorAll(arguments[1]).length"
     assert page.js(count, many, ".adknb-row") == 1000
     assert page.js(count, many, ".adknb-root *") < 20_000
+    done("of ten thousand events the page keeps the last thousand")
     page.js("arguments[0].focus()", within(page, many, ".adknb-row[tabindex='0']")[0])
     keys(page, Keys.HOME)
     assert page.js("return document.activeElement.innerText").strip().endswith("row 9000")
     keys(page, Keys.END)
     assert page.js("return document.activeElement.innerText").strip().endswith("row 9999")
+    done("keys lead to the first and to the last of them")
     assert page.alerts() == []
+
+
+def test_a_call_is_approved_changed_rejected_and_a_run_stopped(lab: Lab):
+    approve(lab, OWN, Steps())
+
+
+@pytest.mark.browser_all
+@pytest.mark.parametrize("kernel", [OWN, "7.3", "6.31"])
+def test_a_whole_afternoon_on_each_kernel(lab: Lab, kernel: str):
+    done = Steps()
+
+    for part in (approve, look_and_go_back, converse_and_scroll):
+        part(lab, kernel, done)
+
+    assert len(done.done) >= FEWEST

@@ -122,6 +122,10 @@ class BoxOnShow(LiveRun):
     def close(self) -> None:
         """It stays: the next turn is shown in it."""
 
+    def missed(self, page: str) -> list[dict[str, Any]]:
+        known = page == self._own_cell.page or not self._turns
+        return [] if known else [{"at": 1, "data": said_so_far(self._turns), "metadata": {}}]
+
     def stays_as(self) -> str:
         return ""  # it is not the view of one reply
 

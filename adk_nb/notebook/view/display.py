@@ -80,6 +80,8 @@ class LiveRun(RunOnShow):
         self._rows: RunRows | None = None
         self._panels = RunPanels(lambda: self.trace, lambda: self._rows.state() if self._rows else [])
         self._over = False
+        self._reply: Reply | None = None
+        """What the run came to, when it is over."""
         self._cards: set[str] = set()
         self._trouble = Trouble(self._push)
         self._view = view or LiveView(title=agent.name)
@@ -95,7 +97,7 @@ class LiveRun(RunOnShow):
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
         super().begin(session, clicks)
-        self._clicks, self._over = clicks, False
+        self._clicks, self._over, self._reply = clicks, False, None
         self._meter = Meter(session.events if session else (), self.max_cost_usd)
         if self._rows is None:
             self._open(session)
@@ -157,6 +159,7 @@ class LiveRun(RunOnShow):
         self._mark(self._path.end(reply.status))
         self._over = reply.status != "pending"
         if self._over:
+            self._reply = reply
             self._fold(reply)
         self._view.push({"op": "status", "status": reply.status, "text": _in_words(reply)})
         self._trouble.goes_on()
@@ -193,6 +196,17 @@ class LiveRun(RunOnShow):
         if self._output:
             self._output.update(self._left, raw=True)
             self._output = None
+
+    def missed(self, page: str) -> list[dict[str, Any]]:
+        """What a page that was loaded after the cell was run has not heard of its outputs, now that nothing waits.
+
+        Returns:
+            Outputs with `at`: in which place, counted from the view's, it stands; None: it is one more.
+        """
+        if page == self._own_cell.page:
+            return []
+        left = {"at": 0, "data": self._left, "metadata": {}}
+        return [left, {"at": None, **_as_displayed(self._reply)}] if self._reply else [left]
 
     def stays_as(self) -> str:
         return self._view.model_id if self._over and views_stay() else ""
@@ -255,7 +269,10 @@ class LiveRun(RunOnShow):
             self._view.push(self._panels.without_content(op) if op["op"] == "artifact" else op)
 
     def _clicked(self, said: dict[str, Any]) -> None:
-        if said["kind"] == "need":
+        if said["kind"] == "need" and said["what"] == "missed":
+            if outputs := self.missed(said["id"]):
+                self._view.push({"op": "panel", "name": "missed", "id": said["id"], "data": outputs})
+        elif said["kind"] == "need":
             if told := self._panels.told(said["what"], said["id"]):
                 self._view.push(told)
         elif self._clicks:
@@ -283,6 +300,12 @@ _WORDS = {"done": "done", "cancelled": "stopped", "error": "ended with an error"
 
 def _left(words: str) -> dict[str, str]:
     return {"text/plain": words, "text/html": element("p", element("small", words))}
+
+
+def _as_displayed(reply: Reply) -> dict[str, Any]:
+    shell: Any = get_ipython()
+    data, metadata = shell.display_formatter.format(reply)
+    return {"data": data, "metadata": metadata}
 
 
 def _in_words(reply: Reply) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
 from IPython.core.getipython import get_ipython
 
@@ -16,6 +16,12 @@ class OwnCell:
     def __init__(self) -> None:
         self._publisher: Any = getattr(get_ipython(), "display_pub", None)
         self._header: Any = _header_of_context.get() or getattr(self._publisher, "parent_header", None)
+
+    @property
+    def page(self) -> str:
+        """The page that had it run, by the name of its connection; empty if unknown."""
+        header = cast(dict[str, Any], self._header or {})
+        return str(header.get("session", ""))
 
     def is_of_this_context(self) -> None:
         """What is begun here later, as after a click, belongs to it too."""

@@ -57,8 +57,10 @@ class ViewState:
     The front end holds a twin of it, fed by the same ops; `snapshot` brings a twin that missed some up to date.
     """
 
-    def __init__(self, title: str = "", box: Json | None = None) -> None:
+    def __init__(self, title: str = "", box: Json | None = None, own_id: str = "") -> None:
         self.title = title
+        self.own_id = own_id
+        """By which a notebook refers to the view."""
         self.box = box
         """What holds for a conversation that one can type into: `{"height"}`, in pixels. None: it is one run."""
         self.status: Json = {"status": "idle", "text": ""}
@@ -90,6 +92,7 @@ class ViewState:
         return {
             "seq": seq,
             "title": self.title,
+            "own_id": self.own_id,
             "box": self.box,
             "status": self.status,
             "notice": self.notice,

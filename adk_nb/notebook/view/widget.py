@@ -3,6 +3,7 @@
 # ipywidgets has no annotations
 
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -54,7 +55,8 @@ class LiveView(anywidget.AnyWidget):
     """`ViewState.snapshot` as it was last written; `seq` is the number of the last batch it includes."""
 
     def __init__(self, title: str = "", box: Json | None = None) -> None:
-        self._state = ViewState(title, box)
+        own_id = secrets.token_hex(16)
+        self._state = ViewState(title, box, own_id)
         self._seq = 0
         self._pending: list[Json] = []
         self._pending_text: dict[str, Json] = {}
@@ -63,7 +65,7 @@ class LiveView(anywidget.AnyWidget):
         self._sending = threading.RLock()  # guards the order of what is sent, and the state it adds up to
         self._snapshot_due = 0.0
         self._listeners: list[Callable[[Json], None]] = []
-        super().__init__(snapshot=self._state.snapshot(0))
+        super().__init__(model_id=own_id, snapshot=self._state.snapshot(0))
         _answer_on_the_front_ends_subshell(self.comm)
         self.on_msg(self._receive)
 

@@ -138,7 +138,12 @@ class Cards {
     label.htmlFor = reason.id;
     const send = () => this.store.decide(card, "reject", { args: null, reason: reason.value.trim() || null });
     const buttons = el("div", "buttons", button("Reject", "reject", send), button("Back", "back", leave));
-    put(place, el("div", "form", el("div", "field", label, reason), buttons));
+    const form = el("div", "form", el("div", "field", label, reason), buttons);
+    onEscape(form, leave);
+    reason.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.isComposing) send();
+    });
+    put(place, form);
     reason.focus();
   }
 

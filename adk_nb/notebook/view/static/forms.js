@@ -132,6 +132,15 @@ function differences(name, before, now) {
   return parts.flatMap((part) => differences(`${name}.${part}`, before[part], now[part]));
 }
 
+// Escape leads out of a form first, and out of the view from there.
+function onEscape(form, leave) {
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.isComposing) return;
+    event.stopPropagation();
+    leave();
+  });
+}
+
 function editForm(card, approve, leave) {
   const fields = fieldsOf(card.schema, card.args, card.schema ?? {});
   const difference = el("div", "difference");
@@ -158,6 +167,7 @@ function editForm(card, approve, leave) {
   const form = el("div", "form", ...fields.map((each) => each.box), difference);
   form.append(el("div", "buttons", send, button("Back", "back", leave)));
   form.addEventListener("input", read);
+  onEscape(form, leave);
   return { form, first: fields[0]?.node };
 }
 

@@ -2,21 +2,31 @@
 // there, and what a file keeps of it stands beside it in the same output.
 
 const VIEW = "application/vnd.jupyter.widget-view+json";
+const stores = new Set();
+
+const isOfAReply = (metadata) => metadata?.[VIEW]?.adk_nb === "page";
 
 function withoutViews(output) {
-  if (output.metadata?.[VIEW]?.adk_nb !== "page") return output;
+  const id = output.data?.[VIEW]?.model_id;
+  const isLost = () => [...stores].some((store) => store.gone && store.own_id === id);
+  if (!id || !(isOfAReply(output.metadata) || isLost())) return output;
   const { [VIEW]: _, ...data } = output.data;
   const { [VIEW]: __, ...metadata } = output.metadata;
   return { ...output, data, metadata };
 }
 
-// Whether the page does so from now on. Of JupyterLab 4 and Notebook 7: the manager of widgets knows the document, and a
-// document that only this page has is saved as its model tells it.
-function keptOutOfTheFile(manager) {
+// The notebook that the page keeps, of JupyterLab 4 and Notebook 7: the manager of widgets knows the document, and one that
+// only this page has is saved as its model tells it.
+function notebookOf(manager) {
   const notebook = manager?.context?.model;
-  if (typeof notebook?.toJSON !== "function" || notebook.collaborative) return false;
+  return typeof notebook?.toJSON === "function" && !notebook.collaborative ? notebook : null;
+}
+
+// Whether the page does so from now on.
+function keptOutOfTheFile(manager) {
+  const notebook = notebookOf(manager);
   const mark = Symbol.for("adk_nb.kept_out");
-  if (notebook[mark]) return true;
+  if (!notebook || notebook[mark]) return Boolean(notebook);
   notebook[mark] = true;
   const whole = notebook.toJSON.bind(notebook);
   notebook.toJSON = () => {
@@ -25,4 +35,47 @@ function keptOutOfTheFile(manager) {
     return { ...told, cells };
   };
   return true;
+}
+
+// A page that was loaded after a cell was run does not hear what the kernel displays in that cell: it asks when the run is
+// over, and puts it there.
+class Missed {
+  constructor(store, manager) {
+    this.store = store;
+    this.manager = manager;
+  }
+
+  get page() {
+    return this.manager?.context?.sessionContext?.session?.kernel?.clientId;
+  }
+
+  ask() {
+    const { late, gone, status } = this.store;
+    if (!late || gone || ["idle", "running", "pending"].includes(status.status)) return;
+    if (notebookOf(this.manager) && this.page) this.store.say({ kind: "need", what: "missed", id: this.page });
+  }
+
+  touch(op) {
+    if (op.op === "status") this.ask();
+    else if (op.op === "panel" && op.name === "missed" && op.id === this.page) queueMicrotask(() => this.put(op.data));
+  }
+
+  put(told) {
+    const [outputs, place] = this.place();
+    for (const { at, data, metadata } of outputs ? told : []) {
+      const output = { output_type: "display_data", data, metadata };
+      if (at === null) outputs.add(output);
+      else if (place + at < outputs.length) outputs.set(place + at, output);
+    }
+  }
+
+  place() {
+    for (const { outputs } of notebookOf(this.manager).cells) {
+      for (let at = 0; at < (outputs?.length ?? 0); at += 1) {
+        const { data, metadata } = outputs.get(at);
+        if (data[VIEW]?.model_id === this.store.own_id && !isOfAReply(metadata)) return [outputs, at];
+      }
+    }
+    return [];
+  }
 }

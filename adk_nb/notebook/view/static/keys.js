@@ -9,7 +9,7 @@ class Keys {
 
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (event.target.closest("input, textarea, select, [contenteditable], .adknb-form")) return;
     if (!this.does(event.key)) return;
     event.preventDefault();
     event.stopPropagation();

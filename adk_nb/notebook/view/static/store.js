@@ -7,6 +7,7 @@ class Store {
     this.sent = new Map(); // card id -> card.again at the click: closed here until Python says what became of it
     this.panels = new Map(); // what was asked of Python for a panel, as "waterfall" or "event/id" -> the answer
     this.ahead = new Map(); // batches that came before the one they follow
+    this.late = model.get("snapshot").seq > 0; // the run had begun before the page saw it
     this.load(model.get("snapshot"));
     model.on("change:snapshot", () => this.adopt(model.get("snapshot")));
     model.on("msg:custom", (message) => this.receive(message));

@@ -1,8 +1,9 @@
 // What is shown of a run: its frame and the parts in it, painted once a frame.
 
 class View {
-  constructor(store, host) {
+  constructor(store, host, manager) {
     this.store = store;
+    this.missed = new Missed(store, manager);
     this.frame = 0;
     this.build(host);
     this.reset();
@@ -52,6 +53,7 @@ class View {
 
   reset() {
     this.events.reset();
+    this.missed.ask();
     this.stale = true;
     this.schedule();
   }
@@ -59,6 +61,7 @@ class View {
   touch(op) {
     this.events.touch(op);
     this.announcer.touch(op);
+    this.missed.touch(op);
     if (op.op === "status") this.stopping = false;
     this.composer?.touch(op);
     if (op.op === "panel") this.stale = true;
@@ -149,8 +152,9 @@ export default () => {
       store = new Store(model);
     },
     render({ model, el: host }) {
-      const view = new View(store, host);
+      const view = new View(store, host, model.widget_manager);
       store.views.add(view);
+      stores.add(store);
       store.say({ kind: "page", stays: keptOutOfTheFile(model.widget_manager) });
       store.say({ kind: "resync" });
       return () => view.remove();

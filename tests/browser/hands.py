@@ -1,0 +1,70 @@
+"""A reader's hands and eyes at one cell of a page, and the list of what they have done."""
+
+import json
+import sys
+from typing import Any
+
+from lab import Page
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+
+
+class Steps:
+    """What a reader has done, in order; each step is added when what it must lead to has been seen, and printed."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def __call__(self, what: str) -> None:
+        assert what not in self.done, f"done twice: {what}"
+        self.done.append(what)
+        sys.stdout.write(f"{len(self.done):3}  {what}\n")
+
+
+def within(page: Page, cell: int, css: str) -> list[WebElement]:
+    """What one can see in the output of a cell."""
+    node = page.js("return panel.content.widgets[arguments[0]].node", cell)
+    return [one for one in node.find_elements(By.CSS_SELECTOR, f".jp-Cell-outputArea {css}") if one.is_displayed()]
+
+
+def rows(page: Page, cell: int) -> list[str]:
+    return [row.text for row in within(page, cell, ".adknb-row .adknb-what")]
+
+
+def press(page: Page, cell: int, label: str) -> WebElement:
+    """Click the button of a cell that says so, when it is there."""
+
+    def found() -> WebElement | None:
+        return next((one for one in within(page, cell, ".adknb-button") if one.text == label), None)
+
+    button = page.until(found, f"a button {label}")
+    assert button is not None
+    page.js("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
+    return button
+
+
+def card(page: Page, cell: int, state: str = "asked") -> WebElement:
+    found = page.until(lambda: within(page, cell, f".adknb-card[data-state={state}]"), f"a card that is {state}")
+    return found[-1]
+
+
+def says(page: Page, cell: int, words: str) -> None:
+    page.until(lambda: words in page.text(cell), f"{words!r} in cell {cell}")
+
+
+def keys(page: Page, *pressed: str) -> None:
+    ActionChains(page.browser).send_keys(*pressed).perform()
+
+
+def unfold(page: Page, cell: int) -> None:
+    """Open a view that is folded over its answer."""
+    for one in within(page, cell, ".adknb-fold"):
+        one.click()
+
+
+def ran(page: Page, cell: int) -> list[Any]:
+    """The JSON that a cell prints when it is run."""
+    page.run_cell(cell)
+    return json.loads(page.text(cell))
