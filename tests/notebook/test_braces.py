@@ -90,6 +90,18 @@ def test_what_may_be_meant_otherwise_is_noted_above_the_reply(shell: Shell) -> N
     ]
 
 
+def test_what_would_have_to_be_computed_is_noted_and_braces_of_other_languages_are_not(shell: Shell) -> None:
+    shell.cell("price = 3.5")
+
+    told = said(shell, "{{1+1}} {{price:.2f}} {{'a': -1}} {{#if x}} {{ name }} {{> part}} {{'\\d' % 1}}")
+
+    assert told == "{{1+1}} {{price:.2f}} {{'a': -1}} {{#if x}} {{ name }} {{> part}} {{'\\d' % 1}}"
+    why = "is left as text, as nothing is computed in braces; put its value into a variable"
+    assert shell.printed.splitlines()[:-1] == [
+        f"note: {one} {why}" for one in ("{{1+1}}", "{{price:.2f}}", "{{'\\d' % 1}}")
+    ]
+
+
 def test_a_definition_lists_what_it_took_and_what_it_will_take(shell: Shell) -> None:
     begin(shell)
     shell.cell("places = ['Oslo', 'Rome']\n%state budget=3")

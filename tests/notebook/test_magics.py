@@ -531,3 +531,18 @@ def test_the_setting_answers_approvals_unless_the_line_says_ask(shell: Shell) ->
 
     assert shell.cell("%chat --ask support Refund").status == "pending"
     assert shell.cell("%confirm --yes").text == "Paid."
+
+
+def test_a_session_that_its_line_begins_is_told_once_and_a_likely_slip_with_the_name_that_was_meant(
+    shell: Shell,
+) -> None:
+    shell.names["model"] = ScriptedLlm(*["Fine."] * 5)
+    shell.cell("%%agent planner -m model\nPlan.")
+
+    said: list[str] = []
+    for line in ("-s summer", "-s summer", "-s sumer", "--new -s autumn", "-s main"):
+        shell.cell(f"%chat {line} planner Go")
+        said.append(shell.printed.splitlines()[0])
+    assert said[0] == "a new session 'summer'"
+    assert said[2] == "note: a new session 'sumer'; did you mean 'summer'?"
+    assert not any("a new session" in one for one in (said[1], said[3], said[4]))

@@ -4,8 +4,10 @@ Everything else in braces is text: code, JSON and other templates can be pasted 
 and never scanned again.
 """
 
+import ast
 import hashlib
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -187,13 +189,23 @@ def _note_of_odd(spelled: str | None, variables: Mapping[str, Any]) -> list[str]
     """Why double braces that hold no name are text, if their author may have meant more."""
     inside = (spelled or "")[2:-2].strip()
     path = _PATH.match(inside)
-    if not path:
-        return []
-    if path.end() == len(inside) and path[1] in variables:
+    known, rest = (path[1] in variables, inside[path.end() :]) if path else (False, inside)
+    if known and not rest:
         return [f"{spelled} is left as text; write {{{{{inside}}}}} for the variable"]
-    if inside[path.end() : path.end() + 1] == "(":
+    if path and rest[:1] == "(":
         return [f"{spelled} is left as text, as nothing is called in braces; put what it returns into a variable"]
+    if known or _is_computed(inside):
+        return [f"{spelled} is left as text, as nothing is computed in braces; put its value into a variable"]
     return []
+
+
+def _is_computed(inside: str) -> bool:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            found = ast.parse(inside, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return isinstance(found, ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Subscript | ast.ListComp)
 
 
 def _joined(pieces: list[str | Key]) -> tuple[str | Key, ...]:

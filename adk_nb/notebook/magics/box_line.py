@@ -7,7 +7,7 @@ from typing import Any
 from adk_nb.errors import InputError
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
-from adk_nb.notebook.magics.turns import Said, addressed, say
+from adk_nb.notebook.magics.turns import Said, addressed, say, tell_of_new_session
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.box_on_show import BoxOnShow
 from adk_nb.notebook.view.display import in_a_kernel
@@ -40,6 +40,7 @@ def open_box(notebook: Notebook, asked: Any, said: Said) -> None:
         chat, told = await asyncio.to_thread(addressed, notebook, replace(said, text=text))
         return await chat.say_in(shown, **told, confirm=said.confirm, by=said.policy)
 
+    tell_of_new_session(notebook, said)
     chat.open_in(ChatBox(chat.agent, chat.session_id, chat.magic(), in_the_box, height))
     return None
 

@@ -80,6 +80,7 @@ def say(notebook: Notebook, said: Said) -> Reply:
     if said.capture:
         _check_capture(notebook, said.capture)
     chat, told = addressed(notebook, said)
+    tell_of_new_session(notebook, said)
     reply = chat.ask(**told, confirm="ask")
     reply = settled(reply, chat.decide, said.confirm, said.policy)
     if said.in_lines and not is_being_tested(get_ipython()):
@@ -104,6 +105,15 @@ def addressed(notebook: Notebook, said: Said) -> tuple[Chat, dict[str, Any]]:
     chat = notebook.chat(name, said.session, show=said.show)
     notebook.last_asked, chat.sticky = name, said.agent is None
     return chat, told
+
+
+def tell_of_new_session(notebook: Notebook, said: Said) -> None:
+    """Say that the session which a line names begins with it: the name may be mistyped."""
+    known = ["main", *notebook.sessions.names, notebook.sessions.current]
+    if said.session is None or said.fresh or said.session in known:
+        return
+    near, line = closest(said.session, known), f"a new session {said.session!r}"
+    display(shown_lines(Note(f"note: {line}; did you mean {near!r}?") if near else line))
 
 
 def _read(notebook: Notebook, said: Said) -> tuple[str, list[types.Part]]:
