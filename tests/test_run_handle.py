@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from adk_nb import sync
+from adk_nb import sync, types
 from adk_nb.agents import BaseAgent, InvocationContext, LlmAgent, RunConfig
 from adk_nb.agents.run_config import ToolThreadPoolConfig
 from adk_nb.errors import InputError
 from adk_nb.events import Event
-from adk_nb.models import call
+from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, call
 from adk_nb.runtime.invocation_context import new_invocation_id
 from adk_nb.runtime.stopping import CANCELLED, INVOCATION_ABORTED, RUN_TIMEOUT
 from tests.talk import SECONDS, WHERE, Talk, authors, guide, look, requests, told
@@ -119,6 +119,26 @@ async def test_a_run_that_takes_longer_than_it_may_ends_with_an_event():
     assert "longer than 0.02 seconds, its RunConfig.timeout" in (events[-1].error_message or "")
     assert [one.name for one in events[-1].get_function_responses()] == ["wait"]
     assert told(await talk.asay("more", config=RunConfig(timeout=60))) == [("guide", "again .")]
+
+
+class Chatters(BaseLlm):
+    """A model that says more and more and never waits."""
+
+    model: str = "chatters"
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        for _ in range(1_000_000):
+            yield LlmResponse(content=types.ModelContent("and "), partial=True)
+
+
+@run_async
+async def test_a_run_that_never_waits_ends_in_time_too():
+    events = await Talk(LlmAgent(name="guide", model=Chatters())).asay("hi", config=RunConfig(timeout=0.02))
+
+    assert events[-1].error_code == RUN_TIMEOUT
+    assert "%config AdkNb.timeout" in (events[-1].error_message or "")
 
 
 @run_async

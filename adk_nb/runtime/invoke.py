@@ -38,7 +38,7 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
                     stop.within = None
                     event = await commit(ctx, event, on_event)
                     yield event
-                    if stop.why or (stop.signal and stop.signal.is_set()):
+                    if stop.why or (stop.listens and stop.is_asked()):
                         stop.request()
                         break
                     stop.within = asyncio.current_task(stop.loop)

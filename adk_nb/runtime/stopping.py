@@ -26,26 +26,40 @@ class Stop:
         """Set once the run is to stop: it takes no further step. It may be asked before the run has begun."""
         self.within: asyncio.Task[Any] | None = None
         """The task that is within a step, so that the step can be cancelled. None: nothing is under way."""
-        self.signal: asyncio.Event | None = None
+        self.listens = False
+        """Somebody may ask for it by a signal, or the clock does."""
+        self._signal: asyncio.Event | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
         """Where the run is; None before it has begun."""
         self._cancelled: asyncio.Task[Any] | None = None
         self._cancelled_before = 0
+        self._ends: float | None = None
+        """When it is to stop, by the loop's clock; None: at no time."""
+        self._late: Why = STOPPED
         self._timer: asyncio.TimerHandle | None = None
         self._watch: asyncio.Task[None] | None = None
 
     def hearing(self, signal: asyncio.Event | None, seconds: float | None) -> Self:
         """Stop when `signal` is set, and after `seconds`; None: not for that."""
-        self.signal = signal
+        self._signal = signal
+        self.listens = signal is not None or seconds is not None
         self.loop = asyncio.get_running_loop()
         if signal is not None and signal.is_set():
             self._request(STOPPED)
         elif signal is not None:
             self._watch = self.loop.create_task(self._listen(signal))
         if seconds is not None:
-            late = (RUN_TIMEOUT, f"the run took longer than {seconds:g} seconds, its RunConfig.timeout; it was stopped")
-            self._timer = self.loop.call_later(seconds, self._request, late)
+            said = f"the run took longer than {seconds:g} seconds, its RunConfig.timeout; it was stopped; "
+            self._late = RUN_TIMEOUT, said + "raise it if it needs longer, in a notebook with %config AdkNb.timeout"
+            self._ends = self.loop.time() + seconds
+            self._timer = self.loop.call_at(self._ends, self._request, self._late)
         return self
+
+    def is_asked(self) -> bool:
+        """True if it is time, or the signal was given: neither is heard while a run never waits."""
+        if self._ends is not None and self.loop and self.loop.time() >= self._ends:
+            self._request(self._late)
+        return self.why is not None or (self._signal is not None and self._signal.is_set())
 
     def __enter__(self) -> Self:
         return self

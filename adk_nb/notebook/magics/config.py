@@ -83,7 +83,10 @@ class AdkNb(Configurable):
         "limit.",
     ).tag(config=True)
     timeout = Float(
-        None, allow_none=True, help="Seconds for a turn, which then ends with an error. None: no limit."
+        None,
+        allow_none=True,
+        help="Seconds for a turn, which then ends with an error; a sync tool that is at work comes to its end first. "
+        "None: no limit.",
     ).tag(config=True)
     show_thoughts = Bool(True, help="Show what models think, where they tell it, with what they say.").tag(config=True)
     interp_max_chars = Int(
