@@ -81,8 +81,9 @@ class Lanes:
 
     def _along(self, branch: str | None) -> Iterator[str]:
         """The branches of the lanes that lead there, outermost first: a step of a graph, or a team's and a member's."""
-        steps = branch.split(".") if branch else []
-        yield from (".".join(steps[: at + 1]) for at in _members(steps, self._nodes))
+        if branch:
+            steps = branch.split(".")
+            yield from (".".join(steps[: at + 1]) for at in _members(steps, self._nodes))
 
 
 def _members(steps: list[str], nodes: Iterable[str]) -> Iterator[int]:

@@ -27,6 +27,8 @@ _BREAKS = re.compile("\r\n?|[\u2028\u2029]")
 
 def cleaned(text: str) -> str:
     """`text` without terminal sequences, control and direction marks, and keys; lines end as in Python."""
+    if _is_plain(text):
+        return redacted(text)
     return redacted(visible(_SEQUENCES.sub("", _BREAKS.sub("\n", text))))
 
 
@@ -57,7 +59,7 @@ def json_text(value: Any, *, name: str = "", indent: int | None = None) -> str:
         text = json.dumps(redacted(value, name), ensure_ascii=False, indent=indent, default=_type_of)
     except (TypeError, ValueError, RecursionError):  # odd keys, a list inside itself
         text = _type_of(value)
-    return _SURROGATES.sub(_spelled, _INVISIBLE.sub(_spelled, text))
+    return text if _is_plain(text) else _SURROGATES.sub(_spelled, _INVISIBLE.sub(_spelled, text))
 
 
 def arguments_text(args: dict[str, Any], limit: int = SHORT) -> str:
@@ -69,6 +71,11 @@ def arguments_text(args: dict[str, Any], limit: int = SHORT) -> str:
 def call_text(tool: str, args: str | None) -> str:
     """`get_weather(city="Paris")`; with an ellipsis where the arguments are not known."""
     return f"{tool}({'…' if args is None else args})"
+
+
+def _is_plain(text: str) -> bool:
+    """Most is, and to see it costs less than to look for each thing that may be in the rest."""
+    return text.isascii() and text.isprintable()
 
 
 def _type_of(value: Any) -> str:

@@ -148,6 +148,8 @@ class RunRows:
     def _words(self, event: Event, told: _Told) -> None:
         for kind in self._kinds:
             words, row = event_words.said(event, thoughts=kind == "thought"), f"{event.id}/{kind}"
+            if not words and row not in self._streamed:
+                continue
             shown: Json = {"text": cleaned(words).strip("\n")}
             if event.author not in ("user", NOTEBOOK) and words:
                 shown["html"] = to_html(grounding.cited_in(event, words) if event.grounding_metadata else words)
