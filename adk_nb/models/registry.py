@@ -132,6 +132,10 @@ def _entry_of(model: str) -> tuple[_Entry, str]:
         if any(re.fullmatch(pattern, model) for pattern in entry.patterns):
             return entry, model
     known = [name for entry in entries for name in entry.spelled]
+    family, dash, rest = model.partition("-")
+    near = closest(family, [name.partition("-")[0] for name in known if "-" in name]) if dash else None
+    if near not in (None, family):
+        known.append(f"{near}-{rest}")  # of the many of a family only a few are among those
     own = (
         "" if closest(model, known) else "for one of your own, pass the model itself or LLMRegistry.register its class"
     )

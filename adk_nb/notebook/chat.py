@@ -338,6 +338,10 @@ class Chat(GoesBack, IsKept):
         self._talk.refuse_while_busy()
         sync.run(self._conversation.leave())
 
+    def ways(self, waiting: Sequence[Pending], events: Sequence[Event]) -> tuple[str, str]:
+        """As `Reply.answer_with`, of approvals that wait in a session with `events`, as it is now."""
+        return self._talk.ways(waiting, events)
+
     def tools_changed(self) -> None:
         """Let the cards that wait say whether their tools are as they were when they were asked for."""
         self._talk.tools_changed()

@@ -1,5 +1,6 @@
 """Which approvals can be answered, and how: checked before anything counts as answered, and said so it can be typed."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast, get_args
 
@@ -118,7 +119,7 @@ def check(
             raise InputError(f"this approval was asked by agent {first!r}; answer it in a chat with it")
         if decided.confirmed:
             which = number if len(waiting) > 1 else None
-            _, no = how_to_answer(magic, which)
+            yes, no = how_to_answer(magic, which)
             if (asked_by := asker(agent, one, events)) is None:
                 raise InputError(
                     f"agent {one.author!r}, which asked this, is not there as it was; refuse the call with {no}, and "
@@ -126,7 +127,7 @@ def check(
                 )
             if redefined(one, agent, events) and not one.is_expired:
                 raise InputError(redefined_words(one, magic, which))
-            _check_yes(one, decided, tools_of(asked_by).get(one.call.name or ""), no)
+            _check_yes(one, decided, tools_of(asked_by).get(one.call.name or ""), yes, no)
 
 
 def _check_kind(decisions: Any) -> None:
@@ -140,7 +141,7 @@ def _check_kind(decisions: Any) -> None:
         )
 
 
-def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, no: str) -> None:
+def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, yes: str, no: str) -> None:
     name = one.call.name or ""
     if one.is_expired:
         raise InputError(f"{expired_words(one.call.name)}; refuse the call with {no}, and ask again")
@@ -150,7 +151,21 @@ def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, n
         raise InputError(f"the changed arguments do not fit: the agent has no tool {name!r} any more")
     _refuse_unknown(one, decided.args, tool)
     if wrong := tool.check(decided.args):
-        raise InputError(f"the changed arguments do not fit: {wrong}")
+        raise InputError(_misfit(one, decided.args, wrong, yes))
+
+
+_TO_A_MODEL = re.compile(r"\w+\(\) was not called: (?:wrong arguments: )?(.*)\. Call it again with .*", re.DOTALL)
+"""What a tool says of arguments to the model that sent them."""
+
+
+def _misfit(one: Pending, args: dict[str, object], wrong: str, yes: str) -> str:
+    told = _TO_A_MODEL.fullmatch(wrong)
+    key = next((key for key in args if f"{key}:" in wrong or f"{key}." in wrong), "NAME")
+    edited = f"{yes} --edit {key}=..." if yes.endswith("yes") else f"{yes[:-1]}{', ' * (yes[-2] != '(')}{key}=...)"
+    return (
+        f"{one.call.name}() cannot run with that: {told[1] if told else wrong}; type {edited}, or, to let it run as "
+        f"it was asked, {yes}"
+    )
 
 
 def redefined(one: Pending, agent: BaseAgent, events: Sequence[Event]) -> bool:

@@ -1,7 +1,7 @@
 """What one turn of a conversation came to."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from adk_nb.agents.base_agent import BaseAgent
@@ -36,6 +36,10 @@ class Goes(Protocol):
     def answer(self) -> "Callable[..., Reply]": ...
     @property
     def submit_credential(self) -> "Callable[..., Reply]": ...
+
+    def ways(self, waiting: Sequence[Pending], events: Sequence[Event], /) -> tuple[str, str]:
+        """As `Reply.answer_with`, of approvals that wait in a session with `events`, as it is now."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,10 +133,16 @@ class Reply:
         if self.plain:
             return {"text/plain": str(self)}
         picture = path_picture(self.team, self.events, self.history, self.status) if self.team else ""
-        return with_view(bundle(self, history=self.history, picture=picture), self.live())
+        return with_view(bundle(self._as_it_is_now(), history=self.history, picture=picture), self.live())
 
     def __str__(self) -> str:
-        return bundle(self, history=self.history)["text/plain"]
+        return bundle(self._as_it_is_now(), history=self.history)["text/plain"]
+
+    def _as_it_is_now(self) -> "Reply":
+        """A tool that waits may have been redefined since: then something else is to be typed."""
+        if not self.pending or self.chat is None:
+            return self
+        return replace(self, answer_with=self.chat.ways(self.pending, [*self.history, *self.events]))
 
 
 def outcome(events: Sequence[Event], status: Status, error: str | None) -> tuple[Status, str | None]:

@@ -1,15 +1,15 @@
 """One turn of a chat after another: run, shown while it runs, and gone on with from a click on its cards."""
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine
-from contextlib import aclosing
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from contextlib import aclosing, suppress
 from copy import copy
 from functools import partial
 from typing import Any, Protocol, cast
 
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.errors import InputError, UserError
+from adk_nb.errors import InputError, ToolNotFoundError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -17,7 +17,17 @@ from adk_nb.models.attempts import on_wait
 from adk_nb.notebook import changed_tools, letting_in, questions, settings
 from adk_nb.notebook.changed_tools import Versions
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.decisions import Decisions, answers_to, check, how_to_answer, notice_of, schema_of, state_of
+from adk_nb.notebook.decisions import (
+    Decisions,
+    answers_to,
+    check,
+    how_to_answer,
+    how_to_reask,
+    notice_of,
+    redefined,
+    schema_of,
+    state_of,
+)
 from adk_nb.notebook.interrupted import in_a_cell
 from adk_nb.notebook.letting_in import Given
 from adk_nb.notebook.one_turn import OneTurn
@@ -34,6 +44,7 @@ from adk_nb.notebook.watching import watch
 from adk_nb.notebook.what_next import take_back, what_next
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals, credentials
+from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
 
@@ -253,7 +264,7 @@ class Talk:
             input_with=input_words.ways(magic),
             chat=self._chat,
             trace=shown.trace,
-            answer_with=how_to_answer(magic, 1 if len(waiting) > 1 else None),
+            answer_with=self.ways(waiting, [*before, *events]),
             error=hidden(error) if error else None,
             take_back_with=way_back,
             notice="; ".join(filter(None, (shown.notice, shown.unlimited()))) or None,
@@ -266,6 +277,16 @@ class Talk:
         shown.end(reply)
         self.cards.close_answered(shown)
         return reply
+
+    def ways(self, waiting: Sequence[Pending], events: Sequence[Event]) -> tuple[str, str]:
+        """As `Reply.answer_with`."""
+        magic, which = self._chat.magic(), 1 if len(waiting) > 1 else None
+        yes, no = how_to_answer(magic, which)
+        with suppress(ToolNotFoundError):  # its cell was not run yet
+            if magic and waiting:
+                agent = self.teams.of([waiting[0].id]) or self._of.agent
+                yes = how_to_reask(magic, which) if redefined(waiting[0], agent, events) else yes
+        return yes, no
 
     # -- the cards
 

@@ -1,12 +1,14 @@
 """The cassette of a notebook: from `%record` or `%replay` on, it stands between all agents and their models."""
 
 import os
+import shlex
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from adk_nb.errors import InputError, closest
 from adk_nb.models import taping
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.recorded.cassette import Cassette
@@ -17,6 +19,7 @@ from adk_nb.notebook.place import folder_of
 
 Mode = Literal["auto", "record", "replay"]
 """Replay what is there and record the rest; ask and record; replay, and nothing else."""
+_FEW = 5
 _HOW = "type %replay auto to ask for what is missing, or %record and run the notebook from its top to record all anew"
 
 
@@ -28,6 +31,8 @@ class Place:
     shown: str
     """The path as it is typed in the notebook's folder."""
     redact: tuple[str, ...] = ()
+    option: str = ""
+    """What of a line names it; empty: it has the notebook's name."""
 
 
 @dataclass(eq=False)
@@ -50,6 +55,8 @@ class NotebookTape:
             InputError: It cannot be used.
         """
         if self._cassette is None:
+            if self.mode == "replay" and not self.place.path.exists():
+                raise InputError(_none_there(self.place))
             self._cassette = Cassette(
                 self.place.path,
                 to_record=self.mode != "replay",
@@ -106,7 +113,18 @@ def place_of(shell: Any, file: str | None, folder: str, redact: Sequence[str]) -
         redact: Patterns of what is not written.
     """
     near = Path(file).expanduser() if file else Path(folder).expanduser() / f"{notebook_name(shell)}.jsonl"
-    return Place(path=folder_of(shell) / near, shown=str(near), redact=tuple(redact))
+    option = f" --file {shlex.quote(file)}" if file else ""
+    return Place(path=folder_of(shell) / near, shown=str(near), redact=tuple(redact), option=option)
+
+
+def _none_there(place: Place) -> str:
+    near = Path(place.shown)
+    beside = {one.stem: str(near.with_name(one.name)) for one in sorted(place.path.parent.glob("*.jsonl"))}
+    found = beside.get(closest(near.stem, beside) or "")
+    some = f"there is {', '.join([*beside.values()][:_FEW])}; " if beside else ""
+    hint = f"did you mean {found!r}? else " if found else some
+    make = f"type %record{place.option} and run the notebook from its top to make one"
+    return f"there is no cassette {place.shown!r}; {hint}{make}"
 
 
 def notebook_name(shell: Any) -> str:

@@ -92,7 +92,13 @@ def test_a_class_that_comes_later_goes_first(parrots: None):
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("gemni-2.5-flash", "gemini-2.5-flash"), ("Offline", "offline"), ("gemini2.5-pro", "gemini-2.5-pro")],
+    [
+        ("gemni-2.5-flash", "gemini-2.5-flash"),
+        ("Offline", "offline"),
+        ("gemini2.5-pro", "gemini-2.5-pro"),
+        ("gtp-4o", "gpt-4o"),
+        ("cluade-sonnet-9", "claude-sonnet-9"),
+    ],
 )
 def test_a_mistyped_name_is_told_the_closest(name: str, meant: str):
     with pytest.raises(ModelNotFoundError, match=f"no model named '{name}'; did you mean '{meant}'[?]$"):

@@ -481,7 +481,9 @@ def test_an_approval_is_listed_edited_given_and_counts_once(shell: Shell) -> Non
     assert "250" in listed
     assert "1 approval is open (refund)" in busy
     assert wrong == "refund() has no argument 'amout'; did you mean 'amount'?"
-    assert "do not fit" in misfit
+    assert misfit.endswith(
+        "(got 'much'); type %confirm --yes --edit amount=..., or, to let it run as it was asked, %confirm --yes"
+    )
     assert (done.status, done.text) == ("done", "Paid.")
     assert shell.names["calls"] == [("0", 100)]
     assert "no approval is open" in again

@@ -183,9 +183,12 @@ def test_a_recording_can_be_read(shell: Shell, work: Path):
 
 def test_without_a_cassette_there_is_nothing_to_replay(shell: Shell, work: Path):
     assert shell.fails("%replay") == (
-        f"InputError: there is no cassette '{CASSETTE}'; type %replay auto to ask for what is missing, or %record and "
-        "run the notebook from its top to record all anew"
+        f"InputError: there is no cassette '{CASSETTE}'; type %record and run the notebook from its top to make one"
     )
+    (work / "demo.jsonl").touch()
+    told = "InputError: there is no cassette 'dmo'; did you mean 'demo.jsonl'? else type %record --file dmo and run"
+    assert shell.fails("%replay --file dmo").startswith(told)
+    assert "'nope'; there is demo.jsonl; type %record --file nope and run" in shell.fails("%replay --file nope")
     assert taping.now is None
     assert str(shell.cell("%replay off")) == "nothing was recorded or replayed; models are asked themselves"
 

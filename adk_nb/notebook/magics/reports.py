@@ -102,11 +102,14 @@ def waits_otherwise(notebook: Notebook, session: str | None) -> bool:
 
 
 def _approvals(waiting: Sequence[Pending]) -> Bundle:
+    headers = ["approval", "agent", "tool", "arguments", "asks"]
     rows = [
         [str(number), one.author, one.call.name or "", short(one.call.args or {}), asks_text(one)]
         for number, one in enumerate(waiting, 1)
     ]
-    return table(["approval", "agent", "tool", "arguments", "asks"], rows, width=page_width())
+    if not any(row[-1] for row in rows):
+        headers, rows = headers[:-1], [row[:-1] for row in rows]
+    return table(headers, rows, width=page_width())
 
 
 def as_json(value: Any, *, indent: int | None = 2) -> Shown:
