@@ -14,7 +14,7 @@ import httpx2
 from google import genai
 from google.auth.exceptions import GoogleAuthError
 from google.genai.errors import APIError, UnknownApiResponseError
-from pydantic import ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError
 
 from adk_nb import types
 from adk_nb.errors import (
@@ -26,9 +26,9 @@ from adk_nb.errors import (
     UnexpectedModelAnswer,
 )
 from adk_nb.models.attempts import Attempt, told
-from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
+from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.call_ids import all_as_sent
-from adk_nb.models.fitting import Lack, fitted
+from adk_nb.models.fitting import fitted
 from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, key_from_environment, uses_vertex
 from adk_nb.models.google_cache import Caches, Caching, Question
 from adk_nb.models.google_live import GoogleConnection, Session, live_errors, live_settings
@@ -39,7 +39,8 @@ from adk_nb.models.own_task import OwnTask
 from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import BUSY, ask_again, seconds_of
-from adk_nb.redaction import refuse_pickle, remember, remember_named, remember_url, without_known
+from adk_nb.models.service_llm import ServiceLlm
+from adk_nb.redaction import refuse_pickle, remember_named, remember_url
 
 T = TypeVar("T")
 _READ_BY_GOOGLE = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_API_VERSION")
@@ -49,7 +50,7 @@ _VERTEX_SEARCHES = ("enterprise_web_search", "retrieval")
 _NO_FUNCTIONS_OF_ITS_OWN = types.AutomaticFunctionCallingConfig(disable=True)
 
 
-class Gemini(BaseLlm):
+class Gemini(ServiceLlm):
     """A Gemini model.
 
     The key is `api_key`, or GOOGLE_API_KEY, or GEMINI_API_KEY from the environment, when a question is asked. Vertex AI
@@ -57,39 +58,18 @@ class Gemini(BaseLlm):
     with `client_kwargs={"vertexai": True, "project": ..., "location": ...}`.
     """
 
-    model_config = ConfigDict(hide_input_in_errors=True)
-
     model: str = "gemini-2.5-flash"
-    api_key: SecretStr | None = None
-    base_url: str | None = None
-    """Where the API is, when it is not at Google: a gateway, or a server for tests."""
     client_kwargs: dict[str, Any] = Field(default_factory=dict[str, Any], repr=False)
     """Arguments of google-genai's `Client`: `vertexai`, `project`, `location`, `credentials`. They stand above what the
     environment says."""
-    lacks: frozenset[Lack] = frozenset()
-    """What this model cannot do though others of its kind can; it is worked around (see `models.fitting`)."""
     http_options: types.HttpOptions | None = Field(default=None, repr=False)
     """google-genai's own settings: headers, API version, arguments of the HTTP client."""
-    retry_options: types.HttpRetryOptions | None = None
-    """When the service is busy or cannot be reached: 5 attempts, 1 s and then twice as long each, or as it asks for."""
-    retry_seconds: float = 120.0
-    """All attempts together; one that could only start later is not made."""
-    connect_timeout: float = 10.0
-    """Seconds."""
-    timeout: float = 300.0
-    """Seconds to wait for an answer, and when streaming for the first piece."""
-    stall_timeout: float = 120.0
-    """Seconds from one piece of a streamed answer to the next."""
-    total_timeout: float = 1800.0
-    """Seconds from the question to the end of a streamed answer."""
     _connections: PerLoop["_Connection"] = PrivateAttr(default_factory=PerLoop["_Connection"])
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
         options = self.http_options or types.HttpOptions()
-        remember(self.api_key.get_secret_value() if self.api_key else None)
-        for url in (self.base_url, options.base_url):
-            remember_url(url)
+        remember_url(options.base_url)
         for arguments in (options.client_args, options.async_client_args):
             remember_named(arguments)
             remember_named((arguments or {}).get("headers"))
@@ -97,12 +77,9 @@ class Gemini(BaseLlm):
         remember_named(self.client_kwargs)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if self.api_key or self.http_options or self.client_kwargs:
+        if self.http_options or self.client_kwargs:
             refuse_pickle(self)
         return super().__reduce_ex__(protocol)
-
-    def __repr__(self) -> str:
-        return without_known(super().__repr__())
 
     @classmethod
     def supported_models(cls) -> list[str]:

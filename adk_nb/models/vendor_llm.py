@@ -1,4 +1,4 @@
-"""What models have in common that a package of their vendor's asks: keys, time limits, retries, errors in our words."""
+"""What models have in common that a package of their vendor's asks: retries, time limits, errors in our words."""
 
 import asyncio
 import json
@@ -8,12 +8,11 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import aclosing, contextmanager
 from functools import cache
-from typing import Any, ClassVar, Protocol, SupportsIndex, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import httpx2
-from pydantic import ConfigDict, Field, SecretStr, ValidationError
+from pydantic import ValidationError
 
-from adk_nb import types
 from adk_nb.errors import (
     AdkNbError,
     MissingKeyError,
@@ -24,13 +23,14 @@ from adk_nb.errors import (
 )
 from adk_nb.lazy import require
 from adk_nb.models.attempts import Attempt, told
-from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
-from adk_nb.models.fitting import Lack, fitted
+from adk_nb.models.base_llm import LlmCapabilities
+from adk_nb.models.fitting import fitted
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
 from adk_nb.models.retrying import BUSY, ask_again, seconds_of
-from adk_nb.redaction import hidden, refuse_pickle, remember, remember_url, without_known
+from adk_nb.models.service_llm import ServiceLlm
+from adk_nb.redaction import hidden, remember
 from adk_nb.wire import copied
 
 T = TypeVar("T")
@@ -52,50 +52,19 @@ class Reader(Protocol):
         ...
 
 
-class VendorLlm(BaseLlm):
+class VendorLlm(ServiceLlm):
     """A model that a package of its vendor's asks, or of one who keeps up with many vendors.
 
     Raises:
         MissingExtraError: That package is not installed.
     """
 
-    model_config = ConfigDict(hide_input_in_errors=True)
-
-    api_key: SecretStr | None = None
-    """None: what the environment says, when a question is asked."""
-    base_url: str | None = None
-    """Where the API is, when it is not at its vendor: a gateway, or a server of your own."""
-    lacks: frozenset[Lack] = frozenset()
-    """What this model cannot do though others of its kind can; it is worked around (see `models.fitting`)."""
-    retry_options: types.HttpRetryOptions | None = None
-    """When the service is busy or cannot be reached: 5 attempts, 1 s and then twice as long each, or as it asks for."""
-    retry_seconds: float = 120.0
-    """All attempts together; one that could only start later is not made."""
-    connect_timeout: float = Field(default=10.0, gt=0)
-    """Seconds."""
-    timeout: float = Field(default=300.0, gt=0)
-    """Seconds to wait for an answer, and when streaming for the first piece."""
-    stall_timeout: float = Field(default=120.0, gt=0)
-    """Seconds from one piece of a streamed answer to the next."""
-    total_timeout: float = Field(default=1800.0, gt=0)
-    """Seconds from the question to the end of a streamed answer."""
-
     KEY_VARIABLE: ClassVar[str] = ""
     """Of the environment."""
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
-        remember(self.api_key.get_secret_value() if self.api_key else None)
-        remember_url(self.base_url)
         self._load()
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if self.api_key:
-            refuse_pickle(self)
-        return super().__reduce_ex__(protocol)
-
-    def __repr__(self) -> str:
-        return without_known(super().__repr__())
 
     @property
     def capabilities(self) -> LlmCapabilities:
