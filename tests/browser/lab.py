@@ -113,6 +113,7 @@ class Lab:
             page.theme("JupyterLab Light")
             page.js("await app.commands.execute('docmanager:open', {path: arguments[0]})", str(inside))
         page.ready()
+        page.complaints()  # of the page before
         return page
 
     def close(self) -> None:
@@ -173,7 +174,7 @@ class Page:
         return self.browser.execute_script("return window.alerts")
 
     def complaints(self) -> list[str]:
-        """What scripts wrote to the console as errors since it was last asked."""
+        """What scripts wrote to the console as errors since the notebook was opened, or this was last asked."""
         return [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
 
     # -- acting

@@ -64,13 +64,18 @@ def test_every_card_and_row_is_accessible_in_both_themes(lab: Lab):
 
 
 TALKER = """
+from adk_nb import types
+
 @tool
-def split(bill: float, people: int) -> float:
+async def split(bill: float, people: int, tool_context) -> float:
     'Splits a bill.'
+    table = types.Part.from_bytes(data=b"who,owes\\nAda,3\\n", mime_type="text/csv")
+    await tool_context.save_artifact("bill.csv", table)
     return bill / people
 
 model = ScriptedLlm(call("split", bill=9.0, people=0), "I could **not** split it.", RuntimeError("the service is down"))
-talker = Agent(name="talker", model=model, tools=[split], output_key="said")
+waiter = Agent(name="waiter", description="Brings bills.", model=ScriptedLlm())
+talker = Agent(name="talker", model=model, tools=[split], output_key="said", sub_agents=[waiter])
 """
 
 
@@ -83,15 +88,14 @@ def test_every_panel_and_the_chat_box_are_accessible_in_both_themes(lab: Lab):
     page.wait(".adknb-fold", "events").click()
 
     tabs = {tab.text: tab for tab in page.all(".adknb-root")[0].find_elements("css selector", ".adknb-tab") if tab.text}
-    for name, tab in tabs.items():
-        tab.click()
-        page.until(lambda tab=tab: tab.get_attribute("aria-selected") == "true", name)
-        assert violations(page, ".adknb-root") == [], name
-        page.theme("JupyterLab Dark")
-        assert violations(page, ".adknb-root", only="color-contrast") == [], f"{name}, dark"
-        page.theme("JupyterLab Light")
-
-    assert {"Events", "Waterfall", "State", "Prompt"} <= set(tabs)
+    assert list(tabs) == ["Events", "Waterfall", "State", "Graph", "Prompt", "Artifacts"]
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        page.theme(theme)
+        for name, tab in tabs.items():
+            tab.click()
+            page.until(lambda tab=tab: tab.get_attribute("aria-selected") == "true", name)
+            assert violations(page) == [], f"{name}, {theme}"
+        page.screenshot(f"panels-{theme.split()[1].lower()}")
     assert page.complaints() == []
 
 
