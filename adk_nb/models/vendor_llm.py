@@ -278,8 +278,9 @@ def _body(error: Any) -> str:
 
 
 def _asked_to_wait(error: BaseException) -> float | None:
-    """Seconds. `retry-after-ms` is OpenAI's, and stands above HTTP's own header."""
-    headers: Any = getattr(getattr(error, "response", None), "headers", None) or {}
+    """Seconds. `retry-after-ms` is OpenAI's, and stands above HTTP's own header; litellm keeps both in a place apart."""
+    theirs: Any = getattr(error, "litellm_response_headers", None)
+    headers: Any = theirs or getattr(getattr(error, "response", None), "headers", None) or {}
     if (exact := headers.get("retry-after-ms")) and (milliseconds := seconds_of(exact)) is not None:
         return milliseconds / 1000
     return seconds_of(said) if (said := headers.get("retry-after")) else None
