@@ -15,6 +15,8 @@ class _Selector(selectors.DefaultSelector):
     def __init__(self, silent: threading.Event) -> None:
         super().__init__()
         self.passed = 0.0
+        self.at_work = 0
+        """Threads that the loop waits for: they need time of the other kind."""
         self._silent = silent
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -22,7 +24,7 @@ class _Selector(selectors.DefaultSelector):
             silent = self._silent.is_set()  # asked first: what was sent before can be read by now
             if (found := super().select(0)) or timeout == 0:
                 return found
-            if silent and timeout is not None:
+            if silent and timeout is not None and not self.at_work:
                 self.passed += timeout
                 return []
             if found := super().select(0.005 if timeout is None else min(timeout, 0.005)):
@@ -36,6 +38,15 @@ class _Loop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return super().time() + self._jumps.passed
+
+    def run_in_executor(self, *given: Any) -> Any:
+        def over(_: Any) -> None:
+            self._jumps.at_work -= 1
+
+        self._jumps.at_work += 1
+        work = super().run_in_executor(*given)
+        work.add_done_callback(over)
+        return work
 
 
 def run(work: Coroutine[Any, Any, T], silent: threading.Event) -> tuple[T, float]:

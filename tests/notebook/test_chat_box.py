@@ -1,5 +1,6 @@
 """`%chat` without a text: line by line where there is no page, and what the box of a page keeps of a conversation."""
 
+import json
 import queue
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -205,14 +206,24 @@ def test_a_turn_that_cannot_be_taken_back_now_can_be_later(box: Any) -> None:
     assert "another kernel" in told(wire, "card", id=card["id"])[-1]["note"]
 
 
+class Pages(queue.Queue[Wire]):
+    """The views of a notebook that is shown in a page, in their order."""
+
+    def next(self) -> Wire:
+        while True:
+            page = self.get(timeout=WAIT)
+            if page.snapshots:  # a layout has none
+                return page
+
+
 @pytest.fixture
-def pages(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> list[Wire]:
-    """The views of a notebook that is shown in a page, in their order, and their layouts between them."""
-    views: list[Wire] = []
+def pages(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Pages:
+    """A notebook that is shown in a page."""
+    views = Pages()
 
     def connected(**given: Any) -> Wire:
-        views.append(Wire(**given))
-        return views[-1]
+        views.put(view := Wire(**given))
+        return view
 
     monkeypatch.setattr(comm, "create_comm", connected)
     monkeypatch.setattr(shell.ip, "kernel", object(), raising=False)
@@ -222,12 +233,12 @@ def pages(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> list[Wire]:
 
 @pytest.mark.parametrize("answered_in", ["the cell", "the box", "a line"])
 def test_what_waits_already_is_asked_in_a_new_box_too_and_answered_once(
-    shell: Shell, pages: list[Wire], answered_in: str
+    shell: Shell, pages: Pages, answered_in: str
 ) -> None:
     guide(shell, call("refund", order="A17"), "Paid.")
     shell.cell("%chat guide Pay me back.")
     shell.cell("%chat guide")
-    run, box = (page for page in pages if page.batches)
+    run, box = pages.next(), pages.next()
     [card] = told(box, "card", state="asked")
     assert told(run, "card", id=card["id"], state="asked") and card["args"] == {"order": "A17"}
 
@@ -240,3 +251,18 @@ def test_what_waits_already_is_asked_in_a_new_box_too_and_answered_once(
         page.wait_for(lambda page: told(page, "card", id=card["id"], state="approved", note="in another cell"))
     assert len(shell.names["model"].requests) == 2
     assert shell.names["_run"].text == "Paid."
+
+
+def test_a_box_that_was_just_opened_can_rerun_and_write_state(shell: Shell, pages: Pages) -> None:
+    guide(shell, "One.", "Another one.")
+    shell.cell("%chat guide Count.")
+    shell.cell("%chat guide")
+    _, box = pages.next(), pages.next()
+    [asked] = told(box, "row", kind="user")
+
+    box.says(kind="state", key="speed", text="3")
+    box.wait_for(lambda page: '"speed"' in json.dumps(page.batches))
+    box.says(kind="rerun", event=asked["id"].partition("/")[0])
+    again = pages.next()
+    again.wait_for(lambda page: "Another one." in json.dumps(page.batches))
+    assert "asked again in session 'main-2', a copy" in json.dumps(again.batches)
