@@ -200,7 +200,7 @@ class Chat(GoesBack, IsKept):
     def open_in(self, box: ChatBox) -> None:
         """Open a box for this session; what waits in it is asked there too."""
         events = self.events
-        box.open(sync.run(self._conversation.loaded()))
+        box.open(sync.run(self._conversation.loaded()), self._talk.clicks_on(box.shown))
         if waiting := [one.id for one in (*approvals.pending(events), *credentials.pending(events))]:
             sync.run(self._talk.ask_again(waiting, box.shown))
 

@@ -13,6 +13,7 @@ from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.box_on_show import BoxOnShow
 from adk_nb.notebook.view.display import Mode, in_a_kernel
 from adk_nb.notebook.view.render import asked_text
+from adk_nb.notebook.view.run_on_show import Clicks
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
@@ -55,9 +56,9 @@ class ChatBox:
         self.shown = BoxOnShow(agent, session, notice_of(agent), schema_of, height=height, on_ask=self._asked)
         self.shown.magic = magic
 
-    def open(self, session: Session | None) -> None:
+    def open(self, session: Session | None, clicks: Clicks) -> None:
         """Display it, with what was said in `session` before."""
-        self.shown.open(session)
+        self.shown.open(session, clicks)
 
     def _asked(self, text: str) -> None:
         self.shown.start_in_its_cell(self._turn(text))

@@ -165,7 +165,7 @@ class Talk:
         self._stopped = False
         ended = partial(self._ended, agent, shown, before)
         shown.max_cost_usd = self.max_cost or settings.now.max_cost_usd
-        shown.begin(session, self._clicks_on(shown))
+        shown.begin(session, self.clicks_on(shown))
         try:
             await self._walk(agent, message, shown, invocation_id)
         except asyncio.CancelledError:
@@ -294,7 +294,7 @@ class Talk:
         """Draw the cards of what waits under `keys`, which an earlier kernel, or another view, has asked for."""
         session = await self._of.loaded()
         if session and shown.is_live:
-            shown.ask_again_of(keys, session, self._clicks_on(shown))
+            shown.ask_again_of(keys, session, self.clicks_on(shown))
             self.cards.also_in(shown, keys)
 
     def tools_changed(self) -> None:
@@ -308,7 +308,7 @@ class Talk:
                 agent = self.teams.of([one.id]) or self._of.agent
                 shown.tool_changed(one.id, changed_tools.told(one, agent, events, self._chat.versions, magic))
 
-    def _clicks_on(self, shown: RunOnShow) -> Clicks:
+    def clicks_on(self, shown: RunOnShow) -> Clicks:
         """What a card's button does: it goes on, on the loop of all runs, in the context of the cell that asked."""
 
         def decided(key: str, decision: ToolConfirmation, *, as_asked: bool = False) -> None:

@@ -57,13 +57,14 @@ class BoxOnShow(LiveRun):
         """The question of the turn before, and whether what comes next is a part of it."""
         self._refused = 0
 
-    def open(self, session: Session | None) -> None:
+    def open(self, session: Session | None, clicks: Clicks) -> None:
         """Display it, with what was said in the session before."""
+        self._clicks = clicks
         mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
         display(STUB if is_being_tested(get_ipython()) else {**STUB, VIEW_MIME: mime}, raw=True)
         self._twin = display(STUB, raw=True, display_id=True)
         self._rows = RunRows(schema_of=self._schema_of, magic=self.magic)
-        self._view.push({"op": "offers", "what": [*PANELS, "state"]})
+        self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})
         self._catch_up(session.events if session else [])
         if self.notice:
             self._view.push({"op": "notice", "text": self.notice})
