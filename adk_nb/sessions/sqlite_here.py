@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from adk_nb.errors import StorageError
 from adk_nb.sessions.sqlite_job import Job, Told, finish
 
 _OF, _LEFT = 256, 2
@@ -65,6 +64,6 @@ class SqliteHere:
         try:
             self._check()
             db.execute("BEGIN IMMEDIATE")
-        except (StorageError, sqlite3.Error, OSError):
+        except Exception:  # whatever stands in the way, the thread meets it too, and has the words for it
             return None
         return db
