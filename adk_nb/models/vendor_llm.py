@@ -278,7 +278,7 @@ def _body(error: Any) -> str:
 
 
 def _asked_to_wait(error: BaseException) -> float | None:
-    """Seconds. `retry-after-ms` is OpenAI's, and stands above HTTP's own header; litellm keeps both in a place apart."""
+    """Seconds. `retry-after-ms` is OpenAI's, and stands above HTTP's own header; litellm keeps both apart."""
     theirs: Any = getattr(error, "litellm_response_headers", None)
     headers: Any = theirs or getattr(getattr(error, "response", None), "headers", None) or {}
     if (exact := headers.get("retry-after-ms")) and (milliseconds := seconds_of(exact)) is not None:
