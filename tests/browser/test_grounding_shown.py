@@ -115,12 +115,11 @@ def test_hostile_suggestions_run_nothing_load_nothing_and_lead_nowhere(lab: Lab)
         browser = page.browser
         browser.switch_to.frame(page.wait(FRAME))
         page.until(lambda: page.all(".out"), "the page in the frame")
-        browser.execute_script(
-            "document.querySelector('.out').click(); document.querySelector('form[action]').submit()"
-        )
+        browser.execute_script("for (const one of document.querySelectorAll('.out, form[action] button')) one.click()")
         browser.switch_to.default_content()
         page.js("return fetch(arguments[0] + '/heard', {mode: 'no-cors'}).then(() => 1)", url)
         assert asked == ["/heard"]
+        assert len(browser.window_handles) == 1
 
     assert page.js("return location.pathname").endswith("found.ipynb")
     assert page.alerts() == []
