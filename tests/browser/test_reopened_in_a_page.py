@@ -1,5 +1,6 @@
 """A notebook whose kernel died, in a real page: old cards say so, and what waited is asked again."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ def test_what_waited_when_the_kernel_died_is_asked_again_and_the_old_card_is_sta
     page.wait(".adknb-card", "stale: its kernel is gone")
     page.wait(".adknb-notice", "is asked again by %confirm")
     assert not page.all(".adknb-card button")
+    assert "widget-view" not in json.dumps(page.saved().cells[3]), "a file cannot show it any more"
     page.theme(f"JupyterLab {theme}")
     page.resize(width, 900)
     page.screenshot(f"reopened-stale-{theme.lower()}-{width}")
