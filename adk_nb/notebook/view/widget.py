@@ -21,6 +21,8 @@ from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 logger = logging.getLogger(__name__)
 
 BATCH_SECONDS = 0.04
+ROWS_SECONDS = 0.1
+"""From one batch to the next where no text streams: as soon as a reader takes in a row."""
 SNAPSHOT_SECONDS = 1.0
 SNAPSHOT_SHARE = 50
 """Times as long as a snapshot took to write is waited for the next one: however much there is, that is 2 % of a run."""
@@ -44,9 +46,9 @@ def _joined(names: tuple[str, ...], kind: str) -> str:
 class LiveView(anywidget.AnyWidget):
     """One view of one run, fed with ops from any thread.
 
-    Ops are plain JSON (see `push`). They leave in batches, at most one message every 40 ms, so that a stream of
-    tokens never meets the server's limit of messages; the whole state follows about once a second as `snapshot`,
-    for pages that were reloaded or missed a batch.
+    Ops are plain JSON (see `push`). They leave in batches, the first at once and then one message every 40 ms, or 100
+    ms if no text streams, so that a stream of tokens never meets the server's limit of messages; the whole state
+    follows about once a second as `snapshot`, for pages that were reloaded or missed a batch.
     """
 
     _esm = _joined(_SCRIPTS, "js")
@@ -58,6 +60,7 @@ class LiveView(anywidget.AnyWidget):
         own_id = secrets.token_hex(16)
         self._state = ViewState(title, box, own_id)
         self._seq = 0
+        self._pause = BATCH_SECONDS
         self._pending: list[Json] = []
         self._pending_text: dict[str, Json] = {}
         self._ticker: threading.Thread | None = None
@@ -99,13 +102,14 @@ class LiveView(anywidget.AnyWidget):
                 self._ticker.start()
 
     def flush(self) -> None:
-        """Send what waits now, instead of within 40 ms."""
+        """Send what waits now, instead of soon."""
         with self._sending:
             with self._lock:
                 batch, self._pending, self._pending_text = self._pending, [], {}
             if not batch:
                 return
             told = [op for op in map(self._apply, batch) if op]
+            self._pause = BATCH_SECONDS if any(op["op"] == "text" for op in batch) else ROWS_SECONDS
             self._seq += 1
             self.send({"kind": "ops", "seq": self._seq, "ops": told})
 
@@ -154,7 +158,7 @@ class LiveView(anywidget.AnyWidget):
             return None
 
     def _tick(self) -> None:
-        """Send what waits now and then every 40 ms, until nothing waits and the snapshot is up to date."""
+        """Send what waits now and then a batch after each pause, until nothing waits and the snapshot is up to date."""
         try:
             while True:
                 self.flush()
@@ -164,7 +168,7 @@ class LiveView(anywidget.AnyWidget):
                     if not self._pending and self.snapshot["seq"] == self._seq:
                         self._ticker = None
                         return
-                time.sleep(BATCH_SECONDS)
+                time.sleep(self._pause)
         except Exception:  # the run goes on without its view; the next op tries again
             logger.exception("a live view could not be sent")
             self._ticker = None
