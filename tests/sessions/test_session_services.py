@@ -542,8 +542,9 @@ async def test_what_may_happen_once_happens_once_in_each_session(service: BaseSe
     assert await service.consume(await create(service), "approval:1")
 
 
-def test_of_many_that_ask_at_once_one_is_the_first(service: BaseSessionService):
-    session, keys = asyncio.run(_made(service)), [f"approval:{number}" for number in range(200)]
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.long)])
+def test_of_many_that_ask_at_once_one_is_the_first(service: BaseSessionService, count: int):
+    session, keys = asyncio.run(_made(service)), [f"approval:{number}" for number in range(count)]
     start, firsts = threading.Barrier(8, timeout=30), list[str]()
     assert isinstance(service, Consumes)
 
