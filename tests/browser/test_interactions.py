@@ -36,7 +36,7 @@ model = ScriptedLlm(*asks(1.0, "Paid."), *asks(2.0, "Paid half."), *asks(3.0, "N
                     *asks(5.0, "Paid elsewhere."))
 payer = Agent(name="payer", model=model, tools=[refund])
 look_up = [["Let me ", "look.", call("look", city="Oslo")], "It is **9** degrees."]
-watcher = Agent(name="watcher", model=ScriptedLlm(*look_up, *look_up, *look_up), tools=[look])
+watcher = Agent(name="watcher", model=ScriptedLlm(*look_up * 4), tools=[look])
 """
 VIEW = "from adk_nb.notebook.view.widget import LiveView\nview = LiveView('many')\nview"
 TEN_THOUSAND = """
@@ -201,6 +201,14 @@ def look_and_go_back(lab: Lab, kernel: str, done: Steps) -> None:
     page.until(lambda: "It is **9** degrees." in in_file(page, first), "the answer in the file")
     assert "widget-view" not in in_file(page, first)
     done("so has the file, which needs no kernel")
+    unfold(page, first)
+    page.until(lambda: rows(page, first), "the rows")
+    next(one for one in within(page, first, ".adknb-row .adknb-what") if one.text == "How warm is it?").click()
+    press(page, first, "Rerun from here")
+    page.until(lambda: within(page, first, ".adknb-summary"), "the second answer")
+    page.until(lambda: in_file(page, first).count('"text/markdown"') == 2, "the second answer in the file")
+    assert "widget-view" not in in_file(page, first)
+    done("it is asked again on a page that was loaded after the cell was run, and stands below")
     page.run_cell(second)
     says(page, second, "It is 9 degrees.")
     page.until(lambda: within(page, second, ".adknb-root"), "the view that stays")

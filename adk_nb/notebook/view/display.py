@@ -118,8 +118,12 @@ class LiveRun(RunOnShow):
     def _open(self, session: Session | None, keys: Collection[str] | None = None) -> None:
         """Display the view. `keys`: of the cards that it begins with; None: all that are open."""
         mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
+        bundle = {**STUB, VIEW_MIME: mime}
         with self._own_cell.gets_what_is_displayed():
-            self._output = display({**STUB, VIEW_MIME: mime}, raw=True, display_id=True)
+            self._output = display(bundle, raw=True, display_id=True)
+        if before := self._own_cell.view_on_another_page:
+            output = {"at": None, "data": bundle, "metadata": {}}
+            before.push({"op": "panel", "name": "beside", "id": self._own_cell.page, "data": [output]})
         state, history = (session.state, session.events) if session else ({}, [])
         self._rows = RunRows(schema_of=self._schema_of, state=state, history=history, magic=self.magic)
         self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})
@@ -205,6 +209,7 @@ class LiveRun(RunOnShow):
         """
         if page == self._own_cell.page:
             return []
+        self._own_cell.view_on_another_page = self._view
         left = {"at": 0, "data": self._left, "metadata": {}}
         return [left, {"at": None, **_as_displayed(self._reply)}] if self._reply else [left]
 

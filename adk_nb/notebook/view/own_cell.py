@@ -4,10 +4,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 from IPython.core.getipython import get_ipython
 
 _header_of_context: ContextVar[Any] = ContextVar("header_of_context", default=None)
+
+_on_another_page: WeakValueDictionary[str, Any] = WeakValueDictionary()
+"""By the message that had the cell run."""
 
 
 class OwnCell:
@@ -20,8 +24,20 @@ class OwnCell:
     @property
     def page(self) -> str:
         """The page that had it run, by the name of its connection; empty if unknown."""
+        return self._named("session")
+
+    @property
+    def view_on_another_page(self) -> Any:
+        """The last view in it that a page which does not hear of its outputs has shown; None: there is none."""
+        return _on_another_page.get(self._named("msg_id"))
+
+    @view_on_another_page.setter
+    def view_on_another_page(self, view: Any) -> None:
+        _on_another_page[self._named("msg_id")] = view
+
+    def _named(self, name: str) -> str:
         header = cast(dict[str, Any], self._header or {})
-        return str(header.get("session", ""))
+        return str(header.get(name, ""))
 
     def is_of_this_context(self) -> None:
         """What is begun here later, as after a click, belongs to it too."""

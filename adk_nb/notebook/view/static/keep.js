@@ -49,31 +49,48 @@ class Missed {
     return this.manager?.context?.sessionContext?.session?.kernel?.clientId;
   }
 
+  // What was put here, and not displayed by the kernel: shared, since each view has a module of its own.
+  get known() {
+    return (notebookOf(this.manager)[Symbol.for("adk_nb.put_here")] ??= new Set());
+  }
+
+  get late() {
+    return this.store.late || this.known.has(this.store.own_id);
+  }
+
   ask() {
-    const { late, gone, status } = this.store;
-    if (!late || gone || ["idle", "running", "pending"].includes(status.status)) return;
-    if (notebookOf(this.manager) && this.page) this.store.say({ kind: "need", what: "missed", id: this.page });
+    const { gone, status } = this.store;
+    if (gone || !notebookOf(this.manager) || !this.late || ["idle", "running", "pending"].includes(status.status)) return;
+    if (this.page) this.store.say({ kind: "need", what: "missed", id: this.page });
   }
 
   touch(op) {
     if (op.op === "status") this.ask();
-    else if (op.op === "panel" && op.name === "missed" && op.id === this.page) queueMicrotask(() => this.put(op.data));
+    if (op.op !== "panel" || !this.page || !notebookOf(this.manager)) return;
+    if (op.name === "missed" && op.id === this.page) queueMicrotask(() => this.put(op.data, (one) => !isOfAReply(one)));
+    if (op.name === "beside" && op.id !== this.page) queueMicrotask(() => this.putBeside(op.data));
   }
 
-  put(told) {
-    const [outputs, place] = this.place();
+  // Another view of the cell, as of what is asked again; several views of one run hear of it, and one puts it there.
+  putBeside(told) {
+    if (!told.some(({ data }) => this.known.has(data[VIEW].model_id))) this.put(told, () => true);
+  }
+
+  put(told, isHere) {
+    const [outputs, place] = this.place(isHere);
     for (const { at, data, metadata } of outputs ? told : []) {
+      if (data[VIEW]) this.known.add(data[VIEW].model_id);
       const output = { output_type: "display_data", data, metadata };
       if (at === null) outputs.add(output);
       else if (place + at < outputs.length) outputs.set(place + at, output);
     }
   }
 
-  place() {
+  place(isHere) {
     for (const { outputs } of notebookOf(this.manager).cells) {
       for (let at = 0; at < (outputs?.length ?? 0); at += 1) {
         const { data, metadata } = outputs.get(at);
-        if (data[VIEW]?.model_id === this.store.own_id && !isOfAReply(metadata)) return [outputs, at];
+        if (data[VIEW]?.model_id === this.store.own_id && isHere(metadata)) return [outputs, at];
       }
     }
     return [];
