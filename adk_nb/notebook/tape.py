@@ -20,6 +20,7 @@ from adk_nb.notebook.place import folder_of
 Mode = Literal["auto", "record", "replay"]
 """Replay what is there and record the rest; ask and record; replay, and nothing else."""
 _FEW = 5
+_IN_EACH_LINE = b'"cassette_version"'
 _HOW = "type %replay auto to ask for what is missing, or %record and run the notebook from its top to record all anew"
 
 
@@ -57,6 +58,7 @@ class NotebookTape:
         if self._cassette is None:
             if self.mode == "replay" and not self.place.path.exists():
                 raise InputError(_none_there(self.place))
+            _check_file(self.place)
             self._cassette = Cassette(
                 self.place.path,
                 to_record=self.mode != "replay",
@@ -115,6 +117,32 @@ def place_of(shell: Any, file: str | None, folder: str, redact: Sequence[str]) -
     near = Path(file).expanduser() if file else Path(folder).expanduser() / f"{notebook_name(shell)}.jsonl"
     option = f" --file {shlex.quote(file)}" if file else ""
     return Place(path=folder_of(shell) / near, shown=str(near), redact=tuple(redact), option=option)
+
+
+def _check_file(place: Place) -> None:
+    """Refuse to open what was never a cassette: with its first recording all that is in it would be gone.
+
+    Raises:
+        InputError: It is a folder, holds something else, or cannot be used.
+    """
+    path, shown = place.path, place.shown
+    if path.is_dir():
+        raise InputError(
+            f"{shown!r} is a folder; name a file in it: --file {shlex.quote(str(Path(shown, 'my.jsonl')))}"
+        )
+    if path.exists() and not path.is_file():
+        raise InputError(f"{shown!r} is no file; give another: --file my.jsonl")
+    try:
+        first = _first_line(path) if path.exists() else b""
+    except OSError as error:
+        raise InputError(f"{shown!r} cannot be opened: {error.strerror}; give another: --file my.jsonl") from error
+    if first and not (first.startswith(b"{") and _IN_EACH_LINE in first):
+        raise InputError(f"{shown!r} is there, and holds no recordings; give another file name: --file my.jsonl")
+
+
+def _first_line(path: Path) -> bytes:
+    with path.open("rb") as lines:
+        return next((line.strip() for line in lines if line.strip()), b"")
 
 
 def _none_there(place: Place) -> str:

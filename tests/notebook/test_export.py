@@ -352,3 +352,13 @@ def test_whatever_else_an_agent_was_given_is_written_too(shell: Shell, work: Pat
     assert (agent.output_schema.__name__, agent.include_contents, agent.on_output_error) == ("Trip", "none", "raw")
     assert "note: guide: on_output_error is left out, as google-adk's LlmAgent has none" in package
     assert "note: guide: before_tool_callback is left out; give it a variable of its own in a cell" in package
+
+
+@pytest.mark.parametrize("place", ["nope/agent.py", "nope/my_agents/"])
+def test_a_folder_that_is_not_there_is_not_made(place: str, shell: Shell, work: Path):
+    shell.cell("%%agent guide\nLook.")
+
+    assert shell.fails(f"%export {place}") == (
+        f"InputError: there is no folder {work / 'nope'}; make it, or give another path"
+    )
+    assert not (work / "nope").exists()

@@ -297,3 +297,40 @@ def test_a_miss_says_how_its_question_is_taken_back_so_that_the_next_one_matches
     shell.cell("%rewind 2")
     assert "sunny in Rome" in shell.cell("%chat guide The weather in Rome").text
     assert shell.fails("%chat guide And Bergen?").endswith(": %rewind takes it back, %rewind --rerun asks it again")
+
+
+@pytest.mark.parametrize("line", ["%record --file my.ipynb", "%replay auto --file my.ipynb", "%replay --file my.ipynb"])
+def test_a_file_that_is_no_cassette_stays_as_it_is(line: str, shell: Shell, work: Path):
+    (work / "my.ipynb").write_text('{\n "cells": []\n}\n', encoding="utf-8")
+
+    assert shell.fails(line) == (
+        "InputError: 'my.ipynb' is there, and holds no recordings; give another file name: --file my.jsonl"
+    )
+    shell.cell("%chat guide The weather in Oslo")
+    assert (work / "my.ipynb").read_text(encoding="utf-8") == '{\n "cells": []\n}\n'
+
+
+def test_the_notebooks_own_place_is_looked_at_before_it_is_written_to(
+    shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (work / "cassettes").mkdir()
+    (work / CASSETTE).write_text("my notes", encoding="utf-8")
+    monkeypatch.setenv("ADK_NB_REPLAY", "record")
+    start_over(shell)
+
+    assert f"'{CASSETTE}' is there, and holds no recordings" in shell.fails("%chat guide The weather in Oslo")
+    assert (work / CASSETTE).read_text(encoding="utf-8") == "my notes"
+
+
+def test_a_place_that_can_be_no_cassette_is_refused_in_the_line(shell: Shell, work: Path):
+    assert shell.fails("%record --file .") == "InputError: '.' is a folder; name a file in it: --file my.jsonl"
+    assert shell.fails("%record --file nope/x.jsonl") == (
+        f"InputError: there is no folder {work / 'nope'}; make it, or give another path"
+    )
+    assert not (work / "nope").exists() and taping.now is None
+
+
+def test_a_cassette_whose_first_line_was_cut_off_can_be_recorded_anew(shell: Shell, work: Path):
+    (work / "my.jsonl").write_text('{"cassette_version": 1, "mod', encoding="utf-8")
+
+    assert "what is in it is replaced" in str(shell.cell("%record --file my.jsonl"))

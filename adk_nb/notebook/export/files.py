@@ -9,6 +9,7 @@ from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.export.statements import Statement
 from adk_nb.notebook.export.target import ADK_NB, GOOGLE_ADK
 from adk_nb.notebook.export.writing import Writer, Written
+from adk_nb.notebook.place import check_folder_above
 
 _MARK = "written by %export of adk_nb"
 """In the first line of each file: what has it may be written anew."""
@@ -38,8 +39,8 @@ def export(notebook: Notebook, statements: list[Statement], place: str, folder: 
         folder: What the path is relative to.
 
     Raises:
-        InputError: There is no agent, nobody knows which is the root, something cannot be written as Python, or
-            another file is in the way; nothing was written.
+        InputError: There is no agent, nobody knows which is the root, something cannot be written as Python, there is
+            no such folder, or another file is in the way; nothing was written.
         StorageError: The disk does not take it.
     """
     root = _root(notebook)
@@ -48,6 +49,7 @@ def export(notebook: Notebook, statements: list[Statement], place: str, folder: 
     is_script = path.suffix == ".py"
     if not is_script:
         _check_package(path)
+    check_folder_above(path)
     writer = Writer(notebook, statements, ADK_NB if is_script else GOOGLE_ADK, path.parent if is_script else path)
     written = writer.write(root, others, also=_MAIN_NEEDS if is_script else {})
     files = _script(written, path) if is_script else _package(written, path)

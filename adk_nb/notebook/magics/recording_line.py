@@ -3,11 +3,13 @@
 import os
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 from adk_nb.errors import InputError, closest
 from adk_nb.models.recorded.cassette import VARIABLE
 from adk_nb.notebook.magics.config import AdkNb
+from adk_nb.notebook.place import check_folder_above
 from adk_nb.notebook.tape import Mode, NotebookTape, Place, begin, current, end, for_a_turn, place_of
 
 _MODES: tuple[Mode, ...] = ("auto", "record", "replay")
@@ -41,6 +43,7 @@ def switch(shell: Any, settings: AdkNb, asked: Any, by_itself: Literal["record",
         return [_ended(end())]
     mode: Mode = _by_the_environment() or next(one for one in _MODES if one == word)
     tape = NotebookTape(place=_place(shell, settings, asked.file), mode=mode, anew=mode == "record")
+    _check_folder(tape, place_of(shell, None, str(settings.cassette_dir), ()).path.parent)
     told = _begun(tape)
     begin(tape)
     return told
@@ -80,6 +83,13 @@ def _place(shell: Any, settings: AdkNb, file: str | None) -> Place:
     if on and file is None:
         return replace(on.place, redact=tuple(redact))
     return place_of(shell, file, str(settings.cassette_dir), redact)
+
+
+def _check_folder(tape: NotebookTape, usual: Path) -> None:
+    """Of all folders, only the one where cassettes usually are is made."""
+    path = tape.place.path
+    if tape.mode != "replay" and path.parent != usual:
+        check_folder_above(path)
 
 
 def _begun(tape: NotebookTape) -> list[str]:
