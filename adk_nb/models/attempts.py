@@ -9,14 +9,16 @@ from adk_nb.wire import WireModel
 
 
 class Attempt(WireModel):
-    """A question that got no answer, after which it was asked again."""
+    """A question that got no answer, after which it was asked again, or another model was."""
 
     model: str
     """The one that was asked."""
     error: str
-    """`HTTP 503`, or the kind of error that there was without an answer."""
+    """`HTTP 503`, `no connection`, or the kind of error that there was without an answer."""
     waited: float = 0.0
     """Seconds until it was asked again, or until another model was."""
+    next_model: str | None = None
+    """The other model that was asked then; None: the same."""
 
 
 on_wait: ContextVar[Callable[[Attempt], None] | None] = ContextVar("adk_nb_on_wait", default=None)

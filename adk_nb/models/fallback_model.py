@@ -14,7 +14,7 @@ from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.models.retrying import in_short
+from adk_nb.models.retrying import found_no_way, in_short
 from adk_nb.wire import copied
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,8 @@ class FallbackModel(BaseLlm):
     """Asks `models` in their order until one answers: `FallbackModel(models=["gemini-2.5-pro", "claude-sonnet-4-5"])`.
 
     Each is asked as its own `retry_options` say, and the next one when its service has refused with one of
-    `retriable_status_codes`. Any other error is raised; so is one that comes when something of an answer is there.
+    `retriable_status_codes`, or no connection to it came about. Any other error is raised; so is one that comes when
+    something of an answer is there.
 
     Raises:
         ConfigurationError: There are no models, or `model` is given.
@@ -83,7 +84,7 @@ class FallbackModel(BaseLlm):
                 if begun or number == len(self.models) or not self._passes_on(error, model):
                     with told(tried):
                         raise
-                tried += _attempts_of(error, model)
+                tried += _attempts_of(error, model, self._one(self.models[number]))
 
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[BaseLlmConnection, None]:
@@ -110,9 +111,9 @@ class FallbackModel(BaseLlm):
     def _passes_on(self, error: Exception, model: BaseLlm) -> bool:
         """True if the next model is to be asked. A model of one's own may raise an error that tells its status."""
         status = error.status if isinstance(error, ModelHTTPError) else getattr(error, "status_code", None)
-        if status not in self.retriable_status_codes:
+        if status not in self.retriable_status_codes and not found_no_way(error):
             return False
-        logger.warning("model %r: HTTP %s; asking the next model", model.model, status)
+        logger.warning("model %r: %s; asking the next model", model.model, in_short(error))
         return True
 
 
@@ -123,9 +124,9 @@ def _after(tried: list[Attempt], response: LlmResponse, model: str) -> LlmRespon
     return copied(response, attempts=attempts, model_version=response.model_version or model)
 
 
-def _attempts_of(error: Exception, model: BaseLlm) -> list[Attempt]:
+def _attempts_of(error: Exception, model: BaseLlm, then: BaseLlm) -> list[Attempt]:
     before = error.attempts if isinstance(error, ModelError) else ()
-    return [*before, Attempt(model=model.model, error=in_short(error))]
+    return [*before, Attempt(model=model.model, error=in_short(error), next_model=then.model)]
 
 
 def _fresh(request: LlmRequest, model: BaseLlm) -> LlmRequest:

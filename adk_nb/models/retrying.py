@@ -102,6 +102,13 @@ def seconds_of(retry_after: str) -> float | None:
         return None
 
 
+def found_no_way(error: BaseException | None) -> bool:
+    """True if no connection came about, so that nobody was asked. Every library of httpx's kind calls that so."""
+    while error and type(error).__name__ not in ("ConnectError", "ConnectTimeout"):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _given(value: float | None, default: float) -> float:
     return default if value is None else value
 
@@ -111,7 +118,9 @@ def _error(state: RetryCallState) -> BaseException | None:
 
 
 def in_short(error: BaseException | None) -> str:
-    """`HTTP 503`, or the kind of error."""
+    """`HTTP 503`, `no connection`, or the kind of error."""
     told = [getattr(error, name, None) for name in ("status_code", "status", "code")]
     status = next((one for one in told if isinstance(one, int)), None)
-    return f"HTTP {status}" if status else type(error).__name__
+    if status:
+        return f"HTTP {status}"
+    return "no connection" if found_no_way(error) else type(error).__name__

@@ -20,7 +20,7 @@ def what_next(error: Exception, magic: str) -> str:
         return f"; did you mean {near!r}?"
     if error.status in _BUSY:
         another = "%chat --model NAME" if magic else "chat.ask(..., model=NAME)"
-        return f"; run the cell again, or ask another model: {another}"
+        return f"; another model is asked with {another}"
     return ""
 
 

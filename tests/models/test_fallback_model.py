@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from gemini_server import GeminiServer
 from talk import Talk, told
-from vendors import ANTHROPIC, OPENAI, Call
+from vendors import ANTHROPIC, GEMINI, OPENAI, Call, Vendor
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ConfigurationError, ModelHTTPError
-from adk_nb.models import BaseLlm, FallbackModel, LlmCapabilities, LlmRequest, LlmResponse, ScriptedLlm
+from adk_nb.models import BaseLlm, FallbackModel, HttpLlm, LlmCapabilities, LlmRequest, LlmResponse, ScriptedLlm
 
 
 @pytest.fixture
@@ -84,6 +84,24 @@ def test_a_refusal_that_another_model_could_not_mend_is_raised(servers: tuple[Ge
         ask(both(servers))
 
     assert servers[1].requests == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("vendor", [OPENAI, ANTHROPIC, GEMINI], ids=["openai", "anthropic", "gemini"])
+def test_a_service_that_is_not_there_is_passed_over(vendor: Vendor, stream: bool):
+    with GeminiServer() as server:
+        gone = vendor.model(server, attempts=2, model="first")
+    model = FallbackModel(models=[gone, HttpLlm(server.url, retry_options={"attempts": 1}), ScriptedLlm("Fine.")])
+
+    answer = ask(model, stream=stream)[-1]
+
+    assert answer.text == "Fine."
+    place = server.url.removeprefix("http://")
+    assert [(one.model, one.error, one.next_model) for one in answer.attempts or ()] == [
+        ("first", "no connection", None),
+        ("first", "no connection", place),
+        (place, "no connection", "scripted"),
+    ]
 
 
 def test_other_statuses_can_be_named(servers: tuple[GeminiServer, GeminiServer]):

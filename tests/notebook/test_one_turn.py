@@ -12,6 +12,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.sequential_agent import SequentialAgent
 from adk_nb.errors import InputError, ModelHTTPError
 from adk_nb.models.base_llm import LlmCapabilities
+from adk_nb.models.fallback_model import FallbackModel
 from adk_nb.models.fitting import fitted
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook import attachments
@@ -250,8 +251,18 @@ def test_a_service_that_fails_is_told_with_what_to_do(shell: Shell) -> None:
 
     busy, unknown = shell.cell("%chat guide Hi"), shell.cell("%chat guide Hi")
 
-    assert busy.error.endswith("HTTP 429: slow down; run the cell again, or ask another model: %chat --model NAME")
+    assert busy.error.endswith("HTTP 429: slow down; another model is asked with %chat --model NAME")
     assert unknown.error.endswith("HTTP 404: no; did you mean 'gemini-2.5-flash'?")
+
+
+def test_the_trace_tells_which_model_was_asked_instead(shell: Shell) -> None:
+    busy = ScriptedLlm(ModelHTTPError(503, "busy", "first"), model="first")
+    shell.names["both"] = FallbackModel(models=[busy, ScriptedLlm("Hello.", model="second")])
+    shell.cell("%%agent guide -m both\nBe brief.")
+
+    shell.cell("%chat guide Hi")
+
+    assert "first gave no answer (HTTP 503); asked second instead" in str(shell.cell("%trace"))
 
 
 # ---- the last error

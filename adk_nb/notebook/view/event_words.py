@@ -117,7 +117,8 @@ def doings(event: Event) -> list[str]:
 def in_vain(event: Event) -> list[str]:
     """The attempts before its answer."""
     return [
-        f"{one_line(one.model, 100)} gave no answer ({one_line(one.error, 100)}); asked again"
+        f"{one_line(one.model, 100)} gave no answer ({one_line(one.error, 100)}); asked "
+        + (f"{one_line(one.next_model, 100)} instead" if one.next_model else "again")
         for one in event.attempts or ()
     ]
 
