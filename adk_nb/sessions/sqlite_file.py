@@ -86,7 +86,7 @@ class SessionFile:
             db.execute(f"PRAGMA fullfsync = {int(self.waits)}")
             db.execute("PRAGMA foreign_keys = ON")
             self._bring_up(db)
-            self._is_at = self._is_at or _found_at(self.path)
+            self._is_at = self._is_at or _place(_found(self.path))
         except BaseException:
             db.close()
             raise
@@ -97,31 +97,30 @@ class SessionFile:
 
         What it commits stays in the WAL until the first one commits.
         """
-        db = self._connected()
-        db.execute("PRAGMA cell_size_check = ON")
-        db.execute("PRAGMA synchronous = NORMAL")
-        db.execute("PRAGMA foreign_keys = ON")
-        db.execute("PRAGMA wal_autocheckpoint = 0")
-        return db
+        settings = ("cell_size_check = ON", "synchronous = NORMAL", "foreign_keys = ON", "wal_autocheckpoint = 0")
+        return self._connected(*settings)
 
-    def check_place(self) -> None:
+    def check_place(self) -> int:
         """See that the path still leads to the file that was opened.
+
+        Returns:
+            When the file itself was last written, by a copy of what was in the WAL. In nanoseconds, for comparing.
 
         Raises:
             StorageError: The file was moved, deleted or replaced.
         """
-        if self._is_at not in (None, _found_at(self.path)):
+        found = _found(self.path)
+        if self._is_at not in (None, _place(found)):
             raise StorageError(
                 f"{self.path} is not the file any more that was opened: it was moved, deleted or replaced, and nothing "
                 "was written; put it back, or open what is there now with another service (in a notebook, "
                 'with %config AdkNb.sessions = "", and then its address again)'
             )
+        return found.st_mtime_ns if found else 0
 
     def reader(self) -> sqlite3.Connection:
         """A connection that only reads, from any thread, never waits for a lock, and makes no file."""
-        db = self._connected()
-        db.execute("PRAGMA query_only = ON")
-        return db
+        return self._connected("query_only = ON")
 
     def told(self, error: Exception) -> Exception:
         """What SQLite said, or whatever else stood in the way, in words that name the file; ours as it is."""
@@ -156,10 +155,15 @@ class SessionFile:
             return f"there is no folder {folder}; make it, or give another path"
         return str(error)
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connected(self, *settings: str) -> sqlite3.Connection:
         where = f"{Path(self.path).as_uri()}?mode=rw"
         db = sqlite3.connect(where, 0, isolation_level=None, check_same_thread=False, uri=True)
-        db.execute("PRAGMA trusted_schema = OFF")
+        try:
+            for setting in ("trusted_schema = OFF", *settings):
+                db.execute(f"PRAGMA {setting}")
+        except BaseException:
+            db.close()
+            raise
         return db
 
     def _named(self) -> str:
@@ -245,12 +249,15 @@ def crc(*columns: Any) -> int:
     return zlib.crc32(repr(columns).encode("utf-8", "replace"))
 
 
-def _found_at(path: str) -> tuple[int, int] | None:
+def _found(path: str) -> os.stat_result | None:
     try:
-        found = os.stat(path)
+        return os.stat(path)
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+
+
+def _place(found: os.stat_result | None) -> tuple[int, int] | None:
+    return (found.st_dev, found.st_ino) if found else None
 
 
 def _version_of(db: sqlite3.Connection) -> int | None:

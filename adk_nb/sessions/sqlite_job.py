@@ -44,8 +44,11 @@ class Job(Generic[T]):
 
 
 def finish(db: sqlite3.Connection, jobs: Sequence[Job[Any]], told: Told) -> None:
-    """Do `jobs` in the transaction that was begun, and commit: then each has its result or its error."""
-    done: list[Job[Any]] = []
+    """Do `jobs` in the transaction that was begun, and commit: then each has its result or its error.
+
+    What is no error, as a KeyboardInterrupt, is raised on; if it came when all was committed, the jobs are told first.
+    """
+    done, is_over = list[Job[Any]](), False
     try:
         for job in jobs:
             try:
@@ -53,14 +56,23 @@ def finish(db: sqlite3.Connection, jobs: Sequence[Job[Any]], told: Told) -> None
                 done.append(job)
             except AdkNbError as error:
                 job.error = error
+        is_over = True
         db.execute("COMMIT")
     except BaseException as error:
-        with suppress(sqlite3.Error):  # a full disk has ended the transaction already
-            db.execute("ROLLBACK")
-        for undo in [job.undo for job in reversed(done) if job.undo]:
-            undo()
+        if is_over and not (isinstance(error, sqlite3.Error) or db.in_transaction):
+            for job in jobs:
+                job.tell()
+            raise
+        _undo(db, done)
         if not isinstance(error, Exception):
             raise
         said = told(error)
         for job in jobs:
             job.error = said
+
+
+def _undo(db: sqlite3.Connection, done: Sequence[Job[Any]]) -> None:
+    with suppress(sqlite3.Error):  # a full disk has ended the transaction already
+        db.execute("ROLLBACK")
+    for undo in [job.undo for job in reversed(done) if job.undo]:
+        undo()

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionErro
 from adk_nb.sessions.journal import LEASE_SECONDS, Attempt, Intent, Run, is_gone
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sqlite_file import Damaged, crc
+from adk_nb.sessions.sqlite_here import is_brief
 from adk_nb.sessions.sqlite_rows import Head, Key, Mark, head_in, head_of, missing
 from adk_nb.sessions.sqlite_thread import SqliteThread
 from adk_nb.wire import not_json
@@ -119,15 +119,14 @@ class SqliteLease:
     async def finish(self, attempt: Attempt, outcome: Any = None) -> None:
         if odd := not_json(outcome):
             raise ConfigurationError(f"the outcome of {attempt.intent.name or attempt.intent.kind} cannot be {odd}")
-        ended = replace(attempt, finished=clock.now(), outcome=outcome)
+        at, said = clock.now(), json.dumps(outcome)
 
         def finish(db: sqlite3.Connection) -> None:
             self._mine(db)
-            stored = _attempts(db, self._number, attempt.intent.run_id)
-            if all(one.finished is None for one in stored if _is_of(one, attempt)):
-                _put_attempt(db, self._number, ended)
+            if not _is_finished(db, self._number, attempt):
+                _put_attempt(db, self._number, attempt, at, said)
 
-        await self._thread.ask(finish, is_brief=True)
+        await self._thread.ask(finish, is_brief=is_brief(said))
 
     def _mine(self, db: sqlite3.Connection) -> "Held":
         held = _held(db, self._number)
@@ -264,11 +263,23 @@ def _put_run(db: sqlite3.Connection, row: tuple[int, str, str, str, float, str |
     )
 
 
-def _put_attempt(db: sqlite3.Connection, number: int, one: Attempt) -> None:
+def _is_finished(db: sqlite3.Connection, number: int, one: Attempt) -> bool:
     of = one.intent
-    outcome = None if one.finished is None else json.dumps(one.outcome)
+    found = db.execute(
+        "SELECT * FROM intents WHERE session = ? AND run_id = ? AND branch = ? AND kind = ? AND call_id = ? "
+        "AND attempt = ?",
+        (number, of.run_id, of.branch, of.kind, of.call_id, one.number),
+    ).fetchone()
+    return found is not None and _checked(found, "intents")[-2] is not None
+
+
+def _put_attempt(
+    db: sqlite3.Connection, number: int, one: Attempt, finished: float | None = None, outcome: str | None = None
+) -> None:
+    """`outcome`: as JSON."""
+    of = one.intent
     row = (number, of.run_id, of.branch, of.kind, of.call_id, one.number, of.name, of.effect, of.key)
-    row += (one.started, one.finished, outcome)
+    row += (one.started, finished, outcome)
     db.execute(
         f"INSERT INTO intents VALUES ({', '.join('?' * 13)}) ON CONFLICT DO UPDATE SET "
         "finished = excluded.finished, outcome = excluded.outcome, crc = excluded.crc",
@@ -289,10 +300,6 @@ def _attempt(*row: Any) -> Attempt:
     except ValueError as error:
         raise Damaged(f"the outcome in a row of intents is not what was written: {error}") from error
     return Attempt(intent=intent, number=number, started=started, finished=finished, outcome=said)
-
-
-def _is_of(one: Attempt, other: Attempt) -> bool:
-    return (one.intent.key, one.number) == (other.intent.key, other.number)
 
 
 _KINDS: dict[str, set[tuple[type, ...]]] = {

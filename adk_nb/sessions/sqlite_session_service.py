@@ -15,7 +15,7 @@ from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionC
 from adk_nb.sessions.journal import Run
 from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.sqlite_file import Durability, SessionFile, path_of
-from adk_nb.sessions.sqlite_here import SqliteHere
+from adk_nb.sessions.sqlite_here import SqliteHere, is_brief
 from adk_nb.sessions.sqlite_rows import Head, Key, Mark
 from adk_nb.sessions.sqlite_thread import SqliteThread
 from adk_nb.sessions.state import State, apply_delta, committed, is_same
@@ -66,7 +66,7 @@ class SqliteSessionService(BaseSessionService):
             _put_shared(db, key, parts, at)
             return _read(db, key, head, None)
 
-        return await self._thread.ask(create, is_brief=True)
+        return await self._thread.ask(create)
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
@@ -107,7 +107,7 @@ class SqliteSessionService(BaseSessionService):
             return event
         append = _Append(session, event)
         try:
-            await self._thread.ask(append.run, is_brief=True, undo=append.undo, then=append.tell)
+            await self._thread.ask(append.run, is_brief=is_brief(append.data), undo=append.undo, then=append.tell)
         except BaseException:
             append.leave()
             raise
@@ -186,8 +186,13 @@ class _Append:
         if self._given:
             event.actions.state_delta = self._kept
 
+    @property
+    def data(self) -> bytes:
+        """The event as it is stored."""
+        return self._row.data
+
     def run(self, db: sqlite3.Connection) -> bool:
-        """In the thread: write it. False: it is there already."""
+        """In a transaction: write it. False: it is there already."""
         key, row = self._key, self._row
         head, held, is_there = journal.before_append(db, key, row.id)
         if is_there:
@@ -219,7 +224,7 @@ class _Append:
                 mark.user += bool(parts[State.USER_PREFIX])
 
     def undo(self) -> None:
-        """In the thread: it was not committed."""
+        """Where `run` was: it was not committed."""
         if self._mark and self._before:
             self._mark.seq, self._mark.app, self._mark.user = self._before
 

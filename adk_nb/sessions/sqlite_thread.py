@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+import os
 import sqlite3
 import threading
 import time
@@ -36,7 +37,7 @@ class SqliteThread:
     nobody else is at the file the caller does himself what is brief: to wake each other would take longer.
     """
 
-    def __init__(self, open_file: Open, told: Told, check: Callable[[], None], here: SqliteHere) -> None:
+    def __init__(self, open_file: Open, told: Told, check: Callable[[], object], here: SqliteHere) -> None:
         """All are called in the thread, and the last two also where a job is asked for.
 
         Args:
@@ -48,6 +49,7 @@ class SqliteThread:
         self._inbox = _Inbox()
         self._here = here
         self._serves = _Serves(open_file, told, check, self._inbox, here)
+        self._made_in = os.getpid()
         self._started = False
         self._lock = threading.Lock()
         self._waiting = 0
@@ -79,6 +81,8 @@ class SqliteThread:
             AdkNbError: What `work` raised.
             StorageError: The file could not be opened, read or written, or stays locked; nothing was written.
         """
+        if os.getpid() != self._made_in:
+            raise StorageError("this session service was made in another process; make one in each")
         loop = asyncio.get_running_loop()
         job = Job(work, reads, undo, then, loop, loop.create_future())
         if is_brief and not (self._waiting or self._inbox.closed) and self._here.do(job):
@@ -95,7 +99,9 @@ class SqliteThread:
         except asyncio.CancelledError:
             if not (self._inbox.withdraw(job) or job.is_told):
                 job.heard = job.loop.create_future()
-                await asyncio.wait([job.heard])
+                while not job.is_told:
+                    with suppress(asyncio.CancelledError):
+                        await asyncio.wait([job.heard])
                 job.heard.exception()  # it is not his any more
             raise
         finally:
@@ -178,7 +184,9 @@ class _Inbox:
 class _Serves:
     """The thread's side. It does not refer to the `SqliteThread`, which may so be collected."""
 
-    def __init__(self, open_file: Open, told: Told, check: Callable[[], None], inbox: _Inbox, here: SqliteHere) -> None:
+    def __init__(
+        self, open_file: Open, told: Told, check: Callable[[], object], inbox: _Inbox, here: SqliteHere
+    ) -> None:
         self._open = open_file
         self._told = told
         self._check = check

@@ -78,6 +78,10 @@ class Statements:
         self._at = at
         self._kills = kills
 
+    @property
+    def in_transaction(self) -> bool:
+        return self._db.in_transaction
+
     def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
         verb, table = statement.split()[0], _TABLE.search(statement)
         if verb != "ROLLBACK":

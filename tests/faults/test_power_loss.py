@@ -31,7 +31,7 @@ def checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
         return db
 
     monkeypatch.setattr(SessionFile, "open", opened)
-    monkeypatch.setattr(sqlite_here, "_OF", 6)
+    monkeypatch.setattr(sqlite_here, "_IN_A_ROW", 3)
 
 
 async def written(folder: Path, durability: Durability) -> list[Operation]:

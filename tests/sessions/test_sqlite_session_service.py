@@ -293,17 +293,56 @@ def test_nobody_overtakes_who_waited_for_a_locked_file(path: Path):
     assert texts(using(path, write)) == ["before", "first", "second"] == texts(using(path, read))
 
 
-def test_what_was_appended_does_not_pile_up_beside_the_file(path: Path):
+@pytest.mark.parametrize(("count", "length"), [(1600, 200), (150, 100_000)])
+def test_what_was_appended_does_not_pile_up_beside_the_file(path: Path, count: int, length: int):
     async def write(service: SqliteSessionService) -> list[int]:
         session = await service.create_session(**S)
         sizes: list[int] = []
-        for number in range(1600):
-            await service.append_event(session, said(f"{number} " * 200))
+        for number in range(count):
+            await service.append_event(session, said(f"{number} " * (length // 4)))
             sizes.append(beside())
         return sizes
 
     beside = partial(os.path.getsize, f"{path}-wal")
-    assert max(using(path, write)) < 7_000_000  # it would be 26
+    assert max(using(path, write)) < 7_000_000  # it would be twice to four times that
+
+
+def test_who_appends_again_and_again_lets_others_have_the_loop(path: Path):
+    async def write(service: SqliteSessionService) -> int:
+        session, turns = await service.create_session(**S), 0
+
+        async def count() -> None:
+            nonlocal turns
+            while len(session.events) < 200:
+                await asyncio.sleep(0)
+                turns += 1
+
+        counting = asyncio.ensure_future(count())
+        for number in range(200):
+            await service.append_event(session, said(str(number)))
+        await counting
+        return turns
+
+    assert using(path, write) >= 10
+
+
+def test_a_copy_of_a_service_in_a_forked_process_is_refused(path: Path):
+    script = f"""
+import asyncio, os
+from adk_nb.errors import StorageError
+from adk_nb.sessions import SqliteSessionService
+service = SqliteSessionService({str(path)!r})
+asyncio.run(service.flush())
+if os.fork() == 0:
+    try:
+        asyncio.run(service.flush())
+    except StorageError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.wait()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert "this session service was made in another process; make one in each" in done.stdout, done.stderr
 
 
 def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path: Path, monkeypatch: pytest.MonkeyPatch):
