@@ -70,8 +70,6 @@ class Conversation:
             auto_create_session=True,
         )
         self.put(self.runner, self.agent)
-        self._is_looked_through = not isinstance(self.service, Journal)
-        """No run of the session was cut before this conversation."""
 
     @property
     def agent(self) -> BaseAgent:
@@ -195,13 +193,10 @@ class Conversation:
         Raises:
             PendingError: One was.
         """
-        if self._is_looked_through:
-            return
         session = await self.loaded()
         runs = await cut_runs.cut_runs(self.service, session)
         if session and runs and not approvals.pending(session.events):
             raise PendingError(cut_runs.cut_words(runs[-1], session.events, session.id, cut_runs.ways(magic)))
-        self._is_looked_through = not runs
 
     def _is_here(self, other: "Conversation") -> bool:
         return self._where(self.session_id) == other._where(other.session_id)

@@ -535,7 +535,8 @@ def cut(tmp_path: Path, version: str = "") -> SqliteSessionService:
     service = SqliteSessionService(tmp_path / "nb.db")
 
     async def leave() -> None:
-        session = await service.create_session(app_name="notebook", user_id="user", session_id="main")
+        where = {"app_name": "notebook", "user_id": "user", "session_id": "main"}
+        session = await service.get_session(**where) or await service.create_session(**where)
         await service.claim(session, "run-1", owner=f"process {ended.pid} on {platform.node()}", version=version)
         wanted = types.Part(function_call=types.FunctionCall(id="call-1", name="pay", args={"amount": 5}))
         said = {"invocation_id": "run-1", "custom_metadata": {"spoken_to": "clerk", "defined_as": "other"}}
@@ -571,6 +572,20 @@ def test_a_run_that_was_cut_is_told_when_its_session_is_used_and_goes_on(shell: 
     assert shell.cell("%chat clerk Hello").text == "Yes?"
     assert told(model) == ["Pay 5", "Paid.", "Hello"]
     assert "no run of session 'main' was cut" in shell.fails("%session resume")
+
+
+def test_nobody_talks_over_a_run_of_another_kernel_that_was_cut_since(shell: Shell, tmp_path: Path) -> None:
+    scripted(shell, "Hello.", "Paid.", "Yes?")
+    shell.cell(KEPT)
+    shell.cell(PAY_AT_ONCE)
+    shell.cell(CLERK)
+    assert shell.cell("%chat clerk Hello").text == "Hello."
+
+    cut(tmp_path)
+
+    assert "the run that answers 'Pay 5' in session 'main' was cut" in shell.fails("%chat clerk Go on")
+    assert shell.cell("%session resume --edited").text == "Paid."
+    assert shell.cell("%chat clerk Go on").text == "Yes?"
 
 
 def test_a_tool_that_was_edited_since_a_run_was_cut_is_a_choice_too(tmp_path: Path) -> None:
