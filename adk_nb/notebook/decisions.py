@@ -159,13 +159,11 @@ _TO_A_MODEL = re.compile(r"\w+\(\) was not called: (?:wrong arguments: )?(.*)\. 
 
 
 def _misfit(one: Pending, args: dict[str, object], wrong: str, yes: str) -> str:
-    told = _TO_A_MODEL.fullmatch(wrong)
-    key = next((key for key in args if f"{key}:" in wrong or f"{key}." in wrong), "NAME")
+    if told := _TO_A_MODEL.fullmatch(wrong):
+        wrong = told[1]
+    key = next((key for key in args if re.match(rf"{re.escape(key)}[.:]", wrong)), "NAME")
     edited = f"{yes} --edit {key}=..." if yes.endswith("yes") else f"{yes[:-1]}{', ' * (yes[-2] != '(')}{key}=...)"
-    return (
-        f"{one.call.name}() cannot run with that: {told[1] if told else wrong}; type {edited}, or, to let it run as "
-        f"it was asked, {yes}"
-    )
+    return f"{one.call.name}() cannot run with that: {wrong}; type {edited}, or, to let it run as it was asked, {yes}"
 
 
 def redefined(one: Pending, agent: BaseAgent, events: Sequence[Event]) -> bool:

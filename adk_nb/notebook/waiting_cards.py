@@ -24,7 +24,7 @@ class WaitingCards:
 
     def also_in(self, shown: RunOnShow, keys: Iterable[str]) -> None:
         """`shown` asks for these too."""
-        self._views |= {key: (*self.asking(key), shown) for key in keys}
+        self._views |= {key: tuple(dict.fromkeys((*self.asking(key), shown))) for key in keys}
 
     def wait_after(self, shown: RunOnShow, keys: Iterable[str]) -> None:
         """These wait after a turn that `shown` has shown, and no others."""

@@ -49,8 +49,8 @@ class Stop:
         elif signal is not None:
             self._watch = self.loop.create_task(self._listen(signal))
         if seconds is not None:
-            said = f"the run took longer than {seconds:g} seconds, its RunConfig.timeout; it was stopped; "
-            self._late = RUN_TIMEOUT, said + "raise it if it needs longer, in a notebook with %config AdkNb.timeout"
+            said = f"the run took longer than {seconds:g} seconds, its RunConfig.timeout, and was stopped; "
+            self._late = RUN_TIMEOUT, said + "raise that if it needs longer, in a notebook with %config AdkNb.timeout"
             self._ends = self.loop.time() + seconds
             self._timer = self.loop.call_at(self._ends, self._request, self._late)
         return self
