@@ -1,7 +1,7 @@
 """What OpenAI's chat completions answer, whole or in pieces, as LlmResponses."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Any, cast
 
 from adk_nb import types
@@ -25,14 +25,61 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 def chat_response(completion: Any, model: str) -> LlmResponse:
     """A whole answer."""
     reader = ChatReader(model)
-    if refused := getattr(completion, "error", None):  # of gateways, with HTTP 200
-        raise UnexpectedModelAnswer(
-            f"the service of model {model!r} gave no answer; it said: {hidden(str(refused))[:500]}"
-        )
+    _check(completion, model)
     for choice in completion.choices[:1]:
         reader.take(choice.message, choice.finish_reason or "stop")
     reader.about(completion)
     return reader.whole()
+
+
+async def as_chunks(stream: Any, model: str, read: Callable[..., Any]) -> Any:
+    """`stream`, openai's; of a server that does not stream the one answer that it gave.
+
+    Args:
+        stream: Not yet begun.
+        model: Named in errors.
+        read: From the fields of a whole answer to what openai makes of them.
+
+    Raises:
+        UnexpectedModelAnswer: What came is neither.
+    """
+    kind = stream.response.headers.get("content-type", "")
+    if "json" not in kind and "html" not in kind:
+        return stream
+    body = await stream.response.aread()
+    if body.lstrip().startswith((b"data:", b"event:", b":")):  # a stream by another name
+        return stream
+    try:
+        told: Any = json.loads(body)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        raise _no_answer(model, f"{kind}: {body[:4_000].decode('utf-8', 'replace')!r}")
+    whole = read(**cast(dict[str, Any], told))
+    _check(whole, model)
+    return _alone(whole)
+
+
+async def _alone(whole: Any) -> AsyncGenerator[Any, None]:
+    yield whole
+
+
+def _check(completion: Any, model: str) -> None:
+    """Raise UnexpectedModelAnswer if there is no answer in it."""
+    if refused := getattr(completion, "error", None):  # of gateways, with HTTP 200
+        raise UnexpectedModelAnswer(
+            f"the service of model {model!r} gave no answer; it said: {hidden(str(refused))[:500]}"
+        )
+    if not isinstance(getattr(completion, "choices", None), list):
+        told = completion.to_json(indent=None) if hasattr(completion, "to_json") else completion
+        raise _no_answer(model, repr(told))
+
+
+def _no_answer(model: str, told: str) -> UnexpectedModelAnswer:
+    return UnexpectedModelAnswer(
+        f"what came from the service of model {model!r} is no answer of its API, but {hidden(told)[:200]}; "
+        "look at its address"
+    )
 
 
 class ChatReader:
@@ -46,8 +93,10 @@ class ChatReader:
     def add(self, chunk: Any) -> LlmResponse | None:
         self.about(chunk)
         for choice in chunk.choices or ():
-            if not choice.index and choice.delta:
-                return self.take(choice.delta, choice.finish_reason)
+            if not choice.index and (said := getattr(choice, "delta", None)):
+                return self.take(said, choice.finish_reason)
+            if said := getattr(choice, "message", None):  # of a server that does not stream
+                return self.take(said, choice.finish_reason or "stop")
         return None
 
     def take(self, said: Any, finish_reason: str | None) -> LlmResponse | None:

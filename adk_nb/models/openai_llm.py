@@ -13,7 +13,7 @@ from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.http_address import check_url
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.openai_answers import ChatReader, chat_response
+from adk_nb.models.openai_answers import ChatReader, as_chunks, chat_response
 from adk_nb.models.openai_messages import chat_question
 from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.vendor_llm import VendorLlm, extra, http_client
@@ -84,7 +84,8 @@ class OpenAILlm(VendorLlm):
     async def _begin(self, question: dict[str, Any]) -> AsyncIterator[Any]:
         client, usage = await self._client(), {"include_usage": True}
         question = await _named(client, question)
-        return await client.chat.completions.create(**question, stream=True, stream_options=usage)
+        stream = await client.chat.completions.create(**question, stream=True, stream_options=usage)
+        return await as_chunks(stream, question["model"], self._load().types.chat.ChatCompletion.construct)
 
     def _reader(self, model: str) -> ChatReader:
         return ChatReader(model)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from gemini_server import GeminiServer, Reply
 from pydantic import BaseModel
-from vendors import OPENAI, check_openai
+from vendors import KEY, OPENAI, Call, check_openai
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, MissingKeyError, ModelError, UnexpectedModelAnswer
@@ -140,6 +140,42 @@ def test_a_gateway_s_refusal_that_comes_as_a_success_is_told(server: GeminiServe
 
     with pytest.raises(UnexpectedModelAnswer, match=r"gave no answer; it said: .*no credits left"):
         ask(OPENAI.model(server))
+
+
+@pytest.mark.parametrize("said", [("Mild.",), ("Let me see.", Call("look", {"city": "Oslo"}))])
+def test_a_server_that_does_not_stream_is_heard_all_the_same(server: GeminiServer, said: tuple[str | Call, ...]):
+    for one_by_one in (True, False):
+        OPENAI.say(server, *said)
+
+        answer = ask(OPENAI.model(server), stream=one_by_one)[-1]
+
+        assert answer.text == said[0]
+        assert [(one.name, one.args) for one in answer.get_function_calls()] == (
+            [("look", {"city": "Oslo"})] if said[1:] else []
+        )
+        assert answer.usage_metadata and answer.usage_metadata.total_token_count == 30
+
+
+def test_a_stream_by_another_name_is_one(server: GeminiServer):
+    OPENAI.say(server, "Mild.", stream=True)
+    server.replies[-1].headers["Content-Type"] = "application/json"
+
+    assert ask(OPENAI.model(server), stream=True)[-1].text == "Mild."
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [("text/html", f"<p>Hello {KEY}"), ("application/json", '{"foo": 1}'), ("application/json", '{"choices": null}')],
+)
+def test_what_came_instead_of_an_answer_is_told(server: GeminiServer, kind: str, body: str, one_by_one: bool):
+    server.replies.append(Reply(body.encode(), headers={"Content-Type": kind}))
+
+    with pytest.raises(UnexpectedModelAnswer, match=r"is no answer of its API, but .*; look at its address") as told:
+        ask(OPENAI.model(server), stream=one_by_one)
+
+    assert body[1:5] in str(told.value)
+    assert KEY not in str(told.value)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:8000/v1", "http://127.0.0.1:port/v1", "nonsense"])
