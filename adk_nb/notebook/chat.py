@@ -13,7 +13,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.notebook import changed_tools, letting_in, questions
+from adk_nb.notebook import letting_in, questions
 from adk_nb.notebook.changed_tools import Versions
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
 from adk_nb.notebook.conversation import Conversation
@@ -22,7 +22,6 @@ from adk_nb.notebook.decisions import (
     Confirm,
     Decisions,
     by_policy,
-    check,
     check_policy,
     notice_of,
     one_of,
@@ -264,9 +263,7 @@ class Chat(GoesBack, IsKept):
             InputError: One of them is not open, its changed arguments do not fit its tool, or that was redefined.
         """
         events = self.events
-        waiting = approvals.pending(events)
-        with changed_tools.as_asked(self.versions, decisions, waiting if as_asked else ()):
-            check(decisions, waiting, self._talk.teams.of(decisions) or self.agent, self.magic(), events)
+        self._talk.check(decisions, events, as_asked=as_asked)
         self._talk.refuse_while_busy()
         outcomes = {key: state_of(decided) for key, decided in decisions.items()}
         said = {key: copied(decided, by=decided.by or "chat.decide()") for key, decided in decisions.items()}

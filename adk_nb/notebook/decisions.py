@@ -94,7 +94,12 @@ def _called(tree: BaseAgent | None, author: str, name: str) -> BaseAgent | None:
 
 
 def check(
-    decisions: Decisions, waiting: Sequence[Pending], agent: BaseAgent, magic: str, events: Sequence[Event]
+    decisions: Decisions,
+    waiting: Sequence[Pending],
+    agent: BaseAgent,
+    magic: str,
+    events: Sequence[Event],
+    label: Callable[[Pending], str],
 ) -> None:
     """Refuse what cannot be carried out.
 
@@ -104,6 +109,7 @@ def check(
         agent: Who answers in this chat.
         magic: As for `how_to_answer`.
         events: The session's.
+        label: As of `redefined_words`.
 
     Raises:
         InputError: They are no decisions; one is not open or was asked by another agent; a tool was redefined since;
@@ -126,7 +132,7 @@ def check(
                     "ask again"
                 )
             if redefined(one, agent, events) and not one.is_expired:
-                raise InputError(redefined_words(one, magic, which))
+                raise InputError(redefined_words(one, magic, which, label))
             _check_yes(one, decided, tools_of(asked_by).get(one.call.name or ""), yes, no)
 
 
@@ -187,13 +193,22 @@ def how_to_reask(magic: str, which: int | None) -> str:
     return f"{yes.removesuffix('yes')}reask" if magic else no
 
 
-def redefined_words(one: Pending, magic: str, which: int | None) -> str:
-    """That it was, and what to type; the rest as in `how_to_answer`."""
+def redefined_words(one: Pending, magic: str, which: int | None, label: Callable[[Pending], str]) -> str:
+    """That it was, and what to type.
+
+    Args:
+        one: Whose tool it is.
+        magic: As for `how_to_answer`.
+        which: As for `how_to_answer`.
+        label: Which version a call can still be made with; empty: with none but the tool as it is now.
+    """
     words = f"{one.call.name} was redefined since this was asked"
+    no = how_to_answer(magic, which)[1]
     if not magic:
-        return f"{words}; refuse the call with {how_to_answer(magic, which)[1]}, and ask again"
+        return f"{words}; refuse the call with {no}, and ask again"
     again = how_to_reask(magic, which)
-    return f"{words}; let it be asked anew with {again}, or run it as it was with {again.removesuffix('reask')}old"
+    old = f"run it as it was with {again.removesuffix('reask')}old" if label(one) else f"refuse it with {no}"
+    return f"{words}; let it be asked anew with {again}, or {old}"
 
 
 def _is_another(one: Pending, tool: BaseTool | None) -> bool:

@@ -61,7 +61,7 @@ class Reply:
     pending: list[Pending] = field(default_factory=list[Pending])
     """The approvals that are open; answer them with `%confirm`, `chat.approve()` or `chat.reject()`."""
     answer_with: tuple[str, str] = ("chat.approve()", "chat.reject()")
-    """What to type for a yes, and for a no; of several approvals, to the first."""
+    """What to type for a yes, and for a no; of several approvals, to the first, and to those that take another yes."""
     credentials: list[PendingCredential] = field(default_factory=list[PendingCredential])
     """What tools wait to be let in with; answer with `chat.submit_credential()`."""
     credential_with: str = "chat.submit_credential()"

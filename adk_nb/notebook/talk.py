@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from contextlib import aclosing, suppress
+from contextlib import AbstractContextManager, aclosing
 from copy import copy
 from functools import partial
 from typing import Any, Protocol, cast
 
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.errors import InputError, ToolNotFoundError, UserError
+from adk_nb.errors import InputError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -17,17 +17,7 @@ from adk_nb.models.attempts import on_wait
 from adk_nb.notebook import changed_tools, letting_in, questions, settings
 from adk_nb.notebook.changed_tools import Versions
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.decisions import (
-    Decisions,
-    answers_to,
-    check,
-    how_to_answer,
-    how_to_reask,
-    notice_of,
-    redefined,
-    schema_of,
-    state_of,
-)
+from adk_nb.notebook.decisions import Decisions, answers_to, check, notice_of, schema_of, state_of
 from adk_nb.notebook.interrupted import in_a_cell
 from adk_nb.notebook.letting_in import Given
 from adk_nb.notebook.one_turn import OneTurn
@@ -126,14 +116,25 @@ class Talk:
         """As `Chat.decide`."""
 
         def answers(events: list[Event]) -> types.Content:
-            waiting = approvals.pending(events)
-            check(decisions, waiting, self.teams.of(decisions) or self._of.agent, self._chat.magic(), events)
-            return types.Content(role="user", parts=answers_to(waiting, decisions))
+            self._check(decisions, events)
+            return types.Content(role="user", parts=answers_to(approvals.pending(events), decisions))
 
         session = await self._of.loaded()
-        waiting = approvals.pending(session.events) if session else []
-        with changed_tools.as_asked(self._chat.versions, decisions, waiting if as_asked else ()):
+        with self._as_asked(decisions if as_asked else {}, session.events if session else ()):
             return await self._say(answers, shown)
+
+    def check(self, decisions: Decisions, events: Sequence[Event], *, as_asked: bool) -> None:
+        """Refuse what `Chat.decide` cannot carry out in a session with `events`."""
+        with self._as_asked(decisions if as_asked else {}, events):
+            self._check(decisions, events)
+
+    def _check(self, decisions: Decisions, events: Sequence[Event]) -> None:
+        label, agent = changed_tools.label_of(self._chat.versions), self._who_hears(decisions)
+        check(decisions, approvals.pending(events), agent, self._chat.magic(), events, label)
+
+    def _as_asked(self, decisions: Decisions, events: Sequence[Event]) -> AbstractContextManager[None]:
+        agent = self._who_hears(decisions)
+        return changed_tools.as_asked(self._chat.versions, decisions, agent, events, self._chat.magic())
 
     async def let_in(self, key: str, given: Given, shown: RunOnShow) -> Reply:
         """Answer the credential request of that id."""
@@ -280,13 +281,10 @@ class Talk:
 
     def ways(self, waiting: Sequence[Pending], events: Sequence[Event]) -> tuple[str, str]:
         """As `Reply.answer_with`."""
-        magic, which = self._chat.magic(), 1 if len(waiting) > 1 else None
-        yes, no = how_to_answer(magic, which)
-        with suppress(ToolNotFoundError):  # its cell was not run yet
-            if magic and waiting:
-                agent = self.teams.of([waiting[0].id]) or self._of.agent
-                yes = how_to_reask(magic, which) if redefined(waiting[0], agent, events) else yes
-        return yes, no
+        return changed_tools.ways(waiting, events, self._chat.magic(), lambda one: self._who_hears([one.id]))
+
+    def _who_hears(self, answered: Collection[str]) -> BaseAgent:
+        return self.teams.of(answered) or self._of.agent
 
     # -- the cards
 
@@ -305,8 +303,8 @@ class Talk:
         events, magic = session.events if session else [], self._chat.magic()
         for one in approvals.pending(events):
             for shown in self.cards.asking(one.id):
-                agent = self.teams.of([one.id]) or self._of.agent
-                shown.tool_changed(one.id, changed_tools.told(one, agent, events, self._chat.versions, magic))
+                told = changed_tools.told(one, self._who_hears([one.id]), events, self._chat.versions, magic)
+                shown.tool_changed(one.id, told)
 
     def clicks_on(self, shown: RunOnShow) -> Clicks:
         """What a card's button does: it goes on, on the loop of all runs, in the context of the cell that asked."""

@@ -132,7 +132,7 @@ def test_a_cell_that_is_changed_back_can_be_approved_again(shell: Shell) -> None
         ("%confirm --yes --old", "--yes and --old cannot both be; choose one"),
         ("%confirm --reask --reason no", "--reason does not go with --reask, which leaves the call to the agent"),
         ("%confirm --reask --edit amount=3", "--edit does not go with --reask"),
-        ("%confirm --old", "pay as it was is not in this kernel, or it is as it was"),
+        ("%confirm --old", "pay is as it was when this was asked; approve it with %confirm --yes"),
     ],
 )
 def test_what_cannot_be_is_refused_and_the_call_waits_on(shell: Shell, line: str, said: str) -> None:
@@ -152,6 +152,37 @@ def test_a_chat_of_pythons_keeps_no_earlier_tools() -> None:
 
     with pytest.raises(InputError, match=r"only cells keep tools as they were; refuse the call with chat.reject\(\)"):
         chat.decide({one.id: ToolConfirmation(confirmed=True)}, as_asked=True)
+
+
+def test_in_a_kernel_without_the_old_tool_only_what_works_is_offered(shell: Shell, tmp_path: Path) -> None:
+    kept = f'%config AdkNb.sessions = "sqlite:///{tmp_path / "nb.db"}"'
+    shell.cell(kept)
+    paying(shell, "Done.")
+    asked_anew = "let it be asked anew with %confirm --reask, or refuse it with %confirm --no"
+    del shell.ip.adk_nb  # as a new kernel
+    shell.ip.reset()
+    shell.cell("%reload_ext adk_nb")
+    shell.cell(kept)
+    shell.names["model"] = ScriptedLlm("Done.")
+    shell.cell(PAY.format(" * 100"))
+    shell.cell("%%agent clerk -m model -t pay\nPay.")
+
+    assert str(shell.cell("%confirm")).endswith(f"pay was redefined since this was asked; {asked_anew}")
+    assert shell.fails("%confirm --yes").endswith(f"pay was redefined since this was asked; {asked_anew}")
+    assert shell.fails("%confirm --old").endswith(f"pay as it was is not in this kernel any more; {asked_anew}")
+    assert shell.cell("%confirm --reask").text == "Done."
+
+
+def test_of_several_calls_each_is_offered_what_its_own_tool_takes(shell: Shell) -> None:
+    shell.cell(PAY.format(""))
+    shell.cell(PAY.replace("pay", "lend").format(""))
+    shell.names["model"] = ScriptedLlm([call("pay", amount=1), call("lend", amount=2), call("lend", amount=3)])
+    shell.cell("%%agent clerk -m model -t pay,lend\nPay.")
+    shell.cell("%chat clerk Pay and lend")
+    shell.cell(PAY.replace("pay", "lend").format(" * 2"))
+
+    ways = "as %confirm 1 --yes, %confirm 2 --reask, %confirm 3 --reask or %confirm 1 --no"
+    assert ways in str(shell.names["_run"])
 
 
 def test_a_card_whose_tool_changed_takes_two_answers_more(shell: Shell) -> None:

@@ -6,7 +6,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from adk_nb.errors import InputError
 from adk_nb.notebook.cells.definitions import ToolDefinition
 from adk_nb.runtime.approvals import Pending
 from adk_nb.tools.base_tool import BaseTool
@@ -42,19 +41,12 @@ class EarlierTools:
 
     @contextmanager
     def as_asked(self, waiting: Iterable[Pending]) -> Generator[None]:
-        """Within this, agents of cells have the tools of these calls as they were when they were asked, until those
-        calls have their results.
-
-        Raises:
-            InputError: One of them is not in this kernel any more.
+        """Within this, agents of cells have the tools of these calls, each of which has a `label`, as they were when
+        they were asked, until those calls have their results.
         """
         tools: dict[str, _AsItWas] = {}
         for one in waiting:
-            if (found := self._known.get(one.tool or "")) is None:
-                raise InputError(
-                    f"{one.call.name} as it was is not in this kernel, or it is as it was; ask again with %confirm "
-                    "--reask, or approve it with %confirm --yes"
-                )
+            found = self._known[one.tool or ""]
             was = tools.setdefault(one.call.name or "", _AsItWas(found.tool))
             was.tool = found.tool
             was.calls.add(one.call.id or "")

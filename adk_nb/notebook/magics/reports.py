@@ -91,7 +91,8 @@ def edited_since(notebook: Notebook, waiting: Sequence[Pending], events: Sequenc
         heard_by = notebook.who_hears(one.id, one.led_by or one.author, events)
         with suppress(ToolNotFoundError):  # its cell was not run yet
             if heard_by and redefined(one, notebook.agent(heard_by), events):
-                told[redefined_words(one, magic, number if len(waiting) > 1 else None)] = None
+                which = number if len(waiting) > 1 else None
+                told[redefined_words(one, magic, which, notebook.earlier.label)] = None
     return list(told)
 
 
