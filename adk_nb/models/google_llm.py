@@ -38,7 +38,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
 from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.response_stream import ResponseStream
-from adk_nb.models.retrying import BUSY, ask_again, seconds_of
+from adk_nb.models.retrying import BUSY, ask_again, for_as_long, seconds_of
 from adk_nb.models.service_llm import ServiceLlm
 from adk_nb.redaction import refuse_pickle, remember_named, remember_url
 
@@ -257,6 +257,7 @@ class Gemini(ServiceLlm):
         body = ": ".join(str(one) for one in (error.status, error.message) if one)
         wrong_key = error.code in (401, 403) or "API_KEY_INVALID" in json.dumps(_details(error))
         hint = f"look at {KEY_VARIABLES[0]}" if wrong_key else _NEXT.get(error.code, "")
+        hint = for_as_long(hint, _asked_to_wait(error))
         return ModelHTTPError(error.code, self._safe(body or json.dumps(_details(error))), model, hint=hint)
 
     def _late(self, error: Exception, model: str, stream: ResponseStream | None) -> ModelTimeoutError:

@@ -71,7 +71,7 @@ def _check(completion: Any, model: str) -> None:
             f"the service of model {model!r} gave no answer; it said: {hidden(str(refused))[:500]}"
         )
     if not isinstance(getattr(completion, "choices", None), list):
-        told = completion.to_json(indent=None) if hasattr(completion, "to_json") else completion
+        told = completion.to_json(indent=None, warnings=False) if hasattr(completion, "to_json") else completion
         raise _no_answer(model, repr(told))
 
 

@@ -61,6 +61,10 @@ class OpenAILlm(VendorLlm):
     def _load(self) -> Any:
         return extra("openai", "openai")
 
+    @property
+    def _if_gone(self) -> str:
+        return "look whether a server runs there" if self._spelled else super()._if_gone
+
     def _address(self) -> str | None:
         spelled = self._spelled[1] if self._spelled else None
         return self.base_url or spelled or os.environ.get("OPENAI_BASE_URL", "").strip() or None
@@ -120,6 +124,10 @@ class OllamaLlm(OpenAILlm):
     @classmethod
     def supported_models(cls) -> list[str]:
         return []
+
+    @property
+    def _if_gone(self) -> str:
+        return "start it: ollama serve, or say in OLLAMA_HOST where it is"
 
     def _address(self) -> str:
         """Source: https://github.com/ollama/ollama/blob/main/docs/openai.md and docs/faq.md."""

@@ -1,6 +1,7 @@
 """Ask a busy service again: a little later each time, when it says so, and not for ever."""
 
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -100,6 +101,13 @@ def seconds_of(retry_after: str) -> float | None:
         return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - clock.now())
     except (ValueError, OverflowError):
         return None
+
+
+def for_as_long(hint: str, seconds: float | None) -> str:
+    """`hint`, where it begins with `wait`, with how many seconds the service itself asked for."""
+    if not seconds or not hint.startswith("wait,"):
+        return hint
+    return f"wait {math.ceil(seconds)} s, as it asks{hint.removeprefix('wait')}"
 
 
 def found_no_way(error: BaseException | None) -> bool:

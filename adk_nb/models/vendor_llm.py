@@ -25,10 +25,11 @@ from adk_nb.lazy import require
 from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.fitting import fitted
+from adk_nb.models.http_address import place_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
-from adk_nb.models.retrying import BUSY, ask_again, seconds_of
+from adk_nb.models.retrying import BUSY, ask_again, for_as_long, found_no_way, seconds_of
 from adk_nb.models.service_llm import ServiceLlm
 from adk_nb.redaction import hidden, remember
 from adk_nb.wire import copied
@@ -104,6 +105,15 @@ class VendorLlm(ServiceLlm):
     @abstractmethod
     def _reader(self, model: str) -> Reader: ...
 
+    def _address(self) -> str | None:
+        """Where it is asked, if that is known."""
+        return self.base_url
+
+    @property
+    def _if_gone(self) -> str:
+        """What to do when no connection comes about."""
+        return "look at the network and at base_url"
+
     @property
     def _errors(self) -> Any:
         """Where APIError, APIStatusError, APIConnectionError and APITimeoutError are."""
@@ -172,7 +182,7 @@ class VendorLlm(ServiceLlm):
     def _is_lost(self, error: BaseException) -> bool:
         """True for a connection that could not be made or broke; waiting too long for an answer passes by nothing."""
         if isinstance(error, self._errors.APITimeoutError):
-            return _found_no_way(error)
+            return found_no_way(error)
         return isinstance(error, (self._errors.APIConnectionError, httpx2.NetworkError, httpx2.RemoteProtocolError))
 
     def _key(self) -> str | None:
@@ -201,8 +211,8 @@ class VendorLlm(ServiceLlm):
             raise self._late(error, model, reader) from error
         except (self._errors.APIConnectionError, httpx2.HTTPError, OSError) as error:
             why = _why(error.__cause__ or error)
-            said = reader.broken(why) if reader else f"the service of model {model!r} cannot be reached ({why})"
-            raise ModelError(f"{said}; look at the network and at base_url") from None
+            said = reader.broken(why) if reader else f"{self._service(model)} cannot be reached ({why})"
+            raise ModelError(f"{said}; {self._if_gone}") from None
         except self._errors.APIError as error:
             raise self._refused(error, model, reader) from None
         except _NO_ANSWER as error:
@@ -215,26 +225,31 @@ class VendorLlm(ServiceLlm):
         if status is None:
             said = f"its service said: {body}"
             return ModelError(reader.broken(said) if reader else f"model {model!r} gave no answer; {said}")
-        hint = f"look at {self.KEY_VARIABLE or 'api_key'}" if status in (401, 403) else _NEXT.get(status, "")
-        return ModelHTTPError(status, body, model, hint=hint)
+        hint = f"look at {self._sent_key()}" if status in (401, 403) else _NEXT.get(status, "")
+        return ModelHTTPError(status, body, model, hint=for_as_long(hint, _asked_to_wait(error)))
+
+    def _sent_key(self) -> str:
+        """What a service that refuses a key was sent, in words."""
+        if self.api_key or not self.KEY_VARIABLE:
+            return "api_key"
+        kind = type(self).__name__
+        return self.KEY_VARIABLE if self._key() else f"api_key, for none was sent: {kind}(api_key=..., base_url=...)"
+
+    def _service(self, model: str) -> str:
+        """The service in words, with its address."""
+        address = place_of(self._address() or "")
+        return f"the service of model {model!r}" + (f" at {address}" if address and address not in model else "")
 
     def _late(self, error: Any, model: str, reader: Reader | None) -> ModelTimeoutError:
-        if _found_no_way(error):
+        if found_no_way(error):
             within = f"within {self.connect_timeout:g} s"
-            return ModelTimeoutError(f"no connection to the service of model {model!r} {within}; look at the network")
+            return ModelTimeoutError(f"no connection to {self._service(model)} {within}; {self._if_gone}")
         if reader:
             said, limit = reader.broken("nothing more came in time"), f"stall_timeout={self.stall_timeout:g}"
             limit += f" or total_timeout={self.total_timeout:g}"
         else:
             said, limit = f"model {model!r} did not answer in time", f"timeout={self.timeout:g}"
         return ModelTimeoutError(f"{said}; raise {type(self).__name__}({limit}) if it needs longer")
-
-
-def _found_no_way(error: BaseException | None) -> bool:
-    """True if no connection came about in time. litellm says so with the errors of another library of the same kind."""
-    while error and type(error).__name__ != "ConnectTimeout":
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 async def _closing(chunks: Any) -> AsyncGenerator[Any, None]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 from gemini_server import GeminiServer, Reply
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 from vendors import KEY, OPENAI, Call, check_openai
 
 from adk_nb import types
@@ -249,6 +249,38 @@ def test_ollama_is_asked_where_its_variable_says_and_needs_no_key(
     assert server.requests[0].path == "/v1/chat/completions"
     assert server.requests[0].body["model"] == "llama3.2:1b"
     assert isinstance(LLMRegistry.new_llm("ollama:llama3.2:1b"), OllamaLlm)
+
+
+def test_where_nobody_answers_is_told_and_what_to_do(monkeypatch: pytest.MonkeyPatch):
+    with GeminiServer() as server:
+        place = server.url.removeprefix("http://")
+    monkeypatch.setenv("OLLAMA_HOST", place)
+    once: dict[str, Any] = {"retry_options": {"attempts": 1}}
+
+    with pytest.raises(
+        ModelError, match=rf"'llama3' at http://{place}/v1 cannot be reached .*; start it: ollama serve"
+    ):
+        ask(OllamaLlm(model="llama3", **once))
+    with pytest.raises(ModelError, match=rf"model 'http://{place}/v1' cannot be .*; look whether a server runs there"):
+        ask(OpenAILlm(model=f"http://{place}/v1", **once))
+
+
+def test_a_refused_key_is_called_by_what_was_sent(monkeypatch: pytest.MonkeyPatch, server: GeminiServer):
+    def hint(model: OpenAILlm) -> str:
+        OPENAI.refuse(server, 401, "no")
+        with pytest.raises(ModelError) as told:
+            ask(model)
+        return str(told.value).partition("no; ")[2]
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    there = f"{server.url}/v1"
+
+    assert hint(OpenAILlm(model="m", base_url=there)) == "look at OPENAI_API_KEY"
+    assert hint(OpenAILlm(model="m", base_url=there, api_key=SecretStr("other"))) == "look at api_key"
+    none = "look at api_key, for none was sent: OpenAILlm(api_key=..., base_url=...)"
+    assert hint(OpenAILlm(model=f"{there}#m")) == none
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert hint(OpenAILlm(model="m", base_url=there)) == none
 
 
 @pytest.mark.parametrize(("behind", "asked"), [("#qwen3", "qwen3"), ("", "tiny.gguf"), ("/", "tiny.gguf")])
