@@ -1,13 +1,18 @@
 """A turn that Ctrl-C stopped or an error ended: where in the notebook, in as many lines as it takes."""
 
+import logging
 import traceback
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
+from IPython.core.getipython import get_ipython
+
 from adk_nb import cells, sync
+from adk_nb.notebook.reply import Reply
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 
 def waited_for(turn: Coroutine[Any, Any, T]) -> T:
@@ -42,3 +47,10 @@ def in_a_cell(wrong: BaseException) -> str:
         if frame.f_globals.get("__name__") == "__main__"
     ]
     return f" (in {mine[-1][0]}(), line {mine[-1][1]})" if mine else ""
+
+
+def told_in_a_script(reply: Reply) -> Reply:
+    """`reply`; where no shell will show that the turn failed, the log says so: `text` alone does not."""
+    if reply.status == "error" and get_ipython() is None:
+        logger.error("the turn of agent %r failed, see its reply.error: %s", reply.agent, reply.error)
+    return reply

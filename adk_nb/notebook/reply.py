@@ -54,7 +54,7 @@ class Reply:
     history: list[Event] = field(default_factory=list[Event], repr=False)
     """The session before this turn, where the turn answers an approval and goes on with a call made there."""
     text: str
-    """The words of the answer; empty if there is none yet."""
+    """The words of the answer; empty if there is none yet, or the turn failed: see `error`."""
     answered_by: str = ""
     """Who of a team gave it, `agent` itself included; empty if there is none yet."""
     status: Status
@@ -77,6 +77,7 @@ class Reply:
     trace: Trace = field(default_factory=Trace, repr=False, compare=False)
     """What models and tools were asked, as it was sent and when: for `view.waterfall` and `view.prompt_sent`."""
     error: str | None = None
+    """Why the turn failed. None: it did not."""
     take_back_with: str = ""
     """What to type so that agents forget what was asked in a turn that broke off; empty if none did."""
     notice: str | None = None

@@ -18,7 +18,7 @@ from adk_nb.notebook import changed_tools, letting_in, questions, settings
 from adk_nb.notebook.changed_tools import Versions
 from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.decisions import Decisions, answers_to, check, notice_of, schema_of, state_of
-from adk_nb.notebook.interrupted import in_a_cell
+from adk_nb.notebook.interrupted import in_a_cell, told_in_a_script
 from adk_nb.notebook.letting_in import Given
 from adk_nb.notebook.one_turn import OneTurn
 from adk_nb.notebook.past_turns import turns_of
@@ -182,13 +182,12 @@ class Talk:
             raise
         except Exception as wrong:
             shown.failed(wrong)
-            return ended(
-                "error", f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}{what_next(wrong, self._chat.magic())}"
-            )
+            why = f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}{what_next(wrong, self._chat.magic())}"
+            return told_in_a_script(ended("error", why))
         finally:
             self._task = None
             self.teams.note(agent, [*before, *shown.events], self._about(agent))
-        return ended("done")
+        return told_in_a_script(ended("done"))
 
     async def _walk(
         self, agent: BaseAgent, message: types.Content | None, shown: RunOnShow, invocation_id: str | None

@@ -1,5 +1,6 @@
 """The door of a conversation: what it takes, what it refuses, and how it prints."""
 
+import logging
 from typing import Any
 
 import pytest
@@ -128,3 +129,22 @@ def test_of_the_passes_of_a_loop_the_last_one_is_the_answer():
     loop = LoopAgent(name="shorten", sub_agents=[title], max_iterations=2)
 
     assert Chat(loop).ask("shorten it").text == "A title"
+
+
+def fails(**given: Any) -> None:
+    raise RuntimeError("the desk is closed")
+
+
+def test_in_a_script_a_turn_that_failed_is_told_in_the_log(caplog: pytest.LogCaptureFixture):
+    reply = Chat(Agent(name="guide", model=ScriptedLlm("hello"), before_agent_callback=fails)).ask("hi")
+
+    [told] = caplog.record_tuples
+    assert reply.text == "" and "RuntimeError: the desk is closed" in (reply.error or "")
+    assert told[1:] == (logging.ERROR, f"the turn of agent 'guide' failed, see its reply.error: {reply.error}")
+
+
+def test_a_turn_that_failed_in_a_cell_is_told_by_its_reply_alone(shell: Shell, caplog: pytest.LogCaptureFixture):
+    shell.names["chat"] = Chat(Agent(name="guide", model=ScriptedLlm("hello"), before_agent_callback=fails))
+
+    assert "the desk is closed" in str(shell.cell("chat.ask('hi')"))
+    assert not caplog.records
