@@ -92,20 +92,23 @@ def one_turn(turns: Sequence[PastTurn], which: str, session: str) -> PastTurn:
     try:
         number = int(which)
     except ValueError:
-        return _by_id(turns, which, session)
+        return turn_of_id(turns, which, session, "-1 for the last turn, -2, or a whole id")
     if not 1 <= abs(number) <= len(turns):
         some = "one turn" if len(turns) == 1 else f"{len(turns)} turns"
         raise InputError(f"session {session!r} has {some}, and none is {which}; -1 is the last, 1 the first")
     return turns[number - 1 if number > 0 else number]
 
 
-def _by_id(turns: Sequence[PastTurn], which: str, session: str) -> PastTurn:
+def turn_of_id(turns: Sequence[PastTurn], which: str, session: str, else_type: str) -> PastTurn:
+    """The turn of the event or the run with that id, or with one that begins so.
+
+    Raises:
+        InputError: There is none, or several; `else_type`: what to write instead.
+    """
     found = [turn for turn in turns if any(_is_called(event, which) for event in turn.events)]
     if len(found) != 1 or len(which) < _FEW:
         what = "several turns have events" if len(found) > 1 else "no turn has an event or a run"
-        raise InputError(
-            f"{what} called {which!r} in session {session!r}; write -1 for the last turn, -2, or a whole id"
-        )
+        raise InputError(f"{what} called {which!r} in session {session!r}; write {else_type}")
     return found[0]
 
 

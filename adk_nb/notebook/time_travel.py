@@ -8,7 +8,7 @@ from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED
-from adk_nb.notebook.past_turns import PastTurn, one_turn, turns_of
+from adk_nb.notebook.past_turns import PastTurn, turn_of_id, turns_of
 from adk_nb.notebook.view.plain_text import json_text, one_line, shortened
 from adk_nb.runtime import approvals, credentials, inputs
 from adk_nb.runtime.invocation_context import INPUT_REQUEST, REQUESTS
@@ -91,14 +91,15 @@ def first_undone(events: Sequence[Event], to: int | str, session: str) -> PastTu
     """
     turns = turns_of(events)
     if isinstance(to, str):
-        turn = one_turn(turns, to, session)
+        turn = turn_of_id(turns, to, session, "how many turns are undone, such as 1, or a whole id, see %trace")
         if turn.undone:
             raise InputError(f"the turn {turn.question!r} of session {session!r} is undone already; see %trace")
         return turn
     left = [turn for turn in turns if not turn.undone]
     if not 1 <= to <= len(left):
         some = {0: "no turn", 1: "one turn"}.get(len(left), f"{len(left)} turns")
-        raise InputError(f"session {session!r} has {some} to undo, and not {to}; see %trace")
+        not_so = f", and not {to}; write 1 for the last turn, 2 for the last two" if left else ""
+        raise InputError(f"session {session!r} has {some} to undo{not_so}; see %trace")
     return left[-to]
 
 

@@ -99,7 +99,7 @@ def test_going_back_again_counts_only_the_turns_that_are_left():
     talk.ask("c")
 
     assert [turn.question for turn in talk.rewind(2).turns] == ["a", "c"]
-    with pytest.raises(InputError, match="session 'main' has no turn to undo, and not 1; see %trace"):
+    with pytest.raises(InputError, match="session 'main' has no turn to undo; see %trace"):
         talk.rewind()
     talk.ask("d")
     assert heard(model) == ["d"]
@@ -231,9 +231,14 @@ def test_the_magic_forks_the_session_and_goes_on_in_the_copy(shell: Shell):
 
 
 REFUSED = [
-    ("%rewind 5", "session 'main' has one turn to undo, and not 5"),
+    ("%rewind 5", "has one turn to undo, and not 5; write 1 for the last turn, 2 for the last two; see %trace"),
+    ("%rewind 0", "has one turn to undo, and not 0; write 1 for the last turn"),
     ("%rewind -1", "%rewind counts the turns that it undoes; write %rewind 1"),
-    ("%rewind nowhere", "no turn has an event or a run called 'nowhere'"),
+    (
+        "%rewind nowhere",
+        "no turn has an event or a run called 'nowhere' in session 'main'; write how many turns are undone, such as 1",
+    ),
+    ("%trace nowhere", "called 'nowhere' in session 'main'; write -1 for the last turn, -2, or a whole id"),
     ("%rewind --at 9", "there is no event 9 in session 'main'; there are 2"),
     ("%rewind 1 --at 1", "N and --at both say how far to go back; choose one"),
     ("%rewind --rerun --dry-run", "--dry-run does nothing, so there is nothing to --rerun"),
