@@ -112,13 +112,16 @@ def plain_json(given: Mapping[str, Any] | None, what: str) -> dict[str, Any]:
     return copy
 
 
-def wrong_fields(error: ValidationError, known: Iterable[str], unknown: Callable[[str], str] | None = None) -> str:
+def wrong_fields(
+    error: ValidationError, known: Iterable[str], unknown: Callable[[str], str] | None = None, *, got: bool = True
+) -> str:
     """What is wrong with each field, joined by `; `.
 
     Args:
         error: Of a model made from keyword arguments.
         known: The fields there are.
         unknown: What to say of a field that is none. None: that, and the one that was meant.
+        got: Say what was given. False: it may be a secret.
     """
     told: list[str] = []
     for wrong in error.errors(include_url=False, include_context=False):
@@ -136,7 +139,8 @@ def wrong_fields(error: ValidationError, known: Iterable[str], unknown: Callable
         else:
             message = wrong["msg"].removeprefix("Value error, ")
             hint = f"; write {given.__name__}(...)" if isinstance(given, type) and "instance of" in message else ""
-            told.append(f"{field!r}: {message} (got {' '.join(repr(given).split()):.80}){hint}")
+            shown = f" (got {' '.join(repr(given).split()):.80})" if got else ""
+            told.append(f"{field!r}: {message}{shown}{hint}")
     return "; ".join(told)
 
 

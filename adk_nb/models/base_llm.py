@@ -3,14 +3,17 @@
 from abc import abstractmethod
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adk_nb import types
+from adk_nb.errors import ConfigurationError
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.wire import reads_privates_fast
+from adk_nb.redaction import hidden
+from adk_nb.wire import reads_privates_fast, wrong_fields
 
 
 class LlmCapabilities(BaseModel):
@@ -36,12 +39,23 @@ class LlmCapabilities(BaseModel):
 
 @reads_privates_fast
 class BaseLlm(BaseModel):
-    """A model behind one method. Subclass it to bring your own."""
+    """A model behind one method. Subclass it to bring your own.
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    Raises:
+        ConfigurationError: A field is unknown, missing or wrong.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     model: str
     """The name its service knows it by."""
+
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            told = wrong_fields(error, type(self).model_fields, got=not self.model_config.get("hide_input_in_errors"))
+            raise ConfigurationError(f"{type(self).__name__}: {hidden(told)}") from None
 
     @classmethod
     def supported_models(cls) -> list[str]:

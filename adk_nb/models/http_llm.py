@@ -11,7 +11,7 @@ from ssl import SSLContext
 from typing import Any, Literal, SupportsIndex
 
 import httpx2
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
@@ -25,7 +25,6 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.retrying import ask_again, seconds_of
 from adk_nb.redaction import hidden, refuse_pickle, remember, remember_named, remember_url, without_known
-from adk_nb.wire import wrong_fields
 
 MAX_BYTES = 8 * 1024 * 1024
 """Of an answer, unpacked."""
@@ -60,8 +59,6 @@ class HttpLlm(BaseLlm):
         ConfigurationError: A field is unknown, missing or wrong.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     model: str = ""
     """What errors call it. Empty: the host and path of `url`."""
     url: str
@@ -86,9 +83,8 @@ class HttpLlm(BaseLlm):
     def __init__(self, url: str | None = None, /, **given: Any) -> None:
         try:
             super().__init__(**({"url": url} if url is not None else {}), **given)
-        except ValidationError as error:
-            told = hidden(wrong_fields(error, type(self).model_fields))
-            raise ConfigurationError(f"HttpLlm: {told}; write HttpLlm('https://.../chat', method='POST')") from None
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error}; write HttpLlm('https://.../chat', method='POST')") from None
         self._check()
         self.model = self.model or place_of(self.url).rpartition("://")[2]
 

@@ -76,7 +76,7 @@ class RecordedLlm(BaseLlm):
             raise ConfigurationError(f"record={record!r} is not a model; write e.g. record=OfflineLlm()")
         cassette = path if isinstance(path, Cassette) else Cassette(path, to_record=record is not None)
         first = cassette.recordings[0].request.model if cassette.recordings else None
-        super().__init__(model=model or (record.model if record else first) or "recorded", speed=speed)  # pyright: ignore[reportCallIssue]
+        super().__init__(model=model or (record.model if record else first) or "recorded", speed=speed)
         self._cassette = cassette
         self._recorded = record
         self._replays = replay or record is None

@@ -13,7 +13,16 @@ from vendors import KEY, OPENAI, Call, check_openai
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, MissingKeyError, ModelError, UnexpectedModelAnswer
-from adk_nb.models import LLMRegistry, LlmRequest, LlmResponse, OllamaLlm, OpenAILlm
+from adk_nb.models import (
+    Claude,
+    FallbackModel,
+    Gemini,
+    LLMRegistry,
+    LlmRequest,
+    LlmResponse,
+    OllamaLlm,
+    OpenAILlm,
+)
 
 
 class Forecast(BaseModel):
@@ -175,6 +184,23 @@ def test_what_came_instead_of_an_answer_is_told(server: GeminiServer, kind: str,
         ask(OPENAI.model(server), stream=one_by_one)
 
     assert body[1:5] in str(told.value)
+    assert KEY not in str(told.value)
+
+
+@pytest.mark.parametrize("kind", [OpenAILlm, OllamaLlm, Claude, Gemini, FallbackModel])
+def test_a_field_that_there_is_not_is_refused_by_name(kind: Any):
+    known = {"models": ["offline"]} if kind is FallbackModel else {"api_key": KEY}
+
+    with pytest.raises(ConfigurationError, match=rf"^{kind.__name__}: there is no field 'modle'; did you mean 'model'"):
+        kind(**known, modle="x")
+
+
+def test_a_wrong_value_is_refused_and_no_key_is_shown():
+    with pytest.raises(ConfigurationError, match=r"^OpenAILlm: there is no field 'timeot'; did you mean 'timeout'\?$"):
+        OpenAILlm(model="x", timeot=3)
+    with pytest.raises(ConfigurationError, match=r"^OpenAILlm: 'api_key': ") as told:
+        OpenAILlm(model="x", api_key=[KEY])
+
     assert KEY not in str(told.value)
 
 
