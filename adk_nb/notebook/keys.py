@@ -40,17 +40,24 @@ class Found:
         return f"Found(where={self.where!r})"
 
 
-def variables_of(provider: str) -> Sequence[str]:
+def variables_of(provider: str, *, meant: str = "") -> Sequence[str]:
     """The variables that hold a provider's key; a name in capitals is one itself.
+
+    Args:
+        provider: As it was typed.
+        meant: The first word of the line: if `provider` is a key, that may say whose.
 
     Raises:
         InputError: There is no such provider, or it is a key.
     """
-    if redacted(provider) != provider:
-        remember(provider)
+    if redacted(provider) != provider or "=" in provider:
+        name, _, value = provider.partition("=")
+        remember(provider, value)
+        named = [name] if value.strip("=") else []  # else what stands there ends in =, as keys may
+        whose = next((one for one in (*named, meant) if one.lower() in PROVIDERS or _VARIABLE.fullmatch(one)), "gemini")
         raise InputError(
             "%key takes no key: what is typed in a cell stays in the notebook; take it out of the cell, type "
-            "%key gemini, and paste the key into the field that opens"
+            f"%key {whose}, and paste the key into the field that opens"
         )
     known = PROVIDERS.get(provider.lower())
     if known:

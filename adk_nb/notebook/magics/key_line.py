@@ -21,9 +21,9 @@ def key(shell: Any, asked: Any) -> list[str]:
     if not words:
         return _all()
     for word in words:
-        keys.variables_of(word)  # a key is refused before anything repeats it
+        keys.variables_of(word, meant=words[0])  # a key is refused before anything repeats it
     if len(words) > 1:
-        raise InputError("%key takes one provider at a time, and no key; write %key gemini")
+        raise InputError(f"%key takes one provider at a time, and no key; write %key {words[0]}")
     names = keys.variables_of(words[0])
     if asked.forget:
         return [_forgotten(names)]
