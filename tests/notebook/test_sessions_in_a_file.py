@@ -166,6 +166,7 @@ UNUSABLE: list[tuple[str, Callable[[Path], Any], str]] = [
     ("nb.db", newer, "has schema version 99, and this adk_nb reads up to 1; install the newer adk_nb"),
     ("nb.db", Path.mkdir, "is a folder; name a file in it, as sqlite:///nb.db/nb.db"),
     ("nowhere/nb.db", lambda path: None, "there is no folder"),
+    ("nb.db?durability=full", lambda path: None, "sessions in a file take no settings, and '?durability=full' cannot"),
     ("nb.db", os.mkfifo, "is no file; give another path"),
     ("nb.db", lambda path: path.symlink_to("missing/nb.db"), "unable to open database file"),
 ]

@@ -25,6 +25,7 @@ def opened(address: str, folder: Path) -> BaseSessionService:
         StorageError: The file or the database cannot be used.
     """
     if address.startswith(_IN_A_FILE):
+        _refuse_a_query(address)
         path = folder / Path(address.removeprefix(_IN_A_FILE)).expanduser()
         _check(path, address)
         service: BaseSessionService = SqliteSessionService(path)
@@ -32,6 +33,16 @@ def opened(address: str, folder: Path) -> BaseSessionService:
         service = DatabaseSessionService(address)
     sync.run(_flushed(service))
     return service
+
+
+def _refuse_a_query(address: str) -> None:
+    """What other packages read as settings would only be a part of the file's name here."""
+    before, mark, query = address.partition("?")
+    if mark:
+        raise InputError(
+            f"sessions in a file take no settings, and {'?' + query!r} cannot be in its name; write {before}, or, from "
+            "Python, hand SqliteSessionService(path, durability=...) to Chat"
+        )
 
 
 def _check(path: Path, address: str) -> None:
