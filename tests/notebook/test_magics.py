@@ -548,3 +548,13 @@ def test_a_session_that_its_line_begins_is_told_once_and_a_likely_slip_with_the_
     assert said[0] == "a new session 'summer'"
     assert said[2] == "note: a new session 'sumer'; did you mean 'summer'?"
     assert not any("a new session" in one for one in (said[1], said[3], said[4]))
+
+
+def test_a_session_begins_with_a_line_that_names_no_agent_too(shell: Shell) -> None:
+    shell.names["model"] = ScriptedLlm("Fine.", "Fine.")
+    shell.cell("%%agent planner -m model\nPlan.")
+    shell.cell("%chat planner Hello")
+    reply = shell.cell("%chat -s summer Add 5 and 6")
+
+    assert (reply.agent, reply.question) == ("planner", "Add 5 and 6")
+    assert shell.printed.startswith("a new session 'summer'")

@@ -14,7 +14,7 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb import types
-from adk_nb.errors import InputError, PendingError, TurnFailedError, UserError, closest
+from adk_nb.errors import InputError, PendingError, SessionNotFoundError, TurnFailedError, UserError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import attachments, questions
@@ -163,7 +163,10 @@ def _addressed(notebook: Notebook, word: str | None) -> str | None:
 
 def _who_asks(notebook: Notebook, said: Said) -> str | None:
     """The agent that a line without a name answers, if one has asked something."""
-    events = [] if said.fresh else notebook.sessions.events(said.session)
+    events: list[Event] = []
+    if not said.fresh:
+        with suppress(SessionNotFoundError):  # it begins with this line
+            events = notebook.sessions.events(said.session)
     asks = questions.who_asks(events)
     return notebook.who_hears(*asks, events) if asks else None
 
