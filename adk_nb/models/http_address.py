@@ -5,6 +5,7 @@ import re
 import httpx2
 
 from adk_nb.errors import ConfigurationError
+from adk_nb.models.meant_address import as_address
 from adk_nb.redaction import hidden
 
 _HOST = re.compile(rb"[0-9A-Za-z.:_-]+")
@@ -20,6 +21,7 @@ def check_url(url: str, what: str) -> None:
     if not _BEGINS.match(url):
         raise ConfigurationError(
             f"{what}: its url starts with http:// or https:// and a host, and {hidden(url)[:200]!r} does not"
+            + (f"; write {hidden(meant)[:200]}" if (meant := as_address(url)) else "")
         )
     if "{{" not in url:
         parsed(url, what)

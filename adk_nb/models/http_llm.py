@@ -247,7 +247,10 @@ async def _read(response: httpx2.Response) -> bytes:
 
 def _hint(response: httpx2.Response) -> str:
     """What to do about a refusal."""
-    status = response.status_code
+    status, place = response.status_code, response.request.url
+    if status in (404, 405) and place.path in ("", "/"):
+        meant = place_of(str(place)).rstrip("/")
+        return f"{_HINTS[status]}; did you mean {meant}/v1, a server that speaks as OpenAI's does?"
     if response.is_redirect:
         further = hidden(response.headers.get("location", ""))[:300]
         return f"it sends on to {further!r}, and redirects are not followed; write that as its url"

@@ -10,6 +10,7 @@ from typing import cast
 from adk_nb.errors import ModelNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.google_access import GEMINI_NAMES, key_from_environment, uses_vertex
+from adk_nb.models.meant_address import as_address
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +122,14 @@ def _find(model: str) -> tuple[type[BaseLlm], str]:
     return entry.load(), name
 
 
+def _hint(model: str) -> str:
+    ollama = f"ollama:{model}" if re.fullmatch(r"[\w.-]+(:\w+)?", model) else "ollama:NAME"
+    return (
+        f"a model on your own machine is {ollama}, or its server's address, such as http://127.0.0.1:8080/v1; "
+        "for one of your own, pass the model itself or LLMRegistry.register its class"
+    )
+
+
 def _entry_of(model: str) -> tuple[_Entry, str]:
     entries = [*_registered, *_BUILT_IN]
     provider, _, rest = model.partition(":")
@@ -136,7 +145,7 @@ def _entry_of(model: str) -> tuple[_Entry, str]:
     near = closest(family, [name.partition("-")[0] for name in known if "-" in name]) if dash else None
     if near not in (None, family):
         known.append(f"{near}-{rest}")  # of the many of a family only a few are among those
-    own = (
-        "" if closest(model, known) else "for one of your own, pass the model itself or LLMRegistry.register its class"
-    )
+    if address := as_address(model):
+        known.append(address if address.count("/") > 2 else f"{address}/v1")
+    own = "" if closest(model, known) else _hint(model)
     raise ModelNotFoundError("model", model, known, hint=own)

@@ -206,8 +206,9 @@ def test_a_wrong_value_is_refused_and_no_key_is_shown():
 
 @pytest.mark.parametrize("address", ["127.0.0.1:8000/v1", "http://127.0.0.1:port/v1", "nonsense"])
 def test_an_address_that_is_none_is_told_without_asking(address: str, monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(ConfigurationError, match=r"model 'm': its url "):
+    with pytest.raises(ConfigurationError, match=r"model 'm': its url ") as told:
         ask(OpenAILlm(model="m", base_url=address))
+    assert ("; write http://127.0.0.1:8000/v1" in str(told.value)) is address.startswith("127")
 
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     with pytest.raises(ConfigurationError, match=r"model 'm': its url "):
@@ -330,3 +331,10 @@ def test_a_server_that_lists_no_models_is_to_be_asked_for_one_by_name(server: Ge
 
     with pytest.raises(ModelError, match=r"lists no models; name one: http://127.0.0.1:\d+/v1#NAME"):
         ask(LLMRegistry.new_llm(f"{server.url}/v1"))
+
+
+def test_an_address_whose_v1_was_forgotten_is_told_so(server: GeminiServer):
+    server.replies.append(Reply(b"no such page", 404))
+
+    with pytest.raises(ModelError, match=rf"HTTP 404: .*; did you mean {server.url}/v1, a server that speaks as"):
+        ask(LLMRegistry.new_llm(server.url))

@@ -98,6 +98,9 @@ def test_a_class_that_comes_later_goes_first(parrots: None):
         ("gemini2.5-pro", "gemini-2.5-pro"),
         ("gtp-4o", "gpt-4o"),
         ("cluade-sonnet-9", "claude-sonnet-9"),
+        ("127.0.0.1:18731/v1", "http://127.0.0.1:18731/v1"),
+        ("localhost:8080", "http://localhost:8080/v1"),
+        ("htp://127.0.0.1:18731/v1", "http://127.0.0.1:18731/v1"),
     ],
 )
 def test_a_mistyped_name_is_told_the_closest(name: str, meant: str):
@@ -130,6 +133,12 @@ def test_an_unknown_name_is_told_what_there_is_and_what_to_do(name: str):
     with pytest.raises(
         ValueError, match=r"gemini-2\.5-flash, .*offline, .*; for one of your own, pass the model itself"
     ):
+        LLMRegistry.resolve(name)
+
+
+@pytest.mark.parametrize("name", ["llama3", "qwen3:8b"])
+def test_a_name_that_may_be_a_local_model_s_is_told_how_those_are_written(name: str):
+    with pytest.raises(ModelNotFoundError, match=f"is ollama:{name}, or its server's address, such as http://"):
         LLMRegistry.resolve(name)
 
 
