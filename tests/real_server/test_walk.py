@@ -200,5 +200,8 @@ def test_the_walk_leads_where_it_says(clone: Path, environment: dict[str, str], 
 
     said = notebook.cell("%chat", "ask when the server is gone")
     assert "cannot be reached" in said
+    with started(command, clone, environment, "ready http"):
+        said = notebook.cell("%rewind --rerun", "ask again when it is there")
+        assert "waiter" in said and "cannot be reached" not in said
     notebook.kernel.communicate(timeout=60)
     assert next(walk.blocks, None) is None
