@@ -167,7 +167,7 @@ def test_a_question_that_is_too_long_is_refused_in_the_server_s_words_and_the_se
 def test_a_wrong_key_is_refused_and_not_shown(server: Noise):
     wrong = "sk-a-key-that-is-not-the-servers"
 
-    with pytest.raises(ModelHTTPError, match=r"HTTP 401: .*; look at OPENAI_API_KEY") as refused:
+    with pytest.raises(ModelHTTPError, match=r"HTTP 401: .*; look at api_key") as refused:
         ask(server.model(api_key=wrong))
 
     assert wrong not in str(refused.value)
