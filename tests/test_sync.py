@@ -6,7 +6,6 @@ import gc
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -15,6 +14,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from own_process import script
 
 from adk_nb import sync
 
@@ -33,26 +33,6 @@ async def numbers(to: int, seen: list[object]) -> AsyncGenerator[int, None]:
 
 async def others() -> set[Any]:
     return asyncio.all_tasks() - {asyncio.current_task()}
-
-
-_UNTIMED = (
-    "import logging; logging.getLogger('asyncio').addFilter(lambda said: 'took %.3f seconds' not in str(said.msg))\n"
-)
-"""How long a callback took depends on the load of the machine: asyncio, which tells it with -X dev, keeps it back."""
-
-
-def script(code: str, *, interrupt: bool = False, dev: bool = True) -> tuple[str, str, float]:
-    """Run `code` in a Python of its own; with `interrupt`, send SIGINT once it has printed a line."""
-    command = [sys.executable, *(["-X", "dev"] if dev else []), "-u", "-c", _UNTIMED + code]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        began = time.monotonic()
-        if interrupt:
-            time.sleep(0.1)
-            process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
-    return first + out, err, time.monotonic() - began
 
 
 # run

@@ -4,7 +4,6 @@ import asyncio
 import linecache
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from own_process import script
 
 from adk_nb import sync
 
@@ -49,20 +49,6 @@ def ctrl_c(when: threading.Event, times: int = 1) -> Generator[None, None, None]
         yield
     assert time.monotonic() - sent[-1] < 1
     sender.join(5)
-
-
-def script(code: str, *, interrupt: bool = False, dev: bool = True) -> tuple[str, str, float]:
-    """Run `code` in a Python of its own; with `interrupt`, send SIGINT once it has printed a line."""
-    command = [sys.executable, *(["-X", "dev"] if dev else []), "-u", "-c", code]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        began = time.monotonic()
-        if interrupt:
-            time.sleep(0.1)
-            process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
-    return first + out, err, time.monotonic() - began
 
 
 def test_ctrl_c_cancels_awaiting_work_and_waits_for_its_clean_up():

@@ -1,0 +1,25 @@
+"""Code that runs in a Python of its own, in asyncio's debug mode, and what it prints."""
+
+import signal
+import subprocess
+import sys
+import time
+
+_UNTIMED = (
+    "import logging; logging.getLogger('asyncio').addFilter(lambda said: 'took %.3f seconds' not in str(said.msg))\n"
+)
+"""How long a callback took depends on the load of the machine: asyncio, which tells it with -X dev, keeps it back."""
+
+
+def script(code: str, *, interrupt: bool = False, dev: bool = True) -> tuple[str, str, float]:
+    """Run `code`; with `interrupt`, send SIGINT once it has printed a line. Returns output, errors, seconds after it."""
+    command = [sys.executable, *(["-X", "dev"] if dev else []), "-u", "-c", _UNTIMED + code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        began = time.monotonic()
+        if interrupt:
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    return first + out, err, time.monotonic() - began
