@@ -230,9 +230,11 @@ def path_of(db_path: Any) -> str:
     """The path in `db_path`, which may be a URL: `sqlite:///nb.db` is beside the notebook, `sqlite:////nb.db` is not.
 
     Raises:
-        InputError: It names no file.
+        InputError: It names no file, or a URL's options.
     """
     path = str(db_path)
+    if path.startswith("sqlite") and "://" in path and "?" in path:
+        raise InputError(f"{path!r:.200} has options behind a '?', and a session file takes none; leave them out")
     for start in ("sqlite:///", "sqlite+aiosqlite:///"):
         path = path.removeprefix(start)
     try:

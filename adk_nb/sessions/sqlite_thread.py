@@ -221,12 +221,11 @@ class _Serves:
 
     def _close(self) -> None:
         db, self._db = self._db, None
-        try:
-            self._here.close()
-            if db is not None:
-                db.close()
-        except sqlite3.Error as error:
-            logger.warning("%s", self._told(error))
+        for opened in filter(None, (self._here, db)):
+            try:
+                opened.close()
+            except sqlite3.Error as error:
+                logger.warning("%s", self._told(error))
 
     def _round(self, db: sqlite3.Connection) -> None:
         for reads, begin in ((True, "BEGIN"), (False, "BEGIN IMMEDIATE")):

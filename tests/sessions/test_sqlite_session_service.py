@@ -506,6 +506,11 @@ def test_what_names_no_file_is_refused(wrong: str):
         SqliteSessionService(wrong)
 
 
+def test_a_url_with_options_is_no_file_of_that_name():
+    with pytest.raises(InputError, match=r"'sqlite:///nb.db\?mode=ro' has options .*; leave them out"):
+        SqliteSessionService("sqlite:///nb.db?mode=ro")
+
+
 def test_a_durability_that_is_none_is_refused(path: Path):
     with pytest.raises(ConfigurationError, match="durability is 'normal' or 'full', and not 'async'"):
         SqliteSessionService(path, durability="async")  # pyright: ignore[reportArgumentType]
