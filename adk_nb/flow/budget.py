@@ -47,8 +47,8 @@ def used_up(ctx: InvocationContext, spec: LlmSpec) -> Event | None:
         branch=ctx.branch,
         error_code=MAX_COST,
         error_message=(
-            f"this run has cost about ${counted.cost_usd:.4f}, and may cost ${limit:g} (max_cost_usd); no model was "
-            "asked again; raise the limit, or say what is to be done next"
+            f"this run has cost about ${counted.cost_usd:.4f}, and may cost ${limit:g}; no model was asked again; "
+            "raise max_cost_usd (in a notebook %chat --max-cost), or say what is to be done next"
         ),
     )
 

@@ -50,23 +50,25 @@ def variables_of(provider: str, *, meant: str = "") -> Sequence[str]:
     Raises:
         InputError: There is no such provider, or it is a key.
     """
-    if redacted(provider) != provider or "=" in provider:
+    known = PROVIDERS.get(provider.lower())
+    is_behind_one = meant not in ("", provider) and not known and not _VARIABLE.fullmatch(provider)
+    if redacted(provider) != provider or "=" in provider or is_behind_one:
         name, _, value = provider.partition("=")
-        remember(provider, value)
+        remember(None if provider.isalpha() else provider, value)
         named = [name] if value.strip("=") else []  # else what stands there ends in =, as keys may
         whose = next((one for one in (*named, meant) if one.lower() in PROVIDERS or _VARIABLE.fullmatch(one)), "gemini")
         raise InputError(
             "%key takes no key: what is typed in a cell stays in the notebook; take it out of the cell, type "
             f"%key {whose}, and paste the key into the field that opens"
         )
-    known = PROVIDERS.get(provider.lower())
     if known:
         return known
     if _VARIABLE.fullmatch(provider):
         return (provider,)
     near = closest(provider, PROVIDERS)
     hint = f"did you mean {near}?" if near else f"there is {', '.join(PROVIDERS)};"
-    raise InputError(f"%key knows no {provider!r}; {hint} any other is named by its variable: %key TAVILY_API_KEY")
+    told = repr(provider) if provider.isalpha() else "such provider"  # it may be a key of a kind that nobody knows
+    raise InputError(f"%key knows no {told}; {hint} any other is named by its variable: %key TAVILY_API_KEY")
 
 
 def find(names: Sequence[str], folder: Path, place: str | None) -> Found:

@@ -33,8 +33,8 @@ def test_no_model_is_asked_again_once_a_run_has_cost_what_it_may():
     assert talk.error is None
     assert codes(events) == [None, None, MAX_COST]
     assert events[-1].error_message == (
-        "this run has cost about $0.5500, and may cost $0.5 (max_cost_usd); no model was asked again; "
-        "raise the limit, or say what is to be done next"
+        "this run has cost about $0.5500, and may cost $0.5; no model was asked again; "
+        "raise max_cost_usd (in a notebook %chat --max-cost), or say what is to be done next"
     )
     assert len(agent.model.requests) == 1
 

@@ -502,6 +502,14 @@ def test_a_replay_mode_or_file_that_is_not_there_is_refused(monkeypatch: pytest.
         replaying()
 
 
+def test_a_notebook_is_not_taken_for_its_cassette(monkeypatch: pytest.MonkeyPatch, path: Path):
+    (notebook := path.with_suffix(".ipynb")).write_text("{}")
+    monkeypatch.setenv("ADK_NB_REPLAY", str(notebook))
+
+    with pytest.raises(UserError, match=r"names the notebook .*; set it to replay, .* or to the path of a cassette"):
+        replaying()
+
+
 def test_what_was_recorded_for_a_run_that_does_not_stream_is_replayed_in_pieces_for_one_that_does(path: Path):
     heard(RecordedLlm(path, record=ScriptedLlm("one two three")), asking("count"))
 

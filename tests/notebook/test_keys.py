@@ -256,6 +256,11 @@ def test_a_key_on_the_line_is_refused_and_not_repeated(line: str, whose: str, sh
     )
 
 
+@pytest.mark.parametrize("line", ["%key openai Qx7-12", "%key Qx7-12", "%key openai env Qx7-12"])
+def test_a_key_of_a_kind_that_nobody_knows_is_not_repeated_either(line: str, shell: Shell, work: Path):
+    assert "Qx7" not in shell.fails(line)
+
+
 @pytest.mark.parametrize("typed", ["two words", '"quoted-0001"', ""])
 def test_what_is_no_key_is_refused_and_not_repeated(
     typed: str, shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch

@@ -178,7 +178,7 @@ def replaying() -> Path | None:
     """The cassette that `ADK_NB_REPLAY` names, or None when it is not set, empty or `off`, or a notebook's own is used.
 
     Raises:
-        InputError: It names no file, or how a notebook's own is used where there is no notebook.
+        InputError: It names no file, a notebook, or how a notebook's own is used where there is no notebook.
     """
     said = os.environ.get(VARIABLE, "").strip()
     if said.lower() in ("", "off"):
@@ -194,6 +194,11 @@ def replaying() -> Path | None:
     if not path.is_file():
         raise InputError(
             f"{VARIABLE} names {said!r}, and there is no such file; set it to the path of a cassette, or to off"
+        )
+    if path.suffix == ".ipynb":
+        raise InputError(
+            f"{VARIABLE} names the notebook {said!r}; set it to replay, so that each notebook's own recordings are "
+            "used, or to the path of a cassette"
         )
     return path
 

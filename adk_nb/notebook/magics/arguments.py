@@ -246,7 +246,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         message = re.sub(r"^the following arguments are required: (.*)", r"\1 is missing", message)
         message = re.sub(r"^argument (-\w/)?", "", message)
-        message = message.replace("unrecognized arguments: ", "there is no place for ")
+        below = ": a name is one word, and the instruction stands below the line" if self.prog == "%%agent" else ""
+        message = re.sub(r"^unrecognized arguments: (.*)", rf"there is no place for \1{below}", message)
+        if (option := message.removesuffix(": expected one argument")) != message:
+            message = f"{option} needs a value, as in {option} {self._option_string_actions[option].metavar}"
         raise InputError(f"{self.prog}: {message}; see {self.prog}?")
 
 
