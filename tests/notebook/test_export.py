@@ -109,6 +109,25 @@ def test_a_script_asks_in_the_terminal_before_a_call_that_needs_a_person(
     assert words in capsys.readouterr().out
 
 
+def test_a_script_asks_for_each_of_several_calls_and_its_own_names_are_no_tool_s(
+    shell: Shell, work: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+):
+    shell.cell("from adk_nb.models import ScriptedLlm, call")
+    shell.cell("script = ScriptedLlm([call('pay', euros=7), call('pay', euros=8)], 'One is paid.', 'Both.')")
+    shell.cell("def reply(euros): return f'paid {euros}'")
+    shell.cell("%%tool --confirm\ndef pay(euros: int) -> str:\n    'Pays.'\n    print(reply(euros))\n    return 'ok'")
+    shell.cell("%%agent clerk -t pay -m script\nPay.")
+    shell.cell("%export agent.py")
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda words="": asked.append(words) or "y")
+    monkeypatch.setattr("sys.argv", ["agent.py", "Pay", "both"])
+    capsys.readouterr()
+    runpy.run_path(str(work / "agent.py"), run_name="__main__")
+
+    assert asked == [f"may pay run with {{'euros': {euros}}}? [y/N] " for euros in (7, 8)]
+    assert capsys.readouterr().out == "paid 7\npaid 8\nBoth.\n"
+
+
 def test_what_only_ipython_can_run_is_written_as_the_data_it_made(shell: Shell, work: Path):
     shell.cell("import asyncio\nasync def fetch(): return [1, 2]\nrows = await fetch()")
     shell.cell("listing = !echo hello\nlisting = list(listing)\nfolder = %pwd")
@@ -145,7 +164,7 @@ def test_only_what_the_agents_need_is_written_in_an_order_in_which_it_runs(shell
     assert "unused" not in code
     assert "import json" not in code
     assert "# a day" not in code  # DAY was bound anew
-    assert "print" not in code.partition("if __name__")[0]
+    assert "print" not in code.partition("def _main")[0]
 
 
 def test_data_that_no_cell_makes_in_python_is_written_as_it_is_now(shell: Shell, work: Path):

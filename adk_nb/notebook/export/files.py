@@ -16,14 +16,19 @@ _MARK = "written by %export of adk_nb"
 _HEAD = '"""{about}; {mark}.{more}"""\n\n'
 _MAIN = """
 
-if __name__ == "__main__":
+def _main() -> None:
     chat = Chat(root_agent)
     reply = chat.ask(" ".join(sys.argv[1:]) or input("you: "))
     while reply.pending:
-        call = reply.pending[0].call
-        yes = input(f"may {call.name} run with {call.args}? [y/N] ").strip().lower() in ("y", "yes")
-        reply = chat.approve() if yes else chat.reject()
+        asked = reply.pending[0]
+        words = f"may {asked.call.name} run with {asked.call.args}? [y/N] "
+        yes = input(words).strip().lower() in ("y", "yes")
+        reply = chat.approve(asked.id) if yes else chat.reject(asked.id)
     print(reply.text or reply.error or "")
+
+
+if __name__ == "__main__":
+    _main()
 """
 _MAIN_NEEDS = {"sys": ("sys", ""), "Chat": ("adk_nb", "Chat")}
 _NO_PACKAGE = ("google", "adk", "adk_nb", "test", "user")
