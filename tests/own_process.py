@@ -12,7 +12,7 @@ _UNTIMED = (
 
 
 def script(code: str, *, interrupt: bool = False, dev: bool = True) -> tuple[str, str, float]:
-    """Run `code`; with `interrupt`, send SIGINT once it has printed a line. Returns output, errors, seconds after it."""
+    """Run `code`; with `interrupt`, send SIGINT once it has printed a line. Returns output, errors, seconds since."""
     command = [sys.executable, *(["-X", "dev"] if dev else []), "-u", "-c", _UNTIMED + code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
