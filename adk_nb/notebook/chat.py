@@ -197,10 +197,11 @@ class Chat(GoesBack, IsKept):
         return self.open_in(box)
 
     def open_in(self, box: ChatBox) -> None:
-        """Open a box for this session; what waits in it is asked there too."""
+        """Open a box for this session; what waits in it for an answer in this chat is asked there too."""
         events = self.events
         box.open(sync.run(self._conversation.loaded()), self._talk.clicks_on(box.shown))
-        if waiting := [one.id for one in (*approvals.pending(events), *credentials.pending(events))]:
+        asked = [one for one in approvals.pending(events) if self._talk.hears(one)]
+        if waiting := [one.id for one in (*asked, *credentials.pending(events))]:
             sync.run(self._talk.ask_again(waiting, box.shown))
 
     async def say_in(

@@ -86,6 +86,8 @@ class Reply:
     """It shows itself in plain text alone."""
     live: Callable[[], str] = field(default=str, repr=False, compare=False)
     """The widget that shows it on the page; empty: none does."""
+    until_answered: Callable[[Any], bool] = field(default=lambda _: False, repr=False, compare=False)
+    """Shows its bundle for as long as it waits; False: shows nothing."""
 
     @property
     def state_delta(self) -> dict[str, Any]:
@@ -129,6 +131,16 @@ class Reply:
         if self.chat is None:
             raise InputError("this reply is of no chat that goes on; ask again")
         return self.chat
+
+    def _ipython_display_(self) -> None:
+        """What waits is shown so that it goes when it is answered.
+
+        Raises:
+            NotImplementedError: It is shown as all other values are, by IPython.
+        """
+        waits = self.status == "pending" and not self.plain
+        if not (waits and self.until_answered(self._repr_mimebundle_())):
+            raise NotImplementedError
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         if self.plain:

@@ -270,6 +270,7 @@ class Talk:
             notice="; ".join(filter(None, (shown.notice, shown.unlimited()))) or None,
             plain=shown.plain,
             live=shown.stays_as,
+            until_answered=shown.shows_until_answered,
         )
         self.cards.wait_after(shown, (one.id for one in (*waiting, *asked)))
         if self._chat.on_reply:
@@ -281,6 +282,10 @@ class Talk:
     def ways(self, waiting: Sequence[Pending], events: Sequence[Event]) -> tuple[str, str]:
         """As `Reply.answer_with`."""
         return changed_tools.ways(waiting, events, self._chat.magic(), lambda one: self._who_hears([one.id]))
+
+    def hears(self, one: Pending) -> bool:
+        """Whether an approval was asked by the agent of this chat, or by one that it leads."""
+        return self._who_hears([one.id]).find_agent(one.led_by or one.author) is not None
 
     def _who_hears(self, answered: Collection[str]) -> BaseAgent:
         return self.teams.of(answered) or self._of.agent

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from adk_nb import clock
@@ -162,19 +163,25 @@ class Traces:
             del self._of[next(iter(self._of))]
 
     def of(self, invocation_ids: Iterable[str]) -> Trace:
-        """All that is kept of these, as one trace; empty if nothing is, as of the runs of another kernel."""
-        found = [one for key in dict.fromkeys(invocation_ids) for one in self._of.get(key, ())]
-        if len(found) == 1:
-            return found[0]
+        """All that is kept of these, as one trace; empty if nothing is, as of the runs of another kernel.
+
+        A view that shows several runs has one trace of them all: what is of others in it is left out.
+        """
+        ids = dict.fromkeys(invocation_ids)
         whole = Trace()
-        for one in found:
-            whole.requests += one.requests
-            whole.tools += one.tools
+        for one in dict.fromkeys(trace for key in ids for trace in self._of.get(key, ())):
+            calls = {called.call_id for called in one.tools if called.invocation_id in ids}
+
+            def is_theirs(noted: TracedRequest | TracedTool, calls: set[str] = calls) -> bool:
+                return noted.invocation_id in ids or not calls.isdisjoint(noted.within)
+
+            whole.requests += filter(is_theirs, one.requests)
+            whole.tools += filter(is_theirs, one.tools)
             whole.instructions |= one.instructions
         return whole
 
     def _requests(self) -> int:
-        return sum(len(one.requests) for each in self._of.values() for one in each)
+        return sum(len(one.requests) for one in dict.fromkeys(chain.from_iterable(self._of.values())))
 
 
 _within: ContextVar[tuple[str, ...]] = ContextVar("within", default=())

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from chats import ASK, PAYING, SETUP
+from hands import card, press, rows, says, within
 from lab import Lab
 
 pytestmark = pytest.mark.browser
@@ -54,3 +55,29 @@ def test_what_waited_when_the_kernel_died_is_asked_again_and_the_old_card_is_sta
     page.screenshot(f"reopened-answered-{theme.lower()}-{width}")
     page.run_cell(6)
     assert page.text(6) == "[('A17', 250.0)]"
+
+
+def test_what_was_saved_while_it_waited_is_words_when_its_kernel_is_dead_and_a_card_while_it_lives(lab: Lab):
+    box = "model = ScriptedLlm('Hello.')\nclerk = Agent(name='clerk', model=model)"
+    path = lab.write("saved.ipynb", SETUP, PAYING, ASK, box, "%chat clerk -s desk")
+    page = lab.open(path)
+    for cell in range(5):
+        page.run_cell(cell)
+    card(page, 2)
+    page.until(lambda: within(page, 4, "textarea"), "the box")[0].send_keys("Good morning")
+    press(page, 4, "Send")
+    page.until(lambda: "Hello." in rows(page, 4), "the answer")
+
+    assert "widget-view" not in json.dumps(page.saved())
+    page.reload()
+    card(page, 2)
+    page.until(lambda: "Hello." in rows(page, 4), "the box again")
+    page.screenshot("saved-while-it-waits-alive")
+    assert "widget-view" not in json.dumps(page.saved())
+    page.js("await panel.sessionContext.shutdown()")
+    page = lab.open(path)
+    says(page, 2, "Waits for approval")
+    page.screenshot("saved-while-it-waits-dead")
+    assert "Hello." in page.text(4)
+    assert "not found" not in page.browser.page_source
+    assert not within(page, 2, ".adknb-card")

@@ -57,7 +57,8 @@ def counted(*parts):
             cached_content_token_count=800, thoughts_token_count=40, total_token_count=1340))
 
 calls = [call("sales", year=2026), call("plot", year=2026), call("place", city="Oslo"), call("logo"), call("export")]
-analyst = Agent(name="analyst", model=ScriptedLlm(counted(*calls), counted("Paris sells **most**.")),
+said = counted("Paris sells **most**:\\n\\n```\\nmax(sold)\\n```")
+analyst = Agent(name="analyst", model=ScriptedLlm(counted(*calls), said),
     tools=[sales, plot, place, logo, export])
 """
 
@@ -72,6 +73,7 @@ def test_results_are_shown_as_what_they_are(lab: Lab):
 
     page.wait(f"{answer} img")
     page.screenshot("rich-answer")
+    assert page.wait(".adknb-answered pre", "max(sold)").size["height"] < 40, "more than the one line of code"
     assert [cell.text for cell in page.all(f"{answer} td")][:3] == ["Oslo", "12", "0.203389"]
     alts = [image.get_attribute("alt") for image in page.all(f"{answer} img")]
     assert alts == ["image that plot() gave", "drawing that logo() gave"]

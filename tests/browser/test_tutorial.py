@@ -53,7 +53,7 @@ def test_three_rows_are_there_before_the_cell_ends(lab: Lab):
     page.until(lambda: "day_length_hours: 9.9" in page.text(asking), "the answer")
 
 
-def test_run_all_works_and_the_page_reads_the_same_after_a_reload(lab: Lab):
+def test_run_all_works_the_page_reads_the_same_after_a_reload_and_there_a_click_approves(lab: Lab):
     page = opened(lab)
 
     page.run_all(timeout=60)
@@ -71,11 +71,8 @@ def test_run_all_works_and_the_page_reads_the_same_after_a_reload(lab: Lab):
     assert "not found" not in page.browser.page_source
     assert page.alerts() == []
 
-
-def test_a_click_approves_and_the_file_is_written_once(lab: Lab):
-    page = opened(lab)
     asking = index_of(page, "%chat Save the facts about Venus")
-    run_up_to(page, asking)
+    page.run_cell(asking)
     page.wait(".adknb-card", "save_facts")
     page.scroll_to(".adknb-card")
     page.screenshot("tutorial-approval-light")

@@ -266,3 +266,35 @@ def test_a_box_that_was_just_opened_can_rerun_and_write_state(shell: Shell, page
     again = pages.next()
     again.wait_for(lambda page: "Another one." in json.dumps(page.batches))
     assert "asked again in session 'main-2', a copy" in json.dumps(again.batches)
+
+
+def test_a_box_asks_for_nothing_that_another_agent_waits_for(shell: Shell, pages: Pages) -> None:
+    guide(shell, call("refund", order="A17"), "Paid.")
+    shell.names["clerk"] = Agent(name="clerk", model=ScriptedLlm("Never said."))
+    shell.cell("%chat guide Pay me back.")
+    shell.cell("%chat clerk")
+    run, box = pages.next(), pages.next()
+
+    box.says(kind="ask", text="Hello.")
+
+    box.wait_for(lambda page: told(page, "row", kind="error"))
+    assert told(run, "card", state="asked") and not told(box, "card")
+    assert "1 approval is open (refund); answer with %confirm --yes" in told(box, "row", kind="error")[0]["text"]
+
+
+def test_each_turn_of_a_box_is_traced_by_itself(shell: Shell, pages: Pages) -> None:
+    def done(times: int) -> Callable[[Wire], bool]:
+        return lambda page: json.dumps(page.batches).count('"status": "done"') >= times
+
+    guide(shell, "Hello!", call("refund", order="A17"), "Paid.")
+    shell.cell("%chat guide")
+    box = pages.next()
+    box.says(kind="ask", text="Hi")
+    box.wait_for(done(1))
+    box.says(kind="ask", text="Pay me back.")
+    box.wait_for(lambda page: told(page, "card", state="asked"))
+    box.says(kind="answer", id=told(box, "card", state="asked")[0]["id"], decision="approve")
+    box.wait_for(done(2))
+
+    assert "model calls  1         2\n" in str(shell.cell("%trace --diff -2 -1"))
+    assert "model call 1 of 1:" in str(shell.cell("%trace 1 --why"))

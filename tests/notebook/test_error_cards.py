@@ -59,6 +59,12 @@ def test_a_card_tells_what_where_and_how_in_the_words_of_the_notebook(wrong: Zer
     assert "In[2] line 2, in split" in told["traceback"]
 
 
+def test_a_card_says_in_words_what_a_code_means() -> None:
+    [told] = cards(lambda trouble: trouble.ended("guide", "MAX_COST: this run has cost about $1", "e1"))
+
+    assert told["title"] == "the limit of cost is reached: this run has cost about $1"
+
+
 def test_a_traceback_begins_at_the_cell_and_holds_no_secret(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-000042")
     shell.cell(

@@ -51,11 +51,14 @@ class Seen:
         )
         self.run = LiveRun(agent(), "How warm?", None, lambda tool: None)
         self.run.trace = self.reply.trace
+        sync.run(self._ran(clicks))
+        self.wire: Any = self.run._view.comm  # pyright: ignore[reportPrivateUsage]
+
+    async def _ran(self, clicks: Clicks) -> None:
         self.run.begin(None, clicks)
         for event in self.reply.events:
             self.run.event(event)
         self.run.end(self.reply)
-        self.wire: Any = self.run._view.comm  # pyright: ignore[reportPrivateUsage]
 
     @property
     def snapshot(self) -> dict[str, Any]:

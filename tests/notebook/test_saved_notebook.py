@@ -15,8 +15,8 @@ from nbconvert import HTMLExporter, MarkdownExporter
 from nbconvert.filters import markdown2html
 from turns import Shown
 
+from adk_nb.notebook.view.page import VIEW_MIME
 from adk_nb.notebook.view.render import bundle
-from adk_nb.notebook.view.widget import VIEW_MIME
 
 TUTORIALS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 CELLS = [

@@ -116,8 +116,10 @@ def test_a_person_who_was_asked_has_a_bar_that_ends_with_the_answer(seconds: lis
 
     tool = FunctionTool(pay, require_confirmation=True)
     chat = Chat(LlmAgent(name="clerk", model=ScriptedLlm(call("pay"), "done"), tools=[tool]), show="off")
-    chat.ask("Pay")
+    waiting = chat.ask("Pay")
     seconds[0] += 60
+    asked = waterfall_picture.drawn(bars(waiting.events, waiting.trace), "turn 1")
+    assert "|  still waits\n" in asked["text/plain"] and "green: tool" in asked["text/html"]
     chat.approve()
 
     turn = chat.turns[-1]

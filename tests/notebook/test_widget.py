@@ -6,7 +6,8 @@ import comm
 import pytest
 from wire import WAIT, Wire
 
-from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
+from adk_nb.notebook.view.page import VIEW_MIME
+from adk_nb.notebook.view.widget import STUB, LiveView
 
 
 @pytest.fixture

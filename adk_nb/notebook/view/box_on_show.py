@@ -13,11 +13,12 @@ from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.drawing_path import Marks
+from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.run_panels import PANELS
 from adk_nb.notebook.view.said_so_far import said_so_far
-from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
+from adk_nb.notebook.view.widget import STUB, LiveView
 from adk_nb.sessions.session import Session
 
 
@@ -60,8 +61,11 @@ class BoxOnShow(LiveRun):
     def open(self, session: Session | None, clicks: Clicks) -> None:
         """Display it, with what was said in the session before."""
         self._clicks = clicks
-        mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
-        display(STUB if is_being_tested(get_ipython()) else {**STUB, VIEW_MIME: mime}, raw=True)
+        data: Any = STUB
+        metadata: Any = None
+        if not is_being_tested(get_ipython()):
+            data, metadata = with_view(STUB, self._view.model_id, "run")
+        display(data, metadata=metadata, raw=True)
         self._twin = display(STUB, raw=True, display_id=True)
         self._rows = RunRows(schema_of=self._schema_of, magic=self.magic)
         self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})

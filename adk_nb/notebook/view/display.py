@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any, Literal
 
@@ -23,14 +24,14 @@ from adk_nb.notebook.view.drawing_svg import live_drawing
 from adk_nb.notebook.view.error_card import Trouble
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.own_cell import OwnCell
-from adk_nb.notebook.view.page import views_stay
+from adk_nb.notebook.view.page import views_stay, with_view
 from adk_nb.notebook.view.render import waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.run_panels import PANELS, RunPanels
 from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.spending import Meter
-from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
+from adk_nb.notebook.view.widget import STUB, LiveView
 from adk_nb.sessions.session import Session
 
 Mode = Literal["auto", "widget", "static", "text", "off"]
@@ -80,6 +81,7 @@ class LiveRun(RunOnShow):
         self._rows: RunRows | None = None
         self._panels = RunPanels(lambda: self.trace, lambda: self._rows.state() if self._rows else [])
         self._over = False
+        self._unshown: deque[Event] = deque()
         self._reply: Reply | None = None
         """What the run came to, when it is over."""
         self._cards: set[str] = set()
@@ -90,8 +92,10 @@ class LiveRun(RunOnShow):
         self._cell.run(self._own_cell.is_of_this_context)
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
         self._output: Any = None
+        self._waiting: list[Any] = []
+        """Outputs that say what waits."""
         self._left: dict[str, str] = STUB
-        """What stands in the view's place when nothing waits any more: above a result that still says what waited."""
+        """What stands in the view's place when nothing waits any more."""
         self._clicks: Clicks | None = None
         self._view.on_answer(self._clicked)
 
@@ -117,12 +121,11 @@ class LiveRun(RunOnShow):
 
     def _open(self, session: Session | None, keys: Collection[str] | None = None) -> None:
         """Display the view. `keys`: of the cards that it begins with; None: all that are open."""
-        mime = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
-        bundle = {**STUB, VIEW_MIME: mime}
+        data, metadata = with_view(STUB, self._view.model_id, "run")
         with self._own_cell.gets_what_is_displayed():
-            self._output = display(bundle, raw=True, display_id=True)
+            self._output = display(data, metadata=metadata, raw=True, display_id=True)
         if before := self._own_cell.view_on_another_page:
-            output = {"at": None, "data": bundle, "metadata": {}}
+            output = {"at": None, "data": data, "metadata": metadata}
             before.push({"op": "panel", "name": "beside", "id": self._own_cell.page, "data": [output]})
         state, history = (session.state, session.events) if session else ({}, [])
         self._rows = RunRows(schema_of=self._schema_of, state=state, history=history, magic=self.magic)
@@ -131,10 +134,16 @@ class LiveRun(RunOnShow):
 
     def event(self, event: Event) -> None:
         super().event(event)
-        self._trouble.goes_on()
-        self._show(event)
-        if event.usage_metadata and (told := self._meter.feed(event)):
-            self._view.push(told)
+        self._unshown.append(event)  # a model or a tool is waited for next, and then there is time to make its rows
+        asyncio.get_running_loop().call_soon(self._show_what_came)
+
+    def _show_what_came(self) -> None:
+        while self._unshown:
+            event = self._unshown.popleft()
+            self._trouble.goes_on()
+            self._show(event)
+            if event.usage_metadata and (told := self._meter.feed(event)):
+                self._view.push(told)
 
     def _show(self, event: Event) -> None:
         if self._rows:
@@ -148,17 +157,21 @@ class LiveRun(RunOnShow):
             self._mark(self._path.feed(event))
 
     def saved(self, name: str, version: int, file: types.Part | None) -> None:
+        self._show_what_came()
         self._push([{"op": "artifact", "artifact": rich_results.artifact(name, version, file)}])
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> None:
+        self._show_what_came()
         self._push(self._lanes.agent_begins(name, branch, path))
         self._mark(self._path.agent_begins(name, branch, path))
 
     def agent_ends(self, name: str, branch: str | None, path: str) -> None:
+        self._show_what_came()
         self._push(self._lanes.agent_ends(name, branch, path))
         self._mark(self._path.agent_ends(name, path))
 
     def end(self, reply: Reply) -> None:
+        self._show_what_came()
         self._push(self._lanes.end(reply.status))
         self._mark(self._path.end(reply.status))
         self._over = reply.status != "pending"
@@ -186,6 +199,7 @@ class LiveRun(RunOnShow):
         self._trouble.tool_failed(call_id, tool, args, wrong)
 
     def waits(self, model: str, error: str, seconds: float) -> None:
+        self._show_what_came()
         self._trouble.waits(model, error, seconds)
 
     def anew(self, made: Callable[[], RunOnShow]) -> RunOnShow:
@@ -200,23 +214,33 @@ class LiveRun(RunOnShow):
         if self._output:
             self._output.update(self._left, raw=True)
             self._output = None
+            for said in self._waiting:
+                said.update(STUB, raw=True)
 
     def missed(self, page: str) -> list[dict[str, Any]]:
         """What a page that was loaded after the cell was run has not heard of its outputs, now that nothing waits.
 
         Returns:
-            Outputs with `at`: in which place, counted from the view's, it stands; None: it is one more.
+            Outputs with `at`: in which place, counted from the view's, it stands; None: it is one more; `waits`: in
+            that of each which said what waits.
         """
         if page == self._own_cell.page:
             return []
         self._own_cell.view_on_another_page = self._view
-        left = {"at": 0, "data": self._left, "metadata": {}}
-        return [left, {"at": None, **_as_displayed(self._reply)}] if self._reply else [left]
+        left = [{"at": at, "data": data, "metadata": {}} for at, data in ((0, self._left), ("waits", STUB))]
+        return [*left, {"at": None, **_as_displayed(self._reply)}] if self._reply else left
 
     def stays_as(self) -> str:
         return self._view.model_id if self._over and views_stay() else ""
 
+    def shows_until_answered(self, bundle: dict[str, str]) -> bool:
+        if self._output:
+            metadata = {"adk_nb": {"waits": self._view.model_id}}
+            self._waiting.append(display(bundle, raw=True, metadata=metadata, display_id=True))
+        return bool(self._output)
+
     def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:
+        self._show_what_came()
         if event and self._rows:
             ops = self._rows.feed(event)
             self._panels.feed(event, ops)

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from adk_nb import cells, types
+from adk_nb.notebook.view.event_words import in_words
 from adk_nb.notebook.view.plain_text import cleaned, json_text, one_line, shortened
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.redaction import hidden
@@ -26,7 +27,7 @@ def card(key: str, agent: str, error: str, wrong: BaseException | None, ways: Se
         wrong: What was raised; None: nothing was.
         ways: What can be done: `retry`, `drop`.
     """
-    sentence, where = split(error)
+    sentence, where = split(in_words(error))
     return {
         "id": key,
         "kind": "error",

@@ -88,6 +88,12 @@ def failure(event: Event) -> str:
     return (f"{title}: {cleaned(event.error_message)}" if event.error_message else title) + failed_at(event)
 
 
+def in_words(error: str) -> str:
+    """The error of a reply, with words for the code that it begins with, where there are some."""
+    code, colon, why = error.partition(":")
+    return f"{_TITLES.get(code, code)}{colon}{why}"
+
+
 def failed_at(event: Event, call: str | None = None) -> str:
     """Where in the cells the event's error comes from, or that of one of its results, in brackets; empty if unknown."""
     told: Any = (event.custom_metadata or {}).get("failed_at")

@@ -11,7 +11,7 @@ from IPython.core.getipython import get_ipython
 _header_of_context: ContextVar[Any] = ContextVar("header_of_context", default=None)
 
 _on_another_page: WeakValueDictionary[str, Any] = WeakValueDictionary()
-"""By the message that had the cell run."""
+"""The last view that such a page has shown in a cell, by the message that had the cell run."""
 
 
 class OwnCell:

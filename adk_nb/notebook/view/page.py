@@ -1,7 +1,7 @@
 """Whether a view may stay on the page when its run is over, and how it is put beside what the notebook's file keeps."""
 
 import os
-from typing import Any
+from typing import Any, Literal
 
 VIEW_MIME = "application/vnd.jupyter.widget-view+json"
 
@@ -30,9 +30,15 @@ def views_stay() -> bool:
     return bool(session) and "-jvsc-" not in session
 
 
-def with_view(bundle: dict[str, str], model_id: str) -> Any:
-    """What a cell's result is shown as: by that view on the page, and in a file by `bundle` alone."""
+def with_view(bundle: dict[str, str], model_id: str, of: Literal["page", "run"] = "page") -> Any:
+    """What an output is shown as: by that view on the page, and in a file by `bundle` alone.
+
+    Args:
+        bundle: By media type.
+        model_id: Empty: there is no view.
+        of: `run`: the view of one that is not over, and a page that is loaded again has it again if the kernel lives.
+    """
     if not model_id:
         return bundle
     view = {"version_major": 2, "version_minor": 0, "model_id": model_id}
-    return {**bundle, VIEW_MIME: view}, {VIEW_MIME: {"adk_nb": "page"}}
+    return {**bundle, VIEW_MIME: view}, {VIEW_MIME: {"adk_nb": of}}

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view import credential_words, grounding, input_words, rich_results
-from adk_nb.notebook.view.event_words import asks_text, is_of_a_graph
+from adk_nb.notebook.view.event_words import asks_text, in_words, is_of_a_graph
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
 from adk_nb.notebook.view.rich_results import html_table
@@ -365,7 +365,7 @@ def _count(rows: list[Json]) -> str:
 def _error(reply: ShownReply) -> str:
     if reply.status != "error":
         return ""
-    return one_line(reply.error or "the run failed", _ASKED)
+    return one_line(in_words(reply.error or "the run failed"), _ASKED)
 
 
 def asked_text(one: Pending) -> str:

@@ -108,6 +108,10 @@ class RunOnShow:
         """The widget that shows it on, in the place of its reply; empty: none does."""
         return ""
 
+    def shows_until_answered(self, bundle: dict[str, str]) -> bool:
+        """Show what says that something waits, and take it away when nothing does; False: that cannot be done."""
+        return False
+
     def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:
         """What was typed as the value of a key of the state was written by `event`, or was refused."""
 

@@ -81,7 +81,7 @@ _NOTHING_LOADED = (
     '<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
     "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">"
     '<meta name="color-scheme" content="light dark"><base target="_blank">'
-    "<style>body { margin: 1px }</style>"
+    "<style>body { font: 13px system-ui, sans-serif; margin: 1px }</style>"
 )
 """What such a page begins with: it loads nothing from anywhere."""
 

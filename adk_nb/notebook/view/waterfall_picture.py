@@ -11,7 +11,7 @@ _WIDTH = 40
 """Characters of the axis."""
 _SIGNS: dict[Kind, str] = {"agent": "─", "model": "█", "tool": "▒", "person": "·"}
 _WAITS = "░"
-_COLOURS: dict[Kind, str] = {"agent": "currentColor", "model": "#1e88e5", "tool": "#8e6bbf", "person": "#c47a00"}
+_COLOURS: dict[Kind, str] = {"agent": "currentColor", "model": "#1e88e5", "tool": "#3d9150", "person": "#c47a00"}
 """At least 3 to 1 on a white page and on a black one."""
 _ROW, _AXIS, _TIMES = 22, 400, 80
 _CHAR, _MOST = 7, 34
@@ -67,7 +67,7 @@ _LEGEND = f"{_SIGNS['agent']} agent  {_WAITS}{_SIGNS['model']} model, {_WAITS} u
 
 
 _COLOURS_IN_WORDS = (
-    "line: agent · blue: model, pale until its first piece · violet: tool · orange: waits for a person · red: failed"
+    "line: agent · blue: model, pale until its first piece · green: tool · orange: waits for a person · red: failed"
 )
 
 
@@ -97,7 +97,7 @@ def _told(bar: Bar, *, with_times: bool) -> list[str]:
     failed = f"failed: {bar['error']}" if bar["error"] else ""
     if not with_times:
         return ["", "", failed]
-    took = "still at work" if end is None else duration(end - begin)
+    took = duration(end - begin) if end is not None else "still waits" if bar["kind"] == "person" else "still at work"
     said = "" if first is None else f"first piece after {duration(first - begin)}"
     return [duration(begin), took, failed or said]
 

@@ -14,15 +14,17 @@ import anywidget
 import traitlets
 
 from adk_nb.notebook.view.card_answers import answer_of
-from adk_nb.notebook.view.page import VIEW_MIME, page_said
+from adk_nb.notebook.view.page import page_said, with_view
 from adk_nb.notebook.view.page_requests import request_of
 from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 
 logger = logging.getLogger(__name__)
 
+FIRST_SECONDS = 0.01
+"""From a batch that has no event of an agent's: the first one may be there at once, and a reader waits for it."""
 BATCH_SECONDS = 0.04
 ROWS_SECONDS = 0.1
-"""From one batch to the next where no text streams: as soon as a reader takes in a row."""
+"""From rows to the next batch where no text streams: as soon as a reader takes in a row."""
 SNAPSHOT_SECONDS = 1.0
 SNAPSHOT_SHARE = 50
 """Times as long as a snapshot took to write is waited for the next one: however much there is, that is 2 % of a run."""
@@ -33,7 +35,7 @@ _STATIC = Path(__file__).parent / "static"
 _SCRIPTS = (
     *("elements", "store", "json_tree", "lanes", "picture", "state_panel", "row_detail", "events", "tabs", "panes"),
     *("waterfall", "state_table", "prompt", "artifacts", "log_tools", "forms", "error_cards", "cards", "chat_box"),
-    *("announce", "keys", "keep", "view"),
+    *("announce", "keys", "keep", "missed", "view"),
 )
 _SHEETS = ("frame", "drawing", "events", "panels", "cards", "chat_box", "narrow")
 """Files of `static`, in the order in which they become one module and one sheet: no bundler, no import between them."""
@@ -46,9 +48,9 @@ def _joined(names: tuple[str, ...], kind: str) -> str:
 class LiveView(anywidget.AnyWidget):
     """One view of one run, fed with ops from any thread.
 
-    Ops are plain JSON (see `push`). They leave in batches, the first at once and then one message every 40 ms, or 100
-    ms if no text streams, so that a stream of tokens never meets the server's limit of messages; the whole state
-    follows about once a second as `snapshot`, for pages that were reloaded or missed a batch.
+    Ops are plain JSON (see `push`). They leave in batches, the first at once, then 40 ms after one with streaming text
+    and 100 ms after one with other rows, so that a stream of tokens never meets the server's limit of messages; the
+    whole state follows about once a second as `snapshot`, for pages that were reloaded or missed a batch.
     """
 
     _esm = _joined(_SCRIPTS, "js")
@@ -109,7 +111,7 @@ class LiveView(anywidget.AnyWidget):
             if not batch:
                 return
             told = [op for op in map(self._apply, batch) if op]
-            self._pause = BATCH_SECONDS if any(op["op"] == "text" for op in batch) else ROWS_SECONDS
+            self._pause = _pause_after(told)
             self._seq += 1
             self.send({"kind": "ops", "seq": self._seq, "ops": told})
 
@@ -134,8 +136,7 @@ class LiveView(anywidget.AnyWidget):
         self._listeners.append(listener)
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[Json, Json]:
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
-        return {**STUB, VIEW_MIME: view}, {}
+        return with_view(STUB, self.model_id, "run")
 
     def _queue(self, op: Json) -> None:
         if op["op"] != "text":
@@ -221,6 +222,13 @@ class LiveView(anywidget.AnyWidget):
             except Exception as error:
                 logger.exception("a listener of a live view raised")
                 self.push({"op": "notice", "text": f"this click could not be handed on: {error}"})
+
+
+def _pause_after(sent: list[Json]) -> float:
+    if any(op["op"] == "text" for op in sent):
+        return BATCH_SECONDS
+    told = any(op["op"] == "patch" or (op["op"] == "append" and op["row"]["kind"] != "user") for op in sent)
+    return ROWS_SECONDS if told else FIRST_SECONDS
 
 
 def _answer_on_the_front_ends_subshell(comm: Any) -> None:

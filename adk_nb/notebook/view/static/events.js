@@ -8,6 +8,7 @@ class Events {
     this.open = new Set();
     this.dirty = new Set();
     this.selected = null;
+    this.longest = 0; // letters of an author
     this.words = ""; // only rows with these are shown
     this.details = new RowDetail(store);
     this.earlier = el("div", "earlier");
@@ -54,6 +55,7 @@ class Events {
     for (const id of this.dirty) this.paintRow(store.rows.get(id), id);
     this.dirty.clear();
     this.forget();
+    node.toggleAttribute("data-long", this.nodes.size > 50); // more than there is room for
     this.earlier.textContent = store.earlier ? `${store.earlier} earlier rows` : "";
     if (!this.nodes.has(this.selected)) this.select(this.nodes.keys().next().value ?? null, false);
     return () => follows && (node.scrollTop = node.scrollHeight);
@@ -86,11 +88,22 @@ class Events {
     const what = el("div", "what");
     const text = this.fill(what, row);
     const more = this.details.may(row) ? this.disclosure(row) : el("span", "more");
-    const author = el("span", "author", row.kind === "user" && row.author === "user" ? "you" : row.author);
-    put(node, more, author, what, this.numbers(row), this.detail(row));
+    put(node, more, this.author(row), what, this.numbers(row), this.detail(row));
     if (!drawn) this.node.append(node);
     if (this.words) node.hidden = !this.fits(row);
     this.nodes.set(id, { node, text: row.streaming ? text : null, length: row.text.length });
+  }
+
+  // All have the room of the longest.
+  author(row) {
+    const name = row.kind === "user" && row.author === "user" ? "you" : row.author;
+    const node = el("span", "author", name);
+    node.title = name;
+    if (name.length > this.longest) {
+      this.longest = name.length;
+      this.node.style.setProperty("--adknb-author-letters", name.length);
+    }
+    return node;
   }
 
   // How long it took, and how many tokens.

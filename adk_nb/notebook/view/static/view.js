@@ -150,11 +150,11 @@ export default () => {
   return {
     initialize({ model }) {
       store = new Store(model);
+      putBack(store.own_id, model.widget_manager);
     },
     render({ model, el: host }) {
       const view = new View(store, host, model.widget_manager);
       store.views.add(view);
-      stores.add(store);
       store.say({ kind: "page", stays: keptOutOfTheFile(model.widget_manager) });
       store.say({ kind: "resync" });
       return () => view.remove();

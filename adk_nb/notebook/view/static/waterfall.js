@@ -97,7 +97,7 @@ class Waterfall {
     const lines = this.bars.map((bar) => el("tr", "", ...[
       bar.error ? `${KINDS[bar.kind]?.[1]} ✗ ${bar.error}` : KINDS[bar.kind]?.[1] ?? bar.kind,
       bar.name, bar.agent, duration(bar.begin) || "0", bar.first === null ? "" : duration(bar.first - bar.begin),
-      bar.end === null ? "still at work" : duration(bar.end - bar.begin),
+      bar.end === null ? endless(bar) : duration(bar.end - bar.begin),
     ].map((cell) => el("td", "", cell))));
     this.table.querySelector("table")?.remove();
     this.table.append(el("table", "table", el("thead", "", head), el("tbody", "", ...lines)));
@@ -119,8 +119,12 @@ function ticks(from, to, about) {
   return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, at) => from + at * step);
 }
 
+function endless(bar) {
+  return bar.kind === "person" ? "still waits" : "still at work";
+}
+
 function barWords(bar) {
-  const taken = bar.end === null ? "still at work" : `took ${duration(bar.end - bar.begin)}`;
+  const taken = bar.end === null ? endless(bar) : `took ${duration(bar.end - bar.begin)}`;
   const first = bar.first === null ? "" : `, first piece after ${duration(bar.first - bar.begin)}`;
   const words = `${KINDS[bar.kind]?.[1] ?? bar.kind} ${bar.name}: began at ${duration(bar.begin) || "0 ms"}, ${taken}${first}`;
   return bar.error ? `${words}; ${bar.error}` : words;

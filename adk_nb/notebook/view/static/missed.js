@@ -1,0 +1,85 @@
+// What a page that is loaded again puts in: a file has no views, and what the kernel displays in a cell is heard by the page
+// that had it run.
+
+// The outputs of the cell that has such an output, and where it stands there.
+function placeOf(notebook, isIt) {
+  for (const { outputs } of notebook.cells) {
+    for (let at = 0; at < (outputs?.length ?? 0); at += 1) if (isIt(outputs.get(at))) return [outputs, at];
+  }
+  return [];
+}
+
+// The view that a file says stood there, when its kernel lives on: Jupyter makes the models of all that it has.
+async function putBack(id, manager) {
+  const notebook = notebookOf(manager);
+  if (!notebook) return;
+  await manager.context.ready;
+  const [outputs, at] = placeOf(notebook, ({ metadata }) => metadata?.adk_nb?.view === id);
+  if (!outputs) return;
+  const { adk_nb: _, ...metadata } = outputs.get(at).metadata;
+  const view = { version_major: 2, version_minor: 0, model_id: id };
+  const data = { ...outputs.get(at).data, [VIEW]: view };
+  outputs.set(at, { ...outputs.get(at).toJSON(), data, metadata: { ...metadata, [VIEW]: { adk_nb: "run" } } });
+}
+
+// A page that was loaded after a cell was run does not hear what the kernel displays in that cell: it asks when the run is
+// over, and puts it there.
+class Missed {
+  constructor(store, manager) {
+    this.store = store;
+    this.manager = manager;
+  }
+
+  get page() {
+    return this.manager?.context?.sessionContext?.session?.kernel?.clientId;
+  }
+
+  // What was put here, and not displayed by the kernel: shared, since each view has a module of its own.
+  get known() {
+    return (notebookOf(this.manager)[Symbol.for("adk_nb.put_here")] ??= new Set());
+  }
+
+  get late() {
+    return this.store.late || this.known.has(this.store.own_id);
+  }
+
+  ask() {
+    const { gone, status } = this.store;
+    if (gone || !notebookOf(this.manager) || !this.late || ["idle", "running", "pending"].includes(status.status)) return;
+    if (this.page) this.store.say({ kind: "need", what: "missed", id: this.page });
+  }
+
+  touch(op) {
+    if (op.op === "status") this.ask();
+    if (op.op !== "panel" || !this.page || !notebookOf(this.manager)) return;
+    if (op.name === "missed" && op.id === this.page) queueMicrotask(() => this.put(op.data, (one) => viewOf(one) !== "page"));
+    if (op.name === "beside" && op.id !== this.page) queueMicrotask(() => this.putBeside(op.data));
+  }
+
+  // Another view of the cell, as of what is asked again; several views of one run hear of it, and one puts it there.
+  putBeside(told) {
+    if (!told.some(({ data }) => this.known.has(data[VIEW].model_id))) this.put(told, () => true);
+  }
+
+  put(told, isHere) {
+    const [outputs, place] = this.place(isHere);
+    for (const { at, data, metadata } of outputs ? told : []) {
+      if (data[VIEW]) this.known.add(data[VIEW].model_id);
+      const output = { output_type: "display_data", data, metadata };
+      if (at === null) outputs.add(output);
+      else if (at === "waits") this.replaceWords(outputs, output);
+      else if (place + at < outputs.length) outputs.set(place + at, output);
+    }
+  }
+
+  replaceWords(outputs, output) {
+    for (let at = 0; at < outputs.length; at += 1) {
+      if (outputs.get(at).metadata?.adk_nb?.waits === this.store.own_id) outputs.set(at, output);
+    }
+  }
+
+  place(isHere) {
+    const isOwn = (output) => output.data[VIEW]?.model_id === this.store.own_id && isHere(output);
+    return placeOf(notebookOf(this.manager), isOwn);
+  }
+}
