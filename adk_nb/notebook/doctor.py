@@ -23,8 +23,10 @@ _SECONDS = 2.0
 """How long the loop may take to answer."""
 _PACKAGE = "adk-nb"
 _NEEDED = ("ipython", "ipykernel", "ipywidgets", "anywidget", "google-genai", "pydantic", "httpx2")
-_CLICKS_AT_ONCE = 7
+_CLICKS_AT_ONCE = (7, 0)
 """The ipykernel that hears clicks while a cell runs."""
+_WAKES_UP = (7, 4)
+"""The ipykernel, of those, that never leaves a page's first words unread: https://github.com/ipython/ipykernel/pull/1529"""
 _NOT_SHOWN = ("dev", "lab")
 """Extras of those who work on this package, and on its tutorials."""
 
@@ -62,13 +64,25 @@ def findings(shell: Any, settings: Any) -> list[Finding]:
 
 
 def _version(name: str) -> Finding:
-    try:
-        found = metadata.version(name)
-    except metadata.PackageNotFoundError:
+    found = _installed(name)
+    if not found:
         return Finding(name, "not installed", f"%pip install {name}")
-    if name == "ipykernel" and int(found.partition(".")[0]) < _CLICKS_AT_ONCE:
-        return Finding(name, f"{found}: a click on a card counts when its cell has ended", "or answer with %confirm")
+    if name == "ipykernel":
+        release = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
+        if release < _CLICKS_AT_ONCE:
+            told = f"{found}: a click on a card counts when its cell has ended"
+            return Finding(name, told, "or answer with %confirm")
+        if release < _WAKES_UP:
+            told = f"{found}: at times it does not hear a page that was loaded again; load it once more"
+            return Finding(name, told, "%pip install -U ipykernel")
     return Finding(name, found)
+
+
+def _installed(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _extras() -> Iterator[Finding]:
@@ -82,9 +96,9 @@ def _extras() -> Iterator[Finding]:
     except metadata.PackageNotFoundError:
         yield Finding("extras", "unknown: adk-nb was not installed by pip")
     for extra, names in sorted(needs.items()):
-        missing = [name for name in names if _version(name).next]
-        told = ", ".join(f"{name} {'missing' if name in missing else metadata.version(name)}" for name in names)
-        yield Finding(f"extra {extra}", told, f"%pip install '{_PACKAGE}[{extra}]'" if missing else "")
+        there = {name: _installed(name) for name in names}
+        told = ", ".join(f"{name} {found or 'missing'}" for name, found in there.items())
+        yield Finding(f"extra {extra}", told, "" if all(there.values()) else f"%pip install '{_PACKAGE}[{extra}]'")
 
 
 # ---- keys and models

@@ -78,7 +78,17 @@ def test_what_is_not_installed_comes_with_the_line_that_installs_it(shell: Shell
     assert told["ipykernel"] == Finding(
         "ipykernel", "6.29.5: a click on a card counts when its cell has ended", "or answer with %confirm"
     )
+    assert told["extra code"] == Finding("extra code", "ipykernel 6.29.5")
     assert "extra dev" not in told
+
+
+@pytest.mark.parametrize(("version", "is_well"), [("7.0.0", False), ("7.3.0", False), ("7.4.0", True), ("8.0", True)])
+def test_a_kernel_that_may_not_hear_a_page_comes_with_the_line_that_renews_it(
+    version: str, is_well: bool, shell: Shell, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(doctor.metadata, "version", lambda name: version)
+
+    assert found(shell)["ipykernel"].next == ("" if is_well else "%pip install -U ipykernel")
 
 
 def test_a_loop_that_is_blocked_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch):
