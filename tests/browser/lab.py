@@ -64,6 +64,16 @@ _RUN = """
     const ended = () => Promise.allSettled(arguments[1].map((index) => cells[index].outputArea?.future?.done));
     app.commands.execute(arguments[0]).then(ended, ended).finally(() => { window.ran = true; });
 """
+# ipykernel 7.0 to 7.3 can leave a page's first words unread until another page connects, as people's next one does:
+# https://github.com/ipython/ipykernel/issues/1554
+_SECOND_PAGE = """
+    const { id, name, serverSettings } = panel.sessionContext.session.kernel;
+    if (name !== "ipykernel-7.3") return;
+    const { wsUrl, token } = serverSettings;
+    const other = new WebSocket(`${wsUrl}api/kernels/${id}/channels?token=${token}`);
+    await new Promise((heard) => { other.onopen = heard; });
+    other.close();
+"""
 _EMPTY = """
     const app = window.jupyterapp;
     if (!app || document.querySelector(".jp-Dialog")) return false;
@@ -266,6 +276,7 @@ class Page:
         self.save()
         self.browser.refresh()
         self.ready()
+        self.js(_SECOND_PAGE)
 
     # -- looking
 
