@@ -4,6 +4,7 @@ import gc
 import ipaddress
 import itertools
 import os
+import signal
 import socket
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,9 @@ from adk_nb import clock, redaction
 
 for key in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB_REPLAY"):
     os.environ.pop(key, None)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what runs in its background so
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("short", max_examples=50, deadline=None)
 settings.register_profile("long", max_examples=2_000, deadline=None)  # make test-long
