@@ -111,11 +111,12 @@ function drawing(tag, at, text = "") {
   return node;
 }
 
-// Round moments between two, about as many as asked for.
+// Round moments between two, about as many as asked for, and no closer than their words tell apart.
 function ticks(from, to, about) {
   const rough = (to - from) / about;
   const power = 10 ** Math.floor(Math.log10(rough || 1));
-  const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= 0.8 * rough) ?? power;
+  const round = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= 0.8 * rough);
+  const step = Math.max(round, to - from < 1000 ? 1 : 100);
   return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, at) => from + at * step);
 }
 
