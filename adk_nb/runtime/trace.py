@@ -106,6 +106,11 @@ class Trace:
             self.instructions[made] = tuple(placed)
         return made
 
+    def seconds_of(self, call_id: str) -> float | None:
+        """How long a tool took for a call; None: it works on, or nothing is known of it."""
+        known = next((one for one in reversed(self.tools) if one.call_id == call_id), None)
+        return known.ended - known.began if known and known.ended is not None else None
+
     async def asking(
         self, sent: TracedRequest, responses: AsyncGenerator[LlmResponse, None]
     ) -> AsyncGenerator[LlmResponse, None]:

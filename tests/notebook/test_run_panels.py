@@ -1,5 +1,6 @@
 """What the panels of a live view are told of a run, when they ask."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from hostile import PAYLOADS, assert_nothing_unseen
 from wire import Wire
 
-from adk_nb import Chat, sync, types
+from adk_nb import Chat, clock, sync, types
 from adk_nb.agents import Agent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
@@ -35,9 +36,9 @@ def agent() -> Agent:
 class Seen:
     """A run that was shown live, and what a page that asks is told."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, root: Agent) -> None:
         monkeypatch.setattr(comm, "create_comm", Wire)
-        chat = Chat(agent(), show="off")
+        chat = Chat(root, show="off")
         chat.state["user:name"] = "Ada"
         self.reply = chat.ask("How warm?")
         self.wrote: list[Any] = []
@@ -49,7 +50,7 @@ class Seen:
             write=lambda key, text: self.wrote.append((key, text)),
             rerun=self.reruns.append,
         )
-        self.run = LiveRun(agent(), "How warm?", None, lambda tool: None)
+        self.run = LiveRun(root, "How warm?", None, lambda tool: None)
         self.run.trace = self.reply.trace
         sync.run(self._ran(clicks))
         self.wire: Any = self.run._view.comm  # pyright: ignore[reportPrivateUsage]
@@ -73,7 +74,7 @@ class Seen:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
-    return Seen(monkeypatch)
+    return Seen(monkeypatch, agent())
 
 
 def test_a_row_opens_into_the_events_that_it_tells_of(seen: Seen):
@@ -84,6 +85,26 @@ def test_a_row_opens_into_the_events_that_it_tells_of(seen: Seen):
     assert asked["content"]["parts"][0]["functionCall"]["args"] == {"city": "Oslo"}
     assert answered["content"]["parts"][0]["functionResponse"]["response"] == {"temp_c": 9}
     assert answered["actions"]["stateDelta"] == {"asked": "Oslo"}
+
+
+def test_each_of_several_calls_at_once_has_the_time_of_its_own_tool(monkeypatch: pytest.MonkeyPatch):
+    now = [1000.0]
+    monkeypatch.setattr(clock, "now", lambda: now[0])
+
+    async def glance() -> str:
+        """Glances."""
+        return "grey"
+
+    async def look() -> str:
+        """Looks, and looks on when the other has ended."""
+        await asyncio.sleep(0)
+        now[0] += 2
+        return "rain"
+
+    model = ScriptedLlm([call("look"), call("glance")], "It rains.")
+    rows = Seen(monkeypatch, Agent(name="clerk", model=model, tools=[look, glance])).snapshot["rows"]
+
+    assert [(row["tool"], row["ms"]) for row in rows if row["kind"] == "call"] == [("look", 2000), ("glance", 0)]
 
 
 def test_a_snapshot_has_no_details_and_no_panels(seen: Seen):

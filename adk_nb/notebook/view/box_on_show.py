@@ -67,7 +67,7 @@ class BoxOnShow(LiveRun):
             data, metadata = with_view(STUB, self._view.model_id, "run")
         display(data, metadata=metadata, raw=True)
         self._twin = display(STUB, raw=True, display_id=True)
-        self._rows = RunRows(schema_of=self._schema_of, magic=self.magic)
+        self._rows = RunRows(schema_of=self._schema_of, magic=self.magic, seconds_of=self._seconds_of)
         self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})
         self._catch_up(session.events if session else [])
         if self.notice:

@@ -128,9 +128,14 @@ class LiveRun(RunOnShow):
             output = {"at": None, "data": data, "metadata": metadata}
             before.push({"op": "panel", "name": "beside", "id": self._own_cell.page, "data": [output]})
         state, history = (session.state, session.events) if session else ({}, [])
-        self._rows = RunRows(schema_of=self._schema_of, state=state, history=history, magic=self.magic)
+        self._rows = RunRows(
+            schema_of=self._schema_of, state=state, history=history, magic=self.magic, seconds_of=self._seconds_of
+        )
         self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})
         self._push(op for op in self._rows.opening() if keys is None or op["op"] != "card" or op["card"]["id"] in keys)
+
+    def _seconds_of(self, call_id: str) -> float | None:
+        return self.trace.seconds_of(call_id)
 
     def event(self, event: Event) -> None:
         super().event(event)

@@ -66,6 +66,7 @@ class RunRows:
         history: Iterable[Event] = (),
         live: bool = True,
         magic: str = "",
+        seconds_of: Callable[[str], float | None] = lambda _: None,
     ) -> None:
         """A run of which nothing is known yet.
 
@@ -76,7 +77,9 @@ class RunRows:
                 that this object did not see asked.
             live: False leaves out durations.
             magic: The `%confirm` that answers what is asked; empty: only Python has the chat.
+            seconds_of: How long a call's own tool took, whose result comes with those of others; None: not known.
         """
+        self._seconds_of = seconds_of
         self._magic = magic
         self._schema_of = schema_of
         self._live = live
@@ -160,10 +163,10 @@ class RunRows:
             elif shown["text"].strip() or shown.get("shown"):
                 told.append(row, _who(event), _KINDS.get(event.author, kind), **shown)
 
-    def _timed(self, since: float | None, event: Event) -> Json:
+    def _timed(self, since: float | None, event: Event, took: float | None = None) -> Json:
         if not self._live or since is None:
             return {}
-        return {"ms": max(0, round((event.timestamp - since) * 1000))}
+        return {"ms": max(0, round((event.timestamp - since if took is None else took) * 1000))}
 
     # -- calls
 
@@ -204,7 +207,8 @@ class RunRows:
         result, ok = event_words.result_text(response)
         result += event_words.failed_at(event, response.id)
         shown = rich_results.of_result(event, response, call.tool, self._room) if self._live else None
-        return {"text": "", "result": result, "ok": ok, "shown": shown, **self._timed(call.asked_at, event)}
+        timed = self._timed(call.asked_at, event, self._seconds_of(response.id or ""))
+        return {"text": "", "result": result, "ok": ok, "shown": shown, **timed}
 
     # -- credentials and approvals
 
