@@ -241,8 +241,8 @@ _CONVERSIONS: list[tuple[Any, Callable[[Any], Any]]] = [
 
 
 def _converted(value: Any, walk: _Walk) -> Any:
+    put_away(value)  # before it is drawn: the notebook may draw and close what is open at any moment
     if media := media_in(value):
-        put_away(value)
         return _shown(media, walk)
     piece = _to_be_seen(value, walk)
     if (table := told_in_json(value)) is not value:

@@ -98,3 +98,30 @@ def test_results_are_shown_as_what_they_are(lab: Lab):
     saved = page.saved().cells[2].outputs[-1].data["text/html"]
     assert saved.count('<img src="data:image/') == 2 and '<iframe title="page that place() gave"' in saved
     assert page.alerts() == []
+
+
+FIGURES = """
+import matplotlib.pyplot as plt
+
+def growth() -> object:
+    'Draws the growth.'
+    figure, axes = plt.subplots()
+    axes.plot([1, 3, 2])
+    return figure
+
+model = ScriptedLlm(*[said for _ in range(4) for said in (call("growth"), "Here it is.")])
+analyst = Agent(name="analyst", model=model, tools=[growth])
+"""
+
+
+def test_figures_of_pyplot_are_whole_whatever_the_page_says_meanwhile(lab: Lab):
+    page = lab.open(lab.write("figures.ipynb", SETUP + "%matplotlib inline\n" + FIGURES, *["%chat analyst Draw"] * 4))
+    page.run_cell(0)
+    shown = "return [...panel.content.widgets[arguments[0]].node.querySelectorAll('img')].map((one) => one.src)"
+    found: list[str] = []
+    for cell in range(1, 5):
+        page.run_cell(cell)
+        page.until(lambda cell=cell: page.js(shown, cell), "the figure")
+        found += page.js(shown, cell)
+
+    assert len(set(found)) == 1 and len(found[0]) > 20_000

@@ -320,3 +320,15 @@ def test_no_thread_stays_when_there_is_nothing_to_send(view: LiveView, wire: Wir
 
 def test_what_a_page_loads_is_small():
     assert len(str(LiveView._esm).encode()) <= 150_000
+
+
+def test_what_a_page_says_runs_no_hooks_of_cells(view: LiveView, wire: Wire, shell: Any):
+    ran: list[str] = []
+    heard: list[Any] = []
+    for name in ("pre_execute", "post_execute"):
+        shell.ip.events.register(name, lambda name=name: ran.append(name))
+    view.on_answer(heard.append)
+
+    wire.says(kind="stop")
+
+    assert (len(heard), ran) == (1, [])

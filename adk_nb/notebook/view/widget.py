@@ -72,6 +72,8 @@ class LiveView(anywidget.AnyWidget):
         self._listeners: list[Callable[[Json], None]] = []
         super().__init__(model_id=own_id, snapshot=self._state.snapshot(0))
         _answer_on_the_front_ends_subshell(self.comm)
+        if self.comm:  # no hooks of cells around what a page says: one draws and closes figures a tool is at work on
+            self.comm.handle_msg = self._handle_msg  # source: comm 0.2, `BaseComm.handle_msg`
         self.on_msg(self._receive)
 
     def push(self, op: Json) -> None:
