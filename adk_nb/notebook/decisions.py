@@ -55,13 +55,14 @@ def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
     return {tool.name: tool for tool in [*agent.tools_now(), *agent.sub_agent_tools]}
 
 
-def schema_of(agent: BaseAgent, tool: str) -> dict[str, Any] | None:
-    """The JSON schema of a tool's arguments: `agent`'s, or that of an agent that it calls. None: there is none."""
-    tools = tools_of(agent)
-    if found := tools.get(tool):
+def schema_of(agent: BaseAgent, asked: Pending) -> dict[str, Any] | None:
+    """The JSON schema of a call's arguments: of who asks, in `agent`'s tree or called from there. None: there is none."""
+    asks = agent.find_agent(asked.author)
+    if asks and (found := tools_of(asks).get(asked.call.name or "")):
         return _for_a_form(found)
-    called = [one.agent for one in tools.values() if isinstance(one, AgentTool) and one.takes_up]
-    schemas = (schema_of(one, tool) for one in called if isinstance(one, BaseAgent))
+    leads = agent.find_agent(asked.led_by) or agent
+    called = [one.agent for one in tools_of(leads).values() if isinstance(one, AgentTool) and one.takes_up]
+    schemas = (schema_of(one, asked) for one in called if isinstance(one, BaseAgent))
     return next(filter(None, schemas), None)
 
 

@@ -77,7 +77,7 @@ class Talk:
         """What a turn that begins is shown in."""
         agent = turn.on(self._of.agent)
         mode = turn.show or self._chat.show
-        shown = show_run(agent, question, notice_of(agent), lambda tool: schema_of(turn.on(self._of.agent), tool), mode)
+        shown = show_run(agent, question, notice_of(agent), lambda asked: schema_of(turn.on(self._of.agent), asked), mode)
         shown.magic, shown.plain = self._chat.magic(), mode == "text"
         return shown
 

@@ -212,7 +212,7 @@ def test_a_key_that_is_removed_or_lasts_one_turn_is_gone():
 )
 def test_an_approval_is_a_card_and_its_answer_closes_it(decision, outcome, user):
     talk = Talk(call("refund", order="17", amount=250.0), "Done.", tools=[REFUND])
-    rows = RunRows(schema_of=lambda tool: {"tool": tool})
+    rows = RunRows(schema_of=lambda asked: {"tool": asked.call.name})
 
     asked = seen(talk.say("Refund 17."), rows)
 

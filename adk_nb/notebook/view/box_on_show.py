@@ -19,6 +19,7 @@ from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.run_panels import PANELS
 from adk_nb.notebook.view.said_so_far import said_so_far
 from adk_nb.notebook.view.widget import STUB, LiveView
+from adk_nb.runtime.approvals import Pending
 from adk_nb.sessions.session import Session
 
 
@@ -29,7 +30,7 @@ class BoxOnShow(LiveRun):
         agent: Who is asked first.
         session: The name of the session, for the head.
         notice: As of `RunOnShow`.
-        schema_of: The JSON schema of the parameters of an agent's tool.
+        schema_of: As of `RunRows`, of what an agent asks.
         height: Of the log, in pixels.
         on_ask: Is called with what was typed, on the thread that the message comes in on.
     """
@@ -39,13 +40,13 @@ class BoxOnShow(LiveRun):
         agent: BaseAgent,
         session: str,
         notice: str | None,
-        schema_of: Callable[[BaseAgent, str], dict[str, Any] | None],
+        schema_of: Callable[[BaseAgent, Pending], dict[str, Any] | None],
         *,
         height: int,
         on_ask: Callable[[str], None],
     ) -> None:
         view = LiveView(f"{agent.name} ─ session {session}", {"height": height})
-        super().__init__(agent, None, notice, lambda tool: schema_of(self._answers, tool), view)
+        super().__init__(agent, None, notice, lambda asked: schema_of(self._answers, asked), view)
         self._answers = agent
         self._on_ask = on_ask
         self._twin: Any = None

@@ -21,8 +21,8 @@ from adk_nb.runtime.branches import calls_to, lane_of
 from adk_nb.runtime.credentials import PendingCredential
 from adk_nb.runtime.rewind import surviving
 
-SchemaOf = Callable[[str], dict[str, Any] | None]
-"""Tool name -> the JSON schema of its parameters."""
+SchemaOf = Callable[[Pending], dict[str, Any] | None]
+"""What waits -> the JSON schema of its tool's parameters."""
 NOTEBOOK = "notebook"
 """Author of events that say what happened beside the conversation."""
 
@@ -253,7 +253,7 @@ class RunRows:
         return "chat.approve()" if alone else f"chat.approve({one.id!r})"
 
     def _card(self, one: Pending, alone: bool) -> Json:
-        schema = self._schema_of(one.call.name or "") if self._schema_of else None
+        schema = self._schema_of(one) if self._schema_of else None
         card: Json = {
             "id": one.id,
             "kind": "approval",

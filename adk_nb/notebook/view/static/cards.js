@@ -35,7 +35,7 @@ class Cards {
     if (toBeLetIn) head.append("calls ", el("b", "", card.tool), `, which needs ${card.needs}`);
     else head.append("asks to call ", el("b", "", card.tool));
     const node = this.frame(card, head, open ? "alertdialog" : "group");
-    node.append(argumentList(card.args) ?? "", card.hint ? el("div", "hint", card.hint) : "");
+    node.append(argumentList(card.args, card.schema) ?? "", card.hint ? el("div", "hint", card.hint) : "");
     if (open) {
       node.append(card.note ? el("div", "problem", card.note) : "");
       if (toBeLetIn) this.offerToLetIn(node, card);

@@ -14,10 +14,14 @@ function cellLink(where) {
   return node;
 }
 
-function argumentList(args) {
-  const each = Object.entries(args ?? {}).map(([name, value]) =>
-    el("span", "arg", el("span", "dim", `${name} `), el("code", "", shown(value))),
-  );
+// `schema`: of the parameters; those that are not given stand there as well, with what they are then.
+function argumentList(args, schema) {
+  const said = (name, value, more) => el("span", "arg", el("span", "dim", `${name} `), el("code", "", shown(value)), more);
+  const each = Object.entries(args ?? {}).map(([name, value]) => said(name, value, null));
+  for (const [name, one] of Object.entries(schema?.properties ?? {})) {
+    if (Object.hasOwn(args ?? {}, name) || defaultOf(one) === undefined) continue;
+    each.push(said(name, one.default, el("span", "dim", " (default)")));
+  }
   return each.length ? el("div", "arguments", ...each) : null;
 }
 

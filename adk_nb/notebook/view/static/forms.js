@@ -2,6 +2,9 @@
 
 const DEEPEST = 3; // Objects within objects that have fields of their own; what lies deeper is edited as JSON.
 
+// What a parameter has that is not given; none that a reader need be told of.
+const defaultOf = (schema) => (schema?.default === null ? undefined : schema?.default);
+
 // What a parameter is: references followed, and `X or null` taken as X that may be left empty.
 function plainSchema(schema, root) {
   const named = /^#\/\$defs\/(.+)$/.exec(schema.$ref ?? "")?.[1];
@@ -42,14 +45,14 @@ function jsonFrom(text) {
 function control(type, schema, value, given) {
   if (type === "enum") {
     const node = el("select", "input", ...schema.enum.map((each) => el("option", "", String(each))));
-    node.selectedIndex = schema.enum.findIndex((each) => same(each, value));
+    node.selectedIndex = schema.enum.findIndex((each) => same(each, given ? value : schema.default));
     return [node, () => (node.selectedIndex < 0 ? { skip: true } : { value: schema.enum[node.selectedIndex] })];
   }
   if (type === "boolean") {
     const node = el("input", "check");
     node.type = "checkbox";
-    node.checked = value === true;
-    return [node, () => (!given && !node.checked ? { skip: true } : { value: node.checked })];
+    node.checked = (given ? value : schema.default) === true;
+    return [node, () => ({ value: node.checked })];
   }
   if (type === "json") {
     const node = el("textarea", "input");
@@ -79,7 +82,9 @@ function field(name, described, args, root, depth = 0, within = "") {
   const [node, read] = control(type, schema, args[name], given);
   const before = node.type === "checkbox" ? node.checked : node.value; // what was not touched is not sent
   node.id = `${mine}-${++ids}`;
-  const kind = `${{ json: "JSON", enum: "one of" }[type] ?? type}${schema.nullable ? ", or empty" : ""}`;
+  const kinds = [{ json: "JSON", enum: "one of" }[type] ?? type, schema.nullable ? "or empty" : ""];
+  if (!given && defaultOf(schema) !== undefined) kinds.push(`default ${shown(schema.default)}`);
+  const kind = kinds.filter(Boolean).join(", ");
   const label = el("label", "field-name", name, el("span", "dim", ` ${kind}`));
   label.htmlFor = node.id;
   const problem = el("div", "problem");
@@ -153,7 +158,8 @@ function editForm(card, approve, leave) {
       if (result.error) wrong ??= result.node;
       else if (!result.skip && !same(result.value, card.args[each.name])) edited[each.name] = result.value;
     }
-    const lines = Object.entries(edited).flatMap(([name, value]) => differences(name, card.args[name], value));
+    const before = (name) => (Object.hasOwn(card.args, name) ? card.args[name] : defaultOf(card.schema?.properties?.[name]));
+    const lines = Object.entries(edited).flatMap(([name, value]) => differences(name, before(name), value));
     put(difference, ...lines);
     send.textContent = lines.length ? "Approve with these changes" : "Approve unchanged";
     send.disabled = Boolean(wrong);
