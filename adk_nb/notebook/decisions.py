@@ -56,7 +56,7 @@ def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
 
 
 def schema_of(agent: BaseAgent, asked: Pending) -> dict[str, Any] | None:
-    """The JSON schema of a call's arguments: of who asks, in `agent`'s tree or called from there. None: there is none."""
+    """The JSON schema of a call's arguments: of who asks, under `agent` or called from there. None: there is none."""
     asks = agent.find_agent(asked.author)
     if asks and (found := tools_of(asks).get(asked.call.name or "")):
         return _for_a_form(found)

@@ -68,7 +68,7 @@ def _version(name: str) -> Finding:
     if not found:
         return Finding(name, "not installed", f"%pip install {name}")
     if name == "ipykernel":
-        release = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
+        release = tuple(int(part) for part in re.findall(r"\d+", f"{found}.0")[:2])
         if release < _CLICKS_AT_ONCE:
             told = f"{found}: a click on a card counts when its cell has ended"
             return Finding(name, told, "or answer with %confirm")

@@ -54,7 +54,7 @@ def variables_of(provider: str, *, meant: str = "") -> Sequence[str]:
     is_behind_one = meant not in ("", provider) and not known and not _VARIABLE.fullmatch(provider)
     if redacted(provider) != provider or "=" in provider or is_behind_one:
         name, _, value = provider.partition("=")
-        remember(None if provider.isalpha() else provider, value)
+        remember(provider if redacted(provider) != provider else None, value)
         named = [name] if value.strip("=") else []  # else what stands there ends in =, as keys may
         whose = next((one for one in (*named, meant) if one.lower() in PROVIDERS or _VARIABLE.fullmatch(one)), "gemini")
         raise InputError(
@@ -67,7 +67,8 @@ def variables_of(provider: str, *, meant: str = "") -> Sequence[str]:
         return (provider,)
     near = closest(provider, PROVIDERS)
     hint = f"did you mean {near}?" if near else f"there is {', '.join(PROVIDERS)};"
-    told = repr(provider) if provider.isalpha() else "such provider"  # it may be a key of a kind that nobody knows
+    is_a_word = provider.isalpha() and len(provider) < 16  # else it may be a key of a kind that nobody knows
+    told = repr(provider) if is_a_word else "such provider"
     raise InputError(f"%key knows no {told}; {hint} any other is named by its variable: %key TAVILY_API_KEY")
 
 

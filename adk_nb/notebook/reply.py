@@ -86,8 +86,8 @@ class Reply:
     """It shows itself in plain text alone."""
     live: Callable[[], str] = field(default=str, repr=False, compare=False)
     """The widget that shows it on the page; empty: none does."""
-    until_answered: Callable[[Any], bool] = field(default=lambda _: False, repr=False, compare=False)
-    """Shows its bundle for as long as it waits; False: shows nothing."""
+    told: Callable[[], bool] = field(default=bool, repr=False, compare=False)
+    """Whether a view in this cell tells what waits."""
 
     @property
     def state_delta(self) -> dict[str, Any]:
@@ -133,20 +133,23 @@ class Reply:
         return self.chat
 
     def _ipython_display_(self) -> None:
-        """What waits is shown so that it goes when it is answered.
+        """What waits is told by the view that asks, where that goes when it is answered.
 
         Raises:
             NotImplementedError: It is shown as all other values are, by IPython.
         """
-        waits = self.status == "pending" and not self.plain
-        if not (waits and self.until_answered(self._repr_mimebundle_())):
+        if self.status != "pending" or not self.told():
             raise NotImplementedError
+
+    def in_words(self) -> dict[str, str]:
+        """What a page with no kernel shows, by media type."""
+        picture = path_picture(self.team, self.events, self.history, self.status) if self.team else ""
+        return bundle(self._as_it_is_now(), history=self.history, picture=picture)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         if self.plain:
             return {"text/plain": str(self)}
-        picture = path_picture(self.team, self.events, self.history, self.status) if self.team else ""
-        return with_view(bundle(self._as_it_is_now(), history=self.history, picture=picture), self.live())
+        return with_view(self.in_words(), self.live())
 
     def __str__(self) -> str:
         return bundle(self._as_it_is_now(), history=self.history)["text/plain"]

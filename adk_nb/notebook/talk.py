@@ -77,7 +77,9 @@ class Talk:
         """What a turn that begins is shown in."""
         agent = turn.on(self._of.agent)
         mode = turn.show or self._chat.show
-        shown = show_run(agent, question, notice_of(agent), lambda asked: schema_of(turn.on(self._of.agent), asked), mode)
+        shown = show_run(
+            agent, question, notice_of(agent), lambda asked: schema_of(turn.on(self._of.agent), asked), mode
+        )
         shown.magic, shown.plain = self._chat.magic(), mode == "text"
         return shown
 
@@ -270,7 +272,7 @@ class Talk:
             notice="; ".join(filter(None, (shown.notice, shown.unlimited()))) or None,
             plain=shown.plain,
             live=shown.stays_as,
-            until_answered=shown.shows_until_answered,
+            told=shown.stands_for_a_reply,
         )
         self.cards.wait_after(shown, (one.id for one in (*waiting, *asked)))
         if self._chat.on_reply:

@@ -1,5 +1,6 @@
 """Tells a run on show which agents begin and end, so that it shows who works before the first word is there."""
 
+import inspect
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
@@ -8,6 +9,7 @@ from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runtime.context import CallbackContext, ToolContext
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.function_tool import FunctionTool
 
 _NAME = "adk_nb_live_view"
 
@@ -21,6 +23,12 @@ class _Watching(BasePlugin):
 
     async def before_agent_callback(self, *, agent: BaseAgent, callback_context: CallbackContext) -> None:
         self.shown.agent_begins(*_where(agent, callback_context))
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        if isinstance(tool, FunctionTool) and inspect.iscoroutinefunction(tool.func):  # others have a thread
+            self.shown.blocks()
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception

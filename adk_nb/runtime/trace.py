@@ -108,7 +108,7 @@ class Trace:
 
     def seconds_of(self, call_id: str) -> float | None:
         """How long a tool took for a call; None: it works on, or nothing is known of it."""
-        known = next((one for one in reversed(self.tools) if one.call_id == call_id), None)
+        known = next((one for one in reversed(self.tools) if call_id and one.call_id == call_id), None)
         return known.ended - known.began if known and known.ended is not None else None
 
     async def asking(
@@ -170,15 +170,16 @@ class Traces:
     def of(self, invocation_ids: Iterable[str]) -> Trace:
         """All that is kept of these, as one trace; empty if nothing is, as of the runs of another kernel.
 
-        A view that shows several runs has one trace of them all: what is of others in it is left out.
+        A view that shows several runs has one trace of them all: what is of other runs that are kept is left out.
         """
         ids = dict.fromkeys(invocation_ids)
+        others = self._of.keys() - ids
         whole = Trace()
         for one in dict.fromkeys(trace for key in ids for trace in self._of.get(key, ())):
-            calls = {called.call_id for called in one.tools if called.invocation_id in ids}
+            calls = {called.call_id for called in one.tools if called.invocation_id in others}
 
             def is_theirs(noted: TracedRequest | TracedTool, calls: set[str] = calls) -> bool:
-                return noted.invocation_id in ids or not calls.isdisjoint(noted.within)
+                return noted.invocation_id not in others and calls.isdisjoint(noted.within)
 
             whole.requests += filter(is_theirs, one.requests)
             whole.tools += filter(is_theirs, one.tools)

@@ -234,7 +234,8 @@ def path_of(db_path: Any) -> str:
     """
     path = str(db_path)
     if path.startswith("sqlite") and "://" in path and "?" in path:
-        raise InputError(f"{path!r:.200} has options behind a '?', and a session file takes none; leave them out")
+        file = path.partition("?")[0]  # what stands behind it may be a secret
+        raise InputError(f"{file!r:.200} has options behind a '?', and a session file takes none; leave them out")
     for start in ("sqlite:///", "sqlite+aiosqlite:///"):
         path = path.removeprefix(start)
     try:

@@ -72,9 +72,13 @@ def test_a_click_on_approve_runs_the_call_once_and_the_answer_comes_into_the_sam
     settled(page)
 
     assert notes(page, 3) == [[["A17", 250.0]], {"result": "paid 250.0 for A17"}]
-    assert page.text(2).count("paid 250.0\n") == 1
+    assert page.text(2).count("paid 250.0") == 1
     stays(page, 2)
-    page.until(lambda: page.text(2).startswith("What waited here was answered; what came of it stands below."))
+    assert page.text(2).count("payer asks to call") == 1
+    [saved] = [one for one in page.saved().cells[2].outputs if one.get("data", {}).get("text/plain")]
+    for told in ("Please pay me back.", "refund(order=", "All settled.", "4 events"):
+        assert told in saved.data["text/markdown"]
+    assert "Waits for approval" not in saved.data["text/markdown"]
 
 
 TWICE = """
@@ -202,3 +206,37 @@ def test_agents_share_a_session_and_one_waits_for_the_others_approval(lab: Lab):
     page.run_cell(6)
     trace = page.text(6)
     assert [word in trace for word in ("payer", "other", "Please pay me back.", "And you?")] == [True] * 4
+
+
+BY_MAIL = """
+def refund(order: str, notify: bool = True, currency: str = "EUR") -> str:
+    'Pays back.'
+    ran.append((order, notify, currency))
+    return "paid"
+
+model = ScriptedLlm(call("refund", order="A17"), "All **settled**.")
+clerk = Agent(name="clerk", model=model, tools=[tool(confirm=True)(refund)])
+payer = SequentialAgent(name="payer", sub_agents=[clerk])
+"""
+
+
+@pytest.mark.browser_all
+def test_what_is_not_given_is_told_and_false_can_be_chosen_in_a_team_too(lab: Lab):
+    imports = "from adk_nb.agents import SequentialAgent\n"
+    page = lab.open(lab.write("chat.ipynb", SETUP, imports + BY_MAIL, ASK, "print(json.dumps(ran))"))
+    for cell in range(3):
+        page.run_cell(cell)
+    page.wait(".adknb-arguments", "notify true (default)")
+    page.button("Edit…").click()
+    fields = {label.text.split()[0]: label for label in page.all(".adknb-field-name")}
+    assert fields["currency"].text == 'currency string, default "EUR"'
+
+    notify = page.wait(f"#{fields['notify'].get_attribute('for')}")
+    assert notify.is_selected()
+    notify.click()
+    page.wait(".adknb-difference", "notify true → false")
+    page.button("Approve with these changes").click()
+    settled(page)
+
+    page.run_cell(3)
+    assert json.loads(page.text(3)) == [["A17", False, "EUR"]]

@@ -71,15 +71,9 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """What a reader of the plain text sees: prints, and the result or what waits; other displays left out."""
-        told = [
-            one["data"]["text/plain"] for one in self.outputs if one["output_type"] == "execute_result" or _waits(one)
-        ]
+        """What a reader of the plain text sees: prints and the result, displays left out."""
+        told = [one["data"]["text/plain"] for one in self.outputs if one["output_type"] == "execute_result"]
         return (self.printed + "\n".join(told)).strip()
-
-
-def _waits(output: dict[str, Any]) -> bool:
-    return "waits" in output.get("metadata", {}).get("adk_nb", {})
 
 
 class Kernel:

@@ -298,3 +298,27 @@ def test_each_turn_of_a_box_is_traced_by_itself(shell: Shell, pages: Pages) -> N
 
     assert "model calls  1         2\n" in str(shell.cell("%trace --diff -2 -1"))
     assert "model call 1 of 1:" in str(shell.cell("%trace 1 --why"))
+
+
+def test_a_card_of_a_member_of_a_team_has_the_form_of_its_tool(shell: Shell, pages: Pages) -> None:
+    guide(shell, call("refund", order="A17"), "Paid.")
+    shell.cell("%%agent desk --kind sequential\nguide")
+    shell.cell("%chat desk Pay me back.")
+
+    page = pages.next()
+    page.wait_for(lambda page: told(page, "card", state="asked"))
+
+    [card] = told(page, "card", state="asked")
+    assert card["schema"]["properties"] == {"order": {"type": "string"}}
+
+
+def test_the_row_of_a_call_stands_there_while_its_tool_keeps_the_loop_from_all_else(shell: Shell, pages: Pages) -> None:
+    async def look() -> str:
+        """Looks, and lets nobody else work."""
+        page = pages.next()
+        page.wait_for(lambda page: told(page, "row", kind="call", tool="look"))
+        return "rain"
+
+    shell.names["clerk"] = Agent(name="clerk", model=ScriptedLlm(call("look"), "It rains."), tools=[look])
+
+    assert shell.cell("%chat clerk Look").events[-2].get_function_responses()[0].response == {"result": "rain"}

@@ -164,7 +164,7 @@ def test_only_what_the_agents_need_is_written_in_an_order_in_which_it_runs(shell
     assert "unused" not in code
     assert "import json" not in code
     assert "# a day" not in code  # DAY was bound anew
-    assert "print" not in code.partition("def _main")[0]
+    assert "print" not in code.partition("def _ask_in_terminal")[0]
 
 
 def test_data_that_no_cell_makes_in_python_is_written_as_it_is_now(shell: Shell, work: Path):

@@ -261,6 +261,12 @@ def test_a_key_of_a_kind_that_nobody_knows_is_not_repeated_either(line: str, she
     assert "Qx7" not in shell.fails(line)
 
 
+def test_a_word_that_is_no_key_is_no_secret_afterwards(shell: Shell, work: Path):
+    assert "takes no key" in shell.fails("%key gemini gemini-2.5-flash")
+
+    assert redaction.hidden("answered by gemini-2.5-flash") == "answered by gemini-2.5-flash"
+
+
 @pytest.mark.parametrize("typed", ["two words", '"quoted-0001"', ""])
 def test_what_is_no_key_is_refused_and_not_repeated(
     typed: str, shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch

@@ -205,7 +205,7 @@ def test_a_key_that_is_removed_or_lasts_one_turn_is_gone():
         ),
         (
             {"confirmed": False, "reason": "too much", "by": "a click"},
-            ("rejected", "too much", False),
+            ("rejected", "too much", None),
             "rejects refund by a click: too much",
         ),
     ],

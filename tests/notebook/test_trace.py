@@ -13,6 +13,7 @@ from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.notebook.view import waterfall_picture
 from adk_nb.notebook.view.prompt_sent import Prompt, prompts
 from adk_nb.notebook.view.waterfall import Bar, bars
+from adk_nb.runners import InMemoryRunner
 from adk_nb.runtime.trace import Trace, Traces
 from adk_nb.tools import AgentTool, FunctionTool
 from tests.notebook.conftest import Shell
@@ -107,6 +108,21 @@ def test_without_notes_the_times_are_those_of_the_events(seconds: list[float]):
         ("model", "model", 1, 2000.0, 2000.0),
     ]
     assert bars([]) == []
+
+
+def test_what_a_callback_asks_in_a_run_of_its_own_is_in_the_trace_of_its_turn():
+    judge = InMemoryRunner(LlmAgent(name="judge", model=ScriptedLlm("Fine.")))
+
+    async def judged(callback_context: Any) -> None:
+        await judge.session_service.create_session(app_name=judge.app_name, user_id="u", session_id="s")
+        async for _ in judge.run_async(user_id="u", session_id="s", new_message="Is this fine?"):
+            pass
+
+    planner = LlmAgent(name="planner", model=ScriptedLlm("Hello."), before_agent_callback=judged)
+    chat = Chat(planner, show="off")
+    chat.ask("Hi")
+
+    assert [one.agent for one in chat.traces.of(chat.turns[-1].invocation_ids).requests] == ["judge", "planner"]
 
 
 def test_a_person_who_was_asked_has_a_bar_that_ends_with_the_answer(seconds: list[float]):

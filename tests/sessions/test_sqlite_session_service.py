@@ -507,7 +507,7 @@ def test_what_names_no_file_is_refused(wrong: str):
 
 
 def test_a_url_with_options_is_no_file_of_that_name():
-    with pytest.raises(InputError, match=r"'sqlite:///nb.db\?mode=ro' has options .*; leave them out"):
+    with pytest.raises(InputError, match=r"'sqlite:///nb.db' has options .*; leave them out"):
         SqliteSessionService("sqlite:///nb.db?mode=ro")
 
 

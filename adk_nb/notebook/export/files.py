@@ -16,7 +16,7 @@ _MARK = "written by %export of adk_nb"
 _HEAD = '"""{about}; {mark}.{more}"""\n\n'
 _MAIN = """
 
-def _main() -> None:
+def _ask_in_terminal() -> None:
     chat = Chat(root_agent)
     reply = chat.ask(" ".join(sys.argv[1:]) or input("you: "))
     while reply.pending:
@@ -28,7 +28,7 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    _main()
+    _ask_in_terminal()
 """
 _MAIN_NEEDS = {"sys": ("sys", ""), "Chat": ("adk_nb", "Chat")}
 _NO_PACKAGE = ("google", "adk", "adk_nb", "test", "user")

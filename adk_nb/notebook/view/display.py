@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import logging
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any, Literal
@@ -24,15 +25,17 @@ from adk_nb.notebook.view.drawing_svg import live_drawing
 from adk_nb.notebook.view.error_card import Trouble
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.own_cell import OwnCell
-from adk_nb.notebook.view.page import views_stay, with_view
+from adk_nb.notebook.view.page import views_stay
+from adk_nb.notebook.view.place_in_cell import PlaceInCell
 from adk_nb.notebook.view.render import waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.run_panels import PANELS, RunPanels
-from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.widget import STUB, LiveView
 from adk_nb.sessions.session import Session
+
+logger = logging.getLogger(__name__)
 
 Mode = Literal["auto", "widget", "static", "text", "off"]
 """`auto`: live where somebody may look. `widget`: live in any kernel. `static`: only what a saved notebook keeps.
@@ -91,11 +94,7 @@ class LiveRun(RunOnShow):
         self._own_cell = OwnCell()
         self._cell.run(self._own_cell.is_of_this_context)
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
-        self._output: Any = None
-        self._waiting: list[Any] = []
-        """Outputs that say what waits."""
-        self._left: dict[str, str] = STUB
-        """What stands in the view's place when nothing waits any more."""
+        self._place = PlaceInCell(self._view.model_id, self._own_cell)
         self._clicks: Clicks | None = None
         self._view.on_answer(self._clicked)
 
@@ -121,11 +120,9 @@ class LiveRun(RunOnShow):
 
     def _open(self, session: Session | None, keys: Collection[str] | None = None) -> None:
         """Display the view. `keys`: of the cards that it begins with; None: all that are open."""
-        data, metadata = with_view(STUB, self._view.model_id, "run")
-        with self._own_cell.gets_what_is_displayed():
-            self._output = display(data, metadata=metadata, raw=True, display_id=True)
+        self._place.open()
         if before := self._own_cell.view_on_another_page:
-            output = {"at": None, "data": data, "metadata": metadata}
+            output = _output(None, *self._place.stands)
             before.push({"op": "panel", "name": "beside", "id": self._own_cell.page, "data": [output]})
         state, history = (session.state, session.events) if session else ({}, [])
         self._rows = RunRows(
@@ -145,10 +142,14 @@ class LiveRun(RunOnShow):
     def _show_what_came(self) -> None:
         while self._unshown:
             event = self._unshown.popleft()
-            self._trouble.goes_on()
-            self._show(event)
-            if event.usage_metadata and (told := self._meter.feed(event)):
-                self._view.push(told)
+            try:
+                self._trouble.goes_on()
+                self._show(event)
+                if event.usage_metadata and (told := self._meter.feed(event)):
+                    self._view.push(told)
+            except Exception:  # what cannot be drawn is no fault of the run
+                logger.exception("event %s of %s cannot be shown", event.id, event.author)
+                self._view.push({"op": "notice", "text": "an event cannot be shown here; the log says why"})
 
     def _show(self, event: Event) -> None:
         if self._rows:
@@ -179,17 +180,22 @@ class LiveRun(RunOnShow):
         self._show_what_came()
         self._push(self._lanes.end(reply.status))
         self._mark(self._path.end(reply.status))
+        whole = self._place.whole(reply)
         self._over = reply.status != "pending"
         if self._over:
             self._reply = reply
-            self._fold(reply)
+            self._fold(whole)
         self._view.push({"op": "status", "status": reply.status, "text": _in_words(reply)})
         self._trouble.goes_on()
         if reply.status == "error":
             last = reply.events[-1].id if reply.events else ""
             self._trouble.ended(self.agent, reply.error or "the run failed", last)
         self._view.close_run()
-        if self.resumed:  # the cell has its result already: what came after a click is shown under it
+        asks = any(one.id in self._cards for one in (*reply.pending, *reply.credentials))
+        told = (asks or self.resumed) and self._place.show(whole, "run" if asks else "page")
+        if told and not asks:
+            self._reply = None
+        elif self.resumed and not told:  # the cell has its result already: what came after a click is shown under it
             with self._own_cell.gets_what_is_displayed():
                 display(reply)
 
@@ -199,6 +205,9 @@ class LiveRun(RunOnShow):
 
     def failed(self, wrong: BaseException) -> None:
         self._trouble.failed(wrong)
+
+    def blocks(self) -> None:
+        self._show_what_came()
 
     def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], wrong: Exception) -> None:
         self._trouble.tool_failed(call_id, tool, args, wrong)
@@ -215,34 +224,25 @@ class LiveRun(RunOnShow):
         return shown
 
     def close(self) -> None:
-        """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
-        if self._output:
-            self._output.update(self._left, raw=True)
-            self._output = None
-            for said in self._waiting:
-                said.update(STUB, raw=True)
+        self._place.close()
 
     def missed(self, page: str) -> list[dict[str, Any]]:
         """What a page that was loaded after the cell was run has not heard of its outputs, now that nothing waits.
 
         Returns:
-            Outputs with `at`: in which place, counted from the view's, it stands; None: it is one more; `waits`: in
-            that of each which said what waits.
+            Outputs with `at`: in which place, counted from the view's, it stands; None: it is one more.
         """
         if page == self._own_cell.page:
             return []
         self._own_cell.view_on_another_page = self._view
-        left = [{"at": at, "data": data, "metadata": {}} for at, data in ((0, self._left), ("waits", STUB))]
-        return [*left, {"at": None, **_as_displayed(self._reply)}] if self._reply else left
+        left = _output(0, *self._place.stands)
+        return [left, _output(None, *_as_displayed(self._reply))] if self._reply else [left]
 
     def stays_as(self) -> str:
-        return self._view.model_id if self._over and views_stay() else ""
+        return self._view.model_id if self._over and not self._place.is_open and views_stay() else ""
 
-    def shows_until_answered(self, bundle: dict[str, str]) -> bool:
-        if self._output:
-            metadata = {"adk_nb": {"waits": self._view.model_id}}
-            self._waiting.append(display(bundle, raw=True, metadata=metadata, display_id=True))
-        return bool(self._output)
+    def stands_for_a_reply(self) -> bool:
+        return self._place.stands_for_a_reply
 
     def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:
         self._show_what_came()
@@ -260,7 +260,8 @@ class LiveRun(RunOnShow):
         for key, state in outcomes.items():
             if key in self._cards:
                 self._view.push({"op": "card", "card": {"id": key, "state": state, "note": "in another cell"}})
-        self._left = _left("What waited here was answered in another cell.")
+        self._place.answered(outcomes)
+        self._place.why_not = "What waited here was answered in another cell."
         if last:
             self._view.push({"op": "status", "status": "done", "text": "answered in another cell"})
         self._view.close_run()
@@ -268,7 +269,7 @@ class LiveRun(RunOnShow):
     def undone(self, keys: Collection[str]) -> None:
         for key in self._cards.intersection(keys):
             self._view.push({"op": "card", "card": {"id": key, "state": "superseded", "note": "its turn was undone"}})
-        self._left = _left("What waited here was undone.")
+        self._place.why_not = "What waited here was undone."
         self._view.push({"op": "status", "status": "cancelled", "text": "undone"})
         self._view.close_run()
 
@@ -286,7 +287,7 @@ class LiveRun(RunOnShow):
 
     def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self.resumed = True
-        self._left = _left("What waited here was answered; what came of it stands below.")
+        self._place.why_not = "What waited here was answered; what came of it stands below."
         self.start_in_its_cell(work())
 
     def start_in_its_cell(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -332,14 +333,13 @@ class LiveRun(RunOnShow):
 _WORDS = {"done": "done", "cancelled": "stopped", "error": "ended with an error"}
 
 
-def _left(words: str) -> dict[str, str]:
-    return {"text/plain": words, "text/html": element("p", element("small", words))}
+def _output(at: int | None, data: Any, metadata: Any) -> dict[str, Any]:
+    return {"at": at, "data": data, "metadata": metadata}
 
 
-def _as_displayed(reply: Reply) -> dict[str, Any]:
+def _as_displayed(reply: Reply) -> tuple[Any, Any]:
     shell: Any = get_ipython()
-    data, metadata = shell.display_formatter.format(reply)
-    return {"data": data, "metadata": metadata}
+    return shell.display_formatter.format(reply)
 
 
 def _in_words(reply: Reply) -> str:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from adk_nb import cells, types
-from adk_nb.notebook.view.event_words import in_words
+from adk_nb.notebook.view.event_words import in_words, result_text
 from adk_nb.notebook.view.plain_text import cleaned, json_text, one_line, shortened
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.redaction import hidden
@@ -121,7 +121,7 @@ class Trouble:
             return
         rows = iter([fields for op in ops if (fields := op.get("row", op)).get("ok") is False])
         for told in responses:
-            row = next(rows, None) if (told.response or {}).get("error") else None
+            row = next(rows, None) if result_text(told)[1] is False else None
             if row is not None and (found := self._tools.pop(told.id or "", None)):
                 row["failure"] = {**found, "sent": shortened(json_text(told.response))}
 

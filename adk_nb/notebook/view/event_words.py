@@ -10,7 +10,7 @@ from adk_nb.flow.budget import MAX_COST
 from adk_nb.flow.loop import MAX_ITERATIONS
 from adk_nb.flow.model_call import NO_CONTENT
 from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
-from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.approvals import REJECTED, Pending
 from adk_nb.runtime.inputs import PendingInput
 from adk_nb.runtime.invocation_context import INPUT_REQUEST
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
@@ -129,10 +129,12 @@ def in_vain(event: Event) -> list[str]:
     ]
 
 
-def result_text(told: types.FunctionResponse) -> tuple[str, bool]:
-    """A tool's response on one line, its media in brackets, and whether the tool succeeded."""
+def result_text(told: types.FunctionResponse) -> tuple[str, bool | None]:
+    """A tool's response on one line, its media in brackets, and whether the tool succeeded; None: it was not to run."""
     response = told.response or {}
     error = response.get("error")
+    if isinstance(error, str) and error.startswith(REJECTED):
+        return one_line(error), None
     if error:
         return (one_line(error) if isinstance(error, str) else shortened(json_text(error))), False
     media = one_line(" ".join(_media(part) for part in told.parts or ()))

@@ -27,6 +27,12 @@ class OwnCell:
         return self._named("session")
 
     @property
+    def is_run_now(self) -> bool:
+        """Whether what runs now, on this thread, is this cell."""
+        now = cast(dict[str, Any], getattr(self._publisher, "parent_header", None) or {})
+        return now.get("msg_id", "") == self._named("msg_id")
+
+    @property
     def view_on_another_page(self) -> Any:
         """The last view in it that a page which does not hear of its outputs has shown; None: there is none."""
         return _on_another_page.get(self._named("msg_id"))

@@ -1,12 +1,12 @@
 """A reply, or a table, in the three forms that a saved notebook keeps: text, markdown, html; the same on every run."""
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view import credential_words, grounding, input_words, rich_results
-from adk_nb.notebook.view.event_words import asks_text, in_words, is_of_a_graph
+from adk_nb.notebook.view.event_words import WAITS, asks_text, in_words, is_of_a_graph
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
 from adk_nb.notebook.view.rich_results import html_table
@@ -23,6 +23,8 @@ Bundle = dict[str, str]
 
 _ASKED = 2_000
 """Characters of the arguments that a person is to approve."""
+_WAITED = "waited for approval"
+"""Of what nothing asks for any more."""
 _ANSWER = ("answer with", "answer each by its number, as")
 
 
@@ -94,6 +96,8 @@ def bundle(reply: ShownReply, *, history: Iterable[Event] = (), picture: str = "
         picture: Markup of this package, folded together with the events of `text/html`.
     """
     rows, shown = rows_of(reply.events, history=history), rich_results.of_events(reply.events)
+    if not reply.pending:
+        rows = [{**row, "text": _WAITED} if row["text"] == WAITS else row for row in rows]
     return {
         "text/plain": _plain(reply, rows, shown),
         "text/markdown": _markdown(reply, rows, shown),
@@ -203,7 +207,7 @@ def row_text(row: Json) -> str:
     done = call_text(row["tool"], row["args"])
     if row["result"] is None:
         return f"{done}  {row['text']}".rstrip()
-    return f"{done} → {row['result']}" if row["ok"] else f"{done} → failed: {row['result']}"
+    return f"{done} → failed: {row['result']}" if row["ok"] is False else f"{done} → {row['result']}"
 
 
 # ---- plain text
@@ -215,12 +219,12 @@ def _plain(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
     if error := _error(reply):
         words = f"{words}\nerror: {error}".strip()
     elif not words:
-        words = f"({waits_for(reply) or 'no answer'})"
+        words = f"({waits_for(reply) or (_WAITED if reply.status == 'pending' else 'no answer')})"
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
     lines = [f"{heading(reply)} > {words}{suffix}", *filter(None, [reply.take_back_with])]
     lines += [*grounding.plain(found), *rich_results.plain_of(shown)]
-    for one in reply.pending:
-        lines.append(f"waits for approval: {asked_text(one)}")
+    for number, one in _numbered(reply.pending):
+        lines.append(f"waits for approval{number}: {asked_text(one)}")
         lines += [f"    {hint}" for hint in _hint(one)]
     if reply.pending:
         lines.append("{} {} or {}".format(_ANSWER[len(reply.pending) > 1], *reply.answer_with))
@@ -272,8 +276,8 @@ def _markdown(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
         blocks += [f"**Error:** {markdown_cell(error)}", markdown_cell(reply.take_back_with)]
     if reply.status == "cancelled":
         blocks.append("*Stopped.*")
-    for one in reply.pending:
-        blocks.append(f"**Waits for approval:** {markdown_cell(asked_text(one))}")
+    for number, one in _numbered(reply.pending):
+        blocks.append(f"**Waits for approval{number}:** {markdown_cell(asked_text(one))}")
         blocks += [markdown_cell(hint) for hint in _hint(one)]
     if reply.pending:
         answer = _ANSWER[len(reply.pending) > 1].capitalize()
@@ -319,9 +323,9 @@ def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str) 
 
 def _waiting_html(reply: ShownReply) -> list[str]:
     parts: list[str] = []
-    for one in reply.pending:
+    for number, one in _numbered(reply.pending):
         asked = element("code", code(asked_text(one)))
-        parts.append(element("p", element("strong", "Waits for approval:"), " ", asked))
+        parts.append(element("p", element("strong", f"Waits for approval{number}:"), " ", asked))
         parts += [element("p", hint) for hint in _hint(one)]
     if reply.pending:
         yes, no = (element("code", code(way)) for way in reply.answer_with)
@@ -371,6 +375,12 @@ def _error(reply: ShownReply) -> str:
 def asked_text(one: Pending) -> str:
     """The call that a person is to approve."""
     return shortened(call_text(one_line(one.call.name or "", 100), arguments_text(one.call.args or {}, _ASKED)), _ASKED)
+
+
+def _numbered(waiting: Sequence[Pending]) -> Iterator[tuple[str, Pending]]:
+    """Each with its number, as `%confirm` takes it, where there are several."""
+    for number, one in enumerate(waiting, 1):
+        yield f" ({number})" if len(waiting) > 1 else "", one
 
 
 def _hint(one: Pending) -> list[str]:

@@ -73,6 +73,9 @@ class RunOnShow:
     def failed(self, wrong: BaseException) -> None:
         """What is raised ends it; `end` follows."""
 
+    def blocks(self) -> None:
+        """What works next may keep the loop from all else until it ends."""
+
     def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], wrong: Exception) -> None:
         """A tool raised; its result, which tells the model, follows."""
 
@@ -108,8 +111,8 @@ class RunOnShow:
         """The widget that shows it on, in the place of its reply; empty: none does."""
         return ""
 
-    def shows_until_answered(self, bundle: dict[str, str]) -> bool:
-        """Show what says that something waits, and take it away when nothing does; False: that cannot be done."""
+    def stands_for_a_reply(self) -> bool:
+        """Whether it tells what waits, so that the cell that is run now need not."""
         return False
 
     def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:

@@ -21,7 +21,7 @@ from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 logger = logging.getLogger(__name__)
 
 FIRST_SECONDS = 0.01
-"""From a batch that has no event of an agent's: the first one may be there at once, and a reader waits for it."""
+"""From one batch to the next until a run has a row of an agent's: a reader waits for that."""
 BATCH_SECONDS = 0.04
 ROWS_SECONDS = 0.1
 """From rows to the next batch where no text streams: as soon as a reader takes in a row."""
@@ -48,9 +48,10 @@ def _joined(names: tuple[str, ...], kind: str) -> str:
 class LiveView(anywidget.AnyWidget):
     """One view of one run, fed with ops from any thread.
 
-    Ops are plain JSON (see `push`). They leave in batches, the first at once, then 40 ms after one with streaming text
-    and 100 ms after one with other rows, so that a stream of tokens never meets the server's limit of messages; the
-    whole state follows about once a second as `snapshot`, for pages that were reloaded or missed a batch.
+    Ops are plain JSON (see `push`). They leave in batches, the first at once, then 10 ms after each until the agent has
+    a row, 40 ms after one with streaming text and 100 ms after others, so that a stream of tokens never meets the
+    server's limit of messages; the whole state follows about once a second as `snapshot`, for pages that were reloaded
+    or missed a batch.
     """
 
     _esm = _joined(_SCRIPTS, "js")
@@ -63,6 +64,7 @@ class LiveView(anywidget.AnyWidget):
         self._state = ViewState(title, box, own_id)
         self._seq = 0
         self._pause = BATCH_SECONDS
+        self._awaited = False
         self._pending: list[Json] = []
         self._pending_text: dict[str, Json] = {}
         self._ticker: threading.Thread | None = None
@@ -113,7 +115,7 @@ class LiveView(anywidget.AnyWidget):
             if not batch:
                 return
             told = [op for op in map(self._apply, batch) if op]
-            self._pause = _pause_after(told)
+            self._pause = self._pause_after(told)
             self._seq += 1
             self.send({"kind": "ops", "seq": self._seq, "ops": told})
 
@@ -139,6 +141,16 @@ class LiveView(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[Json, Json]:
         return with_view(STUB, self.model_id, "run")
+
+    def _pause_after(self, sent: list[Json]) -> float:
+        for op in sent:
+            if op["op"] == "status" and op["status"] == "running":
+                self._awaited = True
+            elif op["op"] in ("text", "patch") or (op["op"] == "append" and op["row"]["kind"] != "user"):
+                self._awaited = False
+        if self._awaited:
+            return FIRST_SECONDS
+        return BATCH_SECONDS if any(op["op"] == "text" for op in sent) else ROWS_SECONDS
 
     def _queue(self, op: Json) -> None:
         if op["op"] != "text":
@@ -224,13 +236,6 @@ class LiveView(anywidget.AnyWidget):
             except Exception as error:
                 logger.exception("a listener of a live view raised")
                 self.push({"op": "notice", "text": f"this click could not be handed on: {error}"})
-
-
-def _pause_after(sent: list[Json]) -> float:
-    if any(op["op"] == "text" for op in sent):
-        return BATCH_SECONDS
-    told = any(op["op"] == "patch" or (op["op"] == "append" and op["row"]["kind"] != "user") for op in sent)
-    return ROWS_SECONDS if told else FIRST_SECONDS
 
 
 def _answer_on_the_front_ends_subshell(comm: Any) -> None:

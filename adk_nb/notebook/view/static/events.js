@@ -142,8 +142,8 @@ class Events {
       if (this.store.status.status === "running") what.append(" ", el("span", "dim", "…"));
       return;
     }
-    const sign = row.ok === false ? el("span", "bad", "✗ failed") : el("span", "good", "✓");
-    what.append(" ", sign, " ", el("span", "result", row.result), lookedAt(row.shown) ?? "");
+    const sign = row.ok === false ? el("span", "bad", "✗ failed") : row.ok ? el("span", "good", "✓") : null;
+    what.append(" ", sign ?? "→", " ", el("span", "result", row.result), lookedAt(row.shown) ?? "");
   }
 
   disclosure(row) {

@@ -1,25 +1,27 @@
 // What a page that is loaded again puts in: a file has no views, and what the kernel displays in a cell is heard by the page
 // that had it run.
 
-// The outputs of the cell that has such an output, and where it stands there.
-function placeOf(notebook, isIt) {
+// Where such an output stands: the outputs of its cell, and which of them it is. A cell that was copied has it too.
+function placesOf(notebook, isIt) {
+  const places = [];
   for (const { outputs } of notebook.cells) {
-    for (let at = 0; at < (outputs?.length ?? 0); at += 1) if (isIt(outputs.get(at))) return [outputs, at];
+    for (let at = 0; at < (outputs?.length ?? 0); at += 1) if (isIt(outputs.get(at))) places.push([outputs, at]);
   }
-  return [];
+  return places;
 }
 
 // The view that a file says stood there, when its kernel lives on: Jupyter makes the models of all that it has.
 async function putBack(id, manager) {
   const notebook = notebookOf(manager);
   if (!notebook) return;
+  keptOutOfTheFile(manager);
   await manager.context.ready;
-  const [outputs, at] = placeOf(notebook, ({ metadata }) => metadata?.adk_nb?.view === id);
-  if (!outputs) return;
-  const { adk_nb: _, ...metadata } = outputs.get(at).metadata;
-  const view = { version_major: 2, version_minor: 0, model_id: id };
-  const data = { ...outputs.get(at).data, [VIEW]: view };
-  outputs.set(at, { ...outputs.get(at).toJSON(), data, metadata: { ...metadata, [VIEW]: { adk_nb: "run" } } });
+  for (const [outputs, at] of placesOf(notebook, ({ metadata }) => metadata?.adk_nb?.view === id)) {
+    const { adk_nb: _, ...metadata } = outputs.get(at).metadata;
+    const view = { version_major: 2, version_minor: 0, model_id: id };
+    const data = { ...outputs.get(at).data, [VIEW]: view };
+    outputs.set(at, { ...outputs.get(at).toJSON(), data, metadata: { ...metadata, [VIEW]: { adk_nb: "run" } } });
+  }
 }
 
 // A page that was loaded after a cell was run does not hear what the kernel displays in that cell: it asks when the run is
@@ -67,19 +69,12 @@ class Missed {
       if (data[VIEW]) this.known.add(data[VIEW].model_id);
       const output = { output_type: "display_data", data, metadata };
       if (at === null) outputs.add(output);
-      else if (at === "waits") this.replaceWords(outputs, output);
       else if (place + at < outputs.length) outputs.set(place + at, output);
-    }
-  }
-
-  replaceWords(outputs, output) {
-    for (let at = 0; at < outputs.length; at += 1) {
-      if (outputs.get(at).metadata?.adk_nb?.waits === this.store.own_id) outputs.set(at, output);
     }
   }
 
   place(isHere) {
     const isOwn = (output) => output.data[VIEW]?.model_id === this.store.own_id && isHere(output);
-    return placeOf(notebookOf(this.manager), isOwn);
+    return placesOf(notebookOf(this.manager), isOwn)[0] ?? [];
   }
 }

@@ -59,9 +59,10 @@ class Waterfall {
     const height = bars.length * BAR_HEIGHT + 22;
     const root = drawing("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
     root.setAttribute("aria-label", `${bars.length} bars over ${duration(whole - from)}; the table below says the same`);
+    const label = (ms) => (whole - from < 1000 ? duration(ms) : `${(ms / 1000).toFixed(1)} s`);
     for (const tick of ticks(from, whole, Math.max(2, Math.floor(room / 90)))) {
       root.append(drawing("path", { class: "adknb-grid", d: `M${at(tick)} 16V${height}` }));
-      root.append(drawing("text", { class: "adknb-tick", x: at(tick), y: 11, "text-anchor": "middle" }, duration(tick - from) || "0"));
+      root.append(drawing("text", { class: "adknb-tick", x: at(tick), y: 11, "text-anchor": "middle" }, label(tick - from)));
     }
     bars.forEach((bar, number) => root.append(this.bar(bar, 20 + number * BAR_HEIGHT, at, whole, names, width)));
     return root;

@@ -1,0 +1,98 @@
+"""Where a live view stands in its cell: the view on the page, and in the notebook's file words for what it shows."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, Literal
+
+from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+
+from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.own_cell import OwnCell
+from adk_nb.notebook.view.page import views_stay, with_view
+from adk_nb.notebook.view.safe_html import element
+from adk_nb.notebook.view.widget import STUB
+
+
+class PlaceInCell:
+    """One output of a cell, which the view of a turn has until nothing waits in it any more."""
+
+    def __init__(self, model_id: str, own_cell: OwnCell) -> None:
+        self._model_id = model_id
+        self._own_cell = own_cell
+        self._output: Any = None
+        self._told: Reply | None = None
+        """The turn, as far as this view has shown it."""
+        self._asks: Reply | None = None
+        """What the file says while it waits."""
+        self.why_not = ""
+        """Why nothing waits any more."""
+        self.stands: tuple[Any, Any] = STUB, {}
+        """What the output was last told to show, and its metadata."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the view has it."""
+        return self._output is not None
+
+    @property
+    def stands_for_a_reply(self) -> bool:
+        """Whether what waits is told here, so that the cell that is run now need not tell it as its result."""
+        return bool(self._output and self._asks and self._own_cell.is_run_now)
+
+    def open(self) -> None:
+        """Display the view."""
+        self.stands = with_view(STUB, self._model_id, "run")
+        data, metadata = self.stands
+        with self._own_cell.gets_what_is_displayed():
+            self._output = display(data, metadata=metadata, raw=True, display_id=True)
+
+    def whole(self, reply: Reply) -> Reply:
+        """`reply`, with what of its turn was shown before; it is the latest part."""
+        if not self._output:
+            return reply
+        if before := self._told:
+            events = [*before.events, *reply.events]
+            reply = replace(reply, question=before.question, events=events, history=before.history)
+        self._told = reply
+        return reply
+
+    def show(self, whole: Reply, of: Literal["run", "page"]) -> bool:
+        """Have the file tell a turn here, in which something waits (`run`), or which is over (`page`).
+
+        Returns:
+            False: there is no such place, or this page would keep the view in the file.
+        """
+        if not (self._output and views_stay()):
+            return False
+        self._asks = whole if of == "run" else None
+        self._update(*with_view(whole.in_words(), self._model_id, of))
+        if of == "page":
+            self._output = None
+        return True
+
+    def answered(self, keys: Collection[str]) -> None:
+        """What waited under these ids does so no more."""
+        if not self._asks:
+            return
+        pending = [one for one in self._asks.pending if one.id not in keys]
+        credentials = [one for one in self._asks.credentials if one.id not in keys]
+        self._asks = replace(self._asks, pending=pending, credentials=credentials)
+        if pending or credentials:
+            self.show(self._asks, "run")
+
+    def close(self) -> None:
+        """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
+        if self._output:
+            self._update(self._left(), {})
+            self._output = None
+
+    def _left(self) -> dict[str, str]:
+        if self._asks:
+            return replace(self._asks, pending=[], credentials=[], notice=self.why_not or self._asks.notice).in_words()
+        if not self.why_not:
+            return STUB
+        return {"text/plain": self.why_not, "text/html": element("p", element("small", self.why_not))}
+
+    def _update(self, data: Any, metadata: Any) -> None:
+        self.stands = data, metadata
+        self._output.update(data, metadata=metadata, raw=True)
