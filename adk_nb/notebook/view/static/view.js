@@ -78,6 +78,7 @@ class View {
   }
 
   paint() {
+    this.placed ||= this.box.isConnected;
     const follow = this.events.paint();
     this.lanes.paint();
     if (this.stale) this.paintFrame();
@@ -137,6 +138,16 @@ class View {
     cell?.focus({ preventScroll: true });
   }
 
+  // Whether Jupyter has emptied the place where it stood, as when an output is told anew.
+  get isOrphan() {
+    return this.placed && !this.box.isConnected && !this.box.closest(".jp-OutputArea");
+  }
+
+  moveTo(host) {
+    host.append(this.box);
+    this.reset();
+  }
+
   remove() {
     cancelAnimationFrame(this.frame);
     for (const panel of this.tabs.panels) panel.left?.();
@@ -153,7 +164,9 @@ export default () => {
       putBack(store.own_id, model.widget_manager);
     },
     render({ model, el: host }) {
-      const view = new View(store, host, model.widget_manager);
+      const orphan = [...store.views].find((one) => one.isOrphan); // what is being typed in it is not lost
+      orphan?.moveTo(host);
+      const view = orphan ?? new View(store, host, model.widget_manager);
       store.views.add(view);
       store.say({ kind: "page", stays: keptOutOfTheFile(model.widget_manager) });
       store.say({ kind: "resync" });
