@@ -221,6 +221,7 @@ class LiveRun(RunOnShow):
         if isinstance(shown, LiveRun):
             shown._kernel_loop, shown.resumed, shown.max_cost_usd = self._kernel_loop, True, self.max_cost_usd
             shown._own_cell = self._own_cell
+            shown._place = PlaceInCell(shown._view.model_id, self._own_cell)
         return shown
 
     def close(self) -> None:
