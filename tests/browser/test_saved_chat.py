@@ -95,7 +95,7 @@ def test_hostile_words_stay_words_live_saved_and_exported(lab: Lab):
     assert "<img src=x onerror=alert(1)>" in page.text(last)
     page.button("Back").click()
     page.button("Approve").click()
-    page.until(lambda: "Waits for approval" not in page.text(last) and " events" in page.text(last), "the reply")
+    page.until(lambda: page.text(last).count("5 events") == 1, "the reply")
     assert_nothing_acts(page)
     page.all(".adknb-fold")[-1].click()
     page.until(lambda: "ValueError" in page.text(last), "the row of the call that failed")
@@ -107,7 +107,7 @@ def test_hostile_words_stay_words_live_saved_and_exported(lab: Lab):
         assert_nothing_unseen(data["text/plain"])
     assert sum("alert(1)" in data.get("text/html", "") for data in told) >= 7
     without_its_kernel(page)
-    page.until(lambda: " events" in page.text(last), "the saved replies")
+    page.until(lambda: page.text(last).count("5 events") == 1, "the saved turn")
     assert_nothing_acts(page)
 
     for cell in notebook.cells:

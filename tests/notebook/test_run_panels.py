@@ -50,7 +50,7 @@ class Seen:
             write=lambda key, text: self.wrote.append((key, text)),
             rerun=self.reruns.append,
         )
-        self.run = LiveRun(root, "How warm?", None, lambda tool: None)
+        self.run = LiveRun(root, "How warm?", None, lambda asked: None)
         self.run.trace = self.reply.trace
         sync.run(self._ran(clicks))
         self.wire: Any = self.run._view.comm  # pyright: ignore[reportPrivateUsage]
