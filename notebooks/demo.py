@@ -32,7 +32,8 @@ def execute(path: Path, *, before: str = "") -> NotebookNode:
     # ipykernel warns that the traffic on this machine's loopback is not encrypted
     options = ["--log-level=ERROR", *([f"--IPKernelApp.exec_lines={before}"] if before else [])]
     place = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, timeout=120, resources=place, extra_arguments=options).execute()
+    # a busy kernel sends one text in several messages; pages put them together
+    NotebookClient(notebook, timeout=120, resources=place, extra_arguments=options, coalesce_streams=True).execute()
     return notebook
 
 

@@ -176,6 +176,8 @@ class Kernel:
             return
         if kind == "status":
             cell.idle = content["execution_state"] == "idle"
+        elif kind == "stream" and cell.outputs and cell.outputs[-1].get("name") == content["name"]:
+            cell.outputs[-1]["text"] += content["text"]  # as a page does
         elif kind in ("stream", "execute_result", "display_data", "error"):
             cell.outputs.append({"output_type": kind, **content})
 

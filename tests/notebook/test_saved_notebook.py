@@ -113,7 +113,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Any:
     )
     place = {"metadata": {"path": str(tmp_path_factory.mktemp("saved"))}}
     quiet = ["--log-level=ERROR"]
-    NotebookClient(notebook, timeout=60, kernel_name="python3", resources=place, extra_arguments=quiet).execute()
+    NotebookClient(
+        notebook, timeout=60, kernel_name="python3", resources=place, extra_arguments=quiet, coalesce_streams=True
+    ).execute()
     return notebook
 
 

@@ -48,7 +48,8 @@ def executed(path: Path) -> Any:
     notebook = nbformat.read(path, as_version=4)
     place = {"metadata": {"path": str(path.parent)}}
     quiet = ["--log-level=ERROR"]
-    NotebookClient(notebook, timeout=60, resources=place, extra_arguments=quiet).execute()
+    # a busy kernel sends one text in several messages; pages put them together
+    NotebookClient(notebook, timeout=60, resources=place, extra_arguments=quiet, coalesce_streams=True).execute()
     return notebook
 
 
