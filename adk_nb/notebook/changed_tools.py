@@ -46,8 +46,7 @@ class Changed:
 
 def told(one: Pending, agent: BaseAgent, events: Sequence[Event], versions: Versions | None, magic: str) -> Changed:
     """What the card of a waiting call is to say now; `agent` is who answers, `magic` as for `how_to_answer`."""
-    waiting = [each.id for each in pending(events)]
-    which = waiting.index(one.id) + 1 if len(waiting) > 1 else None
+    which = one.number if len(pending(events)) > 1 else None
     if not redefined(one, agent, events):
         return Changed("", "", how_to_answer(magic, which)[0])
     return Changed(CHANGED, versions.label(one) if versions else "", how_to_reask(magic, which))
@@ -95,7 +94,7 @@ def ways(
     waiting: Sequence[Pending], events: Sequence[Event], magic: str, agent_of: Callable[[Pending], BaseAgent]
 ) -> tuple[str, str]:
     """As `Reply.answer_with`, of what waits in a session with `events`; `agent_of`: who answers each."""
-    numbers = range(1, len(waiting) + 1) if len(waiting) > 1 else [None]
+    numbers = [one.number for one in waiting] if len(waiting) > 1 else [None]
     yes, no = how_to_answer(magic, numbers[0])
     if not (magic and waiting):
         return yes, no

@@ -26,7 +26,6 @@ from adk_nb.notebook.decisions import (
     notice_of,
     one_of,
     settled,
-    state_of,
 )
 from adk_nb.notebook.going_back import GoesBack
 from adk_nb.notebook.interrupted import shown_in_brief, waited_for
@@ -37,6 +36,7 @@ from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.talk import Talk
 from adk_nb.notebook.view.box_on_show import BoxOnShow
 from adk_nb.notebook.view.display import Mode, in_a_kernel
+from adk_nb.notebook.view.event_words import Verdict, verdict_of
 from adk_nb.notebook.view.run_on_show import RunOnShow
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
@@ -192,7 +192,7 @@ class Chat(GoesBack, IsKept):
         """
         check_place(self.show, height)
         if not in_a_kernel():
-            return talk_in_lines(self.ask, lambda reply, yes: reply.approve(1) if yes else reply.reject(1))
+            return talk_in_lines(self.ask)
         box = ChatBox(self.agent, self.session_id, self.magic(), lambda text, shown: self.say_in(shown, text), height)
         return self.open_in(box)
 
@@ -227,7 +227,7 @@ class Chat(GoesBack, IsKept):
         """Let a waiting call run, and wait for what comes of it.
 
         Args:
-            id: Which one: its id, or its place in `pending`, 1 for the first. None: the only one.
+            id: Which one: its id, or its number. None: the only one.
             payload: What the tool wants to know beside a yes. None: as it was suggested.
             edits: Arguments to change before it runs.
 
@@ -266,14 +266,16 @@ class Chat(GoesBack, IsKept):
         events = self.events
         self._talk.check(decisions, events, as_asked=as_asked)
         self._talk.refuse_while_busy()
-        outcomes = {key: state_of(decided) for key, decided in decisions.items()}
+        verdicts = {key: verdict_of(decided) for key, decided in decisions.items()}
         said = {key: copied(decided, by=decided.by or "chat.decide()") for key, decided in decisions.items()}
-        return self._answered(outcomes, lambda shown: self._talk.decide(said, shown, as_asked=as_asked))
+        return self._answered(verdicts, lambda shown: self._talk.decide(said, shown, as_asked=as_asked))
 
-    def _answered(self, outcomes: dict[str, str], go_on: Callable[[RunOnShow], Coroutine[Any, Any, Reply]]) -> Reply:
+    def _answered(
+        self, verdicts: dict[str, Verdict], go_on: Callable[[RunOnShow], Coroutine[Any, Any, Reply]]
+    ) -> Reply:
         """The reply of what goes on after an answer that was typed: the cards it answers, by id, say so."""
         cards = self._talk.cards
-        asked_in = cards.answered(outcomes, (shown for key in outcomes for shown in cards.asking(key)))
+        asked_in = cards.answered(verdicts, (shown for key in verdicts for shown in cards.asking(key)))
         try:
             return waited_for(go_on(self._talk.on_show(None)))
         finally:
@@ -294,8 +296,8 @@ class Chat(GoesBack, IsKept):
         one = letting_in.one_of(credentials.pending(self.events), id, self.session_id)
         given = letting_in.typed_in(one) if given is ASK else given
         letting_in.response_for(one, given)
-        outcomes = {one.id: letting_in.state_of(given)}
-        return self._answered(outcomes, lambda shown: self._talk.let_in(one.id, given, shown))
+        verdicts = {one.id: letting_in.verdict_of(given)}
+        return self._answered(verdicts, lambda shown: self._talk.let_in(one.id, given, shown))
 
     def answer(self, value: Any, *, id: str | int | None = None) -> Reply:
         """Answer what an agent asked, or send the outcome of what a long-running tool began; wait for what follows.

@@ -8,6 +8,7 @@ from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, UserError
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.decisions import notice_of, schema_of
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.box_on_show import BoxOnShow
@@ -75,17 +76,12 @@ class ChatBox:
                 self.shown.refused(f"{type(wrong).__name__}: {wrong}")
 
 
-def talk_in_lines(ask: Callable[[str], Reply], decide: Callable[[Reply, bool], Reply]) -> None:
-    """Ask for line after line, until an empty one, and print what comes of each.
-
-    Args:
-        ask: Says a line.
-        decide: Approves, or else refuses, the first approval that a reply waits for.
-    """
+def talk_in_lines(ask: Callable[[str], Reply]) -> None:
+    """Ask for line after line, until an empty one, and print what comes of each. `ask`: says a line."""
     sys.stdout.write("an empty line ends the conversation\n")
     while text := _typed("you > "):
         try:
-            reply = decided_in_lines(ask(text), decide)
+            reply = decided_in_lines(ask(text))
         except UserError as wrong:
             sys.stdout.write(f"{wrong}\n")
         except KeyboardInterrupt:
@@ -94,11 +90,12 @@ def talk_in_lines(ask: Callable[[str], Reply], decide: Callable[[Reply, bool], R
             sys.stdout.write(f"{reply}\n")
 
 
-def decided_in_lines(reply: Reply, decide: Callable[[Reply, bool], Reply]) -> Reply:
-    """The reply that is there once each approval was asked for in a line; `decide` as of `talk_in_lines`."""
+def decided_in_lines(reply: Reply) -> Reply:
+    """The reply that is there once each approval was asked for in a line."""
     while reply.status == "pending" and reply.pending:
-        yes = _typed(f"approve {asked_text(reply.pending[0])}? [y/N] ").lower()
-        reply = decide(reply, yes in ("y", "yes"))
+        one = reply.pending[0]
+        yes = _typed(f"approve {asked_text(one)}? [y/N] ").lower() in ("y", "yes")
+        reply = reply.decide({one.id: ToolConfirmation(confirmed=yes, by="a typed line")})
     return reply
 
 

@@ -34,11 +34,6 @@ def notice_of(agent: BaseAgent) -> str | None:
     return next((said for one in agent.members if (said := notice_of(one))), None)
 
 
-def state_of(decided: ToolConfirmation) -> str:
-    """What a card that asked for it says from now on."""
-    return "rejected" if not decided.confirmed else "edited" if decided.args else "approved"
-
-
 def answers_to(waiting: Sequence[Pending], decisions: Decisions) -> list[types.Part]:
     """The parts of a message that carry `decisions`. A yes without a payload takes the one that was suggested."""
     suggested = {one.id: one.payload for one in waiting}
@@ -117,15 +112,14 @@ def check(
             changed arguments do not fit.
     """
     _check_kind(decisions)
-    places = {one.id: (number, one) for number, one in enumerate(waiting, 1)}
+    by_id = {one.id: one for one in waiting}
     for key, decided in decisions.items():
-        if key not in places:
+        if not (one := by_id.get(key)):
             raise InputError(f"approval {key!r} is not open; it was answered already, or there never was one")
-        number, one = places[key]
         if not agent.find_agent(first := one.led_by or one.author):
             raise InputError(f"this approval was asked by agent {first!r}; answer it in a chat with it")
         if decided.confirmed:
-            which = number if len(waiting) > 1 else None
+            which = one.number if len(waiting) > 1 else None
             yes, no = how_to_answer(magic, which)
             if (asked_by := asker(agent, one, events)) is None:
                 raise InputError(
@@ -263,7 +257,7 @@ def by_policy(reply: Reply, confirm: Confirm, by: str) -> Decisions:
 
 
 def one_of(waiting: Sequence[Pending], which: str | int | None, session: str) -> Pending:
-    """The approval with that id, of that call, or at that place, 1 for the oldest; None: the only one.
+    """The approval with that id, of that call, or with that number; None: the only one.
 
     Raises:
         InputError: There is none, or it is not said which of several.
@@ -271,10 +265,10 @@ def one_of(waiting: Sequence[Pending], which: str | int | None, session: str) ->
     if not waiting:
         raise InputError(f"nothing is waiting for approval in session {session!r}")
     if which is None and len(waiting) > 1:
-        told = ", ".join(f"{number} ({one.call.name})" for number, one in enumerate(waiting, 1))
+        told = ", ".join(f"{one.number} ({one.call.name})" for one in waiting)
         raise InputError(f"{len(waiting)} approvals are open; say which by its number: {told}")
-    for number, one in enumerate(waiting, 1):
-        if which in (None, one.id, one.call.id, number, str(number)):
+    for one in waiting:
+        if which in (None, one.id, one.call.id, one.number, str(one.number)):
             return one
     reason = "; a reason is given as reason='...'" if isinstance(which, str) and " " in which.strip() else ""
     raise InputError(f"approval {which!r} is not open; it was answered already, or there never was one{reason}")
@@ -285,7 +279,7 @@ def how_to_answer(magic: str, which: int | None = None) -> tuple[str, str]:
 
     Args:
         magic: `%confirm`, with what leads it to the session; empty where only Python has the chat.
-        which: The approval's place among several.
+        which: The number of one among several.
     """
     if not magic:
         said = which or ""
@@ -298,7 +292,7 @@ def waiting_words(waiting: Sequence[Pending], magic: str) -> str:
     """That nothing can be asked while approvals are open, and what to type."""
     tools = ", ".join(one.call.name or "" for one in waiting)
     count = "1 approval is" if len(waiting) == 1 else f"{len(waiting)} approvals are"
-    yes, no = how_to_answer(magic, 1 if len(waiting) > 1 else None)
+    yes, no = how_to_answer(magic, waiting[0].number if len(waiting) > 1 else None)
     each = "answer with" if len(waiting) == 1 else "answer each by its number with"
     fresh = ", or start over with %chat --new" if magic else ""
     return f"{count} open ({tools}); {each} {yes} or {no}{fresh}"

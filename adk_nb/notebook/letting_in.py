@@ -10,6 +10,7 @@ from adk_nb.auth.auth_schemes import APIKey, HTTPBase
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.credential_words import needs, way
+from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.runtime.credentials import PendingCredential, answer, check_answer, pending
 
 Given = str | dict[str, Any] | AuthCredential | None
@@ -17,9 +18,9 @@ ASK = "\0ask"
 """In the place of what is given: a person types it."""
 
 
-def state_of(given: Given) -> str:
-    """What a card that asked for it says from now on."""
-    return "refused" if given is None else "given"
+def verdict_of(given: Given) -> Verdict:
+    """How a card that asked for it stands from now on."""
+    return Verdict("refused" if given is None else "given")
 
 
 def open_words(asked: Sequence[PendingCredential], magic: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.view.event_words import who_said
 from adk_nb.notebook.view.input_words import ways
 from adk_nb.notebook.view.page import with_view
@@ -32,6 +33,8 @@ class Goes(Protocol):
     def approve(self) -> "Callable[..., Reply]": ...
     @property
     def reject(self) -> "Callable[..., Reply]": ...
+    @property
+    def decide(self) -> "Callable[..., Reply]": ...
     @property
     def answer(self) -> "Callable[..., Reply]": ...
     @property
@@ -118,6 +121,10 @@ class Reply:
     def reject(self, id: str | int | None = None, reason: str | None = None) -> "Reply":
         """Refuse a waiting call, as `Chat.reject`."""
         return self._goes_on().reject(id, reason)
+
+    def decide(self, decisions: dict[str, ToolConfirmation], **how: Any) -> "Reply":
+        """Answer several approvals at once, as `Chat.decide`."""
+        return self._goes_on().decide(decisions, **how)
 
     def answer(self, value: Any, **which: Any) -> "Reply":
         """Answer what was asked, or send an outcome, as `Chat.answer`."""

@@ -17,7 +17,7 @@ from adk_nb.models.attempts import on_wait
 from adk_nb.notebook import changed_tools, letting_in, questions, settings
 from adk_nb.notebook.changed_tools import Versions
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.decisions import Decisions, answers_to, check, notice_of, schema_of, state_of
+from adk_nb.notebook.decisions import Decisions, answers_to, check, notice_of, schema_of
 from adk_nb.notebook.interrupted import in_a_cell, told_in_a_script
 from adk_nb.notebook.letting_in import Given
 from adk_nb.notebook.one_turn import OneTurn
@@ -27,6 +27,7 @@ from adk_nb.notebook.typed_state import typed_change
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
+from adk_nb.notebook.view.event_words import Verdict, verdict_of
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.waiting_cards import WaitingCards
 from adk_nb.notebook.waiting_teams import WaitingTeams
@@ -317,11 +318,11 @@ class Talk:
 
         def decided(key: str, decision: ToolConfirmation, *, as_asked: bool = False) -> None:
             go_on = partial(self.decide, {key: decision}, shown, as_asked=as_asked)
-            shown.in_its_cell(lambda: self._go_on_from_click(key, state_of(decision), go_on, shown))
+            shown.in_its_cell(lambda: self._go_on_from_click(key, verdict_of(decision), go_on, shown))
 
         def let_in(key: str, given: str | None) -> None:
             go_on = partial(self.let_in, key, given, shown)
-            shown.in_its_cell(lambda: self._go_on_from_click(key, letting_in.state_of(given), go_on, shown))
+            shown.in_its_cell(lambda: self._go_on_from_click(key, letting_in.verdict_of(given), go_on, shown))
 
         def write(key: str, text: str | None) -> None:
             sync.start(self._write(key, text, shown))
@@ -381,7 +382,7 @@ class Talk:
             shown.wrote(key, event)
 
     async def _go_on_from_click(
-        self, key: str, outcome: str, go_on: Callable[[], Coroutine[Any, Any, Reply]], shown: RunOnShow
+        self, key: str, verdict: Verdict, go_on: Callable[[], Coroutine[Any, Any, Reply]], shown: RunOnShow
     ) -> None:
         while (turn := self._task) and not turn.done():  # two cards clicked one after the other
             await asyncio.wait([turn])
@@ -394,7 +395,7 @@ class Talk:
             else:  # another kernel has taken the answer
                 shown.say_stale(key)
         else:
-            self.cards.close_answered(*self.cards.answered({key: outcome}, others))
+            self.cards.close_answered(*self.cards.answered({key: verdict}, others))
 
     async def _is_open(self, key: str) -> bool:
         session = await self._of.loaded()

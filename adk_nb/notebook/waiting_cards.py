@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
+from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.notebook.view.run_on_show import RunOnShow
 
 
@@ -30,21 +31,21 @@ class WaitingCards:
         """These wait after a turn that `shown` has shown, and no others."""
         self._views = {key: self.asking(key) or (shown,) for key in keys}
 
-    def answered(self, outcomes: Mapping[str, str], where: Iterable[RunOnShow]) -> list[RunOnShow]:
+    def answered(self, verdicts: Mapping[str, Verdict], where: Iterable[RunOnShow]) -> list[RunOnShow]:
         """Something was answered: nothing asks for it any more.
 
         Args:
-            outcomes: Id -> how its card stands now.
+            verdicts: Id -> how its card stands now.
             where: The views that asked for it, that in which it was answered left out: their cards say so.
 
         Returns:
             Those views, each once.
         """
         views = list(dict.fromkeys(where))
-        for key in outcomes:
+        for key in verdicts:
             self._views.pop(key, None)
         for shown in views:
-            shown.answered_elsewhere(outcomes, last=not self._asks(shown))
+            shown.answered_elsewhere(verdicts, last=not self._asks(shown))
         return views
 
     def undone(self, keys: Collection[str]) -> None:

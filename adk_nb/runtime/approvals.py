@@ -68,6 +68,8 @@ class Pending:
     """The agent that is to hear of the answer first: it called `author`, or who did, as a tool. Empty: `author` is."""
     asked_at: float
     """Seconds since the epoch, UTC."""
+    number: int = 1
+    """Counted from the first that was asked since nothing waited; it keeps it while others are answered."""
 
     @property
     def is_expired(self) -> bool:
@@ -136,13 +138,16 @@ def pending(events: Iterable[Event]) -> list[Pending]:
     """By the id of the call that waits."""
     called: dict[str, tuple[str | None, str]] = {}
     """Name and author, by call id."""
+    asks = 0
     for event in surviving(events):
         for call in event.get_function_calls():
             # Only the runtime marks a request as long-running: one that a model wrote is not a request.
             if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):
                 asked = _pending(call, event)
                 if asked and called.get(key := asked.call.id or "", made := (asked.call.name, asked.author)) == made:
-                    waiting[key] = _led(asked, called)  # asked again, the newest request stands
+                    asks = asks + (key not in waiting) if waiting else 1
+                    number = waiting[key].number if key in waiting else asks
+                    waiting[key] = _led(asked, called, number)  # asked again, the newest request stands
             else:
                 called[call.id or ""] = (call.name, event.author)
         for response in event.get_function_responses():
@@ -151,10 +156,10 @@ def pending(events: Iterable[Event]) -> list[Pending]:
     return list(waiting.values())
 
 
-def _led(asked: Pending, called: Mapping[str, tuple[str | None, str]]) -> Pending:
-    """`asked`, with the agent whose call led to it."""
+def _led(asked: Pending, called: Mapping[str, tuple[str | None, str]], number: int) -> Pending:
+    """`asked`, with its number and the agent whose call led to it."""
     first = next((key for _, key in calls_to(asked.branch)), "")
-    return replace(asked, led_by=called[first][1]) if first in called else asked
+    return replace(asked, number=number, led_by=called[first][1] if first in called else "")
 
 
 def _pending(request: types.FunctionCall, event: Event) -> Pending | None:

@@ -192,6 +192,28 @@ def test_of_several_the_first_is_said_by_its_number(shell: Shell, ending: str, p
     assert shell.cell(typed(str(left), "--no")).status == "done"
 
 
+def test_each_of_several_keeps_its_number_while_others_are_answered(shell: Shell) -> None:
+    shell.names["paid"] = []
+    shell.cell(PAY)
+    shell.names["model"] = ScriptedLlm([call("pay", amount=one) for one in (1, 2, 3)], *("On." for _ in range(3)))
+    shell.cell("%%agent clerk -m model -t pay\nPay.")
+    shell.cell("%chat clerk Pay all three")
+
+    left = shell.cell("%confirm 1 --yes")
+    assert "waits for approval (2): pay(amount=2)\nwaits for approval (3): pay(amount=3)" in str(left)
+    assert "answer each by its number, as %confirm 2 --yes or %confirm 2 --no" in str(left)
+    again = shell.fails("%confirm 1 --yes")
+    assert again == "InputError: no approval '1' is open; type %confirm to see those that are"
+    with pytest.raises(InputError, match="approval 1 is not open"):
+        left.approve(1)
+    listed = str(shell.cell("%confirm"))
+    last = shell.cell("%confirm 3 --no")
+
+    assert [line.split()[:1] for line in listed.splitlines()[2:]] == [["2"], ["3"]]
+    assert shell.names["paid"] == [(1, "Ada")] and [one.call.args for one in last.pending] == [{"amount": 2}]
+    assert shell.cell(typed(str(last), "--yes")).status == "done" and shell.names["paid"][1:] == [(2, "Ada")]
+
+
 @pytest.mark.parametrize(("way", "count"), [("chat.approve()", 1), ("chat.reject()", 0)])
 @pytest.mark.parametrize("where", ["reply", "error"])
 def test_a_chat_made_in_python_speaks_of_python_only(way: str, count: int, where: str) -> None:

@@ -182,6 +182,11 @@ def told(wire: Wire, op: str, **fields: Any) -> list[dict[str, Any]]:
     return [one for one in told if fields.items() <= one.items()]
 
 
+def ops(wire: Wire, op: str) -> list[dict[str, Any]]:
+    """What the page was told to do of that kind."""
+    return [one for batch in wire.batches for one in batch["ops"] if one["op"] == op]
+
+
 def test_what_is_refused_while_something_waits_is_not_what_its_answer_is_to(box: Any) -> None:
     wire, kept = box(call("refund"), "Paid.")
     wire.says(kind="ask", text="Pay me back.")
@@ -251,6 +256,32 @@ def test_what_waits_already_is_asked_in_a_new_box_too_and_answered_once(
         page.wait_for(lambda page: told(page, "card", id=card["id"], state="approved", note="in another cell"))
     assert len(shell.names["model"].requests) == 2
     assert shell.names["_run"].text == "Paid."
+
+
+@pytest.mark.parametrize(
+    ("typed", "row", "note"),
+    [
+        ("%confirm --yes", "approved in another cell", "in another cell"),
+        ("%confirm --no --reason 'too much'", "rejected in another cell", "in another cell: too much"),
+        ("%confirm --edit order=B2 --yes", "edited in another cell", 'in another cell: ran with order="B2"'),
+        ("%rewind 1", "its turn was undone", "its turn was undone"),
+    ],
+)
+def test_what_is_settled_in_another_cell_waits_nowhere_any_more(
+    shell: Shell, pages: Pages, typed: str, row: str, note: str
+) -> None:
+    guide(shell, call("refund", order="A17"), "Well.")
+    shell.cell("%chat guide")
+    box = pages.next()
+    box.says(kind="ask", text="Pay me back.")
+    box.wait_for(lambda page: told(page, "card", state="asked"))
+
+    shell.cell(typed)
+
+    box.wait_for(lambda page: told(page, "card", note=note))
+    [asked] = told(box, "row", kind="call")
+    box.wait_for(lambda page: [one["text"] for one in ops(page, "patch") if one["id"] == asked["id"]][-1] == row)
+    assert ops(box, "status")[-1]["status"] in ("done", "idle")
 
 
 def test_a_box_that_was_just_opened_can_rerun_and_write_state(shell: Shell, pages: Pages) -> None:

@@ -30,11 +30,7 @@ def open_box(notebook: Notebook, asked: Any, said: Said) -> None:
     chat, _ = addressed(notebook, replace(said, text="", raw=True))
     said = replace(said, session=chat.session_id, fresh=False)
     if not in_a_kernel():
-
-        def decide(reply: Reply, yes: bool) -> Reply:
-            return reply.approve(1) if yes else reply.reject(1)
-
-        return talk_in_lines(lambda text: say(notebook, replace(said, text=text)), decide)
+        return talk_in_lines(lambda text: say(notebook, replace(said, text=text)))
 
     async def in_the_box(text: str, shown: BoxOnShow) -> Reply:
         chat, told = await asyncio.to_thread(addressed, notebook, replace(said, text=text))

@@ -57,7 +57,7 @@ def _turns(notebook: Notebook) -> list[str]:
 
 
 def _approvals(notebook: Notebook) -> list[str]:
-    return [str(number) for number, _ in enumerate(pending(notebook.sessions.events()), 1)]
+    return [str(one.number) for one in pending(notebook.sessions.events())]
 
 
 def _files(notebook: Notebook) -> list[str]:

@@ -85,13 +85,13 @@ def none_open(notebook: Notebook, session: str, why: str = "") -> str:
 def edited_since(notebook: Notebook, waiting: Sequence[Pending], events: Sequence[Event], magic: str) -> list[str]:
     """What was edited since approvals were asked, a line each, and what comes of it."""
     told: dict[str, None] = {}
-    for number, one in enumerate(waiting, 1):
+    for one in waiting:
         if name := notebook.is_edited(one.id, events):
             told[edited_words(name)] = None
         heard_by = notebook.who_hears(one.id, one.led_by or one.author, events)
         with suppress(ToolNotFoundError):  # its cell was not run yet
             if heard_by and redefined(one, notebook.agent(heard_by), events):
-                which = number if len(waiting) > 1 else None
+                which = one.number if len(waiting) > 1 else None
                 told[redefined_words(one, magic, which, notebook.earlier.label)] = None
     return list(told)
 
@@ -105,8 +105,8 @@ def waits_otherwise(notebook: Notebook, session: str | None) -> bool:
 def _approvals(waiting: Sequence[Pending]) -> Bundle:
     headers = ["approval", "agent", "tool", "arguments", "asks"]
     rows = [
-        [str(number), one.author, one.call.name or "", short(one.call.args or {}), asks_text(one)]
-        for number, one in enumerate(waiting, 1)
+        [str(one.number), one.author, one.call.name or "", short(one.call.args or {}), asks_text(one)]
+        for one in waiting
     ]
     if not any(row[-1] for row in rows):
         headers, rows = headers[:-1], [row[:-1] for row in rows]

@@ -84,7 +84,7 @@ def say(notebook: Notebook, said: Said) -> Reply:
     reply = chat.ask(**told, confirm="ask")
     reply = settled(reply, chat.decide, said.confirm, said.policy)
     if said.in_lines and not is_being_tested(get_ipython()):
-        reply = decided_in_lines(reply, lambda reply, yes: chat.decide(_first(reply, yes, said.policy)))
+        reply = decided_in_lines(reply)
     keep(notebook, reply, said.capture)
     if said.raises and reply.status == "error":
         display(reply)
@@ -150,10 +150,6 @@ def _nothing_of_that_name(notebook: Notebook, word: str) -> InputError:
     near = closest(word, [*(one for one in notebook.variables if one[0] != "_"), *beside])
     hint = f"did you mean {near!r}?" if near else f"files are looked for in {Path.cwd()}"
     return InputError(f"%chat --attach: there is no variable and no file {word!r}; {hint}")
-
-
-def _first(reply: Reply, yes: bool, by: str) -> Decisions:
-    return {reply.pending[0].id: ToolConfirmation(confirmed=yes, by=by)}
 
 
 def _addressed(notebook: Notebook, word: str | None) -> str | None:
@@ -316,7 +312,7 @@ def _refused_unheard(notebook: Notebook, refused: list[Pending], reason: str | N
         text="",
         status="pending" if left else "done",
         pending=left,
-        answer_with=how_to_answer(notebook.confirm_magic(session), 1 if len(left) > 1 else None),
+        answer_with=how_to_answer(notebook.confirm_magic(session), left[0].number if len(left) > 1 else None),
         notice=f"refused; nobody goes on from it, as {names} is gone",
     )
     notebook.variables["_run"] = reply
@@ -333,12 +329,10 @@ def keep(notebook: Notebook, reply: Reply, capture: str | None) -> Reply:
 def _one(waiting: Sequence[Pending], which: str | None, magic: str) -> Pending:
     if which is None:
         if len(waiting) > 1:
-            told = ", ".join(f"{number} ({one.call.name})" for number, one in enumerate(waiting, 1))
+            told = ", ".join(f"{one.number} ({one.call.name})" for one in waiting)
             raise PendingError(f"{len(waiting)} approvals are open; say which, {told}, or --all")
         return waiting[0]
-    if which.isdecimal() and 1 <= int(which) <= len(waiting):
-        return waiting[int(which) - 1]
-    found = [one for one in waiting if which in (one.id, one.call.id, one.call.name)]
+    found = [one for one in waiting if which in (str(one.number), one.id, one.call.id, one.call.name)]
     if len(found) == 1:
         return found[0]
     if found:

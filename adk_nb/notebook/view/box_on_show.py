@@ -97,6 +97,11 @@ class BoxOnShow(LiveRun):
         self._view.push({"op": "status", "status": "pending", "text": ""})
         self._view.close_run()
 
+    def undone(self, keys: Collection[str]) -> None:
+        super().undone(keys)
+        self._view.push({"op": "status", "status": "idle", "text": "ready"})
+        self._view.close_run()
+
     def event(self, event: Event) -> None:
         if not event.partial:
             self._seen.add(event.id)

@@ -23,6 +23,7 @@ from adk_nb.notebook.view.drawing import drawing_of
 from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
 from adk_nb.notebook.view.drawing_svg import live_drawing
 from adk_nb.notebook.view.error_card import Trouble
+from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.own_cell import OwnCell
 from adk_nb.notebook.view.page import views_stay
@@ -257,22 +258,26 @@ class LiveRun(RunOnShow):
     def say(self, words: str) -> None:
         self._view.push({"op": "notice", "text": words})
 
-    def answered_elsewhere(self, outcomes: Mapping[str, str], *, last: bool) -> None:
-        for key, state in outcomes.items():
-            if key in self._cards:
-                self._view.push({"op": "card", "card": {"id": key, "state": state, "note": "in another cell"}})
-        self._place.answered(outcomes)
+    def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
+        for key, verdict in verdicts.items():
+            note = ": ".join(filter(None, ("in another cell", verdict.note)))
+            self._closed(key, Verdict(verdict.state, note), f"{verdict.state} in another cell")
+        self._place.answered(verdicts)
         self._place.why_not = "What waited here was answered in another cell."
         if last:
             self._view.push({"op": "status", "status": "done", "text": "answered in another cell"})
         self._view.close_run()
 
     def undone(self, keys: Collection[str]) -> None:
-        for key in self._cards.intersection(keys):
-            self._view.push({"op": "card", "card": {"id": key, "state": "superseded", "note": "its turn was undone"}})
+        for key in keys:
+            self._closed(key, Verdict("superseded", "its turn was undone"), "its turn was undone")
         self._place.why_not = "What waited here was undone."
         self._view.push({"op": "status", "status": "cancelled", "text": "undone"})
         self._view.close_run()
+
+    def _closed(self, key: str, verdict: Verdict, text: str) -> None:
+        if self._rows and key in self._cards:
+            self._push(self._rows.closed(key, verdict, text))
 
     def tool_changed(self, key: str, changed: Changed) -> None:
         if key in self._cards:

@@ -1,7 +1,7 @@
 """What an event says, does and failed at, in words for a reader."""
 
 import re
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from adk_nb import types
 from adk_nb.events.event import Event
@@ -172,6 +172,22 @@ def asks_text(one: Pending) -> str:
     """What a person is asked, and what the tool wants to know beside a yes; empty if only whether it may run."""
     wanted = "" if one.payload is None else f"payload: {json_text(one.payload)}"
     return " · ".join(filter(None, (one.hint.strip(), wanted)))
+
+
+class Verdict(NamedTuple):
+    """How the card of something that waited stands once that is answered."""
+
+    state: str
+    note: str = ""
+
+
+def verdict_of(decided: ToolConfirmation) -> Verdict:
+    """Of an approval."""
+    if not decided.confirmed:
+        return Verdict("rejected", cleaned(decided.reason or ""))
+    if decided.args is None:
+        return Verdict("approved")
+    return Verdict("edited", f"ran with {arguments_text(decided.args)}")
 
 
 def decision_text(decided: ToolConfirmation, tool: str) -> str:

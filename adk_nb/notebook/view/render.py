@@ -379,8 +379,8 @@ def asked_text(one: Pending) -> str:
 
 def _numbered(waiting: Sequence[Pending]) -> Iterator[tuple[str, Pending]]:
     """Each with its number, as `%confirm` takes it, where there are several."""
-    for number, one in enumerate(waiting, 1):
-        yield f" ({number})" if len(waiting) > 1 else "", one
+    for one in waiting:
+        yield f" ({one.number})" if len(waiting) > 1 else "", one
 
 
 def _hint(one: Pending) -> list[str]:

@@ -6,9 +6,9 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import settings
 from adk_nb.notebook.view import credential_words, event_words, grounding, rich_results
+from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
 from adk_nb.notebook.view.safe_html import isolated_page
@@ -244,7 +244,7 @@ class RunRows:
         refused = credentials.refusal(response.response or {})
         told.append(row, event.author, "user", text="refuses the request" if refused else "answers the request")
         if card := self._cards.get(response.id or ""):
-            self._go_on(card, event, {"state": "refused" if refused else "given", "note": ""}, told)
+            self._go_on(card, event, Verdict("refused" if refused else "given"), told)
 
     def _how(self, one: Pending, alone: bool) -> str:
         """What can be typed instead of a click; an only question needs no id."""
@@ -278,15 +278,30 @@ class RunRows:
         words = event_words.decision_text(decided, card["tool"] if card else "the call")
         told.append(row, event.author, "user", text=words)
         if card:
-            self._go_on(card, event, _outcome(decided), told)
+            self._go_on(card, event, event_words.verdict_of(decided), told)
 
-    def _go_on(self, card: Json, event: Event, outcome: Json, told: _Told) -> None:
+    def _go_on(self, card: Json, event: Event, verdict: Verdict, told: _Told) -> None:
         for call_id, asked in self._asked_for.items():
             if asked == card["id"]:
                 self._calls[call_id].asked_at = event.timestamp
         if card["state"] == "asked":
-            card |= outcome
+            card |= verdict._asdict()
             told.ops.append({"op": "card", "card": dict(card)})
+
+    def closed(self, key: str, verdict: Verdict, text: str) -> list[Json]:
+        """The ops that show how something which waited under `key` was closed by no event of this run.
+
+        Args:
+            key: The card's id.
+            verdict: What the card says from now on.
+            text: What the rows of the calls that waited say.
+        """
+        if not (card := self._cards.get(key)):
+            return []
+        card |= verdict._asdict()
+        waited = [self._calls[call_id].row for call_id, asked in self._asked_for.items() if asked == key]
+        rows: list[Json] = [{"op": "patch", "id": row, "text": text} for row in waited if row]
+        return [{"op": "card", "card": dict(card)}, *rows]
 
     def _remember(self, event: Event, *, with_state: bool) -> None:
         """Take in an event that is shown elsewhere."""
@@ -391,11 +406,3 @@ def _is_open_approval(card: Json) -> bool:
 
 def _unseen(response: types.FunctionResponse) -> _Call:
     return _Call(one_line(response.name or "", 100), None, None, None)
-
-
-def _outcome(decided: ToolConfirmation) -> Json:
-    if not decided.confirmed:
-        return {"state": "rejected", "note": cleaned(decided.reason or "")}
-    if decided.args is None:
-        return {"state": "approved", "note": ""}
-    return {"state": "edited", "note": f"ran with {arguments_text(decided.args)}"}

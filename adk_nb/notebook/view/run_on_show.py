@@ -9,6 +9,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.changed_tools import Changed
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.notebook.view.spending import cost_of, unlimited
 from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.session import Session
@@ -118,11 +119,11 @@ class RunOnShow:
     def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:
         """What was typed as the value of a key of the state was written by `event`, or was refused."""
 
-    def answered_elsewhere(self, outcomes: Mapping[str, str], *, last: bool) -> None:
+    def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
         """Cards got an answer in another cell.
 
         Args:
-            outcomes: Card id -> the state it has now.
+            verdicts: By card id.
             last: No other card of this run can be answered.
         """
 
