@@ -106,6 +106,7 @@ WRONG = [
     ("--output-schema model", "output_schema: ScriptedLlm(model='scripted') is no schema"),
     ("--set include_contents=non", "include_contents is default or none, and not 'non'; did you mean none?"),
     ("--set includ_contents=none", "an agent has no field 'includ_contents'; did you mean include_contents?"),
+    ("--set temprature=1", 'did you mean temperature? write --set generate_content_config={"temperature": 1}'),
     ("--set temperature=0.2", 'write --set generate_content_config={"temperature": 0.2}'),
     ("--set planner=Trp", "there is no variable 'Trp'; did you mean 'Trip'?"),
     ("--set planner=Trip", "'planner': Input should be an instance of BasePlanner"),

@@ -214,6 +214,15 @@ def test_each_of_several_keeps_its_number_while_others_are_answered(shell: Shell
     assert shell.cell(typed(str(last), "--yes")).status == "done" and shell.names["paid"][1:] == [(2, "Ada")]
 
 
+@pytest.mark.parametrize("line", ["--no --reason too much", "--reason too much --no", "--no --reason too much of it"])
+def test_a_reason_without_quotes_is_told_of_them(shell: Shell, line: str) -> None:
+    paying(shell, 1)
+    shell.cell("%chat clerk Pay")
+
+    assert "a reason of several words stands in quotes" in shell.fails(f"%confirm {line}")
+    assert len(shell.names["_run"].pending) == 1
+
+
 @pytest.mark.parametrize(("way", "count"), [("chat.approve()", 1), ("chat.reject()", 0)])
 @pytest.mark.parametrize("where", ["reply", "error"])
 def test_a_chat_made_in_python_speaks_of_python_only(way: str, count: int, where: str) -> None:

@@ -95,18 +95,23 @@ def field_of(mark: str, name: str, said: Any, variables: Mapping[str, Any]) -> F
     return FieldValue(said, said)
 
 
+def _in_the_config(name: str, said: Any) -> str:
+    whole = json.dumps({name: _or_text(said)}, default=str)
+    return f"write --set generate_content_config={whole}"
+
+
 def _refuse_no_field(mark: str, name: str, said: Any) -> None:
     if name in _ELSEWHERE:
         raise InputError(f"{mark} is not needed for {name}: {_ELSEWHERE[name]}")
     if name in FIELDS:
         return
-    if name in types.GenerateContentConfig.model_fields:
-        whole = json.dumps({name: _or_text(said)}, default=str)
-        raise InputError(
-            f"{mark}: {name} belongs into generate_content_config; write --set generate_content_config={whole}"
-        )
-    near = closest(name.replace("-", "_"), [*FIELDS, *_ELSEWHERE])
+    of_the_model = types.GenerateContentConfig.model_fields
+    if name in of_the_model:
+        raise InputError(f"{mark}: {name} belongs into generate_content_config; {_in_the_config(name, said)}")
+    near = closest(name.replace("-", "_"), [*FIELDS, *_ELSEWHERE, *of_the_model])
     hint = _ELSEWHERE.get(near or "") or (f"did you mean {near}?" if near else f"there is {', '.join(FIELDS)}")
+    if near in of_the_model:
+        hint += f" {_in_the_config(near, said)}"
     raise InputError(f"{mark}: an agent has no field {name!r}; {hint}")
 
 

@@ -237,6 +237,12 @@ class Grammar:
         return parser
 
 
+_WHY_NO_PLACE = {
+    "%%agent": ": a name is one word, and the instruction stands below the line",
+    "%confirm": ": a reason of several words stands in quotes",
+}
+
+
 class _Parser(argparse.ArgumentParser):
     """argparse that neither prints nor exits."""
 
@@ -246,8 +252,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         message = re.sub(r"^the following arguments are required: (.*)", r"\1 is missing", message)
         message = re.sub(r"^argument (-\w/)?", "", message)
-        below = ": a name is one word, and the instruction stands below the line" if self.prog == "%%agent" else ""
-        message = re.sub(r"^unrecognized arguments: (.*)", rf"there is no place for \1{below}", message)
+        why = _WHY_NO_PLACE.get(self.prog, "")
+        message = re.sub(r"^unrecognized arguments: (.*)", rf"there is no place for \1{why}", message)
         if (option := message.removesuffix(": expected one argument")) != message:
             message = f"{option} needs a value, as in {option} {self._option_string_actions[option].metavar}"
         raise InputError(f"{self.prog}: {message}; see {self.prog}?")

@@ -221,10 +221,10 @@ def _on_calls(notebook: Notebook, asked: Any, session: str, show: Mode) -> Reply
         raise InputError(f"what waits in session {session!r} is no approval; type {magic} to see how it is answered")
     if not waiting:
         raise InputError(reports.none_open(notebook, session, "; it was answered already, or none was asked for"))
-    chosen = waiting if asked.all else [_one(waiting, asked.id, magic)]
+    chosen = waiting if asked.all else [_one(waiting, asked.id, magic, asked.reason)]
     unheard = [one for one in chosen if notebook.who_hears(one.id, _heard_by(one), events) is None]
     if unheard and asked.yes:
-        raise InputError(_gone(unheard[0], how_to_answer(magic, _place(waiting, unheard[0]))[1]))
+        raise InputError(_gone(unheard[0], how_to_answer(magic, unheard[0].number if len(waiting) > 1 else None)[1]))
     _say_who_was_edited(notebook, chosen if asked.yes else [], events)
     reply = _refused_unheard(notebook, unheard, asked.reason, session) if unheard else None
     for agent, decisions in _by_agent(notebook, chosen, events, asked, edits).items():
@@ -290,10 +290,6 @@ def _heard_by(one: Pending) -> str:
     return one.led_by or one.author
 
 
-def _place(waiting: Sequence[Pending], one: Pending) -> int | None:
-    return waiting.index(one) + 1 if len(waiting) > 1 else None
-
-
 def _gone(one: Pending, no: str) -> str:
     return f"agent {_heard_by(one)!r}, which asked for this, is gone; define it again, or refuse the call with {no}"
 
@@ -326,7 +322,7 @@ def keep(notebook: Notebook, reply: Reply, capture: str | None) -> Reply:
     return reply
 
 
-def _one(waiting: Sequence[Pending], which: str | None, magic: str) -> Pending:
+def _one(waiting: Sequence[Pending], which: str | None, magic: str, reason: str | None) -> Pending:
     if which is None:
         if len(waiting) > 1:
             told = ", ".join(f"{one.number} ({one.call.name})" for one in waiting)
@@ -337,7 +333,8 @@ def _one(waiting: Sequence[Pending], which: str | None, magic: str) -> Pending:
         return found[0]
     if found:
         raise PendingError(f"{len(found)} approvals of {which} are open; give the number that {magic} shows")
-    raise InputError(f"no approval {which!r} is open; type {magic} to see those that are")
+    why = "; a reason of several words stands in quotes" if reason and " " not in reason else ""
+    raise InputError(f"no approval {which!r} is open; type {magic} to see those that are{why}")
 
 
 def _check_capture(notebook: Notebook, name: str) -> None:
