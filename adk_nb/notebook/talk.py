@@ -278,8 +278,9 @@ class Talk:
         self.cards.wait_after(shown, (one.id for one in (*waiting, *asked)))
         if self._chat.on_reply:
             self._chat.on_reply(reply)
-        shown.end(reply)
-        self.cards.close_answered(shown)
+        with shown.ending():
+            shown.end(reply)
+            self.cards.close_answered(shown)
         return reply
 
     def ways(self, waiting: Sequence[Pending], events: Sequence[Event]) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 import json
 import queue
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
@@ -197,6 +198,24 @@ def test_what_is_refused_while_something_waits_is_not_what_its_answer_is_to(box:
     wire.says(kind="answer", id=told(wire, "card", state="asked")[0]["id"], decision="approve")
 
     assert kept.get(timeout=WAIT) == "you > Pay me back.\nguide > Paid.  [1 tool call]"
+
+
+def test_a_page_that_asks_as_soon_as_it_hears_of_the_end_is_told_all_of_the_turn(box: Any) -> None:
+    wire, _ = box("Hello.", "Bye.")
+
+    def asks(data: Any) -> None:
+        if data.get("method") == "custom" and '"op": "status", "status": "done"' in json.dumps(data):
+            question = {"kind": "need", "what": "missed", "id": "a page loaded since"}
+            asking = threading.Thread(target=wire.says, kwargs=question)
+            asking.start()
+            asking.join(0.3)  # a page is quick; the end of a turn may take longer than its question
+
+    wire.on_hearing = asks
+    for number, text in enumerate(["Hi", "See you"]):
+        wire.says(kind="ask", text=text)
+        wire.wait_for(lambda wire, number=number: len(ops(wire, "panel")) > number)
+
+    assert "Bye." in json.dumps(ops(wire, "panel")[1]["data"])
 
 
 def test_a_turn_that_cannot_be_taken_back_now_can_be_later(box: Any) -> None:

@@ -1,6 +1,7 @@
 """A comm that leads to no page: what a view sends is kept, and a test says what a page would."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from comm.base_comm import BaseComm
@@ -14,6 +15,8 @@ class Wire(BaseComm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.sent: list[dict[str, Any]] = []
         self.came = threading.Condition()
+        self.on_hearing: Callable[[Any], None] = lambda data: None
+        """What the page does as soon as it hears something, on the thread that tells it."""
         super().__init__(*args, **kwargs)
 
     def publish_msg(
@@ -22,6 +25,7 @@ class Wire(BaseComm):
         with self.came:
             self.sent.append(data)
             self.came.notify_all()
+        self.on_hearing(data)
 
     def wait_for(self, what: Any) -> None:
         with self.came:

@@ -3,8 +3,10 @@
 import asyncio
 import contextvars
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from IPython.core.getipython import get_ipython
@@ -96,6 +98,7 @@ class LiveRun(RunOnShow):
         self._cell.run(self._own_cell.is_of_this_context)
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
         self._place = PlaceInCell(self._view.model_id, self._own_cell)
+        self._ending = threading.RLock()
         self._clicks: Clicks | None = None
         self._view.on_answer(self._clicked)
 
@@ -176,6 +179,9 @@ class LiveRun(RunOnShow):
         self._show_what_came()
         self._push(self._lanes.agent_ends(name, branch, path))
         self._mark(self._path.agent_ends(name, path))
+
+    def ending(self) -> AbstractContextManager[Any]:
+        return self._ending
 
     def end(self, reply: Reply) -> None:
         self._show_what_came()
@@ -311,7 +317,9 @@ class LiveRun(RunOnShow):
 
     def _clicked(self, said: dict[str, Any]) -> None:
         if said["kind"] == "need" and said["what"] == "missed":
-            if outputs := self.missed(said["id"]):
+            with self._ending:  # a page hears that the run is over before all of the end is told
+                outputs = self.missed(said["id"])
+            if outputs:
                 self._view.push({"op": "panel", "name": "missed", "id": said["id"], "data": outputs})
         elif said["kind"] == "need":
             if told := self._panels.told(said["what"], said["id"]):

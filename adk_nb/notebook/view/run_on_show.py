@@ -1,6 +1,7 @@
 """A run as whoever watches it is told of it; this one is watched by nobody and only keeps the events."""
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +102,10 @@ class RunOnShow:
 
     def agent_ends(self, name: str, branch: str | None, path: str) -> None:
         """An agent has ended, or stops to wait."""
+
+    def ending(self) -> AbstractContextManager[Any]:
+        """Within this `end` and `close` are told; a page that asks for what came of it waits until they are."""
+        return nullcontext()
 
     def end(self, reply: Reply) -> None:
         """The run has come to an end, or to a pause; if nothing of it waits, `close` follows."""
