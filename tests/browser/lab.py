@@ -74,6 +74,16 @@ _SECOND_PAGE = """
     await new Promise((heard) => { other.onopen = heard; });
     other.close();
 """
+# A page draws plain text some frames after the kernel's word for the end of the cell.
+_DRAWN = """
+    const { outputArea } = panel.content.widgets[arguments[0]];
+    return !outputArea || outputArea.model.toJSON().every((output, place) => {
+        const data = output.data || { "text/plain": output.text };
+        const [words, ...forms] = Object.entries(data).map(([_, text]) => [text].flat().join(""));
+        const node = outputArea.widgets[place]?.node.querySelector(".jp-OutputArea-output");
+        return forms.length || !("text/plain" in data) || !words.trim() || (node && node.innerText.trim());
+    });
+"""
 _EMPTY = """
     const app = window.jupyterapp;
     if (!app || document.querySelector(".jp-Dialog")) return false;
@@ -233,6 +243,8 @@ class Page:
         """Run one cell, as `run_all` does."""
         self.js("panel.content.deselectAll(); panel.content.activeCellIndex = arguments[0];", index)
         self._run("notebook:run-cell", [index], wait, allow_errors, timeout)
+        if wait:
+            self.until(lambda: self.js(_DRAWN, index), "the words that the cell shows")
 
     def _run(self, command: str, cells: Sequence[int], wait: bool, allow_errors: bool, timeout: float) -> None:
         self.browser.execute_script(_RUN, command, list(cells))
