@@ -37,6 +37,11 @@ class Shell:
         assert not result.success, f"it did not fail: {result.result!r}"
         return self.printed.rstrip("\n")
 
+    def broke_off(self, source: str) -> Any:
+        """Run a cell whose turn has to end with an error; the reply."""
+        assert "TurnFailedError: the turn of " in self.fails(source)
+        return self.names["_run"]
+
     def run(self, source: str) -> Any:
         self.capsys.readouterr()
         result = self.ip.run_cell(source, store_history=True)

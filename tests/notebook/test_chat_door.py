@@ -121,7 +121,7 @@ def test_an_error_of_a_callback_says_where_in_the_cell_it_comes_from(shell: Shel
         "careful = Agent(name='careful', model='offline', before_agent_callback=check)"
     )
 
-    assert shell.cell("%chat careful hi").error == "KeyError: 'budget' (In[2] line 3)"
+    assert shell.broke_off("%chat careful hi").error == "KeyError: 'budget' (In[2] line 3)"
 
 
 def test_of_the_passes_of_a_loop_the_last_one_is_the_answer():

@@ -281,7 +281,8 @@ def test_a_team_that_waits_goes_on_as_it_was_and_what_is_said_next_goes_to_the_n
     reply = shell.cell("%confirm --yes")
 
     assert (authors(reply), reply.text, shell.names["paid"]) == (["clerk", "last"], "The last word.", [1])
-    assert authors(shell.cell("%chat team Once more."))[:2] == ["user", "draft"]
+    shell.run("%chat team Once more.")  # not all of them have more to say
+    assert authors(shell.names["_run"])[:2] == ["user", "draft"]
 
 
 def test_a_question_inside_a_team_that_was_changed_is_answered_in_words(shell: Shell) -> None:

@@ -191,7 +191,7 @@ def test_confirm_tells_what_waits_to_be_let_in_and_what_to_type(shell: Shell, se
     [asked] = shell.cell("%chat clerk mail?").credentials
 
     both = shell.cell("%confirm")._repr_mimebundle_()
-    shell.cell("%confirm --no --all")
+    shell.broke_off("%confirm --no --all")
     alone = str(shell.cell("%confirm"))
     no_approval = shell.fails("%confirm --yes")
 

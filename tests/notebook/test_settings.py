@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile import assert_nothing_unseen
 
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
@@ -39,7 +40,7 @@ def test_all_are_listed_with_what_they_do_and_completed(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("on_error = 'stop'", "expected any of ['card', 'raise'], not the str 'stop'"),
+        ("on_error = 'stop'", "expected any of ['raise', 'card'], not the str 'stop'"),
         ("strict = 'yes'", "expected a boolean"),
         ("max_iterations = 0", "max_iterations is a number above zero, and not 0"),
         ("max_iterations = 'x'", "expected an int"),
@@ -70,7 +71,7 @@ def test_a_turn_takes_as_many_calls_as_the_setting_says_unless_its_cell_does(she
     shell.cell("%%agent guide -m model -t look\nBe brief.")
     shell.cell("%%agent other -m model -t look --max-iterations 3\nBe brief.")
 
-    assert "MAX_ITERATIONS" in (shell.cell("%chat guide Go").error or "")
+    assert "MAX_ITERATIONS" in shell.broke_off("%chat guide Go").error
     assert (shell.names["guide"].max_iterations, shell.names["other"].max_iterations) == (2, 3)
     shell.cell("%config AdkNb.max_iterations = 16")
     assert "v1 -> v2 (max-iterations)" in str(shell.cell("%%agent guide -m model -t look\nBe brief."))
@@ -92,7 +93,7 @@ def test_a_turn_that_takes_too_long_ends_with_an_error(shell: Shell) -> None:
     shell.names["guide"] = LlmAgent(name="guide", model=Slow())
     shell.cell("%config AdkNb.timeout = 0.05")
 
-    reply = shell.cell("%chat guide Hi")
+    reply = shell.broke_off("%chat guide Hi")
 
     assert reply.status == "error" and "RUN_TIMEOUT" in reply.error
     shell.cell("%config AdkNb.timeout = None")
@@ -124,19 +125,50 @@ def test_values_are_cut_where_the_setting_says(shell: Shell) -> None:
     assert shell.printed.startswith("note: {{long}}: 6 -> 3 characters\n")
 
 
-def test_a_turn_that_ends_with_an_error_fails_its_cell_where_it_is_to(shell: Shell) -> None:
+def test_a_turn_that_ends_with_an_error_fails_its_cell_unless_the_notebook_is_to_go_on(shell: Shell) -> None:
     begin(shell, OSError("no network"), OSError("no network"), "Fine.")
-    assert shell.cell("%chat guide Hi").status == "error"
 
-    shell.cell("%config AdkNb.on_error = 'raise'")
     failed = shell.fails("%chat guide Hi")
+    shell.cell("%config AdkNb.on_error = 'card'")
+    goes_on = shell.cell("%chat guide Hi")
 
     assert failed.splitlines()[-1] == (
         "TurnFailedError: the turn of 'guide' ended with an error, see `_run`: OSError: no network"
     )
     assert failed.startswith("guide > error: OSError: no network")
-    assert shell.names["_run"].status == "error"
+    assert goes_on.status == "error" and goes_on is shell.names["_run"]
     assert shell.cell("%chat guide Hi").text == "Fine."
+
+
+def test_a_cell_that_fails_says_so_in_one_line_that_acts_on_no_terminal(shell: Shell) -> None:
+    begin(shell, OSError("no \x1b]8;;javascript:alert(1)\x07network\x1b]8;;\x07\nat all\u202e" + "!" * 900))
+
+    told = shell.fails("%chat guide Hi").splitlines()[-1]
+
+    assert told.startswith(
+        "TurnFailedError: the turn of 'guide' ended with an error, see `_run`: OSError: no network at all!"
+    )
+    assert_nothing_unseen(told)
+    assert len(told) < 600
+
+
+@pytest.mark.parametrize(
+    ("typed", "shows"),
+    [("%confirm --yes", True), ("%rewind --rerun", True), ("%confirm --yes;", False), ("%chat ans << guide Hi", False)],
+)
+def test_whatever_goes_on_and_fails_does_so(shell: Shell, typed: str, shows: bool) -> None:
+    shell.cell("%%tool --confirm\ndef pay() -> str:\n    'Pay.'\n    return 'paid'")
+    answers = [] if "chat" in typed else [call("pay")]
+    begin(shell, *answers, OSError("no network"))
+    shell.cell("%%agent guide -m model -t pay\nBe brief.")
+    if answers:
+        shell.cell("%chat guide Pay")
+
+    failed = shell.fails(typed)
+
+    assert failed.splitlines()[-1].startswith("TurnFailedError: the turn of 'guide' ended with an error, see `_run`")
+    assert ("guide > error: OSError: no network" in failed) is shows
+    assert shell.names["_run"].status == "error"
 
 
 def test_a_reply_in_plain_text_has_no_other_form(shell: Shell) -> None:

@@ -67,7 +67,7 @@ def test_a_limit_holds_where_answers_name_no_model(shell: Shell):
     shell.cell(GUIDE)
     shell.cell("unnamed = ScriptedLlm(counted(call('look'), model=None), 'done', model='gemini-2.5-flash')")
     shell.cell("guide = Agent(name='guide', tools=[look], model=unnamed)")
-    shell.cell("%chat --max-cost 0.5 --yes guide hello")
+    shell.broke_off("%chat --max-cost 0.5 --yes guide hello")
 
     assert (shell.names["_run"].error or "").partition(":")[0] == "MAX_COST"
 
@@ -138,9 +138,8 @@ def test_a_row_tells_the_tokens_of_its_event_and_a_saved_one_does_not():
 
 def test_a_turn_stops_at_the_limit_of_its_line_also_after_an_approval(shell: Shell):
     shell.cell(GUIDE)
-    shell.cell("%chat --max-cost 0.5 --yes guide hello")
+    reply = shell.broke_off("%chat --max-cost 0.5 --yes guide hello")
 
-    reply = shell.names["_run"]
     assert (reply.status, (reply.error or "").partition(":")[0]) == ("error", "MAX_COST")
     assert len(shell.names["guide"].model.requests) == 1
 
@@ -153,7 +152,7 @@ def test_words_that_are_refused_while_an_approval_is_open_do_not_lift_its_limit(
     shell.cell("%chat --max-cost 0.5 guide hello")
 
     assert "approval is open" in shell.fails("%chat guide what is it?")
-    shell.cell("%confirm --yes")
+    shell.broke_off("%confirm --yes")
 
     assert (shell.names["_run"].error or "").partition(":")[0] == "MAX_COST"
     assert len(shell.names["guide"].model.requests) == 1
@@ -162,7 +161,7 @@ def test_words_that_are_refused_while_an_approval_is_open_do_not_lift_its_limit(
 def test_the_limit_of_the_notebook_holds_for_each_turn_and_can_be_taken_back(shell: Shell):
     shell.cell(GUIDE)
     shell.cell("%config AdkNb.max_cost_usd = 0.5")
-    shell.cell("%chat --yes guide hello")
+    shell.broke_off("%chat --yes guide hello")
     assert shell.names["_run"].error.startswith("MAX_COST: this run has cost about $0.5500")
 
     shell.cell("%config AdkNb.max_cost_usd = None")

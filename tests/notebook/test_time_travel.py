@@ -306,7 +306,7 @@ def test_a_turn_that_broke_off_says_how_it_is_taken_back_or_asked_again(shell: S
     shell.names["model"] = ScriptedLlm(ValueError("the line is dead"), "Fine.")
     shell.cell("%%agent planner -m model\nPlan.")
 
-    failed = shell.cell("%chat planner Go")
+    failed = shell.broke_off("%chat planner Go")
     assert str(failed).splitlines() == [
         "planner > error: ValueError: the line is dead",
         "what was asked stays in the conversation: %rewind takes it back, %rewind --rerun asks it again",
@@ -318,7 +318,7 @@ def test_a_turn_that_broke_off_says_how_it_is_taken_back_or_asked_again(shell: S
 def test_in_another_session_and_in_python_it_says_what_goes_there(shell: Shell):
     shell.names["model"] = ScriptedLlm(ValueError("the line is dead"), ValueError("and again"))
     shell.cell("%%agent planner -m model\nPlan.")
-    assert "%rewind -s 'my trip' takes it back" in str(shell.cell("%chat -s 'my trip' planner Go"))
+    assert "%rewind -s 'my trip' takes it back" in str(shell.broke_off("%chat -s 'my trip' planner Go"))
 
     chat = Chat(LlmAgent(name="planner", model=shell.names["model"]), show="off")
     assert str(chat.ask("Go")).endswith(": chat.rewind() takes it back, chat.rerun() asks it again")

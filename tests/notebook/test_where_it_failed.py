@@ -118,7 +118,7 @@ def test_a_callback_that_raises_ends_the_turn_and_says_where(shell: Shell, callb
         f"    return {{}}['budget']\nguide = Agent(name='guide', model=model, tools=[f], {callback}=check)"
     )
 
-    reply = shell.cell("%chat guide go")
+    reply = shell.broke_off("%chat guide go")
 
     assert reply.error == "KeyError: 'budget' (In[2] line 6)"
     assert failed_at(reply.events) == ["In[2] line 6"]
@@ -132,7 +132,7 @@ def test_where_tool_errors_end_the_turn_the_error_says_where(shell: Shell) -> No
         "guide = Agent(name='guide', model=model, tools=[f], tool_errors='raise')"
     )
 
-    assert shell.cell("%chat guide go").error == "ZeroDivisionError: division by zero (In[2] line 4)"
+    assert shell.broke_off("%chat guide go").error == "ZeroDivisionError: division by zero (In[2] line 4)"
 
 
 def test_a_cell_that_is_run_again_has_its_new_number(shell: Shell) -> None:

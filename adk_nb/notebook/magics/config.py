@@ -47,10 +47,10 @@ class AdkNb(Configurable):
         "saved (static), in plain text alone (text), or not at all but for the reply (off).",
     ).tag(config=True)
     on_error = Enum(
-        ("card", "raise"),
-        "card",
-        help="What a turn of %chat does that ends with an error: shows it, and the notebook goes on (card); or its "
-        "cell fails too, so that Run All stops (raise). What you can mend in a cell is raised always.",
+        ("raise", "card"),
+        "raise",
+        help="What a turn of a cell does that ends with an error, besides showing it: its cell fails, so that Run All "
+        "stops (raise), or the notebook goes on (card). What you can mend in a cell is raised always.",
     ).tag(config=True)
     strict = Bool(
         False, help="A cell fails that names tools, agents or state keys that are not there yet, instead of a note."

@@ -48,6 +48,7 @@ _late, _ = face(
         "tool_cell": "adk_nb.notebook.cells.tool_cell",
         "toolset_line": "adk_nb.notebook.cells.toolset_line",
         "turns": "adk_nb.notebook.magics.turns",
+        "what_came": "adk_nb.notebook.magics.what_came",
     },
 )
 
@@ -168,7 +169,6 @@ class AdkMagics(Magics):
             confirm=confirm,
             policy=policy,
             in_lines=asked.ask,
-            raises=self.settings.on_error == "raise",
             show="off" if asked.quiet else "static" if asked.static else self.settings.display,
             attach=tuple(asked.attach or ()),
             error=asked.error,
@@ -182,7 +182,7 @@ class AdkMagics(Magics):
             return _late("open_box")(notebook, asked, said)
         with self._taped(asked):
             reply = turns.say(notebook, said)
-        return None if asked.silent or asked.capture else reply
+        return self.what_came(reply, silent=bool(asked.silent or asked.capture))
 
     @no_var_expand
     @line_cell_magic
@@ -230,7 +230,11 @@ class AdkMagics(Magics):
     @helps(CONFIRM)
     def confirm(self, line: str, cell: str | None = None) -> Any:
         asked = alone(CONFIRM, line, cell)
-        return unless_silent(_late("turns").confirm(self.notebook, asked, self.settings.display), asked)
+        return self.what_came(_late("turns").confirm(self.notebook, asked, self.settings.display), silent=asked.silent)
+
+    def what_came(self, told: Any, *, silent: bool) -> Any:
+        """What a cell shows of a turn. Raises a TurnFailedError if it failed, and that is to fail the cell."""
+        return _late("what_came")(told, silent=silent, raises=self.settings.on_error == "raise")
 
     def _taped(self, asked: Any) -> Any:
         """What stands between agents and models in a turn, if its line says something of that."""

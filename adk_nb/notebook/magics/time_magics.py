@@ -40,4 +40,5 @@ class TimeMagics(Magics):
     @helps(REWIND)
     def rewind(self, line: str, cell: str | None = None) -> Any:
         asked = alone(REWIND, line, cell)
-        return unless_silent(_late("rewind_line").rewind(self._of.notebook, asked, self._of.settings.display), asked)
+        told = _late("rewind_line").rewind(self._of.notebook, asked, self._of.settings.display)
+        return self._of.what_came(told, silent=asked.silent)

@@ -14,7 +14,7 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb import types
-from adk_nb.errors import InputError, PendingError, SessionNotFoundError, TurnFailedError, UserError, closest
+from adk_nb.errors import InputError, PendingError, SessionNotFoundError, UserError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import attachments, questions
@@ -45,8 +45,6 @@ class Said:
     session: str | None = None
     fresh: bool = False
     raw: bool = False
-    raises: bool = False
-    """A turn that ends with an error is one for its cell too."""
     capture: str | None = None
     """The variable that gets the reply."""
     confirm: Confirm = "ask"
@@ -86,9 +84,6 @@ def say(notebook: Notebook, said: Said) -> Reply:
     if said.in_lines and not is_being_tested(get_ipython()):
         reply = decided_in_lines(reply)
     keep(notebook, reply, said.capture)
-    if said.raises and reply.status == "error":
-        display(reply)
-        raise TurnFailedError(f"the turn of {reply.agent!r} ended with an error, see `_run`: {reply.error}")
     return reply
 
 
