@@ -169,6 +169,7 @@ class Talk:
         self._stopped = False
         ended = partial(self._ended, agent, shown, before)
         shown.max_cost_usd = self.max_cost or settings.now.max_cost_usd
+        shown.asked_elsewhere = self.cards.elsewhere(shown)
         shown.begin(session, self.clicks_on(shown))
         try:
             await self._walk(agent, message, shown, invocation_id)

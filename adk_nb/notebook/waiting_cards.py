@@ -23,6 +23,10 @@ class WaitingCards:
         """The views that ask for what waits under `key`."""
         return self._views.get(key, ())
 
+    def elsewhere(self, shown: RunOnShow) -> set[str]:
+        """The ids of what waits in other views, and not in `shown`."""
+        return {key for key, views in self._views.items() if shown not in views}
+
     def also_in(self, shown: RunOnShow, keys: Iterable[str]) -> None:
         """`shown` asks for these too."""
         self._views |= {key: tuple(dict.fromkeys((*self.asking(key), shown))) for key in keys}

@@ -261,3 +261,24 @@ def test_what_is_not_given_is_told_and_false_can_be_chosen_in_a_team_too(lab: La
 
     page.run_cell(3)
     assert json.loads(page.text(3)) == [["A17", False, "EUR"]]
+
+
+def test_of_several_each_is_asked_in_one_place_and_each_answer_is_told_once(lab: Lab):
+    three = (
+        "model = ScriptedLlm([call('refund', order=one, amount=1.0) for one in 'ABC'], 'On.', 'Further on.', 'Done.')"
+    )
+    agent = f"{three}\npayer = Agent(name='payer', model=model, tools=[refund])"
+    page = paying(lab, "%confirm 1 --yes", "%confirm 3 --no --reason 'too much'", "%confirm --yes", agent=agent)
+
+    page.run_cell(3)
+    page.until(lambda: "answer each by its number, as %confirm 2 --yes" in page.text(3).lower(), "what is left")
+    assert page.text(3).count("On.") == 1 and "(3)" in page.text(3)
+    page.run_cell(4)
+    page.until(lambda: "rejected in another cell" in page.text(2), "how it was answered")
+    page.screenshot("several_approvals")
+
+    assert page.text(4).count("Further on.") == 1
+    kept = [[output.data["text/plain"] for output in cell.outputs if "data" in output] for cell in page.saved().cells]
+    assert [str(kept[cell]).count("payer > ") for cell in (2, 3, 4)] == [1, 1, 1]
+    page.run_cell(5)
+    page.until(lambda: page.text(2).startswith("What waited here was answered in another cell."))

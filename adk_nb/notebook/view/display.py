@@ -123,7 +123,7 @@ class LiveRun(RunOnShow):
         self._view.close_run()
 
     def _open(self, session: Session | None, keys: Collection[str] | None = None) -> None:
-        """Display the view. `keys`: of the cards that it begins with; None: all that are open."""
+        """Display the view. `keys`: of the cards that it begins with; None: all that are open and in no other view."""
         self._place.open()
         if before := self._own_cell.view_on_another_page:
             output = _output(None, *self._place.stands)
@@ -133,7 +133,10 @@ class LiveRun(RunOnShow):
             schema_of=self._schema_of, state=state, history=history, magic=self.magic, seconds_of=self._seconds_of
         )
         self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})
-        self._push(op for op in self._rows.opening() if keys is None or op["op"] != "card" or op["card"]["id"] in keys)
+        for op in self._rows.opening():
+            key = op["card"]["id"] if op["op"] == "card" else None
+            if key is None or (key not in self.asked_elsewhere if keys is None else key in keys):
+                self._push([op])
 
     def _seconds_of(self, call_id: str) -> float | None:
         return self.trace.seconds_of(call_id)

@@ -55,6 +55,8 @@ class RunOnShow:
         """What it asks its models and tools, also after a pause."""
         self.max_cost_usd: float | None = None
         """What it may cost, also when it goes on after a click. None: anything."""
+        self.asked_elsewhere: Collection[str] = ()
+        """Ids of what waits in other views: this one need not ask for it too."""
         self.events: list[Event] = []
         """Whole ones since the run began or last went on, oldest first."""
         self.resumed = False
