@@ -69,7 +69,7 @@ class Pending:
     asked_at: float
     """Seconds since the epoch, UTC."""
     number: int = 1
-    """Counted from the first that was asked since nothing waited; it keeps it while others are answered."""
+    """Counted from the first that was asked since the user's last words; it keeps it while others are answered."""
 
     @property
     def is_expired(self) -> bool:
@@ -140,12 +140,14 @@ def pending(events: Iterable[Event]) -> list[Pending]:
     """Name and author, by call id."""
     asks = 0
     for event in surviving(events):
+        if _are_words(event) and not waiting:
+            asks = 0
         for call in event.get_function_calls():
             # Only the runtime marks a request as long-running: one that a model wrote is not a request.
             if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):
                 asked = _pending(call, event)
                 if asked and called.get(key := asked.call.id or "", made := (asked.call.name, asked.author)) == made:
-                    asks = asks + (key not in waiting) if waiting else 1
+                    asks += key not in waiting
                     number = waiting[key].number if key in waiting else asks
                     waiting[key] = _led(asked, called, number)  # asked again, the newest request stands
             else:
@@ -154,6 +156,11 @@ def pending(events: Iterable[Event]) -> list[Pending]:
             if (one := waiting.get(response.id or "")) and _settles(event, response, one.author):
                 del waiting[response.id or ""]
     return list(waiting.values())
+
+
+def _are_words(event: Event) -> bool:
+    """True for what a user says, and false for an answer to what waits."""
+    return event.author == "user" and event.content is not None and not event.get_function_responses()
 
 
 def _led(asked: Pending, called: Mapping[str, tuple[str | None, str]], number: int) -> Pending:

@@ -214,6 +214,24 @@ def test_each_of_several_keeps_its_number_while_others_are_answered(shell: Shell
     assert shell.cell(typed(str(last), "--yes")).status == "done" and shell.names["paid"][1:] == [(2, "Ada")]
 
 
+def test_what_is_asked_later_in_a_turn_has_the_next_numbers_and_the_next_turn_begins_anew(shell: Shell) -> None:
+    shell.names["paid"] = []
+    shell.cell(PAY)
+    turn = [[call("pay", amount=1), call("pay", amount=2)], "On.", [call("pay", amount=3), call("pay", amount=4)]]
+    shell.names["model"] = ScriptedLlm(*turn, "On.", "Done.", call("pay", amount=5), "Paid.")
+    shell.cell("%%agent clerk -m model -t pay\nPay.")
+    shell.cell("%chat clerk Pay all four")
+    shell.cell("%confirm 2 --yes")
+    later = shell.cell("%confirm 1 --yes")
+
+    assert [one.number for one in later.pending] == [3, 4]
+    assert "no approval '1' is open" in shell.fails("%confirm 1 --yes")
+    shell.cell("%confirm 4 --no")
+    shell.cell("%confirm 3 --yes")
+    assert [one.number for one in shell.cell("%chat clerk And one more").pending] == [1]
+    assert [amount for amount, _ in shell.names["paid"]] == [2, 1, 3]
+
+
 @pytest.mark.parametrize("line", ["--no --reason too much", "--reason too much --no", "--no --reason too much of it"])
 def test_a_reason_without_quotes_is_told_of_them(shell: Shell, line: str) -> None:
     paying(shell, 1)
