@@ -1,6 +1,6 @@
 """What one turn of a conversation came to."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -8,7 +8,7 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.view.event_words import who_said
+from adk_nb.notebook.view.event_words import Verdict, who_said
 from adk_nb.notebook.view.input_words import ways
 from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.path_picture import path_picture
@@ -63,6 +63,8 @@ class Reply:
     status: Status
     pending: list[Pending] = field(default_factory=list[Pending])
     """The approvals that are open; answer them with `%confirm`, `chat.approve()` or `chat.reject()`."""
+    elsewhere: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict], repr=False)
+    """How what waited was answered in other cells since, by its id."""
     answer_with: tuple[str, str] = ("chat.approve()", "chat.reject()")
     """What to type for a yes, and for a no; of several approvals, to the first, and to those that take another yes."""
     credentials: list[PendingCredential] = field(default_factory=list[PendingCredential])
@@ -125,6 +127,15 @@ class Reply:
     def decide(self, decisions: dict[str, ToolConfirmation], **how: Any) -> "Reply":
         """Answer several approvals at once, as `Chat.decide`."""
         return self._goes_on().decide(decisions, **how)
+
+    def answered_elsewhere(self, verdicts: Mapping[str, Verdict]) -> "Reply":
+        """This reply, after some of what it waits for was answered in another cell."""
+        return replace(
+            self,
+            pending=[one for one in self.pending if one.id not in verdicts],
+            credentials=[one for one in self.credentials if one.id not in verdicts],
+            elsewhere={**self.elsewhere, **verdicts},
+        )
 
     def answer(self, value: Any, **which: Any) -> "Reply":
         """Answer what was asked, or send an outcome, as `Chat.answer`."""

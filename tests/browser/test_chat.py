@@ -263,6 +263,31 @@ def test_what_is_not_given_is_told_and_false_can_be_chosen_in_a_team_too(lab: La
     assert json.loads(page.text(3)) == [["A17", False, "EUR"]]
 
 
+def test_on_a_page_that_was_loaded_again_the_file_has_each_answer_while_others_wait(lab: Lab):
+    three = (
+        "model = ScriptedLlm([call('refund', order=one, amount=1.0) for one in 'ABC'], 'On.', 'Further on.', 'Done.')"
+    )
+    agent = f"{three}\npayer = Agent(name='payer', model=model, tools=[refund])"
+    page = paying(lab, "%confirm 2 --yes", agent=agent)
+
+    def kept() -> str:
+        return json.dumps(page.saved().cells[2].outputs)
+
+    page.reload()
+    page.wait(".adknb-card")
+    page.button("Reject…").click()
+    page.type(".adknb-form input", "half typed")
+    page.run_cell(3)
+    page.until(lambda: "approved in another cell" in kept(), "what was answered in another cell")
+    assert page.js("return document.querySelector('.adknb-form input').value") == "half typed"
+    page.button("Back").click()
+    page.button("Approve").click()
+    page.until(lambda: "Further on." in kept() and "approves refund by a click" in kept(), "what was clicked")
+    assert "Waits for approval" in kept() and len(page.all(".adknb-root")) == 1
+    page.button("Approve").click()
+    page.until(lambda: "Done." in kept() and "Waits for approval" not in kept(), "the whole turn")
+
+
 def test_of_several_each_is_asked_in_one_place_and_each_answer_is_told_once(lab: Lab):
     three = (
         "model = ScriptedLlm([call('refund', order=one, amount=1.0) for one in 'ABC'], 'On.', 'Further on.', 'Done.')"
@@ -278,7 +303,11 @@ def test_of_several_each_is_asked_in_one_place_and_each_answer_is_told_once(lab:
     page.screenshot("several_approvals")
 
     assert page.text(4).count("Further on.") == 1
-    kept = [[output.data["text/plain"] for output in cell.outputs if "data" in output] for cell in page.saved().cells]
-    assert [str(kept[cell]).count("payer > ") for cell in (2, 3, 4)] == [1, 1, 1]
+    told = [[output.data for output in cell.outputs if "data" in output] for cell in page.saved().cells]
+    assert [str([data["text/plain"] for data in told[cell]]).count("payer > ") for cell in (2, 3, 4)] == [1, 1, 1]
+    words = [
+        text in str(told[2]) for text in ("approved in another cell", "rejected in another cell", "approval:</str")
+    ]
+    assert words == [True] * 3
     page.run_cell(5)
     page.until(lambda: page.text(2).startswith("What waited here was answered in another cell."))

@@ -350,6 +350,26 @@ def test_each_turn_of_a_box_is_traced_by_itself(shell: Shell, pages: Pages) -> N
     assert "model call 1 of 1:" in str(shell.cell("%trace 1 --why"))
 
 
+@pytest.mark.parametrize("line", ["%chat guide Pay both back.", "%chat guide"])
+def test_cards_of_several_say_their_numbers(shell: Shell, pages: Pages, line: str) -> None:
+    guide(shell, [call("refund", order="A1"), call("refund", order="B2")], "On.", call("refund", order="C3"), "Paid.")
+    shell.cell(line)
+    page = pages.next()
+    if line == "%chat guide":
+        page.says(kind="ask", text="Pay both back.")
+    page.wait_for(lambda page: len(told(page, "card", state="asked")) == 2)
+
+    first, second = told(page, "card", state="asked")
+    assert [first["how"], second["how"]] == ["%confirm 1 --yes", "%confirm 2 --yes"]
+    shell.cell(second["how"])
+    page.says(kind="answer", id=first["id"], decision="approve")
+    page.wait_for(lambda page: told(page, "card", state="asked", args={"order": "C3"}))
+
+    assert told(page, "card", args={"order": "C3"})[0]["how"] == "%confirm --yes"
+    paid = [one.parts[0].function_response for one in shell.names["model"].requests[-1].contents if one.parts]
+    assert [one.response for one in paid if one][-1] == {"result": "paid A1"}
+
+
 def test_a_card_of_a_member_of_a_team_has_the_form_of_its_tool(shell: Shell, pages: Pages) -> None:
     guide(shell, call("refund", order="A17"), "Paid.")
     shell.cell("%%agent desk --kind sequential\nguide")

@@ -7,6 +7,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import Answer, ScriptedLlm
+from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.runners import InMemoryRunner
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
@@ -67,6 +68,7 @@ class Shown:
     text: str = ""
     answered_by: str = ""
     pending: list[Pending] = field(default_factory=list[Pending])
+    elsewhere: dict[str, Verdict] = field(default_factory=dict)
     credentials: list[PendingCredential] = field(default_factory=list[PendingCredential])
     credential_with: str = "chat.submit_credential()"
     inputs: list[PendingInput] = field(default_factory=list)

@@ -239,7 +239,7 @@ class Grammar:
 
 _WHY_NO_PLACE = {
     "%%agent": ": a name is one word, and the instruction stands below the line",
-    "%confirm": ": a reason of several words stands in quotes",
+    "%confirm": ": one approval at a time, or --all; a reason of several words stands in quotes",
 }
 
 

@@ -1,6 +1,6 @@
 """A conversation on show in one output that can be typed into: its view, and beside it what a saved notebook keeps."""
 
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.drawing_path import Marks
+from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
@@ -68,7 +69,9 @@ class BoxOnShow(LiveRun):
             data, metadata = with_view(STUB, self._view.model_id, "run")
         display(data, metadata=metadata, raw=True)
         self._twin = display(STUB, raw=True, display_id=True)
-        self._rows = RunRows(schema_of=self._schema_of, magic=self.magic, seconds_of=self._seconds_of)
+        self._rows = RunRows(
+            schema_of=self._schema_of, magic=self.magic, seconds_of=self._seconds_of, waiting=self._waiting
+        )
         self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})
         self._catch_up(session.events if session else [])
         if self.notice:
@@ -96,6 +99,12 @@ class BoxOnShow(LiveRun):
         self._push({"op": "card", "card": self._waits[key]} for key in keys if key in self._waits)
         self._view.push({"op": "status", "status": "pending", "text": ""})
         self._view.close_run()
+
+    def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
+        if self._turns:
+            self._turns[-1] = self._turns[-1].answered_elsewhere(verdicts)
+            self._keep()
+        super().answered_elsewhere(verdicts, last=last)
 
     def undone(self, keys: Collection[str]) -> None:
         super().undone(keys)
@@ -127,6 +136,13 @@ class BoxOnShow(LiveRun):
             reply = replace(reply, question=before.question, events=events, history=before.history)
         self._turns.append(reply)
         self._goes_on = True
+        self._keep()
+
+    def _waiting(self) -> list[Pending]:
+        return [] if self._catches_up else super()._waiting()
+
+    def _keep(self) -> None:
+        """Have the file tell what was said so far."""
         if self._twin:
             self._twin.update(said_so_far(self._turns), raw=True)
 

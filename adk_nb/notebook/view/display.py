@@ -5,7 +5,7 @@ import contextvars
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
@@ -36,6 +36,8 @@ from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.run_panels import PANELS, RunPanels
 from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.widget import STUB, LiveView
+from adk_nb.runtime import approvals
+from adk_nb.runtime.approvals import Pending
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
@@ -90,6 +92,8 @@ class LiveRun(RunOnShow):
         self._unshown: deque[Event] = deque()
         self._reply: Reply | None = None
         """What the run came to, when it is over."""
+        self._history: Sequence[Event] = ()
+        """The session, as it was when the run began or last went on."""
         self._cards: set[str] = set()
         self._trouble = Trouble(self._push)
         self._view = view or LiveView(title=agent.name)
@@ -99,12 +103,14 @@ class LiveRun(RunOnShow):
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
         self._place = PlaceInCell(self._view.model_id, self._own_cell)
         self._ending = threading.RLock()
+        self._waits_for = ""
         self._clicks: Clicks | None = None
         self._view.on_answer(self._clicked)
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
         super().begin(session, clicks)
         self._clicks, self._over, self._reply = clicks, False, None
+        self._history = list(session.events) if session else []
         self._meter = Meter(session.events if session else (), self.max_cost_usd)
         if self._rows is None:
             self._open(session)
@@ -117,7 +123,7 @@ class LiveRun(RunOnShow):
         self._view.push({"op": "status", "status": "running", "text": "running"})
 
     def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks) -> None:
-        self._clicks = clicks
+        self._clicks, self._history = clicks, list(session.events)
         self._open(session, keys)
         self._view.push({"op": "status", "status": "pending", "text": ""})
         self._view.close_run()
@@ -130,13 +136,21 @@ class LiveRun(RunOnShow):
             before.push({"op": "panel", "name": "beside", "id": self._own_cell.page, "data": [output]})
         state, history = (session.state, session.events) if session else ({}, [])
         self._rows = RunRows(
-            schema_of=self._schema_of, state=state, history=history, magic=self.magic, seconds_of=self._seconds_of
+            schema_of=self._schema_of,
+            state=state,
+            history=history,
+            magic=self.magic,
+            seconds_of=self._seconds_of,
+            waiting=self._waiting,
         )
         self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})
         for op in self._rows.opening():
             key = op["card"]["id"] if op["op"] == "card" else None
             if key is None or (key not in self.asked_elsewhere if keys is None else key in keys):
                 self._push([op])
+
+    def _waiting(self) -> list[Pending]:
+        return approvals.pending([*self._history, *self.events])
 
     def _seconds_of(self, call_id: str) -> float | None:
         return self.trace.seconds_of(call_id)
@@ -195,6 +209,7 @@ class LiveRun(RunOnShow):
         if self._over:
             self._reply = reply
             self._fold(whole)
+        self._waits_for = waits_for(reply)
         self._view.push({"op": "status", "status": reply.status, "text": _in_words(reply)})
         self._trouble.goes_on()
         if reply.status == "error":
@@ -238,7 +253,7 @@ class LiveRun(RunOnShow):
         self._place.close()
 
     def missed(self, page: str) -> list[dict[str, Any]]:
-        """What a page that was loaded after the cell was run has not heard of its outputs, now that nothing waits.
+        """What a page that was loaded after the cell was run has not heard of its outputs, now that nothing runs.
 
         Returns:
             Outputs with `at`: in which place, counted from the view's, it stands; None: it is one more.
@@ -268,25 +283,22 @@ class LiveRun(RunOnShow):
         self._view.push({"op": "notice", "text": words})
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
-        for key, verdict in verdicts.items():
-            note = ": ".join(filter(None, ("in another cell", verdict.note)))
-            self._closed(key, Verdict(verdict.state, note), f"{verdict.state} in another cell")
+        if self._rows:
+            for key in self._cards.intersection(verdicts):
+                self._push(self._rows.answered_elsewhere(key, verdicts[key]))
         self._place.answered(verdicts)
         self._place.why_not = "What waited here was answered in another cell."
-        if last:
-            self._view.push({"op": "status", "status": "done", "text": "answered in another cell"})
+        status, text = ("done", "answered in another cell") if last else ("pending", self._waits_for)
+        self._view.push({"op": "status", "status": status, "text": text})
         self._view.close_run()
 
     def undone(self, keys: Collection[str]) -> None:
-        for key in keys:
-            self._closed(key, Verdict("superseded", "its turn was undone"), "its turn was undone")
+        if self._rows:
+            for key in self._cards.intersection(keys):
+                self._push(self._rows.closed(key, Verdict("superseded", "its turn was undone"), "its turn was undone"))
         self._place.why_not = "What waited here was undone."
         self._view.push({"op": "status", "status": "cancelled", "text": "undone"})
         self._view.close_run()
-
-    def _closed(self, key: str, verdict: Verdict, text: str) -> None:
-        if self._rows and key in self._cards:
-            self._push(self._rows.closed(key, verdict, text))
 
     def tool_changed(self, key: str, changed: Changed) -> None:
         if key in self._cards:

@@ -1,12 +1,13 @@
 """Where a live view stands in its cell: the view on the page, and in the notebook's file words for what it shows."""
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.notebook.view.own_cell import OwnCell
 from adk_nb.notebook.view.page import views_stay, with_view
 from adk_nb.notebook.view.safe_html import element
@@ -70,14 +71,12 @@ class PlaceInCell:
             self._output = None
         return True
 
-    def answered(self, keys: Collection[str]) -> None:
-        """What waited under these ids does so no more."""
+    def answered(self, verdicts: Mapping[str, Verdict]) -> None:
+        """What waited under these ids was answered in another cell."""
         if not self._asks:
             return
-        pending = [one for one in self._asks.pending if one.id not in keys]
-        credentials = [one for one in self._asks.credentials if one.id not in keys]
-        self._asks = replace(self._asks, pending=pending, credentials=credentials)
-        if pending or credentials:
+        self._asks = self._asks.answered_elsewhere(verdicts)
+        if self._asks.pending or self._asks.credentials:
             self.show(self._asks, "run")
 
     def close(self) -> None:

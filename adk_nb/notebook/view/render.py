@@ -1,12 +1,12 @@
 """A reply, or a table, in the three forms that a saved notebook keeps: text, markdown, html; the same on every run."""
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view import credential_words, grounding, input_words, rich_results
-from adk_nb.notebook.view.event_words import WAITS, asks_text, in_words, is_of_a_graph
+from adk_nb.notebook.view.event_words import WAITS, Verdict, asks_text, in_words, is_of_a_graph
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
 from adk_nb.notebook.view.rich_results import html_table
@@ -58,6 +58,11 @@ class ShownReply(Protocol):
         ...
 
     @property
+    def elsewhere(self) -> Mapping[str, Verdict]:
+        """How what waited was answered in other cells, by its id."""
+        ...
+
+    @property
     def credentials(self) -> list[PendingCredential]: ...
     @property
     def credential_with(self) -> str:
@@ -95,7 +100,8 @@ def bundle(reply: ShownReply, *, history: Iterable[Event] = (), picture: str = "
             of a turn that went on from an approval.
         picture: Markup of this package, folded together with the events of `text/html`.
     """
-    rows, shown = rows_of(reply.events, history=history), rich_results.of_events(reply.events)
+    rows = rows_of(reply.events, history=history, elsewhere=reply.elsewhere)
+    shown = rich_results.of_events(reply.events)
     if not reply.pending:
         rows = [{**row, "text": _WAITED} if row["text"] == WAITS else row for row in rows]
     return {

@@ -67,6 +67,7 @@ class RunRows:
         live: bool = True,
         magic: str = "",
         seconds_of: Callable[[str], float | None] = lambda _: None,
+        waiting: Callable[[], list[Pending]] = list,
     ) -> None:
         """A run of which nothing is known yet.
 
@@ -78,7 +79,10 @@ class RunRows:
             live: False leaves out durations.
             magic: The `%confirm` that answers what is asked; empty: only Python has the chat.
             seconds_of: How long a call's own tool took, whose result comes with those of others; None: not known.
+            waiting: The approvals that are open in the session now; by default their numbers are not known, and cards
+                say ids.
         """
+        self._waiting = waiting
         self._seconds_of = seconds_of
         self._magic = magic
         self._schema_of = schema_of
@@ -102,7 +106,9 @@ class RunRows:
         ops: list[Json] = []
         if entries := self._state.entries():
             ops.append({"op": "state", "event": "", "changes": [], "state": entries})
-        return ops + [{"op": "card", "card": dict(card)} for card in self._cards.values() if card["state"] == "asked"]
+        asked = [card for card in self._cards.values() if card["state"] == "asked"]
+        self._say_how([card for card in asked if card["kind"] == "approval"])
+        return ops + [{"op": "card", "card": dict(card)} for card in asked]
 
     def state(self) -> list[Json]:
         """The state now, as `ShownState.whole`."""
@@ -215,12 +221,12 @@ class RunRows:
     def _ask(self, event: Event, told: _Told) -> None:
         for one in _to_be_let_in(event):
             told.append(f"{event.id}/{one.id}", _who(event), "text", text=credential_words.needs(one))
-        told.ops += [{"op": "card", "card": dict(card)} for card in self._cards_of(event)]
+        cards = self._cards_of(event)
+        self._say_how([card for card in cards if _is_open_approval(card)])
+        told.ops += [{"op": "card", "card": dict(card)} for card in cards]
 
     def _cards_of(self, event: Event) -> list[Json]:
-        asked = _asked_in(event)
-        alone = len(asked) == 1 and not any(_is_open_approval(card) for card in self._cards.values())
-        cards = [self._card(one, alone) for one in asked]
+        cards = [self._card(one) for one in _asked_in(event)]
         for one in _to_be_let_in(event):
             cards += self._credential_cards(one)
         return cards
@@ -246,13 +252,18 @@ class RunRows:
         if card := self._cards.get(response.id or ""):
             self._go_on(card, event, Verdict("refused" if refused else "given"), told)
 
-    def _how(self, one: Pending, alone: bool) -> str:
-        """What can be typed instead of a click; an only question needs no id."""
-        if self._magic:
-            return f"{self._magic} --yes" if alone else f"{self._magic} {one.id} --yes"
-        return "chat.approve()" if alone else f"chat.approve({one.id!r})"
+    def _say_how(self, cards: list[Json]) -> None:
+        """Have open cards say what can be typed instead of a click; an only question needs neither number nor id."""
+        alone = len(cards) == 1 == sum(map(_is_open_approval, self._cards.values()))
+        numbers = {} if alone or not cards else {one.id: one.number for one in self._waiting()}
+        for card in cards:
+            which = "" if alone else numbers.get(card["id"]) or str(card["id"])
+            if self._magic:
+                card["how"] = " ".join(filter(None, (self._magic, str(which), "--yes")))
+            else:
+                card["how"] = f"chat.approve({which!r})" if which else "chat.approve()"
 
-    def _card(self, one: Pending, alone: bool) -> Json:
+    def _card(self, one: Pending) -> Json:
         schema = self._schema_of(one) if self._schema_of else None
         card: Json = {
             "id": one.id,
@@ -262,7 +273,7 @@ class RunRows:
             "hint": cleaned(event_words.asks_text(one)),
             "args": one.call.args or {},
             "schema": schema,
-            "how": self._how(one, alone),
+            "how": "",
             "state": "asked",
             "note": "",
         }
@@ -302,6 +313,11 @@ class RunRows:
         waited = [self._calls[call_id].row for call_id, asked in self._asked_for.items() if asked == key]
         rows: list[Json] = [{"op": "patch", "id": row, "text": text} for row in waited if row]
         return [{"op": "card", "card": dict(card)}, *rows]
+
+    def answered_elsewhere(self, key: str, verdict: Verdict) -> list[Json]:
+        """The ops that show what was answered in another cell."""
+        note = ": ".join(filter(None, ("in another cell", verdict.note)))
+        return self.closed(key, Verdict(verdict.state, note), f"{verdict.state} in another cell")
 
     def _remember(self, event: Event, *, with_state: bool) -> None:
         """Take in an event that is shown elsewhere."""
@@ -345,15 +361,18 @@ class RunRows:
 _KINDS = {"user": "user", NOTEBOOK: "marker"}
 
 
-def rows_of(events: Iterable[Event], *, history: Iterable[Event] = ()) -> list[Json]:
+def rows_of(
+    events: Iterable[Event], *, history: Iterable[Event] = (), elsewhere: Mapping[str, Verdict] | None = None
+) -> list[Json]:
     """The rows of a run that is over, oldest first, at most `view_state.MAX_ROWS`, with nothing that changes from run
-    to run but their ids.
+    to run but their ids. `elsewhere`: what was answered in another cell, by card id.
     """
     rows, view = RunRows(history=history, live=False), ViewState()
-    for event in events:
-        if not event.partial:
-            for op in rows.feed(event):
-                view.apply(op)
+    ops = [op for event in events if not event.partial for op in rows.feed(event)]
+    for key, verdict in (elsewhere or {}).items():
+        ops += rows.answered_elsewhere(key, verdict)
+    for op in ops:
+        view.apply(op)
     return list(view.rows.values())
 
 

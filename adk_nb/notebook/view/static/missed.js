@@ -45,14 +45,15 @@ class Missed {
     return this.store.late || this.known.has(this.store.own_id);
   }
 
-  ask() {
+  // What waits is asked for only when the kernel says so: what is put here is shown anew, and would ask again.
+  ask(unless = ["idle", "running", "pending"]) {
     const { gone, status } = this.store;
-    if (gone || !notebookOf(this.manager) || !this.late || ["idle", "running", "pending"].includes(status.status)) return;
+    if (gone || !notebookOf(this.manager) || !this.late || unless.includes(status.status)) return;
     if (this.page) this.store.say({ kind: "need", what: "missed", id: this.page });
   }
 
   touch(op) {
-    if (op.op === "status") this.ask();
+    if (op.op === "status") this.ask(["idle", "running"]);
     if (op.op !== "panel" || !this.page || !notebookOf(this.manager)) return;
     if (op.name === "missed" && op.id === this.page) queueMicrotask(() => this.put(op.data, (one) => viewOf(one) !== "page"));
     if (op.name === "beside" && op.id !== this.page) queueMicrotask(() => this.putBeside(op.data));
