@@ -27,6 +27,7 @@ speaks to this machine only.
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,6 +51,8 @@ REPOSITORY = Path(__file__).parents[2]
 SCREENSHOTS = REPOSITORY / "build" / "screenshots"
 TIMEOUT = 30.0
 """Seconds that any one wait may take."""
+QUIET = 10
+"""Seconds after which a kernel that says nothing may have left the page's first words unread."""
 
 _ASYNC = """
     const done = arguments[arguments.length - 1];
@@ -226,8 +229,12 @@ class Page:
             return Boolean(kernel && kernel.status !== "unknown" && kernel.status !== "starting"
                 && panel.content.widgets.length && panel.context.isReady);"""
 
+        unread_after = time.monotonic() + QUIET
+
         def up() -> bool:
             try:
+                if time.monotonic() > unread_after:
+                    self.js(_SECOND_PAGE)
                 return bool(self.js(script))
             except (WebDriverException, AssertionError):  # the page is still being replaced
                 return False
