@@ -104,6 +104,7 @@ class LiveRun(RunOnShow):
         self._place = PlaceInCell(self._view.model_id, self._own_cell)
         self._ending = threading.RLock()
         self._waits_for = ""
+        """What it waited for when it last paused, in words."""
         self._clicks: Clicks | None = None
         self._view.on_answer(self._clicked)
 
