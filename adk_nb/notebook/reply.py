@@ -128,6 +128,12 @@ class Reply:
         """Answer several approvals at once, as `Chat.decide`."""
         return self._goes_on().decide(decisions, **how)
 
+    def after(self, before: "Reply") -> "Reply":
+        """This reply and `before`, which is the same turn as far as its last pause, as one."""
+        events = [*before.events, *self.events]
+        kept = {"question": before.question, "history": before.history, "elsewhere": before.elsewhere}
+        return replace(self, events=events, **kept)
+
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict]) -> "Reply":
         """This reply, after some of what it waits for was answered in another cell."""
         return replace(

@@ -284,8 +284,10 @@ def test_on_a_page_that_was_loaded_again_the_file_has_each_answer_while_others_w
     page.button("Approve").click()
     page.until(lambda: "Further on." in kept() and "approves refund by a click" in kept(), "what was clicked")
     assert "Waits for approval" in kept() and len(page.all(".adknb-root")) == 1
+    assert "approved in another cell" in kept()
     page.button("Approve").click()
     page.until(lambda: "Done." in kept() and "Waits for approval" not in kept(), "the whole turn")
+    assert "approved in another cell" in kept()
 
 
 def test_of_several_each_is_asked_in_one_place_and_each_answer_is_told_once(lab: Lab):

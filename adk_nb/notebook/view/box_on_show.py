@@ -1,7 +1,6 @@
 """A conversation on show in one output that can be typed into: its view, and beside it what a saved notebook keeps."""
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from IPython.core.getipython import get_ipython
@@ -131,9 +130,7 @@ class BoxOnShow(LiveRun):
     def end(self, reply: Reply) -> None:
         super().end(reply)
         if self._goes_on and self._turns:
-            before = self._turns.pop()
-            events = [*before.events, *reply.events]
-            reply = replace(reply, question=before.question, events=events, history=before.history)
+            reply = reply.after(self._turns.pop())
         self._turns.append(reply)
         self._goes_on = True
         self._keep()

@@ -51,11 +51,8 @@ class PlaceInCell:
         """`reply`, with what of its turn was shown before; it is the latest part."""
         if not self._output:
             return reply
-        if before := self._told:
-            events = [*before.events, *reply.events]
-            reply = replace(reply, question=before.question, events=events, history=before.history)
-        self._told = reply
-        return reply
+        self._told = reply.after(self._told) if self._told else reply
+        return self._told
 
     def show(self, whole: Reply, of: Literal["run", "page"]) -> bool:
         """Have the file tell a turn here, in which something waits (`run`), or which is over (`page`).
@@ -75,7 +72,7 @@ class PlaceInCell:
         """What waited under these ids was answered in another cell."""
         if not self._asks:
             return
-        self._asks = self._asks.answered_elsewhere(verdicts)
+        self._told = self._asks = self._asks.answered_elsewhere(verdicts)
         if self._asks.pending or self._asks.credentials:
             self.show(self._asks, "run")
 
