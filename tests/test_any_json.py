@@ -105,10 +105,11 @@ def test_any_arguments_reach_the_tool_as_they_are_stored(args: dict[str, Any]):
     if given:
         assert given == [{"a": None, "b": None, "c": None} | (asked.args or {})]
         assert told == {"result": "ok"}
-        assert asked.args == args or not whole(args)
+        assert asked.args == args
     else:
         assert "was not called: its arguments hold" in told["error"]
-        assert "nested more than 100 deep" in told["error"] or "thousands of digits" in told["error"]
+        reasons = ("nested more than 100 deep", "thousands of digits", "half a character")
+        assert any(reason in told["error"] for reason in reasons)
     assert_travels(stored)
 
 

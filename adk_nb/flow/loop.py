@@ -59,13 +59,12 @@ async def _rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
         responses = asked.responses()
         try:  # what `aclosing` does, at a quarter of its price: each model call comes by here
             async for response in responses:
-                yield turn.hear(asked.heard(response))
+                if event := asked.heard(response):
+                    yield turn.hear(event)
         finally:
             await responses.aclose()
         if event := asked.unsaid():
             yield turn.hear(event)
-        if turn.asks_once_more() and not ctx.end_invocation:
-            continue
         if turn.is_over():
             return
         async with aclosing(_following(turn)) as events:
@@ -75,6 +74,8 @@ async def _rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
 
 async def _following(turn: "_Turn") -> AsyncGenerator[Event, None]:
     """What comes after an answer that is not the last."""
+    if turn.asks_once_more() and not turn.ctx.end_invocation:
+        return
     work = turn.what_follows()
     running = Progress(turn.ctx, work) if turn.tells() else None
     if running:
@@ -103,6 +104,8 @@ class _Turn:
         self._long_running: Set[str] = _NO_NAMES
         self._telling: Set[str] = _NO_NAMES
         self._answer: Event | None = None
+        self._calls: list[types.FunctionCall] = []
+        """Of all whole responses of one model call."""
         self._wrong: Exception | None = None
         """What is wrong with the answer."""
         self._corrections = int(spec.on_output_error == "retry")
@@ -148,6 +151,7 @@ class _Turn:
         offered = await self._offer() if self._offered is None else self._offered
         self.asked += 1
         self._answer = None
+        self._calls = []
         request = await build_request(self.ctx, self.spec, offered, context)
         if self._correction:
             request.contents += self._correction
@@ -156,12 +160,16 @@ class _Turn:
 
     def hear(self, event: Event) -> Event:
         """Take note of what the model says; of the whole, which calls are answered later, and what it comes to."""
-        self._answer = event
-        if self._watched and not event.partial:
+        if event.partial:
+            return event
+        if event.content or event.error_code or self._answer is None:
+            self._answer = event
+        self._calls += event.get_function_calls()
+        if self._watched:
             if self.pays:
                 pay(self.ctx, event)
             mark_long_running(event, self._long_running)
-            self._wrong = output.settle(self.spec, event)
+            self._wrong = None if self._calls else output.settle(self.spec, event)
         return event
 
     def asks_once_more(self) -> bool:
@@ -173,7 +181,7 @@ class _Turn:
 
     def is_over(self) -> bool:
         """True if the answer calls nothing, and fits, and has no code to run or to go on from."""
-        if self._wrong or self._calls_made():
+        if self._wrong or self._calls:
             return False
         answer = self._answer
         if answer is None or answer.error_code:
@@ -182,11 +190,14 @@ class _Turn:
 
     def tells(self) -> bool:
         """True if a tool that was called has news while it runs."""
-        return bool(self._telling) and any(call.name in self._telling for call in self._calls_made())
+        return bool(self._telling) and any(call.name in self._telling for call in self._calls)
 
     def said_enough(self) -> bool:
-        """True if the model says beside its answer that it is not to be asked again."""
-        metadata = self._answer and self._answer.custom_metadata
+        """True if the model says beside its answer that it is not to be asked again, or failed after its calls."""
+        answer = self._answer
+        if answer and answer.error_code and not answer.get_function_calls():
+            return True
+        metadata = answer and answer.custom_metadata
         return bool(metadata) and says_enough(metadata)
 
     async def what_follows(self) -> Answers:
@@ -194,16 +205,13 @@ class _Turn:
         ctx, spec = self.ctx, self.spec
         if self._wrong:
             return output.after(ctx, spec, self._wrong)
-        calls = self._calls_made()
+        calls = self._calls
         if not calls:
             return await _after_code(ctx, spec, self._answer)
         answers = await answer_calls(ctx, spec, calls, self._tools)
         if spec.output_shape and (given := output.given_by_tool(ctx, spec, answers.events)):
             answers.events.append(given)
         return answers
-
-    def _calls_made(self) -> list[types.FunctionCall]:
-        return self._answer.get_function_calls() if self._answer else []
 
 
 async def _after_code(ctx: InvocationContext, spec: LlmSpec, answer: Event | None) -> Answers:

@@ -24,7 +24,10 @@ from adk_nb.runtime.trace import TracedRequest, listening
 from adk_nb.wire import copied
 
 NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
+NAMELESS = "unnamed_tool"
+"""Stands for the name of a call without one: services refuse a history in which a call has none."""
 _SAID = frozenset(LlmResponse.model_fields)
+_METADATA = _SAID - {"content", "partial", "turn_complete", "turn_complete_reason", "finish_reason", "model_version"}
 
 
 class ModelCall:
@@ -46,6 +49,8 @@ class ModelCall:
         """Of the pieces of an answer, and of the whole."""
         self._said: _Pieces | None = None
         self._answered = False
+        self._empty: LlmResponse | None = None
+        """A whole response without content that came before any answer."""
         self._prepares = False
         """What comes is no answer yet, but the events that prepare the question."""
 
@@ -69,16 +74,24 @@ class ModelCall:
             async for response in responses:
                 yield response
 
-    def heard(self, response: LlmResponse) -> Event:
-        """The event that tells of a response: a piece as it comes when the run streams (`partial=True`), or a whole."""
+    def heard(self, response: LlmResponse) -> Event | None:
+        """The event of a response: of a piece when the run streams (`partial=True`), or of a whole one.
+
+        None for a whole response without content. Its metadata is kept: beside an answer that came before it in an
+        event of its own, else with the answer of `unsaid`.
+        """
         if self._prepares and isinstance(response, Event):
             return response
-        if self._answered:  # and yet there is more: the next answer is another event
-            self._event_id, self._said, self._answered = clock.new_id(), None, False
+        if response.content and response.content.role != "model":
+            response = copied(response, content=copied(response.content, role="model"))
         if response.partial:
+            self._begin()
             self._said = self._said or _Pieces()
             self._said.add(response)
             return event_of(self._ctx, self._spec, response, self._event_id, no_actions())
+        if _is_empty(response):
+            return self._trailer(response)
+        self._begin()
         self._answered = True
         return self._whole(response)
 
@@ -86,11 +99,34 @@ class ModelCall:
         """The whole answer, of a model that only streams, or says nothing; None if it has said it."""
         if self._answered:
             return None
-        said = self._said.joined(self._request.model or "") if self._said else _nothing()
-        return self._whole(said)
+        if self._said is None:
+            return self._whole(self._empty or _nothing())
+        if self._empty:
+            self._said.add(self._empty)
+        return self._whole(self._said.joined(self._request.model or ""))
+
+    def _begin(self) -> None:
+        """The next answer of the same stream is another event."""
+        if self._answered:
+            self._event_id, self._said, self._answered = clock.new_id(), None, False
+
+    def _trailer(self, response: LlmResponse) -> Event | None:
+        """An event for the tokens and other metadata, or for the state changes of a callback, after an answer."""
+        if not self._answered:
+            self._empty = response
+            return None
+        self._context.settle()
+        has_metadata = any(getattr(response, name) is not None for name in _METADATA)
+        if not has_metadata and self._context.actions == EventActions():
+            return None
+        self._event_id = clock.new_id()
+        bare = copied(response, content=None, turn_complete=None)
+        return self._priced(event_of(self._ctx, self._spec, bare, self._event_id, self._context.actions))
 
     def _whole(self, response: LlmResponse) -> Event:
-        event = _whole(self._ctx, self._spec, response, self._event_id, self._context)
+        return self._priced(_whole(self._ctx, self._spec, response, self._event_id, self._context))
+
+    def _priced(self, event: Event) -> Event:
         if event.usage_metadata is not None and event.model_version is None:
             event.model_version = self._request.model  # what was asked: else nobody knows what it costs
         return event
@@ -105,11 +141,16 @@ class _Pieces:
         """What comes after those parts."""
         self._thought = False
         """The words are thoughts."""
+        self._calls: list[str] = []
+        """Names of the tools in pieces of calls; such a piece may lack arguments, so it is never run."""
         self._last = LlmResponse()
 
     def add(self, piece: LlmResponse) -> None:
         self._last = piece
         for part in (piece.content and piece.content.parts) or ():
+            if part.function_call:
+                self._calls.append(part.function_call.name or NAMELESS)
+                continue
             if part.text is None or part.thought_signature:
                 self._end_words()
                 self._parts.append(part)
@@ -124,7 +165,14 @@ class _Pieces:
         stream = ResponseStream(model)
         content = types.Content(role="model", parts=self._parts)
         stream.add(self._last.model_copy(update={"content": content}))
-        return stream.joined()
+        whole = stream.joined()
+        if self._calls and not whole.error_code:
+            whole.error_code = types.FinishReason.MALFORMED_FUNCTION_CALL.value
+            whole.error_message = (
+                f"the stream of model {model!r} ended after pieces of a call to {self._calls[-1]!r}, without a whole "
+                "answer (partial=False); no call was made"
+            )
+        return whole
 
     def _end_words(self) -> None:
         if self._words:
@@ -137,7 +185,8 @@ async def ask_apart(model: BaseLlm, request: LlmRequest) -> LlmResponse | None:
     answer: LlmResponse | None = None
     async with aclosing(model.generate_content_async(request)) as responses:
         async for response in responses:
-            answer = response
+            if answer is None or not _is_empty(response):
+                answer = response
     return answer
 
 
@@ -287,6 +336,10 @@ def _identified(content: types.Content, *, anew: bool) -> types.Content:
         parts.append(part)
         changed = changed or part is not said
         if call := part.function_call:
+            if not call.name:
+                call = copied(call, name=NAMELESS)
+                parts[index] = copied(part, function_call=call)
+                changed = True
             if anew or not call.id or call.id in taken:
                 call = copied(call, id=f"adk-{clock.new_id()}")
                 parts[index] = copied(part, function_call=call)
@@ -297,6 +350,12 @@ def _identified(content: types.Content, *, anew: bool) -> types.Content:
 
 def _nothing() -> LlmResponse:
     return LlmResponse(content=types.Content(role="model", parts=[]))
+
+
+def _is_empty(response: LlmResponse) -> bool:
+    if response.error_code or response.interrupted:
+        return False
+    return all(part.text == "" and not part.thought_signature for part in response.parts)
 
 
 def _says_nothing(event: Event) -> bool:

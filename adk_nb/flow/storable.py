@@ -12,7 +12,10 @@ UNREADABLE = "__adk_unreadable__"
 
 
 def storable(part: types.Part) -> types.Part:
-    """`part` itself if it can be kept; else one that says the same as nearly as can be."""
+    """`part` itself if it can be kept; else one with readable text, or a call that is refused.
+
+    Arguments are never mended: a tool would run with other values than the model gave.
+    """
     if part.text:
         text = mended(part.text)
         return part if text == part.text else part.model_copy(update={"text": text})
@@ -31,9 +34,5 @@ def _comes_back(args: dict[str, Any]) -> bool:
 
 
 def _kept(args: dict[str, Any]) -> dict[str, Any]:
-    try:
-        whole: dict[str, Any] = mended(args)
-        odd = not_json(whole)
-    except RecursionError:
-        return {UNREADABLE: not_json(args)}
-    return {UNREADABLE: odd} if odd else whole
+    odd = not_json(args)
+    return {UNREADABLE: odd} if odd else args
