@@ -121,9 +121,9 @@ class ParallelAgent(BaseAgent):
             apply_delta(own.session.state, delta)
             wrote |= delta
 
-    def _failed(self, own: InvocationContext, name: str, error: Exception) -> Iterator[Event]:
+    def _failed(self, own: InvocationContext, name: str, error: BaseException) -> Iterator[Event]:
         """What is told of an agent that failed, if the others go on."""
-        if self.on_error == "cancel":
+        if self.on_error == "cancel" or not isinstance(error, Exception):
             raise error
         yield failure(own, error)
         if own.resumable:

@@ -1,5 +1,6 @@
 """One call of a tool: the gate before it, the note of it, the call itself. The only place that calls tools."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable
 from typing import Any
@@ -13,6 +14,7 @@ from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import placeholder as waiting_for_credential
 from adk_nb.runtime.durable import Step, recall, step_of
 from adk_nb.runtime.invocation_context import Decided
+from adk_nb.runtime.stopping import foreign_cancellation
 from adk_nb.runtime.trace import TracedTool, listening
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
@@ -52,8 +54,23 @@ async def gated(
     return await run(tool, args, context), False
 
 
-def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Awaitable[Any]:
-    """What the tool's own work comes to, noted where somebody listens."""
+async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
+    """Call the tool, noted where somebody listens.
+
+    Raises:
+        Exception: What the tool raised; its SystemExit, or the cancellation of a task that it awaited, as an error.
+    """
+    try:
+        return await _traced(tool, args, context)
+    except SystemExit as raised:
+        raise RuntimeError(f"{tool.name}() called sys.exit({raised.code!r}); return a result instead") from raised
+    except asyncio.CancelledError as raised:
+        if error := foreign_cancellation(raised, f"{tool.name}()"):
+            raise error from raised
+        raise
+
+
+def _traced(tool: BaseTool, args: dict[str, Any], context: Context) -> Awaitable[Any]:
     result = tool.run_async(args=args, tool_context=context)
     if (trace := listening.get()) is None:
         return result

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from adk_nb.events.event import Event
+from adk_nb.runtime.stopping import foreign_cancellation
 
 K = TypeVar("K")
 
@@ -15,7 +16,7 @@ K = TypeVar("K")
 class Ended:
     """Comes in the place of an event, as the last of its stream."""
 
-    error: Exception | None
+    error: BaseException | None
     """What the stream raised."""
 
 
@@ -68,7 +69,7 @@ class SideBySide(Generic[K]):
             await self._run(key, events)
 
     async def _run(self, key: K, events: AsyncGenerator[Event, None]) -> None:
-        error: Exception | None = None
+        error: BaseException | None = None
         loop = asyncio.get_running_loop()
         try:
             try:
@@ -78,8 +79,8 @@ class SideBySide(Generic[K]):
                     await read
             finally:
                 await events.aclose()
-        except Exception as raised:
-            error = raised
+        except BaseException as raised:  # the reader waits for the end of every stream, however hard it is
+            error = foreign_cancellation(raised, f"{key!r}") or raised
         self._say(key, Ended(error), None)
 
     def _say(self, key: K, news: Event | Ended, read: asyncio.Future[None] | None) -> None:

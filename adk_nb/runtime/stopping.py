@@ -15,6 +15,19 @@ Why = tuple[str, str]
 STOPPED: Why = (INVOCATION_ABORTED, "the run was stopped")
 
 
+def foreign_cancellation(raised: BaseException, name: str) -> Exception | None:
+    """An error for a CancelledError that nobody sent to the current task; None for anything else.
+
+    Such a cancellation is of a task that was awaited here. Let out, it would cancel whoever waits for this task.
+    """
+    task = asyncio.current_task()
+    if not isinstance(raised, asyncio.CancelledError) or (task and task.cancelling()):
+        return None
+    error = RuntimeError(f"{name} awaited a task that was cancelled elsewhere; catch asyncio.CancelledError there")
+    error.__cause__ = raised
+    return error
+
+
 class Stop:
     """One run's ear for those who want it stopped: `with stop.hearing(...)` around its steps.
 

@@ -132,17 +132,24 @@ class NodeRun(RunState):
             yield self._event(actions=self._acted(context))
 
     async def _timed(self, work: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        limit = asyncio.timeout(self.node.timeout)
-        try:
-            async with limit, aclosing(work) as values:
-                async for value in values:
-                    yield value
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise NodeTimeoutError(
-                f"node {self.node.name!r} took longer than {self.node.timeout:g} seconds, its timeout"
-            ) from error
+        loop, seconds = asyncio.get_running_loop(), self.node.timeout or 0
+        ends = loop.time() + seconds
+        late = NodeTimeoutError(f"node {self.node.name!r} took longer than {seconds:g} seconds, its timeout")
+        async with aclosing(work) as values:
+            while True:
+                limit = asyncio.timeout_at(ends)  # anew for each value: none may fire while the reader has the event
+                try:
+                    async with limit:
+                        value = await anext(values)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError as error:
+                    if not limit.expired():
+                        raise
+                    raise late from error
+                if loop.time() >= ends:
+                    raise late
+                yield value
 
     async def _held(self, context: NodeContext, node_input: Any) -> list[Event]:
         """The events in the place of its work, if it may not run, or not yet."""

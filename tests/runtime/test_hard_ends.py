@@ -1,0 +1,185 @@
+"""What ends harder than an exception: a foreign cancellation, `sys.exit()`, Ctrl-C in a tool, a timeout of a node."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+
+from adk_nb.agents import BaseAgent, LlmAgent, ParallelAgent, SequentialAgent
+from adk_nb.errors import NodeTimeoutError
+from adk_nb.events import Event
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.workflow import START, Workflow, node
+from tests.talk import SECONDS, WHERE, Talk, told
+
+
+async def cancelled_elsewhere() -> None:
+    """Await a task that was cancelled elsewhere."""
+    task = asyncio.create_task(asyncio.Event().wait())
+    task.cancel()
+    await task
+
+
+async def exits() -> None:
+    """Leave the process."""
+    sys.exit(3)
+
+
+def exits_in_a_thread() -> None:
+    """Leave the process, from sync code."""
+    sys.exit("no disk")
+
+
+def alone(agent: BaseAgent) -> BaseAgent:
+    return agent
+
+
+def in_a_parallel_agent(agent: BaseAgent) -> BaseAgent:
+    return ParallelAgent(name="both", sub_agents=[agent, LlmAgent(name="other", model=ScriptedLlm("fine"))])
+
+
+def in_a_workflow(agent: BaseAgent) -> BaseAgent:
+    return Workflow(name="wf", edges=[(START, agent)])
+
+
+def in_a_sequence(agent: BaseAgent) -> BaseAgent:
+    return SequentialAgent(name="steps", sub_agents=[agent])
+
+
+PLACES = [alone, in_a_parallel_agent, in_a_workflow, in_a_sequence]
+
+
+async def within(talk: Talk, message: str = "hi") -> list[Event]:
+    async with asyncio.timeout(SECONDS):
+        return await talk.asay(message)
+
+
+def error_results(events: list[Event]) -> list[str]:
+    found = [one.response or {} for event in events for one in event.get_function_responses()]
+    return [str(one["error"]) for one in found if "error" in one]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("calls", [1, 2])
+@pytest.mark.parametrize(
+    ("tool", "fact"), [(cancelled_elsewhere, "cancelled"), (exits, "3"), (exits_in_a_thread, "no disk")]
+)
+def test_a_tool_that_is_cancelled_or_exits_fails_alone(
+    place: Callable[[BaseAgent], BaseAgent], calls: int, tool: Callable[..., Any], fact: str
+):
+    name = tool.__name__
+    model = ScriptedLlm([call(name) for _ in range(calls)], "went on")
+    talk = Talk(place(LlmAgent(name="guide", model=model, tools=[tool])))
+
+    events = asyncio.run(within(talk))
+
+    failed = error_results(events)
+    assert talk.error is None and len(failed) == calls
+    assert all(name in one and fact in one for one in failed)
+    assert "went on" in [event.text for event in events]
+    assert not any(event.error_code for event in talk.stored().events)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_error_of_such_a_tool_can_end_the_run(place: Callable[[BaseAgent], BaseAgent]):
+    agent = LlmAgent(name="guide", model=ScriptedLlm(call("exits"), "never"), tools=[exits], tool_errors="raise")
+    talk = Talk(place(agent))
+
+    events = asyncio.run(within(talk))
+
+    assert isinstance(talk.error, Exception) and "exit" in str(talk.error)
+    assert events[-1].error_code and "never" not in [event.text for event in events]
+
+
+class Broken(BaseAgent):
+    """Awaits what was cancelled elsewhere, in no tool."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        yield Event(author=self.name, content=None)
+        await cancelled_elsewhere()
+
+
+@pytest.mark.parametrize("place", [in_a_parallel_agent, in_a_workflow])
+def test_a_foreign_cancellation_in_one_of_several_streams_is_an_error_of_the_run(
+    place: Callable[[BaseAgent], BaseAgent],
+):
+    talk = Talk(place(Broken(name="broken")))
+
+    asyncio.run(within(talk))
+
+    assert isinstance(talk.error, Exception)
+    assert "cancelled" in (talk.stored().events[-1].error_message or "")
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("calls", [1, 2])
+@pytest.mark.parametrize("kind", ["async", "sync"])
+def test_ctrl_c_in_a_tool_stops_the_run(place: Callable[[BaseAgent], BaseAgent], calls: int, kind: str):
+    async def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    def interrupted_in_a_thread() -> None:
+        raise KeyboardInterrupt
+
+    tool = interrupted if kind == "async" else interrupted_in_a_thread
+    model = ScriptedLlm([call(tool.__name__) for _ in range(calls)], "never")
+    talk = Talk(place(LlmAgent(name="guide", model=model, tools=[tool])))
+
+    with pytest.raises(KeyboardInterrupt):
+        talk.say()
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(within(Talk(place(LlmAgent(name="guide", model=ScriptedLlm(call(tool.__name__)), tools=[tool])))))
+
+    assert "never" not in [event.text for event in talk.stored().events]
+
+
+def slow_reader(workflow: Workflow, pause: float) -> tuple[list[Event], Exception | None]:
+    """All events, each of which is taken only after a pause."""
+    events: list[Event] = []
+    talk = Talk(workflow)
+
+    async def read() -> None:
+        async with asyncio.timeout(SECONDS):
+            async for event in talk.runner.run_async(**WHERE, new_message="hi"):
+                events.append(event)
+                await asyncio.sleep(pause)
+
+    try:
+        asyncio.run(read())
+    except Exception as error:
+        return events, error
+    return events, None
+
+
+def test_a_nodes_timeout_is_told_also_where_the_reader_is_slow():
+    async def talks() -> AsyncGenerator[Any, None]:
+        yield Event(message="one")
+        await asyncio.Event().wait()
+
+    events, error = slow_reader(Workflow(name="wf", edges=[(START, node(talks, name="talks", timeout=0.05))]), 0.1)
+
+    assert isinstance(error, NodeTimeoutError) and "talks" in str(error)
+    assert told(events[:1]) == [("wf", "one .")]
+    assert events[-1].error_code == "NodeTimeoutError"
+
+
+def test_a_node_that_never_waits_ends_at_its_timeout():
+    async def talks() -> AsyncGenerator[Any, None]:
+        while True:
+            yield Event(message="more")
+
+    events, error = slow_reader(Workflow(name="wf", edges=[(START, node(talks, name="talks", timeout=0.05))]), 0.02)
+
+    assert isinstance(error, NodeTimeoutError) and len(events) > 1
+
+
+def test_a_node_that_has_only_to_end_is_not_too_late_for_its_reader():
+    async def talks() -> AsyncGenerator[Any, None]:
+        yield "done"
+
+    events, error = slow_reader(Workflow(name="wf", edges=[(START, node(talks, name="talks", timeout=0.05))]), 0.1)
+
+    assert error is None and events[-1].output == "done"
