@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
 from contextlib import aclosing, suppress
 from contextvars import ContextVar
@@ -255,7 +256,8 @@ class Turn:
             self._turns.running.pop(self._where, None)
 
     def _who(self) -> Hashable | None:
-        return self._fixed or asyncio.current_task()
+        # Weak: a task that failed holds the stream it read, and the stream this turn, which would never end.
+        return self._fixed or ((task := asyncio.current_task()) and weakref.ref(task))
 
     def _rest(self) -> None:
         """Renew no more: the lease is let go."""
