@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from copy import deepcopy
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -17,7 +18,7 @@ from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.sealing import failure
 from adk_nb.runtime.side_by_side import SideBySide
 from adk_nb.runtime.standing import ended, stands
-from adk_nb.sessions.state import apply_delta
+from adk_nb.sessions.state import State, apply_delta
 from adk_nb.wire import but
 
 logger = logging.getLogger(__name__)
@@ -95,7 +96,7 @@ class ParallelAgent(BaseAgent):
         schema = agent.state_schema or ctx.state_schema
         own = but(ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step, agent=agent, state_schema=schema)
         if self.isolate_state:
-            own.session = ctx.session.model_copy(update={"state": dict(ctx.session.state)})
+            own.session = ctx.session.model_copy(update={"state": _copy_of(ctx.session.state)})
         return own
 
     def _restore(
@@ -114,11 +115,12 @@ class ParallelAgent(BaseAgent):
             key: delta[key] for event in before if (delta := event.actions.state_delta) for key in written & {*delta}
         }
         for name, own in contexts.items():
-            apply_delta(own.session.state, then | wrote[name])
+            apply_delta(own.session.state, deepcopy(then | wrote[name]))
 
     def _note(self, own: InvocationContext, event: Event, wrote: dict[str, Any]) -> None:
         if self.isolate_state and (delta := event.actions.state_delta) and not event.partial:
-            apply_delta(own.session.state, delta)
+            mine = own.session.state
+            apply_delta(mine, {key: deepcopy(value) for key, value in delta.items() if mine.get(key) != value})
             wrote |= delta
 
     def _failed(self, own: InvocationContext, name: str, error: BaseException) -> Iterator[Event]:
@@ -141,6 +143,11 @@ class ParallelAgent(BaseAgent):
                 logger.warning("agents %s all wrote %r; what %s wrote is kept", ", ".join(names), key, names[-1])
                 winners[key] = wrote[names[-1]][key]
         return {key: value for key, value in winners.items() if ctx.session.state.get(key) != value}
+
+
+def _copy_of(state: dict[str, Any]) -> dict[str, Any]:
+    """A copy in depth, but for `temp:` keys: they may hold what nothing can copy, such as a lock."""
+    return {key: value if key.startswith(State.TEMP_PREFIX) else deepcopy(value) for key, value in state.items()}
 
 
 def _parted(ctx: InvocationContext, name: str) -> tuple[list[Event], list[Event]]:

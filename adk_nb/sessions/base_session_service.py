@@ -10,7 +10,7 @@ from adk_nb import clock
 from adk_nb.errors import InputError, SessionNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.sessions.session import ListSessionsResponse, Session
-from adk_nb.sessions.state import apply_delta, committed
+from adk_nb.sessions.state import committed, take_delta
 from adk_nb.wire import not_json
 
 T = TypeVar("T")
@@ -150,6 +150,6 @@ def take_in(session: Session, event: Event) -> None:
     """
     if delta := event.actions.state_delta:
         event.actions.state_delta = kept = committed(delta)
-        apply_delta(session.state, delta | committed(kept))  # copies: the event does not change with the state
+        take_delta(session.state, delta, kept)
     session.events.append(event)
     session.last_update_time = event.timestamp

@@ -9,7 +9,7 @@ from adk_nb.sessions import database_rows as rows
 from adk_nb.sessions.database_rows import Head
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sqlite_rows import Key, Mark, is_same_event, row_of, split
-from adk_nb.sessions.state import State, apply_delta, committed
+from adk_nb.sessions.state import State, apply_delta, committed, take_delta
 
 
 class Append:
@@ -77,12 +77,9 @@ class Append:
         if not is_new:
             return
         session, event = self._session, self._event
-        if self._kept:
-            apply_delta(session.state, self._given | committed(self._kept))  # the event does not change with the state
-            if self._mark:
-                apply_delta(self._mark.state, self._kept)
-        elif self._given:
-            apply_delta(session.state, self._given)
+        take_delta(session.state, self._given, self._kept)
+        if self._mark:
+            apply_delta(self._mark.state, self._kept)
         session.events.append(event)
         session.last_update_time = event.timestamp
 

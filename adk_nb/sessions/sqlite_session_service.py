@@ -18,7 +18,7 @@ from adk_nb.sessions.sqlite_file import Durability, SessionFile, path_of
 from adk_nb.sessions.sqlite_here import SqliteHere, is_brief
 from adk_nb.sessions.sqlite_rows import Head, Key, Mark
 from adk_nb.sessions.sqlite_thread import SqliteThread
-from adk_nb.sessions.state import State, apply_delta, committed, is_same
+from adk_nb.sessions.state import State, apply_delta, committed, is_same, take_delta
 from adk_nb.wire import not_json
 
 
@@ -234,12 +234,9 @@ class _Append:
         if not is_new:
             return
         session, event = self._session, self._event
-        if self._kept:
-            apply_delta(session.state, self._given | committed(self._kept))  # the event does not change with the state
-            if self._mark:
-                apply_delta(self._mark.state, self._kept)
-        elif self._given:
-            apply_delta(session.state, self._given)
+        take_delta(session.state, self._given, self._kept)
+        if self._mark:
+            apply_delta(self._mark.state, self._kept)
         session.events.append(event)
         session.last_update_time = event.timestamp
 

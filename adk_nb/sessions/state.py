@@ -162,6 +162,19 @@ def apply_delta(state: dict[str, Any], delta: dict[str, Any]) -> None:
             state[key] = value
 
 
+def take_delta(state: dict[str, Any], given: dict[str, Any], kept: dict[str, Any]) -> None:
+    """Write a stored delta into the live `state`.
+
+    Args:
+        state: The live state.
+        given: The delta as it was written, with its `temp:` keys.
+        kept: Its `committed` copy, which is the event's.
+    """
+    # A value that is live already stays: another agent may hold it and change it in place, which its `settle` sees.
+    fresh = {key: value for key, value in given.items() if state.get(key, _ABSENT) is not value}
+    apply_delta(state, {key: copy.deepcopy(kept[key]) if key in kept else value for key, value in fresh.items()})
+
+
 def read_state(text: Any) -> dict[str, Any]:
     """The state in `text`, as a store has it.
 
