@@ -1,6 +1,7 @@
 """An agent that lets others work at the same time."""
 
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from copy import deepcopy
@@ -25,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 
 class ParallelAgent(BaseAgent):
-    """Runs its `sub_agents` at once, each on a branch of its own, `parallel.agent`: they see what was said before, and
-    not each other. Who comes after them sees all. Their events come out as they happen, and each goes on only when its
+    """Runs its `sub_agents` at once, each on a branch of its own, `parallel.agent`, and `parallel.agent#2` for the second
+    of a name: they see what was said before, and not each other. Who comes after them sees all. Their events come out as they happen, and each goes on only when its
     event is history.
 
     When one escalates, the others are stopped. When one waits for a person, the others come to their end first.
@@ -43,56 +44,72 @@ class ParallelAgent(BaseAgent):
     has written. False: they share the state, each write seen by all once it is history."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        contexts = {agent.name: self._context_of(agent, ctx) for agent in self.sub_agents}
-        wrote: dict[str, dict[str, Any]] = {name: {} for name in contexts}
-        askers = {agent.name: asker_in(agent, contexts[agent.name]) for agent in self.sub_agents}
+        lanes = self._lanes()
+        contexts = {lane: self._context_of(agent, lane, ctx) for lane, agent in lanes.items()}
+        wrote: dict[str, dict[str, Any]] = {lane: {} for lane in lanes}
+        askers = {lane: asker_in(agent, contexts[lane]) for lane, agent in lanes.items()}
         goes_on = ctx.standing is not None and ctx.standing.state_of(self, ctx.branch) is not None
         if goes_on or any(askers.values()):
             self._restore(ctx, contexts, wrote)
         elif ctx.resumable:
             yield stands(ctx, self.name)
-        courses = self._courses(contexts, askers, goes_on=goes_on)
+        courses = self._courses(lanes, contexts, askers, goes_on=goes_on)
         async with aclosing(self._together(contexts, courses, wrote)) as events:
             async for event in events:
                 yield event
         if self.isolate_state and (winners := self._settled_state(ctx, wrote)):
             yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta=winners))
 
+    def _lanes(self) -> dict[str, BaseAgent]:
+        """The agents by their step of the branch: their name, and `name#2` for the second of that name."""
+        lanes: dict[str, BaseAgent] = {}
+        count = Counter[str]()
+        for agent in self.sub_agents:
+            count[agent.name] += 1
+            number = count[agent.name]
+            lanes[agent.name if number == 1 else f"{agent.name}#{number}"] = agent
+        return lanes
+
     async def _together(
         self, contexts: dict[str, InvocationContext], courses: dict[str, Course], wrote: dict[str, dict[str, Any]]
     ) -> AsyncGenerator[Event, None]:
         running: SideBySide[str] = SideBySide(self.max_concurrency)
-        for name, course in courses.items():
-            running.start(name, course.events())
+        for lane, course in courses.items():
+            running.start(lane, course.events())
         async with aclosing(running.taken()) as taken:
-            async for name, news in taken:
+            async for lane, news in taken:
                 if isinstance(news, Event):
-                    courses[name].hear(news)
+                    courses[lane].hear(news)
                     yield news
-                    self._note(contexts[name], news, wrote[name])
-                    if courses[name].leaves:
+                    self._note(contexts[lane], news, wrote[lane])
+                    if courses[lane].leaves:
                         break
                 elif news.error:
-                    for event in self._failed(contexts[name], name, news.error):
+                    for event in self._failed(contexts[lane], news.error):
                         yield event
-                elif self._ends_after(courses[name]):
+                elif self._ends_after(courses[lane]):
                     break
 
     def _courses(
-        self, contexts: dict[str, InvocationContext], askers: dict[str, BaseAgent | None], *, goes_on: bool
+        self,
+        lanes: dict[str, BaseAgent],
+        contexts: dict[str, InvocationContext],
+        askers: dict[str, BaseAgent | None],
+        *,
+        goes_on: bool,
     ) -> dict[str, Course]:
-        """Those to run, by name: all; or after an answer whom it is for, and with them who had not come to the end."""
-        whom = [one for one in self.sub_agents if goes_on or askers[one.name]] or self.sub_agents
-        courses = {one.name: Course(contexts[one.name], one, askers[one.name], goes_on=goes_on) for one in whom}
+        """Those to run, by lane: all; or after an answer whom it is for, and with them who had not come to the end."""
+        run = [lane for lane in lanes if goes_on or askers[lane]] or list(lanes)
+        courses = {lane: Course(contexts[lane], lanes[lane], askers[lane], goes_on=goes_on) for lane in run}
         left = goes_on and any(course.leaves or self._ends_after(course) for course in courses.values())
-        return {name: course for name, course in courses.items() if askers[name] or not left}
+        return {lane: course for lane, course in courses.items() if askers[lane] or not left}
 
     def _ends_after(self, course: Course) -> bool:
         """Whether the others are stopped when one has come to its end."""
         return False
 
-    def _context_of(self, agent: BaseAgent, ctx: InvocationContext) -> InvocationContext:
-        step = f"{self.name}.{agent.name}"
+    def _context_of(self, agent: BaseAgent, lane: str, ctx: InvocationContext) -> InvocationContext:
+        step = f"{self.name}.{lane}"
         schema = agent.state_schema or ctx.state_schema
         own = but(ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step, agent=agent, state_schema=schema)
         if self.isolate_state:
@@ -106,16 +123,16 @@ class ParallelAgent(BaseAgent):
         if not self.isolate_state:
             return
         before, since = _parted(ctx, self.name)
-        for name, own in contexts.items():
+        for lane, own in contexts.items():
             for event in since:
                 if is_under(event.branch, own.branch):
-                    wrote[name] |= event.actions.state_delta
+                    wrote[lane] |= event.actions.state_delta
         written = {key for event in since for key in event.actions.state_delta}
         then = {
             key: delta[key] for event in before if (delta := event.actions.state_delta) for key in written & {*delta}
         }
-        for name, own in contexts.items():
-            apply_delta(own.session.state, deepcopy(then | wrote[name]))
+        for lane, own in contexts.items():
+            apply_delta(own.session.state, deepcopy(then | wrote[lane]))
 
     def _note(self, own: InvocationContext, event: Event, wrote: dict[str, Any]) -> None:
         if self.isolate_state and (delta := event.actions.state_delta) and not event.partial:
@@ -123,25 +140,25 @@ class ParallelAgent(BaseAgent):
             apply_delta(mine, {key: deepcopy(value) for key, value in delta.items() if mine.get(key) != value})
             wrote |= delta
 
-    def _failed(self, own: InvocationContext, name: str, error: BaseException) -> Iterator[Event]:
+    def _failed(self, own: InvocationContext, error: BaseException) -> Iterator[Event]:
         """What is told of an agent that failed, if the others go on."""
         if self.on_error == "cancel" or not isinstance(error, Exception):
             raise error
         yield failure(own, error)
         if own.resumable:
-            yield ended(own, name)
+            yield ended(own, own.agent.name)
 
     def _settled_state(self, ctx: InvocationContext, wrote: dict[str, dict[str, Any]]) -> dict[str, Any]:
         """What is other than it came to be by the order in which the agents wrote."""
         by: dict[str, list[str]] = {}
-        for name, delta in wrote.items():
+        for lane, delta in wrote.items():
             for key in delta:
-                by.setdefault(key, []).append(name)
+                by.setdefault(key, []).append(lane)
         winners: dict[str, Any] = {}
-        for key, names in by.items():
-            if len(names) > 1:
-                logger.warning("agents %s all wrote %r; what %s wrote is kept", ", ".join(names), key, names[-1])
-                winners[key] = wrote[names[-1]][key]
+        for key, lanes in by.items():
+            if len(lanes) > 1:
+                logger.warning("agents %s all wrote %r; what %s wrote is kept", ", ".join(lanes), key, lanes[-1])
+                winners[key] = wrote[lanes[-1]][key]
         return {key: value for key, value in winners.items() if ctx.session.state.get(key) != value}
 
 

@@ -160,6 +160,29 @@ def test_agents_beside_each_other_do_not_see_each_other_and_the_next_sees_all():
     assert talk.stored().state == {"xo": "PA", "yo": "PB"}
 
 
+def test_clones_of_one_name_run_beside_each_other_without_seeing_each_other():
+    first = agent("w", "one", "two", "three")
+    with pytest.warns(UserWarning, match="'w'"):
+        talk = Talk(ParallelAgent(name="par", sub_agents=[first, first.clone(), first.clone()]))
+
+    assert sorted(text for _, text in words(talk.say("go"))) == ["one", "three", "two"]
+    assert requests(first) == [[("user", "go")]] * 3
+    assert sorted(event.branch or "" for event in talk.stored().events[1:]) == ["par.w", "par.w#2", "par.w#3"]
+
+
+def test_each_clone_of_one_name_gets_the_answer_to_its_own_question():
+    first = pays("w", call("pay", n=1), call("pay", n=2), "first done", "second done")
+    with pytest.warns(UserWarning, match="'w'"):
+        talk = Talk(ParallelAgent(name="par", sub_agents=[first, first.clone()]))
+
+    asked = open_calls(talk.say("go"))
+    events = talk.say(outcome(asked[1], YES))
+
+    paid = [one.response for event in events for one in event.get_function_responses()]
+    assert paid == [{"result": f"paid {(asked[1].args or {})['originalFunctionCall']['args']['n']}"}]
+    assert {event.branch for event in events} == {"par.w#2"}
+
+
 class Steps(BaseAgent):
     """Says its steps, and notes of each what was history when the next began."""
 
