@@ -22,7 +22,11 @@ from adk_nb.sessions.session import Session
 logger = logging.getLogger(__name__)
 
 _PAUSE_SECONDS, _LONGEST_PAUSE = 0.02, 0.3
-"""Between two looks at a session that is waited for; where another process has it, they become fewer."""
+"""Between two looks at a session that another process has; they become fewer. A run of this process wakes the next."""
+_CLOSE_SECONDS = 5.0
+"""The most that a run waits for one that its reader dropped, and that is being closed."""
+_CLOSE_ROUNDS = 4
+"""Rounds of the event loop in which a dropped stream is closed, also one within two other streams."""
 Find = Callable[[], Awaitable[Session]]
 
 
@@ -53,6 +57,11 @@ class Turns:
         """
         return Turn(self, where, stop, consumer) if self.journal or self.waits else None
 
+    def wake(self, where: Hashable) -> None:
+        """Let the first in line look at the session again."""
+        for first in self.lines.get(where, ())[:1]:
+            first.wake()
+
 
 class Turn:
     """One run's turn at a session."""
@@ -69,19 +78,33 @@ class Turn:
         self._session: Session | None = None
         self._lease: Lease | None = None
         self._since = 0.0
-        self._is_paused = False
+        self._is_paused = self._is_closing = False
+        self._stream: weakref.ref[AsyncGenerator[Event, None]] | None = None
+        """What the reader holds."""
+        self._woken: asyncio.Future[None] | None = None
+        """Of a run in line."""
         self._timer: asyncio.TimerHandle | None = None
         self._renewing: asyncio.Task[None] | None = None
 
-    async def around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    def around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
         """`events`, which take the turn; it ends with them."""
+        stream = self._around(events)
+        self._stream = weakref.ref(stream)
+        return stream
+
+    async def _around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
         outcome: str | None = "cancelled"
         try:
             async with aclosing(events):
                 async for event in events:
                     self._pause()
-                    yield event
-                    self._resume()
+                    try:
+                        yield event
+                    except GeneratorExit:
+                        self._is_closing = True
+                        raise
+                    finally:
+                        self._resume()
             outcome = self._ended() or "done"
         except GeneratorExit:
             outcome = self._ended() or outcome
@@ -90,7 +113,11 @@ class Turn:
             outcome = None if isinstance(error, StorageError) else "failed"  # what was begun may not be written down
             raise
         finally:
-            await self._end(outcome)
+            try:
+                await self._end(outcome)
+            finally:
+                if self._id:
+                    self._turns.wake(self._where)
 
     async def take(
         self, find: Find, run_id: str, version: str, signal: asyncio.Event | None = None, seconds: float | None = None
@@ -108,11 +135,16 @@ class Turn:
             SessionBusyError: Another run works on it, and is not waited for, or not any longer.
         """
         self._id, self._version, self._since = run_id, version, clock.now()
+        if any(turn._is_paused for turn in self._turns.running.get(self._where, ())):  # its reader may have dropped it
+            for _ in range(_CLOSE_ROUNDS):
+                await asyncio.sleep(0)
         try:
             return await self._newest(find)
         except SessionBusyError:
             if not self._turns.waits:
-                raise
+                if not any(turn.is_dropped() for turn in self._turns.running.get(self._where, ())):
+                    raise
+                seconds = _CLOSE_SECONDS
             if session := await self._waited_for(find, signal, seconds):
                 return session
             if self._stop.why != STOPPED:
@@ -127,15 +159,24 @@ class Turn:
             with stop.hearing(signal, seconds):
                 stop.within = None if stop.why else asyncio.current_task()
                 while not stop.why:
-                    await asyncio.sleep(pause)
+                    self._woken = asyncio.get_running_loop().create_future()
+                    is_ours = where in self._turns.running or line[0] is not self
+                    await asyncio.wait([self._woken], timeout=None if is_ours else pause)
                     with suppress(SessionBusyError):
                         return await self._newest(find)
-                    pause = _PAUSE_SECONDS if where in self._turns.running else min(2 * pause, _LONGEST_PAUSE)
+                    pause = _PAUSE_SECONDS if is_ours else min(2 * pause, _LONGEST_PAUSE)
             return None
         finally:
             line.remove(self)
             if not line:
                 self._turns.lines.pop(where, None)
+            self._turns.wake(where)
+
+    def wake(self) -> None:
+        """Let a run in line look again, from any thread."""
+        if (woken := self._woken) and not woken.done():
+            with suppress(RuntimeError):  # its loop is closed
+                woken.get_loop().call_soon_threadsafe(lambda: woken.done() or woken.set_result(None))
 
     async def _newest(self, find: Find) -> Session:
         while True:
@@ -160,6 +201,7 @@ class Turn:
                 await self._claim(session)
         except BaseException:
             self._leave()
+            self._turns.wake(self._where)
             raise
         self._session = session
         _inside.set(self)
@@ -206,7 +248,11 @@ class Turn:
 
     def has_within(self, who: Hashable | None) -> bool:
         """True if a run that `who` starts now is within this one."""
-        return _inside.get() is self or (self._is_paused and self._consumer == who)
+        return _inside.get() is self or (self._is_paused and self._consumer == who and not self.is_dropped())
+
+    def is_dropped(self) -> bool:
+        """True if the reader let go of the events before their end: the run is being closed, and not read on."""
+        return self._is_closing or (self._stream is not None and self._stream() is None)
 
     def _pause(self) -> None:
         """An event is out: what its reader starts now is within this run."""

@@ -1,6 +1,7 @@
 """Runs that wait for a session which another run has: in line, for as long as they like, and until they are stopped."""
 
 import asyncio
+import selectors
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ import pytest
 from adk_nb import RunConfig
 from adk_nb.errors import SessionBusyError
 from adk_nb.events import Event
+from adk_nb.models import call
 from adk_nb.runners import Runner
+from adk_nb.runtime.stopping import INVOCATION_ABORTED
 from adk_nb.sessions import InMemorySessionService, SqliteSessionService
 from adk_nb.sessions.journal import Lease
 from tests.runtime.ledger import SECONDS, WHERE, clerk, events_of, runner_of, stored, talk, texts
+from tests.talk import look
 
 Use = Callable[[Runner, Runner, AsyncGenerator[Event, None]], Any]
 
@@ -95,6 +99,66 @@ def test_one_waits_no_longer_than_its_timeout_says(held: Callable[[Use], None]):
         assert texts((await stored(runner.session_service)).events) == ["go", "one", "now", "two"]
 
     held(use)
+
+
+async def wrapped(runner: Runner) -> AsyncGenerator[Event, None]:
+    async for event in talk(runner):
+        yield event
+
+
+@pytest.mark.parametrize("wrap", [talk, wrapped], ids=["direct", "wrapped"])
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("own_task", [False, True])
+def test_the_next_message_waits_until_a_dropped_run_is_closed(tmp_path: Path, wrap: Any, waits: bool, own_task: bool):
+    async def run() -> None:
+        service = SqliteSessionService(tmp_path / "nb.db")
+        agent = clerk(call("look"), "two", tools=[look])
+        runner = runner_of(agent, service, serialize_sessions=waits)
+        async for event in wrap(runner):
+            assert event.get_function_calls()
+            break
+        later = events_of(talk(runner, "next"))
+        async with asyncio.timeout(SECONDS):
+            assert texts(await (asyncio.create_task(later) if own_task else later)) == ["two"]
+        events = (await stored(service)).events
+        assert [event.error_code or event.text for event in events] == ["go", "", INVOCATION_ABORTED, "next", "two"]
+        await service.close()
+
+    for _ in range(5):
+        asyncio.run(run())
+        (tmp_path / "nb.db").unlink()
+
+
+class _CountedSelector(selectors.DefaultSelector):
+    """Counts how often its event loop looks for work."""
+
+    selects = 0
+
+    def select(self, timeout: float | None = None) -> Any:
+        self.selects += 1
+        return super().select(timeout)
+
+
+def test_runs_in_line_are_woken_and_do_not_poll(tmp_path: Path):
+    selector = _CountedSelector()
+
+    async def run() -> None:
+        service = SqliteSessionService(tmp_path / "nb.db")
+        runner = runner_of(clerk(*"abcdef"), service, serialize_sessions=True)
+        under_way = talk(runner)
+        await anext(under_way)
+        waiting = [asyncio.create_task(events_of(talk(runner))) for _ in range(5)]
+        await waits(*waiting)
+        before = selector.selects
+        await waits(*waiting)
+        assert selector.selects - before <= 3
+        await events_of(under_way)
+        async with asyncio.timeout(SECONDS):
+            assert [texts(events) for events in await asyncio.gather(*waiting)] == [[text] for text in "bcdef"]
+        await service.close()
+
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as loop_runner:
+        loop_runner.run(run())
 
 
 class _CutAtTheClaim(SqliteSessionService):
