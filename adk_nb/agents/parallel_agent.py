@@ -26,9 +26,9 @@ logger = logging.getLogger(__name__)
 
 
 class ParallelAgent(BaseAgent):
-    """Runs its `sub_agents` at once, each on a branch of its own, `parallel.agent`, and `parallel.agent#2` for the second
-    of a name: they see what was said before, and not each other. Who comes after them sees all. Their events come out as they happen, and each goes on only when its
-    event is history.
+    """Runs its `sub_agents` at once, each on a branch of its own, `parallel.agent` (`parallel.agent#2` for the second
+    of a name): they see what was said before, and not each other. Who comes after them sees all. Their events come out
+    as they happen, and each goes on only when its event is history.
 
     When one escalates, the others are stopped. When one waits for a person, the others come to their end first.
     """
