@@ -10,13 +10,15 @@ from contextlib import aclosing, contextmanager
 from typing import Any, Protocol
 
 from google.genai.errors import APIError
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, SecurityError
 
 from adk_nb import types
 from adk_nb.errors import ModelConnectionLost, ModelError, ModelHTTPError, ModelTimeoutError
 from adk_nb.models.base_llm_connection import BaseLlmConnection, RealtimeInput
 from adk_nb.models.call_ids import as_sent
 from adk_nb.models.google_access import KEY_VARIABLES
+from adk_nb.models.http_address import redirect_hint
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 
@@ -25,6 +27,18 @@ _LOST = {_NORMAL, 1001, 1006, 1011, 1012, 1013}
 """Why a websocket closed though nobody did anything wrong. Source: RFC 6455, 7.4.1, and IANA's list of close codes."""
 _GO_ON = "."
 """What makes a Gemini 3 answer a history that ends with the user's words."""
+
+
+class WithoutRedirects(ClientConnection):
+    """A websocket that follows no redirect: websockets would send `x-goog-api-key` on to another host."""
+
+    async def handshake(self, *args: Any, **kwargs: Any) -> None:
+        try:
+            await super().handshake(*args, **kwargs)
+        except InvalidStatus as error:
+            if hint := redirect_hint(error.response):
+                raise SecurityError(f"HTTP {error.response.status_code}: {hint}") from None
+            raise
 
 
 class Session(Protocol):
@@ -75,6 +89,8 @@ def live_errors(
     except InvalidStatus as error:
         body = safe((error.response.body or b"").decode(errors="replace"))
         raise ModelHTTPError(error.response.status_code, body, model) from None
+    except SecurityError as error:
+        raise ModelError(f"the service of model {model!r} answered {safe(str(error))}") from None
     except TimeoutError as error:
         raise ModelTimeoutError(
             f"no live connection to the service of model {model!r} in time; look at the network"

@@ -31,8 +31,9 @@ from adk_nb.models.call_ids import all_as_sent
 from adk_nb.models.fitting import fitted
 from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, key_from_environment, uses_vertex
 from adk_nb.models.google_cache import Caches, Caching, Question
-from adk_nb.models.google_live import GoogleConnection, Session, live_errors, live_settings
+from adk_nb.models.google_live import GoogleConnection, Session, WithoutRedirects, live_errors, live_settings
 from adk_nb.models.google_schema import with_readable_schema
+from adk_nb.models.http_address import redirect_hint
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
@@ -193,7 +194,7 @@ class Gemini(ServiceLlm):
         options = self.http_options or types.HttpOptions()
         # One HTTP library whatever else is installed: google-genai would pick among three, each with its own errors.
         arguments: dict[str, Any] = options.async_client_args or {}
-        defaults: dict[str, Any] = {"follow_redirects": True, "verify": _tls()}
+        defaults: dict[str, Any] = {"follow_redirects": False, "verify": _tls()}  # `x-goog-api-key` would go along
         http = httpx2.AsyncClient(**defaults | arguments)
         if not options.timeout:
             http.event_hooks["request"].append(_connects_within(self.connect_timeout))
@@ -203,7 +204,11 @@ class Gemini(ServiceLlm):
             "base_url": self.base_url or options.base_url,
             "httpx_async_client": options.httpx_async_client or http,
             "client_args": {"verify": _tls()} | (options.client_args or {}),
-            "async_client_args": {"ssl": own_tls if isinstance(own_tls, ssl.SSLContext) else _tls()} | arguments,
+            "async_client_args": {
+                "ssl": own_tls if isinstance(own_tls, ssl.SSLContext) else _tls(),
+                "create_connection": WithoutRedirects,
+                **arguments,
+            },
             "retry_options": None,  # google-genai's retries do not read Retry-After; ours do
         }
         given: dict[str, Any] = {"vertexai": vertex, "api_key": own_key if vertex else key} | self.client_kwargs
@@ -257,6 +262,7 @@ class Gemini(ServiceLlm):
         body = ": ".join(str(one) for one in (error.status, error.message) if one)
         wrong_key = error.code in (401, 403) or "API_KEY_INVALID" in json.dumps(_details(error))
         hint = f"look at {KEY_VARIABLES[0]}" if wrong_key else _NEXT.get(error.code, "")
+        hint = redirect_hint(cast(Any, error).response) or hint
         hint = for_as_long(hint, _asked_to_wait(error))
         return ModelHTTPError(error.code, self._safe(body or json.dumps(_details(error))), model, hint=hint)
 

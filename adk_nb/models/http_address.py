@@ -1,6 +1,7 @@
 """The address of a service: what may be one, and what of it may be told."""
 
 import re
+from typing import Any
 
 import httpx2
 
@@ -41,6 +42,14 @@ def parsed(url: str, what: str) -> httpx2.URL:
     except httpx2.InvalidURL as error:
         why = hidden(str(error))
     raise ConfigurationError(f"{what}: its url cannot be used: {why}; write http://127.0.0.1:8000/chat, or the like")
+
+
+def redirect_hint(response: Any) -> str:
+    """What to do about an HTTP response that redirects; empty for others, and without a response."""
+    if response is None or not 300 <= response.status_code < 400:
+        return ""
+    location = hidden(response.headers.get("location", ""))[:300]
+    return f"it redirects to {location!r}, and redirects are not followed; write that address as its url"
 
 
 def place_of(url: str) -> str:

@@ -17,7 +17,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
 from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.http_address import check_url, parsed, place_of
+from adk_nb.models.http_address import check_url, parsed, place_of, redirect_hint
 from adk_nb.models.http_messages import ASK_A_PERSON, body_of, response_of
 from adk_nb.models.http_template import Filling, check_template
 from adk_nb.models.llm_request import LlmRequest
@@ -251,9 +251,8 @@ def _hint(response: httpx2.Response) -> str:
     if status in (404, 405) and place.path in ("", "/"):
         meant = place_of(str(place)).rstrip("/")
         return f"{_HINTS[status]}; did you mean {meant}/v1, a server that speaks as OpenAI's does?"
-    if response.is_redirect:
-        further = hidden(response.headers.get("location", ""))[:300]
-        return f"it sends on to {further!r}, and redirects are not followed; write that as its url"
+    if redirected := redirect_hint(response):
+        return redirected
     if status >= 500:
         return "look at what the service itself logged"
     return _HINTS.get(status, "") or (_HINTS[401] if status == 403 else "look at what it says it wants")

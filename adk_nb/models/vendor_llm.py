@@ -25,7 +25,7 @@ from adk_nb.lazy import require
 from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.fitting import fitted
-from adk_nb.models.http_address import place_of
+from adk_nb.models.http_address import place_of, redirect_hint
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
@@ -226,6 +226,7 @@ class VendorLlm(ServiceLlm):
             said = f"its service said: {body}"
             return ModelError(reader.broken(said) if reader else f"model {model!r} gave no answer; {said}")
         hint = f"look at {self._sent_key()}" if status in (401, 403) else _NEXT.get(status, "")
+        hint = redirect_hint(getattr(error, "response", None)) or hint
         return ModelHTTPError(status, body, model, hint=for_as_long(hint, _asked_to_wait(error)))
 
     def _sent_key(self) -> str:
@@ -308,8 +309,11 @@ def _tls() -> ssl.SSLContext:
 
 
 def http_client() -> httpx2.AsyncClient:
-    """A pool of connections for a vendor's package."""
-    return httpx2.AsyncClient(verify=_tls(), follow_redirects=True, timeout=None)
+    """A pool of connections for a vendor's package.
+
+    It follows no redirect: on the way to another host httpx2 takes off `Authorization`, and no other header with a key.
+    """
+    return httpx2.AsyncClient(verify=_tls(), follow_redirects=False, timeout=None)
 
 
 def extra(module: str, name: str) -> Any:

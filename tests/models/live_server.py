@@ -57,12 +57,13 @@ Talk = Callable[[Client], Awaitable[None]]
 class LiveServer:
     """`async with LiveServer(talk, ...) as server`: the first connection is answered by the first, and so on."""
 
-    def __init__(self, *talks: Talk, refuses: int | None = None) -> None:
+    def __init__(self, *talks: Talk, refuses: int | None = None, redirects_to: "LiveServer | None" = None) -> None:
         self.setups: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
         self._talks = list(talks)
         self._refuses = refuses
+        self._redirects_to = redirects_to
         self._server: Server | None = None
 
     @property
@@ -84,6 +85,10 @@ class LiveServer:
     def _opened(self, socket: ServerConnection, request: Request) -> Response | None:
         self.paths.append(request.path)
         self.headers.append(dict(request.headers.raw_items()))
+        if self._redirects_to:
+            response = socket.respond(HTTPStatus.TEMPORARY_REDIRECT, "there")
+            response.headers["Location"] = self._redirects_to.url.replace("https", "wss") + request.path
+            return response
         return socket.respond(HTTPStatus(self._refuses), "not you") if self._refuses else None
 
     async def _answer(self, socket: ServerConnection) -> None:
