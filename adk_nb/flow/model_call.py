@@ -17,6 +17,7 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.signals import ESCALATE, REPLAYED, says_enough, was_replayed
+from adk_nb.runtime.call_ids import claim, new_call_id
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import Hook, first_answer
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
@@ -293,7 +294,7 @@ def event_of(
     held = vars(response)
     said = {name: held[name] for name in response.model_fields_set & _SAID if held.get(name) is not None}
     if response.content and not response.partial:
-        said["content"] = _identified(response.content, anew=ctx.delegated is not None)
+        said["content"] = _identified(ctx, response.content)
     if ctx.branch:
         said["branch"] = ctx.branch
     # What a response says was checked when it was made, and a stream has many pieces.
@@ -319,16 +320,12 @@ def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_i
     return event
 
 
-def _identified(content: types.Content, *, anew: bool) -> types.Content:
-    """`content` as the model's, as it can be kept, each call with an id of its own: of two alike the second's is new.
+def _identified(ctx: InvocationContext, content: types.Content) -> types.Content:
+    """`content` as the model's, as it can be kept, each call with an id that no other call of the session has.
 
-    A copy where that changes something: a model may say the same content again.
-
-    Args:
-        content: What the model said.
-        anew: Every id is new: some services number the calls of a conversation, and the session has several.
+    A copy where that changes something: a model may say the same content again. In an agent that is called as a tool
+    every id is new.
     """
-    taken: set[str] = set()
     parts: list[types.Part] = []
     changed = not content.role
     for index, said in enumerate(content.parts or ()):
@@ -336,15 +333,10 @@ def _identified(content: types.Content, *, anew: bool) -> types.Content:
         parts.append(part)
         changed = changed or part is not said
         if call := part.function_call:
-            if not call.name:
-                call = copied(call, name=NAMELESS)
-                parts[index] = copied(part, function_call=call)
+            name, call_id = call.name or NAMELESS, new_call_id() if ctx.delegated else claim(ctx, call.id)
+            if (name, call_id) != (call.name, call.id):
+                parts[index] = copied(part, function_call=copied(call, id=call_id, name=name))
                 changed = True
-            if anew or not call.id or call.id in taken:
-                call = copied(call, id=f"adk-{clock.new_id()}")
-                parts[index] = copied(part, function_call=call)
-                changed = True
-            taken.add(call.id or "")
     return copied(content, role=content.role or "model", parts=parts) if changed else content
 
 

@@ -205,7 +205,8 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     # Taken out: the answer is for this one call, even if a model uses its id again.
     decided = ctx.answered.pop(call.id or "", None)
     confirmation = decided.confirmation if decided else None
-    context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation)
+    taken_up = any(call is other for other in ctx.taken_up)
+    context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation, taken_up=taken_up)
     tool, waits = tools.get(name), False
     step = step_of(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.takes_up else None
     if step and (said := step.recorded(answered=bool(ctx.calls_answered))):

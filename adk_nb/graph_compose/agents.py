@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import PrivateAttr
 
-from adk_nb import clock, types
+from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.course import Course
 from adk_nb.agents.llm_agent import LlmAgent
@@ -21,6 +21,7 @@ from adk_nb.graph_compose.handing_over import HandOver
 from adk_nb.graph_compose.own_history import ITERATION, loop_around, own_session
 from adk_nb.models.http_messages import ASK_A_PERSON, CHAT
 from adk_nb.models.signals import ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT, says_enough
+from adk_nb.runtime.call_ids import new_call_id
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.session import Session
 from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
@@ -154,7 +155,7 @@ def _written(agent: BaseAgent, ctx: InvocationContext, delta: dict[str, Any]) ->
 
 def _wait(event: Event) -> None:
     """Let the user's next words be the answer to this, wherever the agent stands."""
-    key = f"adk-{clock.new_id()}"
+    key = new_call_id()
     call = types.FunctionCall(id=key, name=ASK_A_PERSON, args={"message": event.text, CHAT: True})
     event.content = types.Content(role="model", parts=[*event.parts, types.Part(function_call=call)])
     event.long_running_tool_ids = {*(event.long_running_tool_ids or ()), key}

@@ -268,7 +268,7 @@ def one_of(waiting: Sequence[Pending], which: str | int | None, session: str) ->
         told = ", ".join(f"{one.number} ({one.call.name})" for one in waiting)
         raise InputError(f"{len(waiting)} approvals are open; say which by its number: {told}")
     for one in waiting:
-        if which in (None, one.id, one.call.id, one.number, str(one.number)):
+        if which in (None, one.number, str(one.number), *one.answer_ids):
             return one
     reason = "; a reason is given as reason='...'" if isinstance(which, str) and " " in which.strip() else ""
     raise InputError(f"approval {which!r} is not open; it was answered already, or there never was one{reason}")

@@ -5,7 +5,7 @@ Source of the shapes: google-adk's tool confirmation, https://google.github.io/a
 
 import json
 import logging
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -70,6 +70,13 @@ class Pending:
     """Seconds since the epoch, UTC."""
     number: int = 1
     """Counted from the first that was asked since the user's last words; it keeps it while others are answered."""
+    shares_call_id: bool = False
+    """Other calls of the session have the id of this one."""
+
+    @property
+    def answer_ids(self) -> Sequence[str]:
+        """The ids under which it can be answered: its own and, where that is of no other call, its call's."""
+        return (self.id,) if self.shares_call_id else (self.id, self.call.id or "")
 
     @property
     def is_expired(self) -> bool:
@@ -134,39 +141,97 @@ def _usual_hint(tool: str) -> str:
 
 def pending(events: Iterable[Event]) -> list[Pending]:
     """The approvals that are open, oldest first."""
-    waiting: dict[str, Pending] = {}
-    """By the id of the call that waits."""
-    called: dict[str, tuple[str | None, str]] = {}
-    """Name and author, by call id."""
-    asks = 0
+    log = _Log()
     for event in surviving(events):
-        if _are_words(event) and not waiting:
-            asks = 0
+        log.read(event)
+    return log.open()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Call:
+    name: str | None
+    author: str
+    invocation_id: str
+
+
+_ELSEWHERE = -1
+"""In the place of a call's number: the events that are read begin after it."""
+
+
+class _Log:
+    """Requests and results, as events are read one after the other.
+
+    Sessions that were stored by 0.1.0 may have several calls under one id, so a call is known by its id and its number
+    among those.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, int], Pending] = {}
+        self._calls: dict[str, list[_Call]] = {}
+        self._answers: set[tuple[str, str | None]] = set()
+        """Invocation and id of what the user's messages answered."""
+        self._asks = 0
+
+    def open(self) -> list[Pending]:
+        """What is open, oldest first."""
+        return [replace(one, shares_call_id=len(self._calls.get(key, ())) > 1) for (key, _), one in self._open.items()]
+
+    def read(self, event: Event) -> None:
+        """Take in the next event."""
+        if _are_words(event) and not self._open:
+            self._asks = 0
         for call in event.get_function_calls():
             # Only the runtime marks a request as long-running: one that a model wrote is not a request.
             if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):
-                asked = _pending(call, event)
-                if asked and called.get(key := asked.call.id or "", made := (asked.call.name, asked.author)) == made:
-                    asks += key not in waiting
-                    number = waiting[key].number if key in waiting else asks
-                    waiting[key] = _led(asked, called, number)  # asked again, the newest request stands
+                self._ask(call, event)
             else:
-                called[call.id or ""] = (call.name, event.author)
-        for response in event.get_function_responses():
-            if (one := waiting.get(response.id or "")) and _settles(event, response, one.author):
-                del waiting[response.id or ""]
-    return list(waiting.values())
+                made = _Call(name=call.name, author=event.author, invocation_id=event.invocation_id)
+                self._calls.setdefault(call.id or "", []).append(made)
+        for response in event.get_function_responses() if self._open else ():
+            if response.name == REQUEST and event.author == "user":
+                self._answers.add((event.invocation_id, response.id))
+            elif (key := self._answered_call(event, response)) and _settles(event, response, self._open[key].author):
+                del self._open[key]
+
+    def _ask(self, request: types.FunctionCall, event: Event) -> None:
+        asked = _pending(request, event)
+        call_id = (asked and asked.call.id) or ""
+        calls = self._calls.get(call_id, [])
+        found = [
+            at for at, one in enumerate(calls) if asked and (one.name, one.author) == (asked.call.name, event.author)
+        ]
+        if not asked or (calls and not found):
+            return
+        own = [at for at in found if calls[at].invocation_id == event.invocation_id]
+        key = (call_id, (own or found or [_ELSEWHERE])[-1])
+        self._asks += key not in self._open
+        number = self._open[key].number if key in self._open else self._asks
+        self._open[key] = replace(asked, number=number, led_by=self._leader(asked))  # asked again, the newest stands
+
+    def _leader(self, asked: Pending) -> str:
+        """The agent whose call led to what is asked; empty if none did."""
+        first = next((key for _, key in calls_to(asked.branch)), "")
+        return self._calls[first][-1].author if first in self._calls else ""
+
+    def _answered_call(self, event: Event, response: types.FunctionResponse) -> tuple[str, int] | None:
+        """Which open call `response` is the result of. None: of none."""
+        call_id, run = response.id or "", event.invocation_id
+        calls = self._calls.get(call_id, [])
+        named = [at for at, one in enumerate(calls) if response.name in (None, one.name)]
+        own = [at for at in named if calls[at].invocation_id == run]
+        answered = [
+            at for at in named if (call_id, at) in self._open and self._is_answered(self._open[call_id, at], run)
+        ]
+        key = (call_id, (own or answered or named or [_ELSEWHERE])[-1])
+        return key if key in self._open else None
+
+    def _is_answered(self, asked: Pending, invocation_id: str) -> bool:
+        return any((invocation_id, key) in self._answers for key in (asked.id, asked.call.id))
 
 
 def _are_words(event: Event) -> bool:
     """True for what a user says, and false for an answer to what waits."""
     return event.author == "user" and event.content is not None and not event.get_function_responses()
-
-
-def _led(asked: Pending, called: Mapping[str, tuple[str | None, str]], number: int) -> Pending:
-    """`asked`, with its number and the agent whose call led to it."""
-    first = next((key for _, key in calls_to(asked.branch)), "")
-    return replace(asked, number=number, led_by=called[first][1] if first in called else "")
 
 
 def _pending(request: types.FunctionCall, event: Event) -> Pending | None:
@@ -224,13 +289,13 @@ async def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
     with a warning: nothing runs for it.
     """
     waiting = pending(ctx.session.events)
-    open_now = {one.call.id: one for one in waiting} | {one.id: one for one in waiting}
+    open_now = {key: one for one in waiting for key in one.answer_ids}
     taken: dict[str, types.FunctionCall] = {}
     for part in (ctx.user_content and ctx.user_content.parts) or ():
         response = part.function_response
         if response is None or response.name != REQUEST:
             continue
-        asked = open_now.get(response.id)
+        asked = open_now.get(response.id or "")
         if asked and not is_within(asked.branch, ctx.branch):
             continue  # it was asked inside one of the agent's own calls
         decided = read_answer(response.response or {})

@@ -39,10 +39,16 @@ def is_under(branch: str | None, outer: str | None) -> bool:
     return not outer or branch == outer or bool(branch and branch.startswith(f"{outer}."))
 
 
+def next_step(branch: str | None, outer: str | None) -> tuple[str, str] | None:
+    """The first call between `outer` and `branch`, which is under it: who works for it, and its id. None: none."""
+    further = branch[len(outer) + 1 :] if branch and outer else branch
+    return next(iter(calls_to(further)), None)
+
+
 def next_call(branch: str | None, outer: str | None) -> str | None:
     """The id of the first call between `outer` and `branch`, which is under it. None: there is none."""
-    further = branch[len(outer) + 1 :] if branch and outer else branch
-    return next((key for _, key in calls_to(further)), None)
+    step = next_step(branch, outer)
+    return step[1] if step else None
 
 
 def is_within(branch: str | None, outer: str | None) -> bool:

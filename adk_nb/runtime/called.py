@@ -6,7 +6,7 @@ from typing import Any
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.runtime import approvals, credentials, inputs
-from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call
+from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call, next_step
 from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.tasks import TRANSFER, takers, talking_node, unfinished
@@ -47,26 +47,33 @@ def _maker(events: Sequence[Event], call_id: str) -> str:
 def leads_to(ctx: InvocationContext) -> list[types.FunctionCall]:
     """The agent's own calls inside which the user's message answers something, in the order of the answers.
 
-    They are noted in `ctx.shared.taken_up`.
+    They are noted in `ctx.taken_up`, and their ids in `ctx.shared.taken_up`.
     """
     found: dict[str, types.FunctionCall] = {}
     events = surviving(ctx.session.events)
     for answered in ctx.calls_answered:
-        for event in reversed(events):
+        for at in range(len(events) - 1, -1, -1):
+            event = events[at]
             if is_under(event.branch, ctx.branch) and any(one.id == answered for one in event.get_function_calls()):
-                key = next_call(event.branch, ctx.branch) or (answered if answered == ctx.task else None)
-                if key and key not in found and (call := _own_call(events, ctx, key)):
+                step = next_step(event.branch, ctx.branch)
+                name, key = step or (None, answered if answered == ctx.task else "")
+                # Not a later call under the same id: sessions that were stored by 0.1.0 may have several.
+                if key and key not in found and (call := _own_call(events[: at + 1], ctx, key, name)):
                     found[key] = call
                 break
+    ctx.taken_up = list(found.values())
     ctx.shared.taken_up.update(found)
     return list(found.values())
 
 
-def _own_call(events: Sequence[Event], ctx: InvocationContext, key: str) -> types.FunctionCall | None:
+def _own_call(
+    events: Sequence[Event], ctx: InvocationContext, key: str, name: str | None = None
+) -> types.FunctionCall | None:
+    """The agent's newest call of that id. `name`: of the called agent; None: any."""
     for event in reversed(events):
         if event.author == ctx.agent.name and is_within(event.branch, ctx.branch):
             for call in event.get_function_calls():
-                if call.id == key:
+                if call.id == key and name in (None, call.name):
                     return call
     return None
 

@@ -158,6 +158,7 @@ class Context(ReadonlyContext):
         *,
         function_call_id: str | None = None,
         tool_confirmation: ToolConfirmation | None = None,
+        taken_up: bool = False,
     ) -> None:
         self._invocation = invocation
         self.actions = actions or no_actions()
@@ -166,8 +167,8 @@ class Context(ReadonlyContext):
         """The call that this tool answers; None in callbacks of agents and models."""
         self.tool_confirmation = tool_confirmation
         """What a human decided of this call. None: nobody was asked yet."""
-        self.taken_up = function_call_id in invocation.shared.taken_up
-        """True: it is called again for that."""
+        self.taken_up = taken_up
+        """True: this call is made again, since something inside it was answered."""
 
     @property
     def state(self) -> State:

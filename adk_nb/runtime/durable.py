@@ -128,7 +128,7 @@ def _intent(ctx: InvocationContext, call: types.FunctionCall, name: str = "", ef
     """Of the run that made the call: it may be another that answers it. Some services number the calls of each answer
     anew, so the event is named as well.
     """
-    made = _made_in(ctx.session.events, call.id)
+    made = _made_in(ctx.session.events, call)
     return Intent(
         run_id=made.invocation_id if made else ctx.invocation_id,
         branch=ctx.branch or "",
@@ -138,8 +138,13 @@ def _intent(ctx: InvocationContext, call: types.FunctionCall, name: str = "", ef
     )
 
 
-def _made_in(events: Sequence[Event], call_id: str | None) -> Event | None:
+def _made_in(events: Sequence[Event], call: types.FunctionCall) -> Event | None:
+    """The event that made `call`; of several calls under its id, the newest with its arguments, or else the newest."""
+    newest: Event | None = None
     for event in reversed(events):
-        if any(one.id == call_id for one in event.get_function_calls()):
-            return event
-    return None
+        for one in event.get_function_calls():
+            if one.id == call.id:
+                newest = newest or event
+                if one.args == call.args:
+                    return event
+    return newest

@@ -107,6 +107,8 @@ class Shared:
     """The last error that left an agent, and where it came from."""
     told: Exception | None = None
     """The last error of which an event has told."""
+    call_ids: set[str] = field(default_factory=set[str])
+    """Ids of the calls that models made in this run."""
     taken_up: set[str] = field(default_factory=set[str])
     """Ids of calls that are made once more, since the user's message answers something inside them."""
     begun: dict[str, Attempt | None] = field(default_factory=dict[str, Attempt | None])
@@ -169,6 +171,9 @@ class InvocationContext:
     """How many events of the session those are, the call among them."""
     task: str | None = None
     """The id of the call that gave a task to an agent, if the user's words are meant for that agent."""
+    taken_up: Sequence[types.FunctionCall] = ()
+    """The agent's own calls inside which the user's message answers something: the very objects of its events, for no
+    other call is let through with them."""
     answered: dict[str, Decided] = field(default_factory=dict[str, Decided])
     """Function call id -> what a human decided of it in the message that started this."""
     credential_answers: dict[str, Any] = field(default_factory=dict[str, Any])

@@ -43,9 +43,9 @@ def check(message: types.Content, session: Session) -> None:
 
 def _check_approvals(answers: Iterable[types.FunctionResponse], events: list[Event]) -> None:
     given = [one for one in answers if one.name == APPROVAL_REQUEST]
-    open_now = {key: one for one in pending(events) for key in (one.id, one.call.id)} if given else {}
+    open_now = {key: one for one in pending(events) for key in one.answer_ids} if given else {}
     for one in given:
-        if not (asked := open_now.get(one.id)):
+        if not (asked := open_now.get(one.id or "")):
             raise InputError(f"approval {one.id!r} is not open; it was answered already, or there never was one")
         refuse_expired(asked, one.response or {})
 

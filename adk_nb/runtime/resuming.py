@@ -122,7 +122,7 @@ def _went_on_elsewhere(events: Sequence[Event], invocation_id: str) -> bool:
 
 def _said_last(events: Sequence[Event], invocation_id: str) -> types.Content | None:
     """What the user said last in that invocation: answers, if they are not carried out yet, or words."""
-    waiting = {one.id: {one.id, one.call.id} for one in approvals.pending(events)}
+    waiting = {one.id: set(one.answer_ids) for one in approvals.pending(events)}
     left = set[str | None]().union(*waiting.values())
     for event in reversed(events):
         if event.invocation_id != invocation_id:

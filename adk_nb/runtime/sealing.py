@@ -127,7 +127,7 @@ def _approved_calls(ctx: InvocationContext) -> Calls:
     asked = [one for one in credentials.pending(events) if is_under(one.branch, ctx.branch) and one.id in said]
     let_in = [one.call for request in asked for one in request.calls]
     open_now = [one for one in pending(events) if is_under(one.branch, ctx.branch)]
-    return [one.call for one in open_now if one.id in said or one.call.id in said] + let_in
+    return [one.call for one in open_now if said.intersection(one.answer_ids)] + let_in
 
 
 def _cut_short(calls: Iterable[types.FunctionCall]) -> types.Content:

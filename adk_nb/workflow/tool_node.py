@@ -4,12 +4,13 @@ from collections.abc import AsyncGenerator
 from contextlib import nullcontext
 from typing import Any, cast
 
-from adk_nb import clock, parts, sync, types
+from adk_nb import parts, sync, types
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import WorkflowDataError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.tool_call import call_in_a_node, step_in_a_node
+from adk_nb.runtime.call_ids import new_call_id
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.durable import Step
 from adk_nb.runtime.hooks import first_answer
@@ -96,7 +97,7 @@ class ToolNode(BaseNode):
 
     def _waiting(self, args: dict[str, Any], news: Any) -> list[Event]:
         """The call, whose result comes later, and what it said so far."""
-        call = types.FunctionCall(id=f"adk-{clock.new_id()}", name=self.tool.name, args=args)
+        call = types.FunctionCall(id=new_call_id(), name=self.tool.name, args=args)
         content = types.Content(role="model", parts=[types.Part(function_call=call)])
         events = [Event(content=content, long_running_tool_ids={call.id or ""})]
         if news:

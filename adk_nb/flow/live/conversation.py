@@ -278,6 +278,9 @@ class _Conversation:
             context.state.settle()
             actions = context.actions
         event = event_of(self._ctx, self._spec, response, event_id, actions)
+        for call, kept in zip(response.get_function_calls(), event.get_function_calls(), strict=True):
+            if call.id and call.id != kept.id:
+                self._sending.vendor_ids[kept.id] = call.id
         if response.input_transcription or (response.content and response.content.role == "user"):
             event.author = "user"
         elif not response.partial:

@@ -20,6 +20,7 @@ from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
+from adk_nb.wire import copied
 
 
 @dataclass
@@ -57,6 +58,8 @@ class LiveSending:
         """What was taken from the queue, and perhaps not sent before the connection broke."""
         self._held: list[_Results] | None = None
         """What tools streamed while their call is not answered yet; the model hears of that first."""
+        self.vendor_ids: dict[str | None, str] = {}
+        """Id of a call in the session -> its id at the service, where that has used one again."""
         self._begun = next(_CONVERSATIONS)
         """The number of the conversation, another one each time that it begins anew."""
 
@@ -99,8 +102,21 @@ class LiveSending:
                 await connection.close()
                 return
             if not self._is_history(said) and await self._let_through(said, request):
-                await _deliver(connection, said)
+                await _deliver(connection, said, self._as_the_service_numbers(said.content))
             self._unsent = None
+
+    def _as_the_service_numbers(self, content: types.Content | None) -> types.Content | None:
+        """`content`, its results under the ids that the service gave the calls."""
+        parts = (content and content.parts) or ()
+        if not content or not any(part.function_response for part in parts):
+            return content
+        return copied(content, parts=[self._result(part) for part in parts])
+
+    def _result(self, part: types.Part) -> types.Part:
+        response = part.function_response
+        if not response or response.id not in self.vendor_ids:
+            return part
+        return copied(part, function_response=copied(response, id=self.vendor_ids[response.id]))
 
     def _is_history(self, said: LiveRequest) -> bool:
         """True for the result of a call that was made before the conversation began anew, and was told then."""
@@ -156,13 +172,13 @@ class LiveSending:
         return event
 
 
-async def _deliver(connection: BaseLlmConnection, said: LiveRequest) -> None:
+async def _deliver(connection: BaseLlmConnection, said: LiveRequest, content: types.Content | None) -> None:
     if signal := said.activity_start or said.activity_end:
         await connection.send_realtime(signal)
     elif said.audio_stream_end:
         await connection.send_realtime(types.LiveClientRealtimeInput(audio_stream_end=True))
     elif said.blob:
         await connection.send_realtime(said.blob)
-    elif said.content:
+    elif content:
         more: dict[str, Any] = {"partial": True} if said.partial else {}
-        await connection.send_content(said.content, **more)
+        await connection.send_content(content, **more)

@@ -1,12 +1,13 @@
 """The file that keeps a model's recorded answers: one JSON line a call, written by appending, read whole."""
 
+import itertools
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from adk_nb.errors import InputError
 from adk_nb.models import taping
@@ -37,6 +38,18 @@ class Asked(BaseModel):
     config: dict[str, Any] = Field(default_factory=dict[str, Any])
     contents: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     """Messages as JSON, oldest first."""
+
+    @field_validator("contents")
+    @classmethod
+    def _number_calls(cls, contents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """`contents`, its calls numbered: 0.1.0 recorded one number for calls to which a service gave one id."""
+        numbers: dict[str, str] = {}
+        calls = itertools.count(1)
+        for kind, told in _with_ids(contents):
+            if kind == "function_call":
+                numbers[told["id"]] = f"call-{next(calls)}"
+            told["id"] = numbers.get(told["id"], told["id"])
+        return contents
 
 
 class Recording(BaseModel):
@@ -201,6 +214,17 @@ def replaying() -> Path | None:
             "used, or to the path of a cassette"
         )
     return path
+
+
+def _with_ids(contents: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The calls and results with an id, in order; a file may hold anything."""
+    for content in contents:
+        parts: Any = content.get("parts")
+        for part in cast(list[Any], parts) if isinstance(parts, list) else ():
+            for kind in ("function_call", "function_response"):
+                told: Any = cast(dict[str, Any], part).get(kind) if isinstance(part, dict) else None
+                if isinstance(told, dict) and isinstance(cast(dict[str, Any], told).get("id"), str):
+                    yield kind, cast(dict[str, Any], told)
 
 
 def _key(request: Asked) -> str:

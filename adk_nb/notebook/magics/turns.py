@@ -323,7 +323,7 @@ def _one(waiting: Sequence[Pending], which: str | None, magic: str, reason: str 
             told = ", ".join(f"{one.number} ({one.call.name})" for one in waiting)
             raise PendingError(f"{len(waiting)} approvals are open; say which, {told}, or --all")
         return waiting[0]
-    found = [one for one in waiting if which in (str(one.number), one.id, one.call.id, one.call.name)]
+    found = [one for one in waiting if which in (str(one.number), one.call.name, *one.answer_ids)]
     if len(found) == 1:
         return found[0]
     if found:

@@ -1,0 +1,116 @@
+"""Sessions that an earlier version left paused are read, and their runs go on."""
+
+import shutil
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_nb import clock, sync
+from adk_nb.errors import InputError
+from adk_nb.events import Event
+from adk_nb.runners import Runner
+from adk_nb.runtime import approvals, credentials, inputs
+from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService, session_file
+from tests.shop import part_of
+from tests.stored import paused
+
+WRITTEN = 1795443930.0
+"""When the files were written; approvals count for some days."""
+
+
+@pytest.fixture(autouse=True)
+def soon_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now", lambda: WRITTEN + 3600)
+    paused.PAID.clear()
+    paused.READ.clear()
+
+
+def store(kind: str, tmp_path: Path) -> BaseSessionService:
+    """The stored sessions, as a file of SQLite or loaded from the exported ones."""
+    if kind == "sqlite":
+        shutil.copy(paused.FOLDER / "paused.db", tmp_path / "paused.db")
+        return SqliteSessionService(tmp_path / "paused.db")
+    service = InMemorySessionService()
+    for name in [*paused.PAUSES, "reused"]:
+        loaded = session_file.read(paused.FOLDER / f"{name}.json")
+        sync.run(loaded.put(service, app_name="app", user_id="u", session_id=name))
+    return service
+
+
+def stored(service: BaseSessionService, name: str) -> Session:
+    async def get() -> Any:
+        return await service.get_session(app_name="app", user_id="u", session_id=name)
+
+    return sync.run(get())
+
+
+def say(service: BaseSessionService, agent: Any, name: str, message: Any) -> list[Event]:
+    async def run() -> list[Event]:
+        runner = Runner(app_name="app", agent=agent, session_service=service)
+        turn = runner.run_async(user_id="u", session_id=name, new_message=message)
+        async with runner, aclosing(turn) as events:
+            return [event async for event in events]
+
+    return sync.run(run())
+
+
+@pytest.mark.parametrize(
+    ("name", "agent"),
+    [
+        ("approval", lambda: paused.approval("Paid.")),
+        ("team", lambda: paused.team("Paid.", inside=("Booked.",))),
+    ],
+)
+def test_a_run_that_waits_for_approval_goes_on(name: str, agent: Any, tmp_path: Path):
+    service = store("sqlite", tmp_path)
+    [asked] = approvals.pending(stored(service, name).events)
+
+    events = say(service, agent(), name, [part_of(asked.id, {"confirmed": True})])
+
+    assert paused.PAID == [5] and events[-1].text == "Paid."
+
+
+def test_a_graph_that_waits_for_approval_goes_on(tmp_path: Path):
+    service = store("sqlite", tmp_path)
+    [asked] = inputs.pending(stored(service, "graph").events)
+
+    events = say(service, paused.graph(), "graph", [inputs.answer(asked, {"confirmed": True})])
+
+    assert paused.PAID == [5] and events[-1].output == "paid"
+
+
+def test_a_run_that_waits_for_a_credential_goes_on(tmp_path: Path):
+    service = store("sqlite", tmp_path)
+    [asked] = credentials.pending(stored(service, "credential").events)
+
+    answer = credentials.answer(asked.id, {"apiKey": "a-persons-key"})
+    events = say(service, paused.credential("Read."), "credential", [answer])
+
+    assert paused.READ == ["a-persons-key"] and events[-1].text == "Read."
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "file"])
+def test_a_run_that_waits_for_an_answer_goes_on(kind: str, tmp_path: Path):
+    service = store(kind, tmp_path)
+    [asked] = inputs.pending(stored(service, "question").events)
+
+    events = say(service, paused.question("Hello, Ada."), "question", [inputs.answer(asked, "Ada")])
+
+    assert events[-1].text == "Hello, Ada."
+
+
+def test_two_calls_that_are_open_under_one_id_are_answered_by_their_requests(tmp_path: Path):
+    service = store("sqlite", tmp_path)
+    first, second = approvals.pending(stored(service, "reused").events)
+    assert first.call.id == second.call.id
+
+    with pytest.raises(InputError, match="not open"):
+        say(service, paused.approval("Paid."), "reused", [part_of(first.call.id, {"confirmed": True})])
+    say(service, paused.approval("Paid."), "reused", [part_of(first.id, {"confirmed": True})])
+
+    assert paused.PAID == [5]
+    assert [one.id for one in approvals.pending(stored(service, "reused").events)] == [second.id]
+    say(service, paused.approval("Paid."), "reused", [part_of(second.id, {"confirmed": True})])
+    assert paused.PAID == [5, 9000]
