@@ -200,16 +200,16 @@ def test_an_id_that_the_model_uses_again_is_not_approved_with_the_first():
     assert [one.call.args for one in waiting(talk)] == [{"p": "/etc"}]
 
 
-def test_an_id_that_the_model_uses_again_in_a_later_turn_leaves_the_first_request_behind():
+def test_an_id_that_the_model_uses_again_in_a_later_turn_is_no_other_request():
     talk, shop = shop_talk(delete_call("/x", id="X"), delete_call("/etc", id="X"), "done")
     talk.say("del")
     [first] = waiting(talk)
     talk.say("del that too")
-    [second] = waiting(talk)
+    _, second = waiting(talk)
     talk.say([part_of(first.id, {"confirmed": True})])
 
-    assert isinstance(talk.error, InputError) and shop.deleted == []
-    assert second.call.args == {"p": "/etc"}
+    assert shop.deleted == ["/x"] and waiting(talk) == [second]
+    assert second.call.args == {"p": "/etc"} and second.call.id != first.call.id
 
 
 def test_an_approval_after_the_tool_was_taken_away_runs_nothing():

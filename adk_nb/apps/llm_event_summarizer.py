@@ -9,11 +9,11 @@ from adk_nb.apps.base_events_summarizer import BaseEventsSummarizer
 from adk_nb.errors import ConfigurationError, UnexpectedModelAnswer
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, EventCompaction
+from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.flow.model_call import ask_apart
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.approvals import RESERVED
-from adk_nb.runtime.invocation_context import INPUT_REQUEST
 
 _HISTORY = "{conversation_history}"
 _PROMPT = f"""\

@@ -25,11 +25,11 @@ from adk_nb.engines.dbos_worker import (
 from adk_nb.engines.keyed_runs import KeyedRuns
 from adk_nb.errors import ConfigurationError, InputError, NotFoundError
 from adk_nb.events.event import as_content
+from adk_nb.events.requests import CREDENTIAL_REQUEST
 from adk_nb.lazy import require
 from adk_nb.redaction import remember
 from adk_nb.runners import Message, Runner
 from adk_nb.runtime.asked import check_asked
-from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.journal import Journal
 from adk_nb.wire import not_json, plain_json

@@ -4,8 +4,9 @@ from collections.abc import Collection
 
 from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.events.requests import REQUESTS
 from adk_nb.plugins.base_plugin import BasePlugin
-from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 

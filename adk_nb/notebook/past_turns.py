@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from adk_nb import types
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
+from adk_nb.events.requests import REQUESTS
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.rows import rows_of
-from adk_nb.runtime.invocation_context import REQUESTS
 from adk_nb.runtime.rewind import surviving
 
 _ASKED = 60

@@ -8,10 +8,10 @@ from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED
+from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook.past_turns import PastTurn, turn_of_id, turns_of
 from adk_nb.notebook.view.plain_text import json_text, one_line, shortened
 from adk_nb.runtime import approvals, credentials, inputs
-from adk_nb.runtime.invocation_context import INPUT_REQUEST, REQUESTS
 from adk_nb.runtime.rewind import surviving, undoing
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session

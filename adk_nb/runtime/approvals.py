@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from adk_nb import clock, types
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
+from adk_nb.events.requests import APPROVAL_REQUEST as REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.branches import calls_to, is_within
-from adk_nb.runtime.invocation_context import APPROVAL_REQUEST as REQUEST
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session

@@ -5,9 +5,10 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime import approvals, credentials, inputs
 from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call, next_step
-from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.tasks import TRANSFER, takers, talking_node, unfinished
 

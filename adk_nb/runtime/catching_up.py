@@ -1,9 +1,10 @@
 """Runs of one session at the same time: what the others wrote, and which of them goes on."""
 
 from adk_nb.events.event import Event
+from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime.approvals import Consumes
 from adk_nb.runtime.branches import is_within
-from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.state import State
 
 

@@ -17,8 +17,8 @@ from adk_nb.auth.auth_credential import AuthCredential, AuthCredentialTypes, Htt
 from adk_nb.auth.auth_tool import AuthConfig, AuthToolArguments
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
+from adk_nb.events.requests import CREDENTIAL_REQUEST as REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST as REQUEST
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.runtime.rewind import surviving
 

@@ -6,13 +6,11 @@ from typing import Any, cast
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.runtime.invocation_context import INPUT_REQUEST, REQUESTS
+from adk_nb.events.requests import INPUT_REQUEST, NODE_APPROVAL, REQUESTS
 from adk_nb.runtime.rewind import surviving
 
 CHOICE = "get_user_choice"
 """Name of the call with which a model lets the user choose. Source: google-adk 2.13."""
-NODE_APPROVAL = "wf_tool_confirmation:"
-"""The id of a question starts so that asks whether a node of a graph may run. Source: google-adk 2.13."""
 _TOLD = (INPUT_REQUEST, CHOICE)
 
 

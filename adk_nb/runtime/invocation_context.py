@@ -13,6 +13,7 @@ from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import LlmCallsLimitExceededError
 from adk_nb.events.event import Event
+from adk_nb.events.requests import REQUESTS
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.context_cache_config import ContextCacheConfig
@@ -24,15 +25,8 @@ from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Attempt
 from adk_nb.sessions.session import Session
 
-APPROVAL_REQUEST = "adk_request_confirmation"
-"""Name of the call that asks a person for approval, and of the response that answers."""
 GROUNDING = "temp:_adk_grounding_metadata"
 """State key of what a called agent looked up, which its caller's answers are shown with. Source: google-adk 2.13."""
-CREDENTIAL_REQUEST = "adk_request_credential"
-"""Name of the call that asks a person to let a tool in somewhere, and of the response that answers."""
-REQUESTS = (APPROVAL_REQUEST, CREDENTIAL_REQUEST)
-INPUT_REQUEST = "adk_request_input"
-"""Name of the call with which a model, or a graph, asks a person something, and of the response that answers."""
 
 
 class Runs(Protocol):

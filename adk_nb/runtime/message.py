@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
+from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
 from adk_nb.runtime import credentials, inputs
 from adk_nb.runtime.approvals import expired_words, pending, refuse_expired, too_old
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.called import outermost, speaker
-from adk_nb.runtime.invocation_context import APPROVAL_REQUEST, CREDENTIAL_REQUEST, InvocationContext, Runs
+from adk_nb.runtime.invocation_context import InvocationContext, Runs
 from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.tasks import talking_node, unfinished
 from adk_nb.sessions.session import Session

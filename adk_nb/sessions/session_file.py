@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.imported import without_decisions
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sqlite_rows import unstorable
 from adk_nb.sessions.state import State, committed
@@ -82,6 +83,9 @@ def write(session: Session, path: str | os.PathLike[str], *, replace: bool = Fal
 def read(path: str | os.PathLike[str]) -> "Loaded":
     """What `write` has written, or a stranger: nothing in it is believed, and none of it is ever run.
 
+    Requests for approvals and credentials are left out, with all answers to them; a call that waited for one has an
+    error for a result.
+
     Raises:
         InputError: It is not there, or holds no session that this package reads.
         StorageError: It cannot be read.
@@ -106,16 +110,22 @@ def read(path: str | os.PathLike[str]) -> "Loaded":
         _refuse(path, _first(error))
     if len(saved.events) > MAX_EVENTS:
         _refuse(path, f"it has {len(saved.events)} events, and the most is {MAX_EVENTS}")
-    return Loaded(saved.name, saved.state, _events(path, saved.events))
+    try:
+        events, dropped = without_decisions(_events(path, saved.events))
+    except (AttributeError, KeyError, TypeError) as error:
+        _refuse(path, f"where a graph stands in it cannot be read: {error!r:.80}")
+    return Loaded(saved.name, saved.state, events, dropped)
 
 
 class Loaded:
     """A session that was read, and is in no service yet."""
 
-    def __init__(self, name: str, state: dict[str, Any], events: list[Event]) -> None:
+    def __init__(self, name: str, state: dict[str, Any], events: list[Event], dropped: int = 0) -> None:
         self.name = name
         self.state = state
         self.events = events
+        self.dropped = dropped
+        """How many requests were open in the file, and are not any more."""
 
     async def put(self, service: BaseSessionService, *, app_name: str, user_id: str, session_id: str) -> list[str]:
         """Make it a session of that name.

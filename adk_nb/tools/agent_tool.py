@@ -12,21 +12,13 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import DELETED
+from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST, INPUT_REQUEST
 from adk_nb.runtime.branches import calls_to, for_call
 from adk_nb.runtime.called import outermost, pauses, speaker, waiting
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.hooks import Hook
-from adk_nb.runtime.invocation_context import (
-    APPROVAL_REQUEST,
-    CREDENTIAL_REQUEST,
-    GROUNDING,
-    INPUT_REQUEST,
-    InvocationContext,
-    Runs,
-    Shared,
-    new_invocation_id,
-)
+from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext, Runs, Shared, new_invocation_id
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.message import last_speaker
 from adk_nb.runtime.rewind import surviving

@@ -3,7 +3,7 @@
 from typing import Any
 
 from adk_nb import types
-from adk_nb.runtime.invocation_context import INPUT_REQUEST
+from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 
 

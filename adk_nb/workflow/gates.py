@@ -6,13 +6,13 @@ from adk_nb import types
 from adk_nb.errors import CredentialError, InputError
 from adk_nb.events.event import Event
 from adk_nb.events.request_input import RequestInput
+from adk_nb.events.requests import NODE_APPROVAL
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import credentials
 from adk_nb.flow.tool_call import in_doubt
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import NODE
-from adk_nb.runtime.inputs import NODE_APPROVAL
 from adk_nb.runtime.invocation_context import Decided
 from adk_nb.workflow.base_node import BaseNode
 

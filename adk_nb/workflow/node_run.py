@@ -16,7 +16,8 @@ from adk_nb.errors import NodeTimeoutError, WorkflowDataError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.request_input import RequestInput
-from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST, INPUT_REQUEST, AtNode, InvocationContext
+from adk_nb.events.requests import CREDENTIAL_REQUEST, INPUT_REQUEST
+from adk_nb.runtime.invocation_context import AtNode, InvocationContext
 from adk_nb.runtime.sealing import failure
 from adk_nb.runtime.tasks import asked_by, unfinished
 from adk_nb.sessions.state import check_schema

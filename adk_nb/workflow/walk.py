@@ -10,7 +10,8 @@ from pydantic_core import to_jsonable_python
 from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
-from adk_nb.runtime.inputs import NODE_APPROVAL, answered
+from adk_nb.events.requests import NODE_APPROVAL
+from adk_nb.runtime.inputs import answered
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.side_by_side import Ended, SideBySide

@@ -11,9 +11,10 @@ from adk_nb import parts, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import ConfigurationError, WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
+from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.runtime import inputs
 from adk_nb.runtime.branches import is_under
-from adk_nb.runtime.invocation_context import INPUT_REQUEST, AtNode, InvocationContext
+from adk_nb.runtime.invocation_context import AtNode, InvocationContext
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.wire import but
 from adk_nb.workflow.agent_node import AgentNode

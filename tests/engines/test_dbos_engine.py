@@ -17,10 +17,10 @@ from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.engines import DbosEngine, Outcome
 from adk_nb.errors import ConfigurationError, InputError, MissingExtraError, NotFoundError, StorageError
 from adk_nb.events import ToolConfirmation
+from adk_nb.events.requests import CREDENTIAL_REQUEST
 from adk_nb.models import ScriptedLlm
 from adk_nb.runners import InMemoryRunner, Runner
 from adk_nb.runtime import approvals
-from adk_nb.runtime.invocation_context import CREDENTIAL_REQUEST
 from adk_nb.sessions import DatabaseSessionService, Session
 from tests.engines.shop import WHERE, Shop, until
 from tests.engines.shop_worker import DONE, block, engine_of, tell_log

@@ -9,8 +9,8 @@ from inline_snapshot import snapshot
 
 from adk_nb import types
 from adk_nb.events import Event, EventActions
+from adk_nb.events.requests import APPROVAL_REQUEST
 from adk_nb.flow.history.contents import contents_for
-from adk_nb.runtime.invocation_context import APPROVAL_REQUEST
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions import Session
 from tests.talk import sent

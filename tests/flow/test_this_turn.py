@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from adk_nb import types
 from adk_nb.events import Event, EventActions
+from adk_nb.events.requests import APPROVAL_REQUEST
 from adk_nb.flow.history.contents import contents_for
 from adk_nb.models import call as calls
-from adk_nb.runtime.invocation_context import APPROVAL_REQUEST
 from adk_nb.sessions import Session
 from adk_nb.tools import FunctionTool
 from tests.said import answer, call, heard, seen, session_of, text, told

@@ -114,3 +114,52 @@ def test_two_calls_that_are_open_under_one_id_are_answered_by_their_requests(tmp
     assert [one.id for one in approvals.pending(stored(service, "reused").events)] == [second.id]
     say(service, paused.approval("Paid."), "reused", [part_of(second.id, {"confirmed": True})])
     assert paused.PAID == [5, 9000]
+
+
+@pytest.mark.parametrize(
+    ("name", "agent"),
+    [
+        ("approval", lambda: paused.approval(paused.numbered("pay", amount=5), "Paid.")),
+        ("reused", lambda: paused.reused(paused.numbered("pay", amount=5), "Paid.")),
+        (
+            "team",
+            lambda: paused.team(
+                paused.numbered("books", request="book"), "Paid.", inside=(paused.numbered("pay", amount=5), "Booked.")
+            ),
+        ),
+    ],
+)
+def test_an_approval_that_was_open_in_a_file_is_asked_for_again(name: str, agent: Any, tmp_path: Path):
+    service, who = store("file", tmp_path), agent()
+    session = stored(service, name)
+    assert approvals.pending(session.events) == approvals.unanswered_calls(session.events) == []
+
+    say(service, who, name, "Pay it now")
+    [asked] = approvals.pending(stored(service, name).events)
+    assert paused.PAID == []
+    events = say(service, who, name, [part_of(asked.id, {"confirmed": True})])
+
+    assert paused.PAID == [5] and events[-1].text == "Paid."
+
+
+def test_a_credential_request_that_was_open_in_a_file_is_asked_for_again(tmp_path: Path):
+    service = store("file", tmp_path)
+    assert credentials.pending(stored(service, "credential").events) == []
+
+    agent = paused.credential(paused.numbered("mail"), "Read.")
+    say(service, agent, "credential", "Read it now")
+    [asked] = credentials.pending(stored(service, "credential").events)
+    events = say(service, agent, "credential", [credentials.answer(asked.id, {"apiKey": "a-persons-key"})])
+
+    assert paused.READ == ["a-persons-key"] and events[-1].text == "Read."
+
+
+def test_a_graph_that_waited_for_approval_in_a_file_asks_for_it_again(tmp_path: Path):
+    service = store("file", tmp_path)
+    assert inputs.pending(stored(service, "graph").events) == []
+
+    say(service, paused.graph(), "graph", "Please begin")
+    [asked] = inputs.pending(stored(service, "graph").events)
+    events = say(service, paused.graph(), "graph", [inputs.answer(asked, {"confirmed": True})])
+
+    assert paused.PAID == [5] and events[-1].output == "paid"

@@ -12,11 +12,12 @@ from pydantic_core import to_json
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, EventCompaction
+from adk_nb.events.requests import REQUESTS
 from adk_nb.flow.history.compacted import reach, standing
 from adk_nb.flow.history.contents import contents_for
 from adk_nb.runtime.approvals import is_placeholder
 from adk_nb.runtime.credentials import is_waiting
-from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 

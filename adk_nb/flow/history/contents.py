@@ -4,12 +4,12 @@ from collections.abc import Collection
 
 from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.flow.history.compacted import Standing, standing
 from adk_nb.flow.history.narration import narrated
 from adk_nb.flow.history.pairing import Pairing, says_something
 from adk_nb.flow.live.recording import is_recording
 from adk_nb.runtime.branches import calls_to
-from adk_nb.runtime.invocation_context import INPUT_REQUEST, REQUESTS
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 

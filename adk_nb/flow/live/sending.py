@@ -8,6 +8,7 @@ from typing import Any
 from adk_nb import clock, types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
+from adk_nb.events.requests import REQUESTS
 from adk_nb.flow.live.recording import LiveRecording
 from adk_nb.flow.live.streams import LiveStreams
 from adk_nb.flow.model_call import checked, event_of
@@ -18,7 +19,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.hooks import first_answer
-from adk_nb.runtime.invocation_context import REQUESTS, InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
 from adk_nb.wire import copied
 

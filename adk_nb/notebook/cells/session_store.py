@@ -135,11 +135,12 @@ class SessionStore:
             raise InputError(f"nothing was said in session {name or self.current!r} yet; there is nothing to save")
         return found, session_file.write(found, file, replace=replace)
 
-    def load(self, file: str, name: str | None = None) -> tuple[str, list[str]]:
+    def load(self, file: str, name: str | None = None) -> tuple[str, list[str], int]:
         """Make a session of a file, which is the current one then.
 
         Returns:
-            Its name, and the keys that other sessions see too, and that stay as they are here.
+            Its name, the keys that other sessions see too, and that stay as they are here, and how many requests for
+            approvals and credentials were open in the file.
 
         Raises:
             InputError: The file holds none, or there is a session of that name.
@@ -154,7 +155,7 @@ class SessionStore:
             )
         kept = _done(loaded.put(self.service, app_name=APP, user_id=USER, session_id=name))
         self.current = name
-        return name, kept
+        return name, kept, loaded.dropped
 
     def fork(self, new: str | None = None, name: str | None = None, *, at: str | None = None) -> tuple[str, str, int]:
         """Make a copy of a session, which is the current one then.

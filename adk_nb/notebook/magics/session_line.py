@@ -156,16 +156,20 @@ def _save(notebook: Notebook, asked: Any) -> Shown:
     saved, was_there = notebook.sessions.save(asked.name, asked.session, replace=asked.replace)
     again = ", in place of what was saved there" if was_there else ""
     done = f"session {saved.id!r} ({counted(saved.events)}) is saved in {asked.name}{again}"
-    return said(done, _COUNTS_IN_EACH if pending(saved.events) else "")
+    stays = "its open approvals stay here: a session that is loaded from the file asks for them again"
+    return said(done, stays if pending(saved.events) else "")
 
 
 def _load(notebook: Notebook, asked: Any) -> Shown:
-    name, kept = notebook.sessions.load(asked.name, getattr(asked, "as"))
+    name, kept, dropped = notebook.sessions.load(asked.name, getattr(asked, "as"))
     found = notebook.sessions.find(name)
     about = _about(notebook, found) if found else []
     stays = f"other sessions see {', '.join(kept)} too: the values stay as they were here" if kept else ""
-    twice = _COUNTS_IN_EACH if found and pending(found.events) else ""
-    return said(f"session {name!r} is loaded, and the current one: {', '.join(about)}", stays, twice)
+    asks = "1 approval or credential request was" if dropped == 1 else f"{dropped} approval or credential requests were"
+    anew = (
+        f"{asks} open in the file and did not come along: no file approves a call; ask for it again" if dropped else ""
+    )
+    return said(f"session {name!r} is loaded, and the current one: {', '.join(about)}", stays, anew)
 
 
 _COUNTS_IN_EACH = "an open approval counts once in each copy of a session: say yes in one, and no in the others"

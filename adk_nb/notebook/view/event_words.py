@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, cast
 
 from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.budget import MAX_COST
 from adk_nb.flow.loop import MAX_ITERATIONS
@@ -12,7 +13,6 @@ from adk_nb.flow.model_call import NO_CONTENT
 from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
 from adk_nb.runtime.approvals import REJECTED, Pending
 from adk_nb.runtime.inputs import PendingInput
-from adk_nb.runtime.invocation_context import INPUT_REQUEST
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
 
 WAITS = "waits for approval"

@@ -6,11 +6,11 @@ from typing import Any, Literal, TypedDict
 
 from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.events.requests import REQUESTS
 from adk_nb.notebook.view.event_words import who_said
 from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime.branches import calls_to, lane_of
-from adk_nb.runtime.invocation_context import REQUESTS
 from adk_nb.runtime.trace import Trace, TracedRequest, TracedTool
 
 Kind = Literal["agent", "model", "tool", "person"]
