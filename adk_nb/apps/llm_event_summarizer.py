@@ -14,6 +14,7 @@ from adk_nb.flow.model_call import ask_apart
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.approvals import RESERVED
+from adk_nb.tools.content_blocks import with_references
 
 _HISTORY = "{conversation_history}"
 _PROMPT = f"""\
@@ -82,7 +83,7 @@ def _lines(events: Iterable[Event]) -> Iterator[str]:
             if (call := part.function_call) and not _is_ours(call.name):
                 yield f"{event.author} called the tool {call.name}: {_cut(call.args)}"
             if (done := part.function_response) and not _is_ours(done.name):
-                yield f"the tool {done.name} answered: {_cut(done.response)}"
+                yield f"the tool {done.name} answered: {_cut(with_references(done).response)}"
 
 
 def _is_ours(name: str | None) -> bool:

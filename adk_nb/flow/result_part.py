@@ -13,6 +13,7 @@ from adk_nb.auth.secrets import without
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.redaction import in_result, without_known
 from adk_nb.runtime.context import Context
+from adk_nb.tools.content_blocks import with_base64, with_blobs
 from adk_nb.tools.media import MAX_MEDIA_BYTES, Media
 from adk_nb.tools.showing import MIME_TYPES, Piece
 from adk_nb.tools.tool_result import as_response, told
@@ -39,7 +40,8 @@ async def as_part(
 ) -> types.Part:
     """A result as the model gets it."""
     name = call.name or ""
-    response, whole, media, shown = told(result, name)
+    response, whole, media, shown = told(with_blobs(result), name)
+    pieces = await _within_limit(context, f"{name}-{call.id}", media) if media else []
     if whole:
         hide = partial(_without_secrets, context)
         response |= await _kept(
@@ -53,7 +55,8 @@ async def as_part(
         response |= as_response({key: f"a person changed the arguments before approving them, to {decided.args}"}, name)
     if shown:
         context.shown = await _to_be_shown(context, f"{name}-{call.id}", shown)
-    pieces = await _within_limit(context, f"{name}-{call.id}", media) if media else []
+    if pieces:
+        response = with_base64(response, pieces)
     part = parts.result(call.id, name, response)
     if pieces and part.function_response:
         part.function_response.parts = [piece.part() for piece in pieces]

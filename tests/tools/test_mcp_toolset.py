@@ -1,6 +1,7 @@
 """Tools of MCP servers, with real ones: a program on its input and output, and services on this machine."""
 
 import asyncio
+import base64
 import os
 import sys
 from collections.abc import Iterator
@@ -69,14 +70,25 @@ def test_a_call_gives_content_and_structure(program: McpToolset):
     }
 
 
-def test_a_picture_goes_to_the_model_beside_the_result(program: McpToolset):
-    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("picture"), "nice"), tools=[program]))
+def test_a_picture_is_base64_in_the_event_and_goes_to_the_model_beside_the_result(program: McpToolset):
+    model, heard = ScriptedLlm(call("picture"), "nice"), list[Any]()
+
+    def after_tool(tool: Any, args: Any, tool_context: Any, tool_response: Any) -> None:
+        heard.append(tool_response["content"][0]["data"])
+
+    talk = Talk(LlmAgent(name="a", model=model, tools=[program], after_tool_callback=after_tool))
 
     [response] = talk.say()[1].get_function_responses()
 
+    # as google-adk 2.13, and as the code that reads its events expects
+    text = base64.b64encode(mcp_server.PNG).decode()
+    assert (response.response or {})["content"] == [{"type": "image", "data": text, "mimeType": "image/png"}]
+    assert heard == [text]
     [part] = response.parts or []
     assert part.inline_data and (part.inline_data.data, part.inline_data.mime_type) == (mcp_server.PNG, "image/png")
-    assert (response.response or {})["content"] == [
+    [sent] = [one.function_response for one in model.requests[1].contents[-1].parts or []]
+    assert sent and sent.parts == response.parts
+    assert (sent.response or {})["content"] == [
         {"type": "image", "data": {"media": "image/png", "bytes": 28, "part": 1}, "mimeType": "image/png"}
     ]
 

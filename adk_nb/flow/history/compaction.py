@@ -20,6 +20,7 @@ from adk_nb.runtime.credentials import is_waiting
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
+from adk_nb.tools.content_blocks import with_references
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +133,7 @@ def characters(content: types.Content | None) -> int:
         if call := part.function_call:
             count += len(call.name or "") + len(to_json(call.args or {}))
         if response := part.function_response:
-            count += len(response.name or "") + len(to_json(response.response or {}))
+            count += len(response.name or "") + len(to_json(with_references(response).response or {}))
     return count
 
 

@@ -12,6 +12,7 @@ from adk_nb.flow.live.recording import is_recording
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
+from adk_nb.tools.content_blocks import for_model
 
 _FRAMEWORK = "adk_framework"
 _REQUESTS = frozenset({*REQUESTS, _FRAMEWORK})
@@ -128,6 +129,7 @@ class _View:
         content = event.content
         if content is None:
             return event.actions.compaction.compacted_content if event.actions.compaction else _heard(event)
+        content = for_model(content)
         parts = content.parts or []
         if event.actions.artifact_delta and is_recording(parts):
             return None
@@ -186,7 +188,7 @@ class _View:
             if calls and calls.content and calls.author == self._agent:
                 self.said.say(calls.content, calls.long_running_tool_ids)
                 if beside := standing.responses_beside(key, calls):
-                    self.said.answer(types.Content(role="user", parts=beside))
+                    self.said.answer(for_model(types.Content(role="user", parts=beside)))
 
     def _own_answers(self, author: str, content: types.Content) -> types.Content:
         """What of `content` answers the agent's own calls; answers to others' calls are told."""

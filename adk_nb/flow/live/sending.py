@@ -21,6 +21,7 @@ from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
+from adk_nb.tools.content_blocks import for_model
 from adk_nb.wire import copied
 
 
@@ -182,4 +183,4 @@ async def _deliver(connection: BaseLlmConnection, said: LiveRequest, content: ty
         await connection.send_realtime(said.blob)
     elif content:
         more: dict[str, Any] = {"partial": True} if said.partial else {}
-        await connection.send_content(content, **more)
+        await connection.send_content(for_model(content), **more)

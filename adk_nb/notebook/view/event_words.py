@@ -14,6 +14,7 @@ from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, 
 from adk_nb.runtime.approvals import REJECTED, Pending
 from adk_nb.runtime.inputs import PendingInput
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
+from adk_nb.tools.content_blocks import with_references
 
 WAITS = "waits for approval"
 STOPPED = INVOCATION_ABORTED
@@ -131,7 +132,7 @@ def in_vain(event: Event) -> list[str]:
 
 def result_text(told: types.FunctionResponse) -> tuple[str, bool | None]:
     """A tool's response on one line, its media in brackets, and whether the tool succeeded; None: it was not to run."""
-    response = told.response or {}
+    response = with_references(told).response or {}
     error = response.get("error")
     if isinstance(error, str) and error.startswith(REJECTED):
         return one_line(error), None

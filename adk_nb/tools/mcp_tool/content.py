@@ -1,12 +1,10 @@
 """What an MCP server says, as what an agent can take: results with media, and words without tricks."""
 
-import base64
-import binascii
 import json
 import unicodedata
 from typing import Any, cast
 
-from adk_nb import types
+from adk_nb.tools.content_blocks import blob
 
 MAX_DESCRIPTION = 8_000
 """Characters. A server's descriptions stand in every request."""
@@ -18,7 +16,7 @@ _KEPT = {"\n", "\t", "\u200d"}
 
 
 def result_of(said: Any) -> dict[str, Any]:
-    """The result of a call: `content`, with media as bytes, and `structuredContent` if there is any.
+    """The result of a call: `content`, with media as base64 text, and `structuredContent` if there is any.
 
     A failure that the tool itself tells of is `{"error": its words, "isError": True}`.
     """
@@ -26,31 +24,31 @@ def result_of(said: Any) -> dict[str, Any]:
     blocks: list[dict[str, Any]] = dumped.get("content", [])
     if dumped.get("isError"):
         words = "\n".join(str(block["text"]) for block in blocks if "text" in block)
-        others = [block_of(block) for block in blocks if "text" not in block]
+        others = [_without_hints(block) for block in blocks if "text" not in block]
         told = {"error": words or "the tool failed and did not say why", "isError": True}
         return told | ({"content": others} if others else {})
-    made: dict[str, Any] = {"content": [block_of(block) for block in blocks]}
+    made: dict[str, Any] = {"content": [_without_hints(block) for block in blocks]}
     if "structuredContent" in dumped:
         made["structuredContent"] = dumped["structuredContent"]
     return made | {"isError": False}
 
 
-def block_of(block: dict[str, Any]) -> dict[str, Any]:
-    """A piece of content, its base64 as a blob where a model can see or hear it."""
+def contents_of(said: Any) -> dict[str, Any]:
+    """What a resource holds, bytes as a blob where a model can see or hear it."""
+    dumped: dict[str, Any] = said.model_dump(mode="json", by_alias=True, exclude_none=True)
+    contents = [_without_hints(one) for one in dumped.get("contents", [])]
+    return {"contents": [one | ({"blob": made} if (made := _blob_in(one)) else {}) for one in contents]}
+
+
+def _blob_in(resource: dict[str, Any]) -> Any:
+    return blob(resource.get("blob"), resource.get("mimeType"))
+
+
+def _without_hints(block: dict[str, Any]) -> dict[str, Any]:
     made = {key: one for key, one in block.items() if key not in ("_meta", "annotations", "icons")}
     if isinstance(made.get("resource"), dict):
-        made["resource"] = block_of(cast(dict[str, Any], made["resource"]))
-    for key in ("data", "blob"):
-        if isinstance(made.get(key), str) and (blob := _blob(made[key], made.get("mimeType"))):
-            made[key] = blob
+        made["resource"] = _without_hints(cast(dict[str, Any], made["resource"]))
     return made
-
-
-def _blob(text: str, mime_type: Any) -> types.Blob | None:
-    try:
-        return types.Blob(data=base64.b64decode(text, validate=True), mime_type=mime_type or "application/octet-stream")
-    except binascii.Error:
-        return None
 
 
 def plain(text: str) -> str:

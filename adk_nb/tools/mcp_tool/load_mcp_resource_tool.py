@@ -6,7 +6,7 @@ from typing import Any
 from adk_nb import types
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.mcp_tool.content import block_of, plain
+from adk_nb.tools.mcp_tool.content import contents_of, plain
 from adk_nb.tools.mcp_tool.mcp_server import McpServer
 
 _MAX_TOLD = 100
@@ -40,9 +40,7 @@ class LoadMcpResourceTool(BaseTool):
             return {"error": f"there is no resource {uri!r}; there is: {', '.join(sorted(self._known)) or 'none'}"}
 
         async def read(client: Any) -> dict[str, Any]:
-            said = await client.read_resource(uri)
-            dumped = said.model_dump(mode="json", by_alias=True, exclude_none=True)
-            return {"contents": [block_of(one) for one in dumped.get("contents", [])]}
+            return contents_of(await client.read_resource(uri))
 
         try:
             return await self._server.ask(tool_context, read, again=True)
