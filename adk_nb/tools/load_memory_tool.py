@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from adk_nb.memory.memory_entry import MemoryEntry
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
@@ -15,15 +16,13 @@ _TOLD = (
 async def _load_memory(query: str, tool_context: ToolContext) -> dict[str, Any]:
     """Looks up what was said in earlier conversations with this user. The query is words to look for."""
     found = await tool_context.search_memory(query)
-    return {
-        "memories": [{"author": one.author, "timestamp": one.timestamp, "text": one.text} for one in found.memories]
-    }
+    return {"result": {"memories": [_in_json(memory) for memory in found.memories]}}
 
 
 class LoadMemoryTool(FunctionTool):
     """Searches the runner's memory service when the model asks for it.
 
-    The model gets `{"memories": [{"author", "timestamp", "text"}, ...]}`, the best first.
+    The result is `{"result": {"memories": [...]}}`, entries as JSON, the best first, with the text of their contents.
     """
 
     def __init__(self) -> None:
@@ -32,6 +31,12 @@ class LoadMemoryTool(FunctionTool):
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         llm_request.append_instructions([_TOLD])
+
+
+def _in_json(memory: MemoryEntry) -> dict[str, Any]:
+    dumped = memory.model_dump(mode="json", by_alias=False, exclude_none=True, exclude={"content"})
+    parts = [{"text": part.text} for part in memory.content.parts or () if part.text and not part.thought]
+    return {"content": {"parts": parts, "role": memory.content.role or "user"}, **dumped}
 
 
 load_memory = load_memory_tool = LoadMemoryTool()
