@@ -150,13 +150,18 @@ def no_field(name: str, known: Iterable[str] = ()) -> str:
     return f"there is no field {name!r}" + (f"; did you mean {near!r}?" if near else "")
 
 
-def not_json(value: Any, depth: int = 0) -> str | None:
-    """What in `value` no JSON reader gives back, in words; None if all of it is plain JSON. `depth` is where it is."""
+def not_json(value: Any, depth: int = 0, *, objects: bool = False) -> str | None:
+    """What in `value` no JSON reader gives back, in words; None if all of it is plain JSON. `depth` is where it is.
+
+    With `objects`, any object will do: only broken text, endless numbers, lists and dicts are named.
+    """
     if value is None or isinstance(value, str | bool):
         return None if value is None or isinstance(value, bool) or value.isascii() else _half_a_character(value)
     if isinstance(value, int | float):
-        return _no_number(value)
+        return None if objects and isinstance(value, float) else _no_number(value)
     if not isinstance(value, list | dict):
+        if objects:
+            return None
         kind = type(value).__name__
         return f"{'an' if kind[0] in 'aeioAEIO' else 'a'} {kind}"
     if depth >= MAX_DEPTH:
@@ -164,9 +169,9 @@ def not_json(value: Any, depth: int = 0) -> str | None:
     inner = cast(list[Any], value)
     if isinstance(value, dict):
         inner = [*cast(dict[Any, Any], value).values()]
-        if odd := next((odd for key in cast(dict[Any, Any], value) if (odd := _odd_key(key))), None):
+        if odd := next((odd for key in cast(dict[Any, Any], value) if (odd := _odd_key(key, objects))), None):
             return odd
-    return next((odd for one in inner if (odd := not_json(one, depth + 1))), None)
+    return next((odd for one in inner if (odd := not_json(one, depth + 1, objects=objects))), None)
 
 
 def _no_number(value: float) -> str | None:
@@ -183,8 +188,10 @@ def _half_a_character(text: str) -> str | None:
     return None
 
 
-def _odd_key(key: Any) -> str | None:
-    return not_json(key) if isinstance(key, str) else f"a dict with the key {key!r}, which is no string"
+def _odd_key(key: Any, objects: bool) -> str | None:
+    if isinstance(key, str):
+        return not_json(key)
+    return None if objects else f"a dict with the key {key!r}, which is no string"
 
 
 def mended(value: Any) -> Any:

@@ -4,17 +4,20 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adk_nb import types
+from adk_nb import sync, types
 from adk_nb.agents import BaseAgent, InvocationContext, RunConfig
 from adk_nb.errors import ConfigurationError, InputError, SessionNotFoundError
 from adk_nb.events import Event
 from adk_nb.models import call
 from adk_nb.runners import InMemoryRunner, Runner
-from adk_nb.sessions import BaseSessionService, InMemorySessionService
+from adk_nb.runtime.context import Context
+from adk_nb.sessions import BaseSessionService, InMemorySessionService, SqliteSessionService
 from tests.talk import WHERE, Talk, authors, guide, look, requests, told
 
 
@@ -145,12 +148,33 @@ def test_state_given_with_the_message_is_written_with_it():
     assert talk.stored().state == {"name": "Ann", "user:seen": True}
 
 
-def test_state_that_is_not_json_is_refused_with_the_message_and_nothing_is_stored():
+def test_state_that_a_store_cannot_keep_is_refused_with_the_message_and_nothing_is_stored(tmp_path: Path):
     talk = Talk(guide("hello"))
+    service = SqliteSessionService(tmp_path / "nb.db")
+    talk.service = talk.runner.session_service = service
+    talk.open("s")
 
     assert talk.say("hi", state_delta={"who": object()}) == []
     assert isinstance(talk.error, ConfigurationError) and "state['who'] cannot hold an object" in str(talk.error)
     assert talk.stored().events == []
+    sync.run(service.close())
+
+
+def test_state_that_is_not_json_is_kept_in_memory_from_a_tool_to_the_next_turn():
+    moment = datetime.now()
+
+    def look_at_the_clock(tool_context: Context) -> str:
+        """Looks."""
+        tool_context.state["now"] = moment
+        return "ok"
+
+    talk = Talk(guide(call("look_at_the_clock"), "Done.", "Still here.", tools=[look_at_the_clock]))
+    talk.say()
+    talk.say(state_delta={"seen": {moment}})
+
+    assert talk.error is None
+    assert talk.stored().state == {"now": moment, "seen": {moment}}
+    assert talk.stored().events[2].model_dump(mode="json")["actions"]["state_delta"] == {"now": moment.isoformat()}
 
 
 def test_the_users_event_comes_first_where_it_is_wanted_and_is_history_by_then():

@@ -265,15 +265,16 @@ def _misdirected(spec: LlmSpec, context: Context) -> str | None:
 def _lost(context: Context) -> str | None:
     """What the tool wrote to the state that cannot be kept, in words; it is taken back."""
     delta = context.actions.state_delta
+    only_json = context.get_invocation_context().keeps_only_json
     try:
         context.state.settle()
         if delta:
-            committed(delta)
+            committed(delta, only_json=only_json)
         return None
     except (ConfigurationError, RecursionError) as error:
         for key, value in list(delta.items()):
             try:
-                committed({key: value})
+                committed({key: value}, only_json=only_json)
             except (ConfigurationError, RecursionError):
                 del delta[key]
         return str(error)

@@ -1,7 +1,6 @@
 """The part of a chat that is kept: the session's state, and the session as a file."""
 
 import os
-from copy import deepcopy
 from typing import Any
 
 from adk_nb import sync
@@ -10,6 +9,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.notebook.chat_state import ChatState
 from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.talk import Talk
+from adk_nb.sessions.state import detached
 
 
 class IsKept:
@@ -26,7 +26,7 @@ class IsKept:
     def read_state(self) -> dict[str, Any]:
         """The state as it stands, in a dict of the caller's own."""
         session = sync.run(self._conversation.loaded())
-        return deepcopy(session.state) if session else {}
+        return {key: detached(value) for key, value in session.state.items()} if session else {}
 
     def write_state(self, delta: dict[str, Any]) -> None:
         """Write several keys in one event. `None` is a value; `events.event_actions.DELETED` removes the key."""

@@ -175,7 +175,9 @@ class Context(ReadonlyContext):
         """The session's state. A write is seen at once by what runs later, and kept with the event that follows."""
         if self._state is None:
             of = self._invocation
-            self._state = State(of.session.state, self.actions.state_delta, of.state_schema)
+            self._state = State(
+                of.session.state, self.actions.state_delta, of.state_schema, only_json=of.keeps_only_json
+            )
         return self._state
 
     def settle(self) -> None:

@@ -46,7 +46,7 @@ async def first_event(
         ctx.agent = answering(root, None, ctx.session, sticky=sticky)
         return None
     if state_delta:
-        committed(state_delta)  # what cannot be kept is refused before anything is done
+        committed(state_delta, only_json=ctx.keeps_only_json)  # what cannot be kept is refused before anything is done
     message = as_content(said) if said is not None else None
     if not (may_be_silent or invocation_id or (message and message.parts)):
         raise InputError(f"agent {root.name!r} needs a message; only an agent with a model goes on without")

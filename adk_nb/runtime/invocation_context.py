@@ -201,6 +201,11 @@ class InvocationContext:
         self.shared.end_invocation = value
 
     @property
+    def keeps_only_json(self) -> bool:
+        """True if the session's store refuses state that is not JSON."""
+        return getattr(self.session_service, "keeps_only_json", False)
+
+    @property
     def llm_calls(self) -> int:
         """How often models were asked so far, all agents together."""
         return (self.shared.whole or self.shared).llm_calls

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Generator, Iterable, Sequence
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,6 +30,9 @@ class GetSessionConfig(BaseModel):
 class BaseSessionService(ABC):
     """Keeps sessions. A method may be a coroutine, or return an object that can be awaited."""
 
+    keeps_only_json: ClassVar[bool] = False
+    """True: a state value that is not JSON is refused where it is written, by its key."""
+
     @abstractmethod
     def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
@@ -45,7 +48,7 @@ class BaseSessionService(ABC):
         Raises:
             AlreadyExistsError: The user has a session with this id.
             InputError: A name is no text.
-            ConfigurationError: `state` is no dict of JSON values.
+            ConfigurationError: `state` is no dict, or has what cannot be kept.
         """
 
     @abstractmethod
@@ -78,7 +81,7 @@ class BaseSessionService(ABC):
 
         Raises:
             SessionNotFoundError: The store has no such session.
-            ConfigurationError: The state delta is not JSON; nothing was kept.
+            ConfigurationError: The state delta has what cannot be kept; nothing was.
             AlreadyExistsError: The session has another event of this id. Only services that keep sessions on disk.
             StaleSessionError: Another wrote to the session since this copy was read; get it again. These services too.
             SessionBusyError: Another run works on the session. These services too.
@@ -146,10 +149,10 @@ def take_in(session: Session, event: Event) -> None:
     """Write `event` and its state delta into the caller's `session`; `temp:` keys stay there and leave the event.
 
     Raises:
-        ConfigurationError: The state delta is not JSON; nothing was changed.
+        ConfigurationError: The state delta has what cannot be kept; nothing was changed.
     """
     if delta := event.actions.state_delta:
-        event.actions.state_delta = kept = committed(delta)
+        event.actions.state_delta = kept = committed(delta, only_json=False)
         take_delta(session.state, delta, kept)
     session.events.append(event)
     session.last_update_time = event.timestamp

@@ -21,6 +21,8 @@ from adk_nb.sessions.state import committed, is_same
 class _ServerSessionService(BaseSessionService):
     """Sessions in PostgreSQL, or in SQLite through SQLAlchemy."""
 
+    keeps_only_json = True
+
     def __init__(self, db_url: str, options: dict[str, Any]) -> None:
         self._database = Database(db_url, options)
 
@@ -124,6 +126,8 @@ class DatabaseSessionService(BaseSessionService):
         ConfigurationError: `engine_kwargs` for a `sqlite:///` URL.
         MissingExtraError: SQLAlchemy, or the driver, is not installed.
     """
+
+    keeps_only_json = True
 
     def __init__(self, db_url: str, **engine_kwargs: Any) -> None:
         """Nothing is opened before it is needed; `flush` connects, and tells of a database that cannot be used.

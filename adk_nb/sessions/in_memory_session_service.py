@@ -1,6 +1,5 @@
 """Sessions in this process's memory: gone with the kernel, usable with and without await."""
 
-import copy
 import itertools
 import threading
 from collections.abc import Generator
@@ -20,7 +19,7 @@ from adk_nb.sessions.base_session_service import (
     take_in,
 )
 from adk_nb.sessions.session import ListSessionsResponse, NoSession, Session
-from adk_nb.sessions.state import State, apply_delta, committed, is_same
+from adk_nb.sessions.state import State, apply_delta, committed, detached, is_same
 
 _marks = itertools.count()
 
@@ -72,7 +71,7 @@ class InMemorySessionService(BaseSessionService):
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
         key = checked_id(app_name, user_id, session_id)
-        first = committed(state or {})
+        first = committed(state or {}, only_json=False)
         with self._lock:
             if (app_name, user_id, key) in self._sessions:
                 raise AlreadyExistsError(f"user {user_id!r} of app {app_name!r} has a session {key!r} already")
@@ -110,7 +109,7 @@ class InMemorySessionService(BaseSessionService):
     def get_user_state(self, *, app_name: str, user_id: str) -> "_UserState":
         with self._lock:
             kept = self._users.get((app_name, user_id))
-            return _UserState(copy.deepcopy(kept.state) if kept else {})
+            return _UserState(_detached(kept.state) if kept else {})
 
     def append_event(self, session: Session, event: Event) -> Ready[Event]:
         if event.partial:
@@ -188,9 +187,13 @@ def _state_of(kept: _Kept) -> dict[str, Any]:
     return state
 
 
+def _detached(state: dict[str, Any]) -> dict[str, Any]:
+    return {key: detached(value) for key, value in state.items()}
+
+
 def _copy_of(kept: _Kept, config: GetSessionConfig | None = None) -> Session:
     session = Session(id=kept.id, app_name=kept.app_name, user_id=kept.user_id)
-    session.state = copy.deepcopy(_state_of(kept))
+    session.state = _detached(_state_of(kept))
     session.events = _recent(kept.events, config)
     session.last_update_time = kept.last_update_time
     session.revision = _revision(kept) if config is None else None

@@ -37,6 +37,8 @@ class SqliteSessionService(BaseSessionService):
         ConfigurationError: There is no such `durability`.
     """
 
+    keeps_only_json = True
+
     def __init__(self, db_path: str | os.PathLike[str], durability: Durability = "normal") -> None:
         """Nothing is opened before it is needed; `flush` opens, and tells of a file that cannot be used.
 

@@ -25,14 +25,23 @@ class State(MutableMapping[str, Any]):
     USER_PREFIX = "user:"
     TEMP_PREFIX = "temp:"
 
-    def __init__(self, value: dict[str, Any], delta: dict[str, Any], schema: type[BaseModel] | None = None) -> None:
+    def __init__(
+        self,
+        value: dict[str, Any],
+        delta: dict[str, Any],
+        schema: type[BaseModel] | None = None,
+        *,
+        only_json: bool = False,
+    ) -> None:
         """`value` and `delta` are the caller's own: both are written to.
 
         With a `schema`, only its fields can be written, with values of their types; a key with a `:` is free.
+        With `only_json`, other values are refused, except under `temp:` keys.
         """
         self._value = value
         self._delta = delta
         self._schema = schema
+        self._only_json = only_json
         self._read: dict[str, str] = {}
         """Key -> what its list or dict looked like when it was read."""
 
@@ -46,7 +55,7 @@ class State(MutableMapping[str, Any]):
         """Write.
 
         Raises:
-            ConfigurationError: `value` is not JSON, and `key` does not begin with `temp:`.
+            ConfigurationError: The store cannot keep `value`, and `key` does not begin with `temp:`.
             StateSchemaError: The schema has no such key, or another type for it.
         """
         self._check(key, value)
@@ -84,7 +93,7 @@ class State(MutableMapping[str, Any]):
         """Put into the delta what was changed in place since it was read.
 
         Raises:
-            ConfigurationError: Something was put in that is not JSON.
+            ConfigurationError: Something was put in that the store cannot keep.
             StateSchemaError: Something was put in that does not fit the schema.
         """
         for key, before in self._read.items():
@@ -95,7 +104,7 @@ class State(MutableMapping[str, Any]):
                 self._read[key] = now
 
     def _check(self, key: str, value: Any) -> None:
-        _check_json(key, value)
+        _check_value(key, value, self._only_json)
         if self._schema:
             check_schema(self._schema, {key: value})
 
@@ -107,7 +116,9 @@ def check_schema(schema: type[BaseModel], delta: Mapping[str, Any]) -> None:
         StateSchemaError: It has no such field, or the value does not fit the field's type.
     """
     for key, value in delta.items():
-        if ":" in key or key.startswith("_") or value == DELETED:  # `_` begins what the runtime keeps, and no field
+        if (
+            ":" in key or key.startswith("_") or (isinstance(value, dict) and value == DELETED)
+        ):  # `_` begins what the runtime keeps, and no field
             continue
         if key not in schema.model_fields:
             near = closest(key, schema.model_fields)
@@ -136,11 +147,11 @@ def _spelt(annotation: Any) -> str:
     return annotation.__name__ if type(annotation) is type else str(annotation)
 
 
-def committed(delta: dict[str, Any]) -> dict[str, Any]:
+def committed(delta: dict[str, Any], *, only_json: bool = True) -> dict[str, Any]:
     """What of `delta` is kept: all but `temp:` keys. Lists and dicts are copied: their writer may change them later.
 
     Raises:
-        ConfigurationError: A value is not JSON.
+        ConfigurationError: A value is not JSON; or, without `only_json`, is broken text or endless.
     """
     if not isinstance(cast(Any, delta), dict):
         raise ConfigurationError(f"a state is a dict, and not {delta!r:.80}")
@@ -148,9 +159,19 @@ def committed(delta: dict[str, Any]) -> dict[str, Any]:
     for key, value in delta.items():
         if isinstance(cast(Any, key), str) and key.startswith(State.TEMP_PREFIX):
             continue
-        _check_json(key, value)
-        kept[key] = copy.deepcopy(cast(Any, value)) if isinstance(value, list | dict) else value
+        _check_value(key, value, only_json)
+        kept[key] = detached(value)
     return kept
+
+
+def detached(value: Any) -> Any:
+    """A copy of a list, dict, set or tuple; any other object itself."""
+    if not isinstance(value, list | dict | set | tuple):
+        return value
+    try:
+        return copy.deepcopy(cast(Any, value))
+    except Exception:  # an object in it, such as an open connection, cannot be copied
+        return copy.copy(cast(Any, value))
 
 
 def apply_delta(state: dict[str, Any], delta: dict[str, Any]) -> None:
@@ -172,7 +193,7 @@ def take_delta(state: dict[str, Any], given: dict[str, Any], kept: dict[str, Any
     """
     # A value that is live already stays: another agent may hold it and change it in place, which its `settle` sees.
     fresh = {key: value for key, value in given.items() if state.get(key, _ABSENT) is not value}
-    apply_delta(state, {key: copy.deepcopy(kept[key]) if key in kept else value for key, value in fresh.items()})
+    apply_delta(state, {key: detached(kept[key]) if key in kept else value for key, value in fresh.items()})
 
 
 def read_state(text: Any) -> dict[str, Any]:
@@ -199,10 +220,10 @@ _DATA = {"model_dump": "model_dump(mode='json')", "tolist": "tolist()", "isoform
 """How pydantic's models, numpy's and pandas' numbers and arrays, and dates are asked for their data."""
 
 
-def _check_json(key: str, value: Any) -> None:
+def _check_value(key: str, value: Any, only_json: bool) -> None:
     if not isinstance(cast(Any, key), str) or not_json(key):
         raise ConfigurationError(f"a key of the state is a str, and not {key!r:.80}")
-    if not key.startswith(State.TEMP_PREFIX) and (odd := not_json(value)):
+    if not key.startswith(State.TEMP_PREFIX) and (odd := not_json(value, objects=not only_json)):
         how = next((f", as {says} gives it" for method, says in _DATA.items() if hasattr(value, method)), "")
         raise ConfigurationError(
             f"state[{key!r}] cannot hold {odd}: state is kept as JSON; "

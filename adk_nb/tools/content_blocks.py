@@ -62,7 +62,7 @@ def for_model(content: types.Content) -> types.Content:
 
 def blob(text: Any, mime_type: str | None) -> types.Blob | None:
     """Base64 text as a blob. None: it is none."""
-    if not isinstance(text, str) or not text:
+    if type(text) is not str or not text:
         return None
     try:
         data = base64.b64decode(text, validate=True)
@@ -80,21 +80,24 @@ def _part_for_model(part: types.Part) -> types.Part:
 
 def _mapped(result: Any, change: _Change) -> Any:
     """A copy of `result` with its pieces of media changed; `result` itself if none was."""
-    if not isinstance(result, dict) or not isinstance(blocks := cast(_Holder, result).get("content"), list):
-        return result
+    # exact types: an object may claim to be of any class, and raise when it is asked
+    blocks: Any = result.get("content") if type(result) is dict else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if type(blocks) is not list:
+        return result  # pyright: ignore[reportUnknownVariableType]
     mapped = [_mapped_block(block, change) for block in cast(list[Any], blocks)]
     if all(new is old for new, old in zip(mapped, cast(list[Any], blocks), strict=True)):
-        return cast(Any, result)
+        return result  # pyright: ignore[reportUnknownVariableType]
     return {**result, "content": mapped}
 
 
 def _mapped_block(block: Any, change: _Change) -> Any:
-    if not isinstance(block, dict):
+    if type(block) is not dict:
         return block
     block = cast(_Holder, block)
-    if block.get("type") in ("image", "audio"):
+    kind, resource = block.get("type"), block.get("resource")
+    if type(kind) is str and kind in ("image", "audio"):
         return _changed(block, "data", change)
-    if block.get("type") != "resource" or not isinstance(resource := block.get("resource"), dict):
+    if type(kind) is not str or kind != "resource" or type(resource) is not dict:
         return block
     changed = _changed(cast(_Holder, resource), "blob", change)
     return block if changed is resource else {**block, "resource": changed}

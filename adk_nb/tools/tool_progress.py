@@ -103,7 +103,8 @@ def _said(event: Event, context: ToolContext) -> Event | None:
     said = [part for part in given if not (part.function_call or part.function_response)]
     actions = EventActions(artifact_delta=event.actions.artifact_delta)
     within = context.get_invocation_context()
-    State(within.session.state, actions.state_delta, within.state_schema).update(event.actions.state_delta)
+    state = State(within.session.state, actions.state_delta, within.state_schema, only_json=within.keeps_only_json)
+    state.update(event.actions.state_delta)
     if not (said or actions.state_delta or actions.artifact_delta):
         return None
     role = (event.content and event.content.role) or "user"

@@ -68,7 +68,10 @@ class Store:
         return found
 
 
-@pytest.fixture(params=[*KEPT, *(pytest.param(name, marks=pytest.mark.postgres) for name in SERVERS)])
+STORES = [*KEPT, *(pytest.param(name, marks=pytest.mark.postgres) for name in SERVERS)]
+
+
+@pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if driver := POSTGRES.get(request.param):
         url = request.getfixturevalue("postgres").url(driver)
@@ -205,6 +208,7 @@ def test_what_is_written_to_the_state_is_there_for_all_whom_it_reaches(store: St
     assert theirs == {key.removeprefix("user:"): value for key, value in want.items() if key[:5] == "user:" != key}
 
 
+@pytest.mark.parametrize("store", [one for one in STORES if one != "in memory"], indirect=True)
 def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_reason(store: Store):
     heard: list[str] = []
 

@@ -24,7 +24,7 @@ JSON = st.recursive(
 
 def state(**value: Any) -> tuple[State, dict[str, Any], dict[str, Any]]:
     delta: dict[str, Any] = {}
-    return State(value, delta), value, delta
+    return State(value, delta, only_json=True), value, delta
 
 
 def test_a_write_is_seen_at_once_and_lands_in_the_delta():
