@@ -575,8 +575,9 @@ def test_an_interrupted_script_ends_with_its_keyboard_interrupt_and_nothing_else
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_has_a_loop_and_workers_of_its_own():
     code = (
-        "import asyncio, os, sys\n"
+        "import asyncio, os, sys, warnings\n"
         "from adk_nb import sync\n"
+        "warnings.simplefilter('ignore')\n"  # from Python 3.12 on, of a fork with threads
         "work = lambda: (sync.run(asyncio.sleep(0, result=1)), sync.run(sync.blocking(int, thread=True)))\n"
         "work(); parents = sync.loop()\n"
         "if (child := os.fork()) == 0:\n"

@@ -75,7 +75,7 @@ class SessionFile:
         """
         if os.path.isfile(self.path) and os.path.getsize(self.path) == 1:  # SQLite takes it for empty
             raise self.damaged("file is not a database")
-        db = sqlite3.connect(self.path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             db.execute("PRAGMA cell_size_check = ON")
             db.execute("PRAGMA trusted_schema = OFF")
@@ -157,7 +157,7 @@ class SessionFile:
 
     def _connected(self, *settings: str) -> sqlite3.Connection:
         where = f"{Path(self.path).as_uri()}?mode=rw"
-        db = sqlite3.connect(where, 0, isolation_level=None, check_same_thread=False, uri=True)
+        db = sqlite3.connect(where, timeout=0, isolation_level=None, check_same_thread=False, uri=True)
         try:
             for setting in ("trusted_schema = OFF", *settings):
                 db.execute(f"PRAGMA {setting}")

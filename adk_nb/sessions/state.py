@@ -116,9 +116,7 @@ def check_schema(schema: type[BaseModel], delta: Mapping[str, Any]) -> None:
         StateSchemaError: It has no such field, or the value does not fit the field's type.
     """
     for key, value in delta.items():
-        if (
-            ":" in key or key.startswith("_") or (isinstance(value, dict) and value == DELETED)
-        ):  # `_` begins what the runtime keeps, and no field
+        if ":" in key or key.startswith("_") or _is_deletion(value):  # `_` begins what the runtime keeps, and no field
             continue
         if key not in schema.model_fields:
             near = closest(key, schema.model_fields)
@@ -177,7 +175,7 @@ def detached(value: Any) -> Any:
 def apply_delta(state: dict[str, Any], delta: dict[str, Any]) -> None:
     """Write `delta` into `state`; a deletion mark removes its key."""
     for key, value in delta.items():
-        if isinstance(value, dict) and value == DELETED:
+        if _is_deletion(value):
             state.pop(key, None)
         else:
             state[key] = value
@@ -194,6 +192,10 @@ def take_delta(state: dict[str, Any], given: dict[str, Any], kept: dict[str, Any
     # A value that is live already stays: another agent may hold it and change it in place, which its `settle` sees.
     fresh = {key: value for key, value in given.items() if state.get(key, _ABSENT) is not value}
     apply_delta(state, {key: detached(kept[key]) if key in kept else value for key, value in fresh.items()})
+
+
+def _is_deletion(value: Any) -> bool:
+    return isinstance(value, dict) and cast(dict[Any, Any], value) == DELETED  # an array has no truth value
 
 
 def read_state(text: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Source: https://modelcontextprotocol.io/specification/2025-06-18/schema (ImageCo
 import base64
 import binascii
 from collections.abc import Callable
+from operator import is_
 from typing import Any, cast
 
 from adk_nb import types
@@ -81,13 +82,13 @@ def _part_for_model(part: types.Part) -> types.Part:
 def _mapped(result: Any, change: _Change) -> Any:
     """A copy of `result` with its pieces of media changed; `result` itself if none was."""
     # exact types: an object may claim to be of any class, and raise when it is asked
-    blocks: Any = result.get("content") if type(result) is dict else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if type(blocks) is not list:
-        return result  # pyright: ignore[reportUnknownVariableType]
-    mapped = [_mapped_block(block, change) for block in cast(list[Any], blocks)]
-    if all(new is old for new, old in zip(mapped, cast(list[Any], blocks), strict=True)):
-        return result  # pyright: ignore[reportUnknownVariableType]
-    return {**result, "content": mapped}
+    if cast(type[Any], type(result)) is not dict:
+        return result
+    blocks: Any = result.get("content")
+    if cast(type[Any], type(blocks)) is not list:
+        return result
+    mapped = [_mapped_block(block, change) for block in blocks]
+    return result if all(map(is_, mapped, blocks)) else {**result, "content": mapped}
 
 
 def _mapped_block(block: Any, change: _Change) -> Any:

@@ -39,6 +39,11 @@ class _Loop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return super().time() + self._jumps.passed
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - its signature
+        self._jumps.at_work += 1  # from Python 3.12 on the threads are joined under a timeout
+        await super().shutdown_default_executor()
+        self._jumps.at_work -= 1
+
     def run_in_executor(self, *given: Any) -> Any:
         def over(_: Any) -> None:
             self._jumps.at_work -= 1

@@ -149,7 +149,7 @@ Pair = collections.namedtuple("Pair", "a b")
         (np.str_("x"), {"result": "x"}),
         (np.longdouble(1.5), {"result": 1.5}),
         (np.datetime64("2024-01-01T00:00:00.123456789"), {"result": "2024-01-01T00:00:00.123456"}),
-        (np.datetime64("NaT"), {"result": None}),
+        (np.datetime64("NaT", "s"), {"result": None}),
         (np.timedelta64(1, "s"), {"result": 1.0}),
         (np.array(3), {"result": 3}),
         (np.array([[1, 2], [3, 4]]), {"result": [[1, 2], [3, 4]]}),
