@@ -58,8 +58,9 @@ class Claude(VendorLlm):
         schema = output_schema_of(request.config)
         if schema is not None and closed(schema, complete=False) is None:  # keys of its own: told in words
             request, schema = fitted(request, LlmCapabilities(output_schema=False)), None
-        question = message_question(request, model, parallel_calls=self.capabilities.parallel_calls)
-        question["max_tokens"] = request.config.max_output_tokens or self.max_tokens
+        question = message_question(
+            request, model, max_tokens=self.max_tokens, parallel_calls=self.capabilities.parallel_calls
+        )
         if schema is not None:
             told = {"type": "json_schema", "schema": self._load().transform_schema(schema)}
             question["output_config"] = question.get("output_config", {}) | {"format": told}

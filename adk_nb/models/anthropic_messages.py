@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adk_nb import types
+from adk_nb.models.claude_families import MIN_BUDGET, Family, family_of
 from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.models.fitting import words_of
 from adk_nb.models.json_schemas import calling_of, functions_of, parameters_of
@@ -17,8 +18,11 @@ from adk_nb.models.pairing import paired
 from adk_nb.models.signatures import claude_s
 
 _SAMPLING = ("temperature", "top_p", "top_k")
-"""Settings of Claude's older models: the newer ones refuse them, and the arguments of anthropic's client lack them."""
+"""Settings of Claude's older models; the arguments of anthropic's client lack them."""
 _EFFORTS = {"MINIMAL": "low", "LOW": "low", "MEDIUM": "medium", "HIGH": "high"}
+_BUDGETS = {"MINIMAL": 1024, "LOW": 2048, "MEDIUM": 4096, "HIGH": 8192}
+"""Tokens for a level, of models that take no effort."""
+_DEFAULT_BUDGET = _BUDGETS["MEDIUM"]
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _UNMARKED = ("thinking", "redacted_thinking")
 """Blocks that take no mark. Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching."""
@@ -26,17 +30,28 @@ _HOUR = 3600
 _Block = dict[str, Any]
 
 
-def message_question(request: LlmRequest, model: str, *, parallel_calls: bool = True) -> dict[str, Any]:
-    """The arguments of `messages.create`, without `max_tokens` and the output schema.
+def message_question(
+    request: LlmRequest, model: str, *, max_tokens: int, parallel_calls: bool = True
+) -> dict[str, Any]:
+    """The arguments of `messages.create`, without the output schema.
 
-    What the settings say and Anthropic has no word for, such as `seed`, is left out.
+    What the settings say and Anthropic has no word for, such as `seed`, is left out; so is what `model` would refuse.
+
+    Args:
+        request: Is not changed.
+        model: Its name at the service.
+        max_tokens: Of an answer, where the request does not say. A budget for thinking is added to it.
+        parallel_calls: The model may call several tools at once.
     """
+    family = family_of(model)
     question: dict[str, Any] = {"model": model, "messages": messages_of(request)}
-    question |= _settings(request.config)
+    question |= _settings(request.config, family, max_tokens)
+    thinks = question.get("thinking", {}).get("type") in ("enabled", "adaptive")
     system = _system(request)
     if tools := [_tool(one) for one in functions_of(request)]:
         question["tools"] = tools
-        if choice := _choice(request, parallel_calls):
+        may_force = family.forced == "always" or (family.forced == "unless thinking" and not thinks)
+        if choice := _choice(request, parallel_calls, may_force):
             question["tool_choice"] = choice
     if mark := _mark(request):
         _mark_prefix(mark, tools, system, question["messages"])
@@ -117,40 +132,63 @@ def _tool(declared: types.FunctionDeclaration) -> dict[str, Any]:
     return tool | ({"description": declared.description} if declared.description else {})
 
 
-def _choice(request: LlmRequest, parallel_calls: bool) -> dict[str, Any] | None:
+def _choice(request: LlmRequest, parallel_calls: bool, may_force: bool) -> dict[str, Any] | None:
     calling = calling_of(request)
     if calling.mode == types.FunctionCallingConfigMode.NONE:
         return {"type": "none"}
     one_at_a_time = {} if parallel_calls else {"disable_parallel_tool_use": True}
-    if calling.mode == types.FunctionCallingConfigMode.ANY:
+    if calling.mode == types.FunctionCallingConfigMode.ANY and may_force:
         names = calling.allowed_function_names or []
         return ({"type": "tool", "name": names[0]} if len(names) == 1 else {"type": "any"}) | one_at_a_time
     return {"type": "auto"} | one_at_a_time if one_at_a_time else None
 
 
-def _settings(config: types.GenerateContentConfig) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+def _settings(config: types.GenerateContentConfig, family: Family, max_tokens: int) -> dict[str, Any]:
+    told: dict[str, Any] = {"max_tokens": config.max_output_tokens or max_tokens}
     if config.stop_sequences:
         told["stop_sequences"] = config.stop_sequences
-    if sampling := {name: value for name in _SAMPLING if (value := getattr(config, name)) is not None}:
+    if config.thinking_config:
+        told |= _thinking(config, family, max_tokens)
+    thinks = told.get("thinking", {}).get("type") in ("enabled", "adaptive")
+    sampling = {name: value for name in _SAMPLING if (value := getattr(config, name)) is not None}
+    if sampling and family.sampling and not thinks:
         told["extra_body"] = sampling
-    if thinking := config.thinking_config:
-        told |= _thinking(thinking)
     if config.http_options and config.http_options.headers:
         told["extra_headers"] = config.http_options.headers
     return told
 
 
-def _thinking(config: types.ThinkingConfig) -> dict[str, Any]:
-    """A budget of 0 is none, a negative one the model's own choice, as with Gemini; a level is Anthropic's effort."""
-    budget, level = config.thinking_budget, config.thinking_level
-    effort = _EFFORTS.get(level.value) if level else None
-    told: dict[str, Any] = {"output_config": {"effort": effort}} if effort else {}
+def _thinking(config: types.GenerateContentConfig, family: Family, max_tokens: int) -> dict[str, Any]:
+    """A budget of 0 is none, a negative one the model's own choice, as with Gemini; a level is Anthropic's effort.
+
+    Returns:
+        `thinking`, `output_config`, and `max_tokens` where the budget changes it.
+    """
+    asked = config.thinking_config or types.ThinkingConfig()
+    budget, level = asked.thinking_budget, asked.thinking_level.value if asked.thinking_level else ""
+    effort = _EFFORTS.get(level)
+    if budget == 0 and family.off is None:
+        effort = effort or "low"  # the least there is
+    told: dict[str, Any] = {"output_config": {"effort": effort}} if effort and family.effort else {}
+    if family.thinking == "none" or (budget == 0 and family.off is None):
+        return told
     if budget == 0:
-        return told | {"thinking": {"type": "disabled"}}
-    if budget is not None and budget > 0:
-        return told | {"thinking": {"type": "enabled", "budget_tokens": budget}}
-    return told | {"thinking": {"type": "adaptive", "display": "summarized"}}
+        return told | {"thinking": {"type": family.off}}
+    wanted = budget if budget is not None and budget > 0 else None
+    if family.thinking == "adaptive" or (family.thinking == "both" and wanted is None):
+        return told | {"thinking": {"type": "adaptive", "display": "summarized"}}
+    return told | _budgeted(wanted or _BUDGETS.get(level, _DEFAULT_BUDGET), config.max_output_tokens, max_tokens)
+
+
+def _budgeted(budget: int, max_output_tokens: int | None, max_tokens: int) -> dict[str, Any]:
+    """Thinking with a budget, which is part of `max_tokens`; none where the two leave no room for each other."""
+    budget = max(budget, MIN_BUDGET)
+    most = max_output_tokens or max(max_tokens, budget + max_tokens // 2)
+    if budget >= most:
+        budget = max(most // 2, MIN_BUDGET)
+    if budget >= most:
+        return {}
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}, "max_tokens": most}
 
 
 def _system(request: LlmRequest) -> list[_Block]:
