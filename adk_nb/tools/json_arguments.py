@@ -1,16 +1,22 @@
-"""Whether a model's arguments fit a JSON Schema that someone else wrote."""
+"""Checks of arguments and results against a JSON Schema that someone else wrote."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from adk_nb.lazy import require
+from adk_nb.tools import bounded_schema
 
 _TOLD = 5
 """Faults that are told at once."""
 
 
 class JsonArguments:
-    """Checks arguments against a schema. References to other documents are not followed, and count as no rule."""
+    """Checks values against a schema.
+
+    References to other documents are not followed, and count as no rule; nor does a pattern that needs more than linear
+    time, and nothing of a schema that takes longer than a second: whoever wrote it checks by itself.
+    """
 
     def __init__(self, schema: Mapping[str, Any], package: str) -> None:
         """`package`: what brings the checker, for the error that says it is missing.
@@ -20,9 +26,13 @@ class JsonArguments:
         """
         jsonschema = require("jsonschema", package=package)
         known = require("jsonschema_specifications", package=package).REGISTRY
-        kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-        self._validator: Any = kind(schema, registry=known)  # one that fetches nothing
+        self._schema = schema
+        self._kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+        self._jsonschema: Any = jsonschema
+        self._registry: Any = known  # one that fetches nothing
         self._broken: Any = (
+            bounded_schema.OutOfTime,
+            RecursionError,
             jsonschema.exceptions.SchemaError,
             jsonschema.exceptions.UnknownType,
             require("referencing.exceptions", package=package).Unresolvable,
@@ -30,10 +40,15 @@ class JsonArguments:
             TypeError,
         )
 
-    def wrong(self, args: Mapping[str, Any]) -> str | None:
+    @cached_property
+    def _validator(self) -> Any:
+        kind = bounded_schema.bounded(self._kind, self._jsonschema)
+        return kind(bounded_schema.prepared(self._schema), registry=self._registry)
+
+    def wrong(self, args: Any) -> str | None:
         """What does not fit, in words. None: nothing, or the schema itself cannot be used."""
         try:
-            errors = sorted(self._validator.iter_errors(args), key=lambda error: error.json_path)
+            errors = sorted(bounded_schema.errors(self._validator, args), key=lambda error: error.json_path)
         except self._broken:
             return None
         told = [

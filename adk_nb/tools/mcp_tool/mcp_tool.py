@@ -56,6 +56,7 @@ class McpTool(BaseTool):
         self.bound_to = f"{declared.name} of {server.sessions.server}"
         self._called = declared.name
         self._schema: dict[str, Any] = plain_schema(declared.input_schema)
+        self._output_schema: dict[str, Any] | None = declared.output_schema
         self._server = server
 
     def __repr__(self) -> str:
@@ -64,6 +65,10 @@ class McpTool(BaseTool):
     @cached_property
     def _arguments(self) -> JsonArguments:
         return JsonArguments(self._schema, EXTRA)  # of a thousand tools, few are called
+
+    @cached_property
+    def _results(self) -> JsonArguments:
+        return JsonArguments(self._output_schema or {}, EXTRA)
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         schema = self._schema if self._schema.get("properties") else None
@@ -92,7 +97,7 @@ class McpTool(BaseTool):
         news = News()
 
         async def call(client: Any) -> dict[str, Any]:
-            return result_of(await client.call_tool(self._called, args, progress_callback=news.progress))
+            return self._checked(result_of(await client.call_tool(self._called, args, progress_callback=news.progress)))
 
         heard = self._progress(tool_context)
         calling = asyncio.ensure_future(self._server.ask(tool_context, call, answers=news.asks))
@@ -108,6 +113,16 @@ class McpTool(BaseTool):
                     await taken if inspect.isawaitable(taken) else None
                 yield _on_the_way(one)
         yield calling.result()
+
+    def _checked(self, result: dict[str, Any]) -> dict[str, Any]:
+        """`result`, or an error where a server must send content that fits its schema. Source: MCP 2025-06-18."""
+        if self._output_schema is None or result["isError"]:
+            return result
+        if "structuredContent" not in result:
+            return {"error": f"{self.name}() has an output schema, and its server sent no structured content"}
+        if wrong := self._results.wrong(result["structuredContent"]):
+            return {"error": f"{self.name}(): its server sent content that does not fit its own output schema: {wrong}"}
+        return result
 
     def _progress(self, tool_context: ToolContext) -> Callable[..., Any] | None:
         """Who is told how far this call is. Source: google-adk 2.13 for who is asked to make one."""

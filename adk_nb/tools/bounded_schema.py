@@ -1,0 +1,148 @@
+"""JSON Schema validators with a time limit, for schemas that someone else wrote."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import cache, lru_cache
+from typing import Any, cast
+
+from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+MAX_SECONDS = 1.0
+"""For one validation: references may double the work at each level."""
+MAX_PATTERN = 1_000
+"""Characters of a regular expression."""
+MAX_TEXT = 10_000
+"""Characters of a text that is matched."""
+MAX_UNIQUE = 1_000
+"""Items of a list with `uniqueItems`: jsonschema compares each with each."""
+_SPARE = 20
+"""A pattern is used if it compiles so many times over within the engine's size limit (10 MB): time per character
+follows the compiled size, which counted repetitions multiply."""
+
+Rule = Callable[[Any, Any, Any, Mapping[str, Any]], Any]
+_deadline: ContextVar[float] = ContextVar("adk_nb_schema_deadline")
+
+
+class OutOfTime(Exception):
+    """A validation that took longer than `MAX_SECONDS`."""
+
+
+def errors(validator: Any, value: Any) -> list[Any]:
+    """The errors that `validator`, of a `bounded` class, finds in `value`.
+
+    Raises:
+        OutOfTime: It took too long.
+    """
+    token = _deadline.set(time.monotonic() + MAX_SECONDS)
+    try:
+        return list(validator.iter_errors(value))
+    finally:
+        _deadline.reset(token)
+
+
+@cache
+def bounded(kind: Any, jsonschema: Any) -> Any:
+    """`kind`, a validator class of the package `jsonschema`, with a time limit and patterns in linear time."""
+    rules: dict[str, Rule] = {
+        **kind.VALIDATORS,
+        "pattern": _pattern(jsonschema.ValidationError),
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties(kind.VALIDATORS["additionalProperties"]),
+        "uniqueItems": _unique_items(kind.VALIDATORS["uniqueItems"]),
+    }
+    return jsonschema.validators.extend(kind, {name: _timed(rule) for name, rule in rules.items()})
+
+
+def prepared(schema: Any) -> Any:
+    """A copy of `schema` for a `bounded` class.
+
+    Subschemas lose `$schema`, for which jsonschema would take another class, and `unevaluatedProperties` goes where
+    `patternProperties` stands: jsonschema matches those with Python's `re`.
+    """
+    dropped = {"$schema", "unevaluatedProperties"} if _has_patterns(schema) else {"$schema"}
+    return _without(schema, dropped)
+
+
+def matches(pattern: Any, text: str) -> bool | None:
+    """Whether `pattern` is found in `text`, in time linear in it. None: it cannot be matched so."""
+    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN or len(text) > MAX_TEXT:
+        return None
+    compiled = _compiled(pattern)
+    return compiled and compiled.isinstance_python(text)
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> SchemaValidator | None:
+    """Compile with the Rust engine, which refuses look-around and back references."""
+    try:
+        _engine(f"(?:{pattern}){{{_SPARE}}}")
+        return _engine(pattern)
+    except SchemaError:
+        return None
+
+
+def _engine(pattern: str) -> SchemaValidator:
+    return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
+
+
+def _timed(rule: Rule) -> Rule:
+    def check(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+        if time.monotonic() > _deadline.get():
+            raise OutOfTime
+        yield from rule(validator, value, instance, schema) or ()
+
+    return check
+
+
+def _pattern(error: Callable[[str], Any]) -> Rule:
+    def check(validator: Any, pattern: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+        if validator.is_type(instance, "string") and matches(pattern, instance) is False:
+            yield error(f"{instance!r} does not match {pattern!r}")
+
+    return check
+
+
+def _pattern_properties(
+    validator: Any, patterns: Mapping[str, Any], instance: Any, schema: Mapping[str, Any]
+) -> Iterator[Any]:
+    if validator.is_type(instance, "object"):
+        for pattern, rule in patterns.items():
+            for name, value in instance.items():
+                if matches(pattern, name):
+                    yield from validator.descend(value, rule, path=name, schema_path=pattern)
+
+
+def _additional_properties(rule: Rule) -> Rule:
+    def check(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Any:
+        patterns: Mapping[str, Any] = schema.get("patternProperties") or {}
+        if not patterns or not validator.is_type(instance, "object"):
+            return rule(validator, value, instance, schema)
+        found = {name: [matches(pattern, name) for pattern in patterns] for name in instance}
+        known = {name: True for name, results in found.items() if any(one is not False for one in results)}
+        return rule(validator, value, instance, {"properties": {**(schema.get("properties") or {}), **known}})
+
+    return check
+
+
+def _unique_items(rule: Rule) -> Rule:
+    def check(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Any:
+        if isinstance(instance, list) and len(cast(list[Any], instance)) > MAX_UNIQUE:
+            return ()
+        return rule(validator, value, instance, schema)
+
+    return check
+
+
+def _has_patterns(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        inner = cast(dict[str, Any], schema)
+        return "patternProperties" in inner or any(_has_patterns(value) for value in inner.values())
+    return isinstance(schema, list) and any(_has_patterns(value) for value in cast(list[Any], schema))
+
+
+def _without(schema: Any, dropped: set[str]) -> Any:
+    if isinstance(schema, dict):
+        inner = cast(dict[str, Any], schema)
+        return {key: _without(value, dropped) for key, value in inner.items() if key not in dropped}
+    return [_without(value, dropped) for value in cast(list[Any], schema)] if isinstance(schema, list) else schema
