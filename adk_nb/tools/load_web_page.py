@@ -2,13 +2,14 @@
 
 import asyncio
 import re
+from collections.abc import Mapping
 from functools import partial
-from html.parser import HTMLParser
 from typing import Any
 
 import httpx2
 
 from adk_nb import sync
+from adk_nb.lazy import require
 from adk_nb.tools.effects import pure
 from adk_nb.tools.web_access import WebAccess
 
@@ -17,6 +18,10 @@ web = WebAccess()
 _SECONDS = 60
 _WORDS = 3
 """A line of so many words, or fewer, is a menu's or a button's. Source: google-adk 2.13."""
+_MAX_CHARACTERS = 2_000_000
+_MAX_DEPTH = 500
+"""Elements in each other."""
+_PIECE = 65_536
 _UNSEEN = {"script", "style", "template", "noscript"}
 _WITHIN_A_LINE = re.compile(
     "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strike|strong|sub|"
@@ -49,10 +54,23 @@ async def load_web_page(url: str) -> str | dict[str, Any]:
 def _lines(html: str) -> str:
     """The long lines of a page."""
     page = _Page()
-    page.feed(html)
-    page.close()
+    # libxml2 ends a text at a null character.
+    parser: Any = require("lxml.etree", package="lxml").HTMLParser(target=page, encoding="utf-8", no_network=True)
+    read = html[:_MAX_CHARACTERS].replace("\0", "").encode("utf-8", "replace")
+    try:
+        parser.feed(b"<html>")  # lxml raises for a page without an element
+        for start in range(0, len(read), _PIECE):
+            parser.feed(read[start : start + _PIECE])
+        parser.close()
+    except _TooDeepError:
+        page.pieces.append(f"\n[the rest is not read: more than {_MAX_DEPTH} elements are in each other]")
     lines = (" ".join(line.split()) for line in "".join(page.pieces).split("\n"))
-    return "\n".join(line for line in lines if len(line.split()) > _WORDS)
+    text = "\n".join(line for line in lines if len(line.split()) > _WORDS)
+    return (
+        f"{text}\n[the page is longer: {_MAX_CHARACTERS:,} characters of it were read]"
+        if html[_MAX_CHARACTERS:]
+        else text
+    )
 
 
 def _decoded(body: bytes, kind: str) -> str:
@@ -63,25 +81,36 @@ def _decoded(body: bytes, kind: str) -> str:
         return body.decode("utf-8", "replace")
 
 
-class _Page(HTMLParser):
-    """Collects what a reader of the page sees, with a line break at each end of a block."""
+class _TooDeepError(Exception):
+    pass
+
+
+class _Page:
+    """Collects what a reader of the page sees, with a line break at each end of a block. A parser target of lxml."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.pieces: list[str] = []
         self._unseen = 0
+        self._depth = 0
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:  # libxml2 compares each end tag with every open element
+            raise _TooDeepError
         self._unseen += tag in _UNSEEN
         self._break(tag)
 
-    def handle_endtag(self, tag: str) -> None:
-        self._unseen = max(0, self._unseen - (tag in _UNSEEN))
+    def end(self, tag: str) -> None:
+        self._depth -= 1
+        self._unseen -= tag in _UNSEEN
         self._break(tag)
 
-    def handle_data(self, data: str) -> None:
+    def data(self, text: str) -> None:
         if not self._unseen:
-            self.pieces.append(data.replace("\n", " "))
+            self.pieces.append(text.replace("\n", " "))
+
+    def close(self) -> None:
+        """Nothing is left to do. lxml asks for it."""
 
     def _break(self, tag: str) -> None:
         if not _WITHIN_A_LINE.fullmatch(tag):

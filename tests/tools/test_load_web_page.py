@@ -2,6 +2,7 @@
 
 import importlib
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -22,16 +23,35 @@ PAGE = """<!doctype html><html><head><title>A page about some tides</title><styl
 """
 
 
+HOSTILE = {
+    "/unclosed": "<a " * 70_000,
+    "/open": "<b>" * 50_000 + "</i>" * 50_000,
+    "/quotes": "<a b='" * 30_000,
+    "/comments": "<!--" * 50_000,
+    "/attributes": "<a " + " ".join(f"a{n}=1" for n in range(30_000)) + ">",
+    "/tables": "<table><td><p>" * 20_000,
+    "/long": "<p>some words of a page</p>" * 200_000,
+}
+"""Pages that a parser might take minutes for."""
+
+
 class Pages(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        kind, body, status = {
+        if page := HOSTILE.get(self.path):
+            return self.answer(("text/html", f"<p>It begins with a line.</p>{page}".encode(), 200))
+        found = {
             "/page": ("text/html; charset=utf-8", PAGE.encode(), 200),
             "/latin": ("text/html", "<meta charset=latin-1><p>Så går det en gang".encode("latin-1"), 200),
+            "/empty": ("text/html", b"", 200),
             "/json": ("application/json", b'{"a": 1}', 200),
             "/picture": ("image/png", b"png", 200),
             "/moved": ("text/html", b"", 302),
             "/round": ("text/html", b"", 302),
         }.get(self.path, ("text/html", b"gone", 404))
+        self.answer(found)
+
+    def answer(self, found: tuple[str, bytes, int]) -> None:
+        kind, body, status = found
         self.send_response(status)
         if status == 302:
             self.send_header("Location", "/page" if self.path == "/moved" else self.path)
@@ -76,7 +96,20 @@ def test_the_long_lines_of_a_page_are_read(server: str, path: str):
 @pytest.mark.usefixtures("inside")
 def test_a_page_may_say_its_encoding_and_text_that_is_no_page_is_read_as_it_is(server: str):
     assert sync.run(load_web_page(f"{server}/latin")) == "Så går det en gang"
+    assert sync.run(load_web_page(f"{server}/empty")) == ""
     assert sync.run(load_web_page(f"{server}/json")) == '{"a": 1}'
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("path", HOSTILE)
+def test_no_page_takes_a_parser_longer_than_its_length(server: str, path: str):
+    began = time.process_time()
+
+    text = sync.run(load_web_page(server + path))
+
+    assert time.process_time() - began < 5  # 200 kB of `<a ` took Python's own parser minutes
+    assert isinstance(text, str) and text.startswith("It begins with a line.") and len(text) < 2_000_100
+    assert ("not read" in text or "were read" in text) == (path in ("/open", "/tables", "/long"))
 
 
 @pytest.mark.usefixtures("inside")
