@@ -3,7 +3,8 @@
 import re
 from html.parser import HTMLParser
 
-from adk_nb.notebook.view.safe_html import ATTRIBUTES, ISOLATED, STYLES, TAGS, isolated_page
+from adk_nb.notebook.view import isolated_page as foreign
+from adk_nb.notebook.view.safe_html import ATTRIBUTES, ISOLATED, STYLES, TAGS
 
 PAYLOADS = [
     "<img src=x onerror=alert(1)>",
@@ -120,7 +121,12 @@ def assert_harmless(html: str, *, also: dict[str, set[str]] | None = None) -> No
 def assert_isolated(frame: dict[str, str]) -> None:
     """Nothing in it runs or is loaded, it is of no origin, and it cannot lead the page around it elsewhere."""
     page = frame.pop("srcdoc")
-    assert page.startswith(isolated_page("")) and "default-src 'none'" in isolated_page("")
+    start = foreign.isolated_page("")
+    assert page.startswith(start) and "default-src 'none'" in start
+    for tag, attributes in Page(page.removeprefix(start)).elements:
+        assert tag in foreign.TAGS and "http" not in "".join(
+            value for name, value in attributes.items() if name not in ("href", "title", "xmlns")
+        ), f"<{tag} {attributes}> in {page}"
     assert frame == {"title": frame["title"], **ISOLATED}
     assert set(frame["sandbox"].split()) == {"allow-popups", "allow-popups-to-escape-sandbox"}
 

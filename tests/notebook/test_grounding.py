@@ -15,6 +15,8 @@ from adk_nb.notebook.view.rows import rows_of
 
 ANSWER = "It is **9 °C** in Oslo. Paris has 21 °C."
 CHIPS = '<style>.chip { color: blue }</style><div><a class="chip" href="https://www.google.com/search?q=oslo">oslo</a></div>'
+SHOWN = CHIPS.replace('oslo">', 'oslo" rel="noopener noreferrer">')
+"""With the rel that every link to the outside has."""
 
 
 def web(title: str, uri: str, domain: str | None = None) -> types.GroundingChunk:
@@ -84,7 +86,7 @@ def test_the_suggestions_of_the_search_service_are_shown_as_they_came_in_a_frame
     html = bundle(weather())["text/html"]
 
     [frame] = [attributes for tag, attributes in Page(html).elements if tag == "iframe"]
-    assert frame["srcdoc"].endswith(CHIPS) and frame["title"] == "Search suggestions"
+    assert frame["srcdoc"].endswith(SHOWN) and frame["title"] == "Search suggestions"
     assert_harmless(html)
 
 
@@ -92,7 +94,7 @@ def test_the_live_view_has_a_row_for_it_and_the_log_a_line():
     [_, said, row] = rows_of(weather().events)
 
     assert (said["kind"], row["kind"], row["author"]) == ("text", "sources", "weather")
-    assert [page.endswith(CHIPS) for page in row["pages"]] == [True]
+    assert [page.endswith(SHOWN) for page in row["pages"]] == [True]
     assert event_table(weather().events)["text/plain"].splitlines()[-1] == snapshot(
         "3  weather  sources: Searched for: weather oslo; weather paris yr.no Météo (meteo.example) Ours"
     )
@@ -161,14 +163,14 @@ def test_hostile_findings_stay_words_and_hostile_suggestions_stay_in_their_frame
 
 
 def test_an_exported_page_has_the_frame_and_nothing_else_that_acts():
-    told = bundle(weather(page="<script>alert(1)</script>"))
+    told = bundle(weather(page="<script>alert(1)</script><link rel=preconnect href=https://a.example>Oslo"))
     output = v4.new_output("execute_result", data=told, execution_count=1)
     notebook = v4.new_notebook(cells=[v4.new_code_cell("", outputs=[output])])
 
     body, _ = HTMLExporter(template_name="basic", exclude_input=True).from_notebook_node(notebook)
 
     frames = [attributes for tag, attributes in Page(body).elements if tag == "iframe"]
-    assert [one["srcdoc"].endswith("<script>alert(1)</script>") for one in frames] == [True]
+    assert [one["srcdoc"].endswith("</style>Oslo") for one in frames] == [True]
     assert [tag for tag, _ in Page(body).elements if tag == "script"] == []
 
 

@@ -1,10 +1,11 @@
 """Question and answer of a run that is over, alone: for a view that has all the rest in its panels."""
 
 from adk_nb.notebook.view import grounding, rich_results
+from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.notebook.view.render import heading
-from adk_nb.notebook.view.safe_html import element, isolated_page
+from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.said_so_far import ShownTurn
 from adk_nb.notebook.view.view_state import Json
 

@@ -9,9 +9,10 @@ from typing import Any, cast
 
 from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import markdown_cell
 from adk_nb.notebook.view.plain_text import LONG, cleaned, one_line, shortened
-from adk_nb.notebook.view.safe_html import Html, element, frame, image, isolated_page
+from adk_nb.notebook.view.safe_html import Html, element, frame, image
 from adk_nb.notebook.view.view_state import Json
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})

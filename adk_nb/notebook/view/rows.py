@@ -9,9 +9,9 @@ from adk_nb.events.event import Event
 from adk_nb.notebook import settings
 from adk_nb.notebook.view import credential_words, event_words, grounding, rich_results
 from adk_nb.notebook.view.event_words import Verdict
+from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
-from adk_nb.notebook.view.safe_html import isolated_page
 from adk_nb.notebook.view.spending import row_usage
 from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState

@@ -4,8 +4,6 @@ import html
 import re
 from collections.abc import Mapping
 
-from adk_nb.notebook.view.plain_text import visible
-
 _PROSE = {"a", "blockquote", "br", "code", "em", "h4", "h5", "h6", "hr", "p", "pre", "s", "small", "span", "strong"}
 _LISTS = {"li", "ol", "ul"}
 _TABLES = {"table", "tbody", "td", "th", "thead", "tr"}
@@ -77,27 +75,10 @@ ISOLATED = {
 """The frame of a page that is not ours: nothing in it runs, and it is of no origin. Only a reader's click leads out of
 it, into a window of its own.
 """
-_NOTHING_LOADED = (
-    '<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-    "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">"
-    '<meta name="color-scheme" content="light dark"><base target="_blank">'
-    "<style>body { font: 13px system-ui, sans-serif; margin: 1px }</style>"
-)
-"""What such a page begins with: it loads nothing from anywhere."""
-
-
-def isolated_page(markup: str) -> str:
-    """A page that somebody else wrote, as the `srcdoc` of a frame like `ISOLATED`."""
-    return _NOTHING_LOADED + visible(markup)
-
-
-def isolated(markup: str, title: str) -> Html:
-    """A frame with a page that somebody else wrote. `title`: what those are told who do not see it."""
-    return frame(isolated_page(markup), title)
 
 
 def frame(page: str, title: str, *, height: int = 76) -> Html:
-    """A frame with what `isolated_page` made. `height` in pixels."""
+    """A frame with what `isolated_page.isolated_page` made. `height` in pixels."""
     style = ISOLATED["style"].replace("76px", f"{height}px")
     given = {"title": title, **ISOLATED, "style": style, "srcdoc": page}
     return Html(f"<iframe{_attributes(given)}></iframe>")

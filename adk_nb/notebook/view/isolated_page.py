@@ -1,0 +1,144 @@
+"""Pages that somebody else wrote, for a frame: written anew from what a parser saw, with elements from one list.
+
+The frame's Content-Security-Policy does not hold for everything: Chromium opens connections for `<link rel=preconnect>`
+and looks up names for `<iframe>` before it asks the policy. Such markup must not be in the frame at all.
+"""
+
+import html
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from adk_nb.lazy import require
+from adk_nb.notebook.view.plain_text import visible
+from adk_nb.notebook.view.safe_html import Html, frame, is_safe_link
+
+MAX_DEPTH = 500
+"""Elements in each other; Chromium keeps 512. What is deeper is left out, with all that comes after it."""
+_PIECE = 65_536
+_PROSE = (
+    "a abbr address article aside b bdi bdo big blockquote br caption center cite code col colgroup data dd del "
+    "details dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hgroup hr i img ins kbd label "
+    "legend li main mark menu meter nav ol p pre progress q rp rt ruby s samp section small span strike strong style "
+    "sub summary sup table tbody td tfoot th thead time tr tt u ul var wbr"
+)
+_DRAWING = (
+    "circle clippath defs desc ellipse g line lineargradient marker mask path pattern polygon polyline radialgradient "
+    "rect stop svg symbol text textpath title tspan use"
+)
+_OF_PROSE = (
+    "abbr align alt bgcolor border cellpadding cellspacing class color cols colspan datetime dir face headers height "
+    "hidden high id lang low max min nowrap open optimum reversed role rows rowspan scope size span start style "
+    "tabindex title translate type valign value width"
+)
+_OF_DRAWING = (
+    "clip-path clip-rule clippathunits cx cy d dominant-baseline dx dy fill fill-opacity fill-rule font-family "
+    "font-size font-style font-weight fx fy gradienttransform gradientunits letter-spacing marker-end marker-mid "
+    "marker-start markerheight markerunits markerwidth mask offset opacity orient pathlength patterntransform "
+    "patternunits points preserveaspectratio r refx refy rotate rx ry spreadmethod stop-color stop-opacity stroke "
+    "stroke-dasharray stroke-dashoffset stroke-linecap stroke-linejoin stroke-miterlimit stroke-opacity stroke-width "
+    "text-anchor text-decoration textlength transform viewbox visibility x x1 x2 xmlns y y1 y2"
+)
+_LEAVING = "frameset iframe noembed noframes script template textarea title xmp"
+TAGS = frozenset([*_PROSE.split(), *_DRAWING.split()])
+ATTRIBUTES = frozenset([*_OF_PROSE.split(), *_OF_DRAWING.split()])
+"""None of them holds an address; `aria-` attributes are allowed besides."""
+_EMPTY = frozenset({"br", "col", "hr", "img", "wbr"})
+_UNSEEN = frozenset(_LEAVING.split())
+"""Elements that leave with all that is in them; the `title` of a drawing stays."""
+_ARIA = re.compile(r"aria-[a-z]+")
+_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml|avif)[;,]", re.IGNORECASE)
+
+_NOTHING_LOADED = (
+    '<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+    "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">"
+    '<meta name="color-scheme" content="light dark"><base target="_blank">'
+    "<style>body { font: 13px system-ui, sans-serif; margin: 1px }</style>"
+)
+"""What such a page begins with: it loads nothing from anywhere."""
+
+
+def isolated_page(markup: str) -> str:
+    """A page that somebody else wrote, as the `srcdoc` of a frame like `ISOLATED`."""
+    return _NOTHING_LOADED + visible(rewritten(markup))
+
+
+def isolated(markup: str, title: str) -> Html:
+    """A frame with a page that somebody else wrote. `title`: what those are told who do not see it."""
+    return frame(isolated_page(markup), title)
+
+
+def rewritten(markup: str) -> str:
+    """`markup` without anything that runs, loads, connects, or leads elsewhere without a click.
+
+    Each element is written from its parsed name and attributes, and each text escaped: whatever a browser makes of the
+    result, it finds no other elements in it.
+    """
+    page = _Page()
+    # libxml2 ends a text at a null character.
+    parser: Any = require("lxml.etree", package="lxml").HTMLParser(target=page, encoding="utf-8", no_network=True)
+    read = markup.replace("\0", "").encode("utf-8", "replace")
+    try:
+        parser.feed(b"<html>")  # lxml raises for a page without an element
+        for start in range(0, len(read), _PIECE):
+            parser.feed(read[start : start + _PIECE])
+        parser.close()
+    except _TooDeepError:
+        pass
+    return "".join(page.pieces)
+
+
+class _TooDeepError(Exception):
+    pass
+
+
+class _Page:
+    """Writes the elements that may stay. A parser target of lxml."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self._open: list[str] = []
+        self._unseen = 0
+        self._drawings = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._open.append(tag)
+        if len(self._open) > MAX_DEPTH:  # libxml2 compares each end tag with every open element
+            raise _TooDeepError
+        self._drawings += tag == "svg"
+        self._unseen += self._is_unseen(tag)
+        if self._is_written(tag):
+            self.pieces.append(f"<{tag}{_written(tag, attributes)}>")
+
+    def end(self, tag: str) -> None:
+        if self._is_written(tag) and tag not in _EMPTY:
+            self.pieces.append(f"</{tag}>")
+        self._open.pop()
+        self._unseen -= self._is_unseen(tag)
+        self._drawings -= tag == "svg"
+
+    def data(self, text: str) -> None:
+        if not self._unseen:
+            raw = self._open[-1:] == ["style"]  # no entity is read there
+            self.pieces.append(text.replace("<", "") if raw else html.escape(text, quote=False))
+
+    def close(self) -> None:
+        """Nothing is left to do. lxml asks for it."""
+
+    def _is_unseen(self, tag: str) -> bool:
+        return tag in _UNSEEN and not (tag == "title" and self._drawings)
+
+    def _is_written(self, tag: str) -> bool:
+        return tag in TAGS and not self._unseen
+
+
+def _written(tag: str, attributes: Mapping[str, str]) -> str:
+    kept = {name: value for name, value in attributes.items() if name in ATTRIBUTES or _ARIA.fullmatch(name)}
+    href = attributes.get("href", "").strip()
+    if tag == "a" and is_safe_link(href):
+        kept |= {"href": href, "rel": "noopener noreferrer"}
+    if tag == "use" and href.startswith("#"):
+        kept["href"] = href
+    if tag == "img" and _PICTURE.match(attributes.get("src", "")):
+        kept["src"] = attributes["src"]
+    return "".join(f' {name}="{html.escape(value)}"' for name, value in kept.items())
