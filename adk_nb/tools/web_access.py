@@ -43,6 +43,14 @@ _COMPATIBLE = ipaddress.ip_network("::/96")
 """IPv6 addresses that end in one of IPv4, with nothing before it."""
 
 
+_AZURE = ipaddress.ip_address("168.63.129.16")
+"""Where Azure's virtual machines are told of themselves. Source: Azure, "What is IP address 168.63.129.16?"."""
+_PROTOCOLS = ipaddress.ip_network("192.0.0.0/24")
+"""Not of the open internet (RFC 6890), which older versions of Python do not know; 192.0.0.192 is such a service of
+Oracle's cloud.
+"""
+
+
 class Refused(httpx2.RequestError):
     """A request that tools do not send. Its words hold no secrets."""
 
@@ -316,6 +324,8 @@ def is_public(address: str) -> bool:
             return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
         if inner := ip.ipv4_mapped or ip.sixtofour or (ip.teredo and ip.teredo[1]):
             return is_public(str(inner))
-        if ip in _LOCAL_NAT64:
+        if ip in _LOCAL_NAT64 or ip.is_site_local:
             return False
+    elif ip == _AZURE or ip in _PROTOCOLS:
+        return False
     return ip.is_global and not ip.is_multicast
