@@ -16,7 +16,9 @@ from adk_nb.expression_values import (
     as_json,
     item_of,
     kind_of,
+    named,
     number,
+    plain,
     text,
 )
 
@@ -57,15 +59,26 @@ class Expression:
     def __repr__(self) -> str:
         return f"Expression({self.source!r})"
 
+    def holds(self, names: _Names) -> bool:
+        """Whether its value is true, in the time that its parts take: a large value is not copied.
+
+        Raises:
+            InputError: As for `value`.
+        """
+        return bool(self._value(names))
+
     def value(self, names: _Names) -> Any:
-        """What it comes to.
+        """Its value, as a copy.
 
         Raises:
             InputError: A name is missing or its value no JSON, types do not go together, a key is not there, a number
                 is too large.
         """
+        return self._value(names, as_json)
+
+    def _value(self, names: _Names, result: Callable[[Any], Any] = plain) -> Any:
         try:
-            return self._read(names)
+            return result(self._read(names))
         except _FAILURES as error:
             why = f"there is no {error}" if isinstance(error, LookupError) else str(error)
             raise InputError(f"the expression {self.source!r:.80} has no value here: {why}") from None
@@ -117,7 +130,7 @@ class Expression:
             there = f"; did you mean {near}?" if near else f"; there is: {', '.join(sorted(self._known)) or 'none'}"
             self._refuse(f"there is no {name!r}{there}")
         self._used.add(name)
-        return lambda names: as_json(names[name])
+        return lambda names: named(names[name])
 
     def _list(self, node: ast.List | ast.Tuple, depth: int) -> _Read:
         items = self._readers(node.elts, depth)

@@ -1,12 +1,18 @@
-"""What values can do in an expression: plain JSON, numbers up to a limit, and no more time than they are long."""
+"""What values can do in an expression: plain JSON, numbers up to a limit, and no more time than they are long.
+
+A value is checked where it is looked at, and what is within it when that is: an expression on one entry of a large
+value takes no time for the others.
+"""
 
 import ast
 import itertools
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
+_STR = partial(operator.is_, str)
 MAX_NUMBER = 2**64
 MAX_NESTED = 50
 """Lists and dicts within each other in a value, and expressions within each other."""
@@ -14,6 +20,8 @@ _MAX_DIGITS = 100
 """Of a text that becomes a number: Python's own time for it grows with the square."""
 SCALARS = (str, int, float, bool, type(None))
 _SEQUENCES = (list, tuple)
+_CONTAINERS = (*_SEQUENCES, dict)
+_KINDS = frozenset([*SCALARS, *_CONTAINERS])
 
 
 def as_json(value: Any, depth: int = 0) -> Any:
@@ -21,13 +29,30 @@ def as_json(value: Any, depth: int = 0) -> Any:
     kind = cast(Any, type(value))
     if depth > MAX_NESTED:
         raise ValueError(f"a value is nested more than {MAX_NESTED} deep")
-    if kind is list:
-        return [as_json(one, depth + 1) for one in value]
+    if kind in _SEQUENCES:
+        return cast(Any, kind)([as_json(one, depth + 1) for one in value])
     if kind is dict:
         return {text(key): as_json(one, depth + 1) for key, one in value.items()}
     if kind not in SCALARS or (kind is float and not math.isfinite(value)):
         raise TypeError(f"a value is {kind.__name__ if kind is not float else value}, which is no JSON")
     return value
+
+
+def plain(value: Any) -> Any:
+    """`value`, if it is JSON as far as it is seen without looking into it: its own type, and the keys of a dict."""
+    kind = cast(Any, type(value))
+    if kind is dict and not all(map(_STR, map(type, value))):
+        raise TypeError("a dict has keys that are no text")
+    if kind not in _KINDS or (kind is float and not math.isfinite(value)):
+        raise TypeError(f"a value is {kind.__name__ if kind is not float else value}, which is no JSON")
+    return value
+
+
+def named(value: Any) -> Any:
+    """The value of a name, if it is JSON; tuples are the expression's own."""
+    if type(value) is tuple:
+        raise TypeError("a value is tuple, which is no JSON")
+    return plain(value)
 
 
 def text(value: Any) -> str:
@@ -66,7 +91,22 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 def _is_in(left: Any, right: Any) -> bool:
     if type(right) is str or type(right) is dict:
         return text(left) in right
-    return left in _list_of(right)
+    items = _list_of(right)
+    if type(left) in _CONTAINERS:
+        return as_json(left) in as_json(items)
+    if not _KINDS.issuperset(map(type, items)):
+        raise TypeError("a list has an entry that is no JSON")
+    return left in items  # nothing looks into an entry that is a list or a dict
+
+
+def _is_equal(left: Any, right: Any) -> bool:
+    if type(left) in _CONTAINERS and type(right) in _CONTAINERS:
+        return as_json(left) == as_json(right)
+    return left == right
+
+
+def _is_not_equal(left: Any, right: Any) -> bool:
+    return not _is_equal(left, right)
 
 
 def _is_not_in(left: Any, right: Any) -> bool:
@@ -82,12 +122,12 @@ def _list_of(value: Any) -> Any:
 def item_of(whole: Any, key: Any) -> Any:
     """`whole[key]`."""
     if type(whole) is dict:
-        return cast(Any, whole)[text(key)]
+        return plain(cast(Any, whole)[text(key)])
     if type(whole) is not str and type(whole) not in _SEQUENCES:
         raise TypeError(f"{kind_of(whole)} has no entries")
     if type(key) is not int:
         raise TypeError(f"an entry is named by a whole number, and there is {kind_of(key)}")
-    return whole[key]
+    return plain(whole[key])
 
 
 def _length(value: Any) -> int:
@@ -97,6 +137,8 @@ def _length(value: Any) -> int:
 def _extreme(least: bool) -> Callable[..., Any]:
     def find(*given: Any) -> Any:
         values = _list_of(given[0]) if len(given) == 1 else given
+        if len(values) == 1:
+            return plain(values[0])
         for left, right in itertools.pairwise(values):
             _in_order(left, right)
         return min(values) if least else max(values)
@@ -113,11 +155,15 @@ def _magnitude(value: Any) -> Any:
 
 
 def _any_of(values: Any) -> bool:
-    return any(_list_of(values))
+    return any(map(plain, _list_of(values)))
 
 
 def _all_of(values: Any) -> bool:
-    return all(_list_of(values))
+    return all(map(plain, _list_of(values)))
+
+
+def _entry(value: dict[str, Any], key: Any, default: Any = None) -> Any:
+    return plain(value.get(text(key), default))
 
 
 def _values_of(value: dict[str, Any]) -> list[Any]:
@@ -163,8 +209,8 @@ ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
 }
 COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
+    ast.Eq: _is_equal,
+    ast.NotEq: _is_not_equal,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
     ast.Lt: _ordered(operator.lt),
@@ -188,7 +234,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "str": _to_text,
 }
 METHODS: dict[str, tuple[type, Callable[..., Any]]] = {
-    "get": (dict, cast(Any, dict).get),
+    "get": (dict, _entry),
     "keys": (dict, list),
     "values": (dict, _values_of),
     "items": (dict, _entries_of),

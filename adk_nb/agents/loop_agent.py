@@ -134,7 +134,7 @@ class LoopAgent(BaseAgent):
     async def _is_met(self, ctx: InvocationContext) -> bool:
         if self._condition:
             try:
-                return bool(self._condition.value({"session_state": ctx.session.state}))
+                return self._condition.holds({"session_state": ctx.session.state})
             except InputError as error:
                 logger.warning("loop %r goes on: %s", self.name, error)
                 return False

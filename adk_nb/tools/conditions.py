@@ -80,7 +80,7 @@ def with_defaults(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[st
 
 def _holds(source: str, given: Mapping[str, Any]) -> bool:
     try:
-        return bool(_expression(source).value(given))
+        return _expression(source).holds(given)
     except (ConfigurationError, InputError) as error:
         _warn(error)
         return True
