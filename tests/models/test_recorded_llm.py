@@ -398,6 +398,7 @@ def test_a_line_that_was_cut_off_is_named(path: Path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        pytest.param("[" * 100_000 + "]" * 100_000 + "\n", r"line 1 is nested too deep", id="deep"),
         ("{]\n{}\n", r"line 1 is not JSON .*; delete that line"),
         ("[1]\n", r"line 1 is not a recording: the line: "),
         ('{"model": "m"}\n', r"line 1 is not a recording: request: Field required"),

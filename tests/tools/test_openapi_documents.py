@@ -547,6 +547,29 @@ def test_json_that_is_too_deep_is_refused():
         OpenAPIToolset(spec_str="[" * 100_000)
 
 
+def deep_schema() -> Any:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(300):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+def own_schema() -> Any:
+    schema: dict[str, Any] = {"type": "object"}
+    schema["properties"] = {"a": schema}
+    return schema
+
+
+@pytest.mark.parametrize("schema", [deep_schema(), own_schema()], ids=["deep", "its own"])
+def test_a_schema_that_is_too_deep_is_refused(schema: Any):
+    body = {"content": {"application/json": {"schema": schema}}}
+    paths = {"/x": {"post": {"operationId": "x", "requestBody": body, "responses": {}}}}
+    servers = [{"url": "https://shop.example"}]
+
+    with pytest.raises(ConfigurationError, match="too deep"):
+        OpenAPIToolset(spec_dict={"openapi": "3.1.0", "servers": servers, "paths": paths})
+
+
 @pytest.mark.parametrize("url", ["https://user:word@shop.example", "https://user@shop.example/v1"])
 def test_a_server_with_a_password_in_its_address_is_refused(url: str):
     with pytest.raises(ConfigurationError, match="which is no address"):

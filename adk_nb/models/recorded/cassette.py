@@ -171,6 +171,8 @@ class Cassette:
         except ValueError as error:
             what = "is cut off, as an interrupted recording leaves it" if last else f"is not JSON ({error})"
             raise InputError(f"{where} {what}; delete that line, or the whole file, and record again") from None
+        except RecursionError:
+            raise InputError(f"{where} is nested too deep for a recording; delete it and record again") from None
         version = cast(dict[str, Any], found).get("cassette_version") if isinstance(found, dict) else None
         if isinstance(version, int) and version > VERSION:
             raise InputError(

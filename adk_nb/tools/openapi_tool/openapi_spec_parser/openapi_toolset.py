@@ -66,7 +66,13 @@ class OpenAPIToolset(BaseToolset):
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         document = _document(spec_dict, spec_str, spec_str_type)
-        operations = operations_of(document, preserve_property_names=preserve_property_names)
+        try:
+            operations = operations_of(document, preserve_property_names=preserve_property_names)
+        except RecursionError:
+            raise ConfigurationError(
+                "the OpenAPI document has schemas that are nested too deep, or hold themselves; give those that are "
+                "used in each other a place in components/schemas, and refer to them with $ref"
+            ) from None
         known = {argument.name for one in operations for argument in one.arguments}
         self.require_confirmation = as_condition(require_confirmation, type(self).__name__, known)
         self._web = WebAccess(
