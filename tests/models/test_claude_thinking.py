@@ -17,6 +17,11 @@ from adk_nb.models import LlmRequest
 
 ADAPTIVE = {"type": "adaptive", "display": "summarized"}
 BUDGET_MODELS = ["claude-sonnet-4-5", "claude-haiku-4-5-20251001", "claude-opus-4-1", "claude-3-7-sonnet-20250219"]
+ADAPTIVE_MODELS = [
+    *("claude-opus-4-6", "claude-sonnet-4-6", "claude-opus-4-7", "claude-opus-4-8", "claude-sonnet-5", "claude-opus-5"),
+    *("claude-sonnet-5-5", "claude-haiku-5-5", "claude-opus-5-5", "claude-fable-5", "claude-mythos-5-2"),
+    *("claude-mythos-preview", "claude-opus-7", "anthropic.claude-opus-4-6-v1", "claude-sonnet-4.6@20260301"),
+]
 SAMPLING = {"temperature": 0.5, "top_p": 0.9, "top_k": 40}
 
 
@@ -70,12 +75,7 @@ def test_a_model_without_adaptive_thinking_is_sent_a_budget(server: GeminiServer
 
 @pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
 @pytest.mark.parametrize("thinking", [{"include_thoughts": True}, {"thinking_budget": 4096}, {"thinking_level": "LOW"}])
-@pytest.mark.parametrize(
-    "model",
-    "claude-opus-4-6 claude-sonnet-4-6 claude-opus-4-7 claude-opus-4-8 claude-sonnet-5 claude-opus-5 claude-sonnet-5-5 "
-    "claude-haiku-5-5 claude-opus-5-5 claude-fable-5 claude-mythos-5-2 claude-mythos-preview claude-opus-7 "
-    "anthropic.claude-opus-4-6-v1 claude-sonnet-4.6@20260301".split(),
-)
+@pytest.mark.parametrize("model", ADAPTIVE_MODELS)
 def test_an_adaptive_model_is_sent_no_budget(server: GeminiServer, model: str, thinking: dict[str, Any]):
     assert sent(server, model, thinking)["thinking"] == ADAPTIVE
 
