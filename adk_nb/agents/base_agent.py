@@ -71,11 +71,21 @@ class BaseAgent(BaseModel):
 
     def model_post_init(self, context: Any, /) -> None:
         _check_name(self.name)
-        for sub_agent in self.sub_agents:
-            self._check_orphan(sub_agent)
-        for sub_agent in self.sub_agents:
-            self._adopt(sub_agent)
-        self._warn_of_namesakes()
+        self._adopt_all()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        before: Sequence[BaseAgent] = self.__dict__.get(name, ()) if name == "sub_agents" else ()
+        super().__setattr__(name, value)
+        if name != "sub_agents":
+            return
+        try:
+            self._adopt_all()
+        except ConfigurationError:
+            super().__setattr__(name, before)
+            raise
+        for agent in before:
+            if agent not in self.sub_agents:
+                agent._parent = None
 
     @property
     def parent_agent(self) -> "BaseAgent | None":
@@ -230,6 +240,13 @@ class BaseAgent(BaseModel):
             content=content,
             actions=context.actions,
         )
+
+    def _adopt_all(self) -> None:
+        for agent in self.sub_agents:
+            self._check_orphan(agent)
+        for agent in self.sub_agents:
+            self._adopt(agent)
+        self._warn_of_namesakes()
 
     def _check_orphan(self, agent: "BaseAgent") -> None:
         parent = agent._parent

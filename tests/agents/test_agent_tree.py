@@ -86,6 +86,21 @@ def test_namesakes_in_a_tree_are_told(make: Any, twice: str):
     assert root.find_sub_agent(twice.strip("'")) in (first, *first.sub_agents)
 
 
+def test_agents_that_are_set_later_have_their_place_and_those_before_lose_it():
+    before, after = LlmAgent(name="before"), LlmAgent(name="after", model=ScriptedLlm("B"))
+    root = guide(call("transfer_to_agent", agent_name="after"), sub_agents=[before])
+
+    root.sub_agents = [after]
+
+    assert (before.parent_agent, after.parent_agent) == (None, root)
+    Talk(root).say()
+    assert isinstance(after.model, ScriptedLlm)
+    assert "transfer_to_agent" in after.model.requests[0].tools_dict  # back to the root
+    with pytest.raises(ConfigurationError, match="'after' cannot be under 'other': it is under 'guide' already"):
+        LlmAgent(name="other").sub_agents = [after]
+    assert root.sub_agents == [after]
+
+
 def test_namesakes_are_told_once():
     with pytest.warns(UserWarning, match="under 'b'"):
         branch = agent("b", agent("a"), agent("a"))
