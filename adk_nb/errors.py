@@ -73,6 +73,10 @@ class MissingExtraError(UserError, ImportError):
     """An optional package is not installed; the message is the command that installs it."""
 
 
+class CloudServiceError(UserError, ImportError):
+    """A name of ADK's that stands for a service of Google Cloud, which this package has no client for."""
+
+
 class MissingKeyError(UserError):
     """A model needs a key and none is set."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from adk_nb.errors import MissingExtraError
+from adk_nb.errors import CloudServiceError, MissingExtraError
 
 
 def require(module: str, *, package: str) -> ModuleType:
@@ -21,18 +21,23 @@ def require(module: str, *, package: str) -> ModuleType:
         raise MissingExtraError(f"{module!r} is not installed; type: %pip install {package}") from error
 
 
-def face(package: str, table: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def face(
+    package: str, table: Mapping[str, str], cloud: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package whose names load on first use (PEP 562).
 
     Args:
         package: The package's own `__name__`.
         table: Public name -> the module that defines it. `name -> module` with an empty attribute path; a name that
             equals the module's last part and is not defined in it is the module itself.
+        cloud: Name of ADK's for a service of Google Cloud -> what to use instead.
     """
 
     def load(name: str) -> Any:
         if name == "__all__":  # `from package import *` asks for it here
             return sorted(table)
+        if cloud and name in cloud:
+            raise CloudServiceError(f"{name} is a client of Google Cloud, which adk_nb has not; use {cloud[name]}")
         if name not in table:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(table[name])

@@ -37,7 +37,7 @@ def test_a_run_ends_with_an_error_when_the_model_was_asked_too_often():
             ("guide", "answers {'result': 'seen'}"),
             ("guide", "calls look({})"),
             ("guide", "answers {'result': 'seen'}"),
-            ("guide", "failed LlmCallsLimitExceededError ."),
+            ("guide", "failed LlmCallsLimitExceededError"),
         ]
     )
     assert isinstance(talk.error, LlmCallsLimitExceededError)
@@ -79,7 +79,7 @@ def test_an_agent_that_goes_on_and_on_is_ended_with_an_event():
             ("guide", "answers {'result': 'seen'}"),
             ("guide", "calls look({})"),
             ("guide", "answers {'result': 'seen'}"),
-            ("guide", "failed MAX_ITERATIONS ."),
+            ("guide", "failed MAX_ITERATIONS"),
         ]
     )
     assert events[-1].content is None

@@ -3,13 +3,30 @@
 import ast
 import importlib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 
 import adk_nb
+from adk_nb.errors import CloudServiceError
 
 ROOT = Path(adk_nb.__file__).parent
+
+CLOUD = {
+    "adk_nb.artifacts": {"GcsArtifactService": "FileArtifactService"},
+    "adk_nb.code_executors": {
+        "ContainerCodeExecutor": "KernelCodeExecutor",
+        "VertexAiCodeExecutor": "KernelCodeExecutor",
+    },
+    "adk_nb.memory": {
+        "VertexAiMemoryBankService": "SqliteMemoryService",
+        "VertexAiRagMemoryService": "SqliteMemoryService",
+    },
+    "adk_nb.sessions": {"VertexAiSessionService": "DatabaseSessionService"},
+    "adk_nb.tools": {"APIHubToolset": "OpenAPIToolset"},
+    "adk_nb.tools.retrieval": {"VertexAiRagRetrieval": "FilesRetrieval"},
+}
+"""Module -> names of ADK's for services of Google Cloud -> what is named in their place."""
 
 # module -> its names; the same object under each path. Counted in google/adk-docs, and our own beside.
 PATHS: dict[str, str] = {
@@ -248,10 +265,14 @@ def test_a_face_names_what_it_has_in_order_and_its_stub_names_the_same(path: Pat
     assert set(PATHS[package_of(path)].split()) == set(names)
 
 
+def _is_face(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "face"
+
+
 def _table(path: Path) -> dict[str, str]:
     """Name -> defining module, as the face's source says."""
-    [table] = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Dict)]
-    return ast.literal_eval(table)
+    [call] = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if _is_face(node)]
+    return ast.literal_eval(call.args[1])
 
 
 def _stubbed(path: Path) -> dict[str, str]:
@@ -278,10 +299,20 @@ def test_star_takes_what_the_face_has(path: Path):
     ("module", "name"),
     [
         ("adk_nb", "Graph"),
-        ("adk_nb.sessions", "VertexAiSessionService"),
+        ("adk_nb.sessions", "RedisSessionService"),
         ("adk_nb", "agent"),
     ],
 )
 def test_a_name_that_is_not_built_is_absent(module: str, name: str):
     with pytest.raises(AttributeError, match=f"module '{module}' has no attribute '{name}'"):
         getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in CLOUD.items() for name in names])
+def test_a_name_of_a_cloud_service_says_what_to_use_instead(module: str, name: str):
+    with pytest.raises(CloudServiceError) as refused:
+        exec(f"from {module} import {name}")
+
+    said = str(refused.value)
+    assert name in said and CLOUD[module][name] in said and "\n" not in said
+    assert name not in dir(importlib.import_module(module))

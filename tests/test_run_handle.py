@@ -77,7 +77,7 @@ async def test_a_signal_that_was_given_before_ends_the_run_before_the_model_is_a
     talk = Talk(agent)
     signal.set()
 
-    assert told(await talk.asay("hi", abort_signal=signal)) == [("guide", f"failed {INVOCATION_ABORTED} .")]
+    assert told(await talk.asay("hi", abort_signal=signal)) == [("guide", f"failed {INVOCATION_ABORTED}")]
     assert requests(agent) == []
     assert authors(talk) == ["user", "guide"]
 
@@ -178,7 +178,7 @@ async def test_a_tool_that_will_not_be_cancelled_ends_its_step_and_then_the_run_
     assert run.cancelling() == 0
     assert told(events)[1:] == [
         ("guide", "answers {'result': 'finished'}"),
-        ("guide", f"failed {INVOCATION_ABORTED} ."),
+        ("guide", f"failed {INVOCATION_ABORTED}"),
     ]
 
 
@@ -240,7 +240,7 @@ def test_agents_share_the_count_of_model_calls_and_the_end_of_the_run():
 
     assert told(talk.say("hi", config=RunConfig(max_llm_calls=1))) == [
         ("first", "one ."),
-        ("second", "failed LlmCallsLimitExceededError ."),
+        ("second", "failed LlmCallsLimitExceededError"),
     ]
 
     def end(callback_context: Any) -> None:
@@ -353,7 +353,7 @@ async def test_a_tool_may_stop_its_own_run_and_its_result_is_kept():
 
     assert told(events)[1:] == [
         ("guide", "answers {'result': 'stopped: True'}"),
-        ("guide", f"failed {INVOCATION_ABORTED} ."),
+        ("guide", f"failed {INVOCATION_ABORTED}"),
     ]
 
 

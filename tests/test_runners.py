@@ -201,7 +201,7 @@ def test_what_a_model_raises_is_an_event_and_then_raised():
 
     events = talk.say("hi")
 
-    assert told(events) == [("guide", "failed RuntimeError .")]
+    assert told(events) == [("guide", "failed RuntimeError")]
     assert events[0].error_message == "the line is dead"
     assert isinstance(talk.error, RuntimeError)
     assert talk.stored().events[-1] is events[0]
@@ -213,7 +213,7 @@ def test_a_missing_key_of_the_instruction_is_an_event_and_then_raised():
 
     events = talk.say("hi")
 
-    assert told(events) == [("guide", "failed KeyError .")]
+    assert told(events) == [("guide", "failed KeyError")]
     assert str(talk.error) == events[0].error_message
     assert str(talk.error).startswith("Context variable not found: `name` in agent 'guide'; ")
     assert told(talk.say("hi", state_delta={"name": "Ann"})) == [("guide", "never .")]
@@ -293,4 +293,4 @@ def test_an_error_reaches_sync_code_after_its_event():
         for event in talk.runner.run(**WHERE, new_message="hi", run_config=RunConfig()):
             events.append(event)  # noqa: PERF402  # kept up to the error
 
-    assert told(events) == [("guide", "failed RuntimeError .")]
+    assert told(events) == [("guide", "failed RuntimeError")]

@@ -125,7 +125,7 @@ def test_where_tool_errors_end_the_run_the_error_is_told_and_raised(where: str):
     it = talk(call("boom"), "never", tools=[boom], tool_errors="raise" if where == "agent" else "return")
     events = it.say(config=RunConfig(tool_errors="raise") if where == "run" else None)
 
-    assert told(events) == [("guide", "calls boom({})"), ("guide", "failed ValueError .")]
+    assert told(events) == [("guide", "calls boom({})"), ("guide", "failed ValueError")]
     assert events[-1].error_message == "bad"
     assert isinstance(it.error, ValueError)
     assert told(it.stored().events)[1:] == told(events)
@@ -220,7 +220,7 @@ def test_where_one_error_ends_the_run_what_others_did_is_told_first():
     it = talk([call("good"), call("fail"), call("endless")], tools=[good, fail, endless], tool_errors="raise")
     events = it.say()
 
-    assert told(events)[1:] == [("guide", "answers {'g': 1} => {'good': 1}"), ("guide", "failed ValueError .")]
+    assert told(events)[1:] == [("guide", "answers {'g': 1} => {'good': 1}"), ("guide", "failed ValueError")]
     assert isinstance(it.error, ValueError) and cancelled == [True]
     assert it.stored().state == {"good": 1}
 

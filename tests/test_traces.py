@@ -114,7 +114,7 @@ def test_4_missing_arguments_and_an_unknown_tool_go_to_the_model():
 def test_4_a_tool_that_raises():
     raising = Talk(agent(call("boom"), tools=[boom], tool_errors="raise"))
 
-    assert told(raising.say("hello")) == [("a1", "calls boom({})"), ("a1", "failed ValueError .")]
+    assert told(raising.say("hello")) == [("a1", "calls boom({})"), ("a1", "failed ValueError")]
     assert isinstance(raising.error, ValueError) and raising.stored().events[-1].error_message == "bad"
 
     # DEVIATES: unless told so, the model hears of it and the run goes on.
@@ -150,7 +150,7 @@ def test_5_templates(instruction: str, state: dict[str, Any], filled: str | None
 def test_5_a_missing_key():
     talk = Talk(agent("never", instruction="{missing}"))
 
-    assert told(talk.say("q")) == [("a1", "failed KeyError .")]
+    assert told(talk.say("q")) == [("a1", "failed KeyError")]
     assert isinstance(talk.error, KeyError)
     assert "Context variable not found: `missing`" in str(talk.error) and "'a1'" in str(talk.error)
 
@@ -282,9 +282,9 @@ def test_15_an_answer_of_nothing_and_a_refusal():
     it = agent(nothing_said, LlmResponse(error_code="SAFETY", error_message="blocked"), "again", name="a")
     talk = Talk(it)
 
-    assert told(talk.say("hi")) == [("a", "failed MODEL_RETURNED_NO_CONTENT .")]
+    assert told(talk.say("hi")) == [("a", "failed MODEL_RETURNED_NO_CONTENT")]
     [refused] = talk.say("hi")
-    assert told([refused]) == [("a", "failed SAFETY .")]
+    assert told([refused]) == [("a", "failed SAFETY")]
     assert (refused.content, refused.error_message) == (None, "blocked")
     talk.say("again")
     assert requests(it)[2] == [("user", "hi"), ("user", "hi"), ("user", "again")]
@@ -298,6 +298,6 @@ def test_16_the_limit_of_calls():
         ("a", "answers {'ok': 1}"),
         ("a", "calls w({})"),
         ("a", "answers {'ok': 1}"),
-        ("a", "failed LlmCallsLimitExceededError ."),
+        ("a", "failed LlmCallsLimitExceededError"),
     ]
     assert str(talk.error).startswith("Max number of llm calls limit of `2` exceeded")

@@ -248,7 +248,7 @@ def test_y3_an_error_inside_is_told_where_it_was_and_the_parent_goes_on():
 
     assert told(events) == [
         ("root", "calls tr({'request': 'x'})"),
-        ("tr", "failed RuntimeError ."),
+        ("tr", "failed RuntimeError"),
         # DEVIATES: the key is `error` instead of `result`, and it holds what went wrong.
         ("root", "answers {'error': 'RuntimeError: child boom'}"),
         ("root", "root final ."),

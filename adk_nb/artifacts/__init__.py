@@ -10,4 +10,7 @@ __getattr__, __dir__ = face(
         "FileArtifactService": "adk_nb.artifacts.file_artifact_service",
         "InMemoryArtifactService": "adk_nb.artifacts.in_memory_artifact_service",
     },
+    cloud={
+        "GcsArtifactService": 'FileArtifactService("files")',
+    },
 )

@@ -11,4 +11,10 @@ __getattr__, __dir__ = face(
         "KernelCodeExecutor": "adk_nb.code_executors.kernel_code_executor",
         "UnsafeLocalCodeExecutor": "adk_nb.code_executors.unsafe_local_code_executor",
     },
+    cloud={
+        "AgentEngineSandboxCodeExecutor": "KernelCodeExecutor(), or BuiltInCodeExecutor() with Gemini",
+        "ContainerCodeExecutor": "KernelCodeExecutor(), or BuiltInCodeExecutor() with Gemini",
+        "GkeCodeExecutor": "KernelCodeExecutor(), or BuiltInCodeExecutor() with Gemini",
+        "VertexAiCodeExecutor": "KernelCodeExecutor(), or BuiltInCodeExecutor() with Gemini",
+    },
 )

@@ -142,9 +142,11 @@ class Event(LlmResponse):
     def is_final_response(self) -> bool:
         """True for what a reader waits for: a whole answer, a refusal, or a result that stands as it is.
 
-        Source: google-adk 2.13; unlike there, an event that says nothing (only a state delta) is not an answer.
+        Source: google-adk 2.13; unlike there, an event without content (an error, or only a state delta) is no answer:
+        readers go on to `event.content.parts`.
         """
-        if self.content is None and self.output is None and not (self.error_code or self.long_running_tool_ids):
+        says_nothing = self.content is None or (self.error_code and not self.parts)
+        if says_nothing and self.output is None and not self.long_running_tool_ids:
             return False
         if self.actions.skip_summarization or self.long_running_tool_ids:
             return True

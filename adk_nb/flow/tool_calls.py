@@ -250,7 +250,8 @@ def _is_nothing(result: Any) -> bool:
 
 def _is_last(event: Event) -> bool:
     """True if the agent has nothing to say after it: the turn is over, or another agent's."""
-    return bool(event.actions.transfer_to_agent) or event.is_final_response()
+    failed = bool(event.error_code) and not event.parts and not event.partial
+    return bool(event.actions.transfer_to_agent) or failed or event.is_final_response()
 
 
 def _misdirected(spec: LlmSpec, context: Context) -> str | None:

@@ -11,4 +11,8 @@ __getattr__, __dir__ = face(
         "SearchMemoryResponse": "adk_nb.memory.base_memory_service",
         "SqliteMemoryService": "adk_nb.memory.sqlite_memory_service",
     },
+    cloud={
+        "VertexAiMemoryBankService": 'SqliteMemoryService("memory.db")',
+        "VertexAiRagMemoryService": 'SqliteMemoryService("memory.db")',
+    },
 )

@@ -15,4 +15,7 @@ __getattr__, __dir__ = face(
         "State": "adk_nb.sessions.state",
         "StateSchemaError": "adk_nb.errors",
     },
+    cloud={
+        "VertexAiSessionService": 'SqliteSessionService("nb.db"), or DatabaseSessionService("postgresql://...")',
+    },
 )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from adk_nb.errors import AdkNbError, InputError, StorageError
 from adk_nb.sessions.sqlite_thread import BUSY_SECONDS, LOCKED_SECONDS
+from adk_nb.warned import warn
 from adk_nb.wire import not_json
 
 Durability = Literal["normal", "full"]
@@ -229,13 +230,15 @@ def named(db: sqlite3.Connection) -> str:
 def path_of(db_path: Any) -> str:
     """The path in `db_path`, which may be a URL: `sqlite:///nb.db` is beside the notebook, `sqlite:////nb.db` is not.
 
+    Options of a URL that have no meaning here, such as `check_same_thread`, are left out with a warning.
+
     Raises:
-        InputError: It names no file, or a URL's options.
+        InputError: It names no file, or has options that would open another database.
     """
     path = str(db_path)
-    if path.startswith("sqlite") and "://" in path and "?" in path:
-        file = path.partition("?")[0]  # what stands behind it may be a secret
-        raise InputError(f"{file!r:.200} has options behind a '?', and a session file takes none; leave them out")
+    if path.startswith("sqlite") and "://" in path:
+        path, _, query = path.partition("?")
+        _check_options(path, query)
     for start in ("sqlite:///", "sqlite+aiosqlite:///"):
         path = path.removeprefix(start)
     try:
@@ -245,6 +248,18 @@ def path_of(db_path: Any) -> str:
     if path.strip() in ("", ":memory:") or "://" in path or "\0" in path or not found or not_json(found):
         raise InputError(f"no file is named by {str(db_path)!r:.200}; give a path, or use InMemorySessionService()")
     return found
+
+
+def _check_options(url: str, query: str) -> None:
+    names = [option.partition("=")[0] for option in query.split("&") if "=" in option]  # not a value: it may be secret
+    if not query:
+        return
+    if other := sorted({"mode", "cache", "immutable", "nolock", "psow", "vfs"}.intersection(names)):
+        raise InputError(
+            f"{url!r:.200} has the option {other[0]!r}, and a session file has none of SQLite's own; leave it out"
+        )
+    shown = ", ".join(names) or "what stands behind the ?"
+    warn(f"{url!r:.200}: {shown}: options that mean nothing for a session file; leave them out")
 
 
 def crc(*columns: Any) -> int:

@@ -33,4 +33,10 @@ __getattr__, __dir__ = face(
         "transfer_to_agent": "adk_nb.tools.transfer_to_agent_tool",
         "url_context": "adk_nb.tools.url_context_tool",
     },
+    cloud={
+        "APIHubToolset": "OpenAPIToolset(spec_str=...) of adk_nb.tools.openapi_tool",
+        "ApiRegistry": "McpToolset(connection_params=...)",
+        "DiscoveryEngineSearchTool": "VertexAiSearchTool(data_store_id=...)",
+        "VertexAiLoadProfilesTool": "load_memory",
+    },
 )

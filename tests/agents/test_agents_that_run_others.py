@@ -243,7 +243,7 @@ def test_the_first_that_fails_ends_the_run_with_its_own_error():
     x, y = agent("x", before_agent_callback=fails), agent("y", "PB", before_agent_callback=never)
     talk = Talk(ParallelAgent(name="par", sub_agents=[x, y]))
 
-    assert told(talk.say("go")) == [("x", "failed RuntimeError .")]
+    assert told(talk.say("go")) == [("x", "failed RuntimeError")]
     assert isinstance(talk.error, RuntimeError)
 
 
@@ -251,7 +251,7 @@ def test_the_others_may_go_on_when_one_fails():
     x, y = agent("x", before_agent_callback=fails), agent("y", "PB")
     talk = Talk(ParallelAgent(name="par", sub_agents=[x, y], on_error="continue"))
 
-    assert sorted(told(talk.say("go"))) == [("x", "failed RuntimeError ."), ("y", "PB .")]
+    assert sorted(told(talk.say("go"))) == [("x", "failed RuntimeError"), ("y", "PB .")]
     assert talk.error is None
 
 

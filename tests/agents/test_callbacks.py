@@ -74,14 +74,14 @@ def test_the_order_when_a_tool_fails():
 
     said.clear()
     talk = Talk(agent(call("boom"), "done", tool_errors="raise", **noted(said)))
-    assert told(talk.say())[-1] == ("a", "failed ValueError .")
+    assert told(talk.say())[-1] == ("a", "failed ValueError")
     assert said[3:] == ["before_tool", "on_tool_error"]
 
 
 def test_the_order_when_the_model_fails():
     said: list[str] = []
     talk = Talk(agent(RuntimeError("m"), **noted(said)))
-    assert told(talk.say()) == [("a", "failed RuntimeError .")]
+    assert told(talk.say()) == [("a", "failed RuntimeError")]
     assert said == ["before_agent", "before_model", "on_model_error"]
 
     said.clear()
@@ -158,7 +158,7 @@ def test_an_agent_callback_may_answer_with_plain_words():
 def test_an_agent_callback_that_answers_with_something_else_is_told_so():
     talk = Talk(agent("x", before_agent_callback=lambda callback_context: 5))
 
-    assert told(talk.say()) == [("a", "failed InputError .")]
+    assert told(talk.say()) == [("a", "failed InputError")]
     assert isinstance(talk.error, InputError)
 
 
@@ -299,7 +299,7 @@ def test_a_model_callback_that_answers_with_no_response_is_told_so(kind: str):
     answer = RuntimeError("m") if kind.startswith("on_") else "x"
     talk = Talk(agent(answer, **{kind: lambda *given: words("a content")}))
 
-    assert told(talk.say()) == [("a", "failed ConfigurationError .")]
+    assert told(talk.say()) == [("a", "failed ConfigurationError")]
     assert str(talk.error) == f"{kind} returned a Content; return an LlmResponse, or None"
 
 
@@ -371,7 +371,7 @@ def test_what_a_callback_raises_is_an_event_and_then_raised(kind: str):
 
     events = talk.say()
 
-    assert told(events)[-1] == ("a", "failed LookupError .")
+    assert told(events)[-1] == ("a", "failed LookupError")
     assert isinstance(talk.error, LookupError)
     assert talk.stored().events[-1] is events[-1]
 

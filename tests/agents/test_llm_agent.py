@@ -149,7 +149,7 @@ def test_an_agent_is_made_without_its_model():
 def test_a_model_that_cannot_be_found_is_an_event_and_then_raised():
     talk = Talk(LlmAgent(name="a", model="no-such-model"))
 
-    assert told(talk.say()) == [("a", "failed ModelNotFoundError .")]
+    assert told(talk.say()) == [("a", "failed ModelNotFoundError")]
     assert isinstance(talk.error, ModelNotFoundError)
 
 
@@ -223,7 +223,7 @@ def test_who_makes_an_instruction_reads_and_does_not_write():
 
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm("ok"), instruction=provider))
 
-    assert told(talk.say()) == [("a", "failed TypeError .")]
+    assert told(talk.say()) == [("a", "failed TypeError")]
 
 
 def test_only_the_words_of_the_final_answer_are_kept():
@@ -234,7 +234,7 @@ def test_only_the_words_of_the_final_answer_are_kept():
     talk.say()
     assert talk.stored().state == {"user:last": "done"}
 
-    assert told(talk.say()) == [("a", "failed MODEL_RETURNED_NO_CONTENT .")]
+    assert told(talk.say()) == [("a", "failed MODEL_RETURNED_NO_CONTENT")]
     assert talk.stored().state == {"user:last": "done"}
 
 

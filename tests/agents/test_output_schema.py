@@ -117,7 +117,7 @@ def mismatch(events: list[Event]) -> None:
     assert events[-2].content and events[-2].text == "not json"
     assert events[-2].output is None and not events[-2].actions.state_delta
     assert events[-1].error_code == "OUTPUT_SCHEMA_MISMATCH" and events[-1].content is None
-    assert events[-1].author == "guide" and events[-1].is_final_response()
+    assert events[-1].author == "guide" and not events[-1].is_final_response()
     assert "agent 'guide' does not fit its output_schema: Invalid JSON" in (events[-1].error_message or "")
 
 

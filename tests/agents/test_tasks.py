@@ -207,7 +207,7 @@ def test_an_error_ends_the_task_and_the_parent_goes_on():
     events = talk.say("today")
 
     assert told(events) == [
-        ("tk", "failed RuntimeError ."),
+        ("tk", "failed RuntimeError"),
         ("user", "answers {'error': 'RuntimeError: boom'}"),
         ("root", "it failed ."),
     ]

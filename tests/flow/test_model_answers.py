@@ -72,7 +72,7 @@ def test_text_beside_calls_is_no_final_answer_of_the_agent():
 def test_an_error_after_a_whole_call_ends_the_turn_once_the_call_ran():
     shop = Payments([response(call("pay", amount=1)), LlmResponse(error_code="SAFETY")])
 
-    assert shop.say() == ["calls pay({'amount': 1})", "failed SAFETY .", RESULT]
+    assert shop.say() == ["calls pay({'amount': 1})", "failed SAFETY", RESULT]
     assert (shop.paid, shop.talk.error) == ([1], None)
 
 
@@ -111,7 +111,7 @@ def test_pieces_that_end_with_an_empty_response_are_the_answer():
 
 
 def test_a_model_that_says_nothing_at_all_is_an_error():
-    assert Payments([LlmResponse(turn_complete=True)]).say() == ["failed MODEL_RETURNED_NO_CONTENT ."]
+    assert Payments([LlmResponse(turn_complete=True)]).say() == ["failed MODEL_RETURNED_NO_CONTENT"]
 
 
 def test_calls_made_of_pieces_never_run():

@@ -48,7 +48,7 @@ def test_errors_are_told_where_they_are():
     assert logged(talk, lines)[-4:] == [
         "tool failed: boom: ValueError: bad",
         "agent failed: 'guide': ValueError: bad",
-        "final event of 'guide': [failed ValueError]",
+        "event of 'guide': [failed ValueError]",
         "run failed: ValueError: bad",
     ]
 

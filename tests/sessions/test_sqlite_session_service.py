@@ -34,7 +34,7 @@ def said(text: str, at: float = 1.0, **delta: Any) -> Event:
     return Event(author="user", content=content, timestamp=at, actions=EventActions(state_delta=delta))
 
 
-def using(path: Path, use: Use, **options: Any) -> Any:
+def using(path: Path | str, use: Use, **options: Any) -> Any:
     """What `use` gives, with a service that is made for it and closed after."""
 
     async def run() -> Any:
@@ -506,14 +506,24 @@ def test_what_names_no_file_is_refused(wrong: str):
         SqliteSessionService(wrong)
 
 
-def test_a_url_with_options_is_no_file_of_that_name():
-    with pytest.raises(InputError, match=r"'sqlite:///nb.db' has options .*; leave them out"):
+def test_options_that_open_another_database_are_refused():
+    with pytest.raises(InputError, match=r"'sqlite:///nb.db' has the option 'mode', .*; leave it out"):
         SqliteSessionService("sqlite:///nb.db?mode=ro")
+
+
+def test_options_of_a_url_that_mean_nothing_here_are_left_out_with_a_warning(path: Path):
+    async def create(service: SqliteSessionService) -> None:
+        await service.create_session(app_name="app", user_id="u", session_id="s")
+
+    with pytest.warns(UserWarning, match="check_same_thread, timeout: .* mean nothing") as warned:
+        using(f"sqlite:///{path}?check_same_thread=False&timeout=hunter2", create)
+
+    assert using(path, read).id == "s" and "hunter2" not in str(warned[0].message)
 
 
 def test_a_durability_that_is_none_is_refused(path: Path):
     with pytest.raises(ConfigurationError, match="durability is 'normal' or 'full', and not 'async'"):
-        SqliteSessionService(path, durability="async")  # pyright: ignore[reportArgumentType]
+        SqliteSessionService(path, durability="async")
 
 
 def test_a_closed_service_says_so_and_one_that_nothing_refers_to_closes_its_file(path: Path):

@@ -391,7 +391,7 @@ def test_its_error_is_told_where_it_was_and_goes_to_the_callers_model():
 
     assert told(talk.say()) == [
         ("guide", "calls expert({'request': 'x'})"),
-        ("expert", "failed RuntimeError ."),
+        ("expert", "failed RuntimeError"),
         ("guide", "answers {'error': 'RuntimeError: boom'}"),
         ("guide", "I could not. ."),
     ]
@@ -402,7 +402,7 @@ def test_its_error_ends_the_run_where_errors_of_tools_do():
 
     events = talk.say(config=RunConfig(tool_errors="raise"))
 
-    assert told(events)[1:] == [("expert", "failed RuntimeError ."), ("guide", "failed RuntimeError .")]
+    assert told(events)[1:] == [("expert", "failed RuntimeError"), ("guide", "failed RuntimeError")]
     assert isinstance(talk.error, RuntimeError)
 
 

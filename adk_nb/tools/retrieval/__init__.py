@@ -9,4 +9,7 @@ __getattr__, __dir__ = face(
         "FilesRetrieval": "adk_nb.tools.retrieval.files_retrieval",
         "LlamaIndexRetrieval": "adk_nb.tools.retrieval.llama_index_retrieval",
     },
+    cloud={
+        "VertexAiRagRetrieval": "FilesRetrieval(name=..., description=..., input_dir=...)",
+    },
 )
