@@ -56,7 +56,7 @@ class Claude(VendorLlm):
 
     def _question(self, request: LlmRequest, model: str) -> dict[str, Any]:
         schema = output_schema_of(request.config)
-        if schema is not None and closed(schema, complete=False) is None:  # keys of its own: told in words
+        if schema is not None and closed(schema) is None:  # keys of its own: told in words
             request, schema = fitted(request, LlmCapabilities(output_schema=False)), None
         question = message_question(
             request, model, max_tokens=self.max_tokens, parallel_calls=self.capabilities.parallel_calls

@@ -47,28 +47,26 @@ def output_schema_of(config: types.GenerateContentConfig) -> dict[str, Any] | No
     return TypeAdapter(schema).json_schema()
 
 
-def closed(schema: dict[str, Any], *, complete: bool = True) -> dict[str, Any] | None:
+def closed(schema: dict[str, Any]) -> dict[str, Any] | None:
     """`schema`, every object in it closed to further keys; None if one of them names keys of its own.
 
     Args:
         schema: JSON Schema, not changed.
-        complete: Also None if an object may leave a key out: some services take none that may.
     """
     made = copy.deepcopy(schema)
-    return made if _close(made, complete) else None
+    return made if _close(made) else None
 
 
-def _close(schema: Any, complete: bool) -> bool:
+def _close(schema: Any) -> bool:
     if isinstance(schema, list):
-        return all(_close(one, complete) for one in cast(list[Any], schema))
+        return all(map(_close, cast(list[Any], schema)))
     if not isinstance(schema, dict):
         return True
     told = cast(dict[str, Any], schema)
     if told.get("type") == "object" or "properties" in told:
         names = set(cast(dict[str, Any], told.get("properties") or {}))
-        left_out = complete and names - set(told.get("required") or ())
-        if not names or left_out or told.setdefault("additionalProperties", False):
+        if not names or told.setdefault("additionalProperties", False):
             return False
     below = [*told.get("properties", {}).values(), *told.get("$defs", {}).values()]
     below += [told[name] for name in ("items", "anyOf", "prefixItems") if name in told]
-    return not (complete and "default" in told) and all(_close(one, complete) for one in below)
+    return all(map(_close, below))

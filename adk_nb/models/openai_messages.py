@@ -10,8 +10,9 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.models.fitting import words_of
-from adk_nb.models.json_schemas import calling_of, closed, functions_of, output_schema_of, parameters_of
+from adk_nb.models.json_schemas import calling_of, functions_of, output_schema_of, parameters_of
 from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.openai_schema import strict_schema
 from adk_nb.models.pairing import paired
 
 _SETTINGS = {
@@ -149,10 +150,7 @@ def _choice(request: LlmRequest) -> str | None:
 
 
 def _format(schema: dict[str, Any]) -> dict[str, Any]:
-    """Kept to in every letter where the service can do that.
-
-    Source: https://platform.openai.com/docs/guides/structured-outputs, "Supported schemas".
-    """
-    strict = closed(schema) if schema.get("type") == "object" else None
+    """Kept to in every letter where the service can do that."""
+    strict = strict_schema(schema)
     told: dict[str, Any] = {"name": "answer", "schema": strict or schema, "strict": strict is not None}
     return {"type": "json_schema", "json_schema": told}
