@@ -94,7 +94,7 @@ def decided_in_lines(reply: Reply) -> Reply:
     """The reply that is there once each approval was asked for in a line."""
     while reply.status == "pending" and reply.pending:
         one = reply.pending[0]
-        yes = _typed(f"approve {asked_text(one)}? [y/N] ").lower() in ("y", "yes")
+        yes = _typed(f"approve {asked_text(one, reply.schemas)}? [y/N] ").lower() in ("y", "yes")
         reply = reply.decide({one.id: ToolConfirmation(confirmed=yes, by="a typed line")})
     return reply
 

@@ -67,6 +67,9 @@ def _for_a_form(tool: BaseTool) -> dict[str, Any] | None:
     Source: the Model Context Protocol, `ToolAnnotations.destructiveHint`.
     """
     schema = cast(dict[str, Any] | None, tool.declaration and tool.declaration.parameters_json_schema)
+    if isinstance(tool, FunctionTool):
+        declared = schema or dict[str, Any](properties={})
+        schema = {**declared, "additionalProperties": tool.signature.takes_any}
     destructive = (tool.custom_metadata or {}).get("destructiveHint")
     return {**schema, "x-destructive": True} if schema and destructive else schema
 

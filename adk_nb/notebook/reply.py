@@ -8,6 +8,7 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.view.call_shown import Schema, Schemas
 from adk_nb.notebook.view.event_words import Verdict, who_said
 from adk_nb.notebook.view.input_words import ways
 from adk_nb.notebook.view.page import with_view
@@ -65,6 +66,8 @@ class Reply:
     """The approvals that are open; answer them with `%confirm`, `chat.approve()` or `chat.reject()`."""
     elsewhere: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict], repr=False)
     """How what waited was answered in other cells since, by its id."""
+    schemas: Schemas = field(default_factory=dict[str, Schema | None], repr=False, compare=False)
+    """The parameters of the tools of `pending`, by approval id."""
     answer_with: tuple[str, str] = ("chat.approve()", "chat.reject()")
     """What to type for a yes, and for a no; of several approvals, to the first, and to those that take another yes."""
     credentials: list[PendingCredential] = field(default_factory=list[PendingCredential])

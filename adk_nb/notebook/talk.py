@@ -262,6 +262,7 @@ class Talk:
             team=agent,
             status="pending" if (waiting or asked or inputs) and status == "done" else status,
             pending=waiting,
+            schemas={one.id: schema_of(self._who_hears([one.id]), one) for one in waiting},
             credentials=asked,
             credential_with=way(magic),
             inputs=inputs,

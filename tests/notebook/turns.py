@@ -68,6 +68,7 @@ class Shown:
     text: str = ""
     answered_by: str = ""
     pending: list[Pending] = field(default_factory=list[Pending])
+    schemas: dict = field(default_factory=dict)
     elsewhere: dict[str, Verdict] = field(default_factory=dict)
     credentials: list[PendingCredential] = field(default_factory=list[PendingCredential])
     credential_with: str = "chat.submit_credential()"

@@ -12,13 +12,12 @@ from adk_nb.errors import InputError, ToolNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cut_runs import cut_in_brief
-from adk_nb.notebook.decisions import edited_words, redefined, redefined_words
+from adk_nb.notebook.decisions import edited_words, redefined, redefined_words, schema_of
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
-from adk_nb.notebook.view.event_words import asks_text
-from adk_nb.notebook.view.render import Bundle, table, to_be_answered, to_be_let_in
+from adk_nb.notebook.view.render import Bundle, table, to_be_answered, to_be_approved, to_be_let_in
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import Json
@@ -60,14 +59,14 @@ def last_reply(notebook: Notebook) -> Reply:
 
 
 def approvals(notebook: Notebook, session: str | None) -> Shown:
-    """A row for each open approval, then what to open and to type for each tool that waits to be let in, and what to
+    """Each open approval, then what to open and to type for each tool that waits to be let in, and what to
     type for what else waits.
     """
     events = notebook.sessions.events(session)
     waiting, asked, left = pending(events), credentials.pending(events), inputs.pending(events)
     if not (waiting or asked or left):
         return said(none_open(notebook, session or notebook.sessions.current))
-    shown = _approvals(waiting) if waiting else None
+    shown = _approvals(notebook, waiting, events) if waiting else None
     shown = to_be_let_in(asked, way("%confirm"), below=shown) if asked else shown
     magic = notebook.confirm_magic(session or notebook.sessions.current)
     whole = to_be_answered(left, input_words.ways(magic), below=shown) if left else shown or {}
@@ -102,15 +101,13 @@ def waits_otherwise(notebook: Notebook, session: str | None) -> bool:
     return bool(credentials.pending(events) or inputs.pending(events))
 
 
-def _approvals(waiting: Sequence[Pending]) -> Bundle:
-    headers = ["approval", "agent", "tool", "arguments", "asks"]
-    rows = [
-        [str(one.number), one.author, one.call.name or "", short(one.call.args or {}), asks_text(one)]
-        for one in waiting
-    ]
-    if not any(row[-1] for row in rows):
-        headers, rows = headers[:-1], [row[:-1] for row in rows]
-    return table(headers, rows, width=page_width())
+def _approvals(notebook: Notebook, waiting: Sequence[Pending], events: Sequence[Event]) -> Bundle:
+    schemas: dict[str, dict[str, Any] | None] = {}
+    for one in waiting:
+        heard_by = notebook.who_hears(one.id, one.led_by or one.author, events)
+        with suppress(ToolNotFoundError):  # its cell was not run yet
+            schemas[one.id] = schema_of(notebook.agent(heard_by), one) if heard_by else None
+    return to_be_approved(waiting, schemas)
 
 
 def as_json(value: Any, *, indent: int | None = 2) -> Shown:

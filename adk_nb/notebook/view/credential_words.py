@@ -4,7 +4,7 @@ from urllib.parse import quote, urlsplit
 
 from adk_nb.auth.auth_schemes import APIKey, HTTPBase
 from adk_nb.notebook.view.markdown import markdown_cell
-from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.notebook.view.plain_text import name_text, one_line
 from adk_nb.notebook.view.safe_html import LINK_REL, Html, code, element, is_safe_link
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.runtime.credentials import PendingCredential
@@ -29,7 +29,7 @@ def _again(one: PendingCredential) -> str:
 
 
 def _tools(one: PendingCredential) -> str:
-    return ", ".join(dict.fromkeys(one_line(waiting.call.name or "", 100) for waiting in one.calls))
+    return ", ".join(dict.fromkeys(name_text(waiting.call.name) for waiting in one.calls))
 
 
 def _what(one: PendingCredential) -> str:

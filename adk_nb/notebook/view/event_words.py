@@ -10,7 +10,18 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.budget import MAX_COST
 from adk_nb.flow.loop import MAX_ITERATIONS
 from adk_nb.flow.model_call import NO_CONTENT
-from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
+from adk_nb.notebook.view import call_shown
+from adk_nb.notebook.view.call_shown import ROOM
+from adk_nb.notebook.view.plain_text import (
+    abridged,
+    cleaned,
+    exact_text,
+    json_text,
+    one_line,
+    shortened,
+    with_escapes,
+)
+from adk_nb.redaction import without_known
 from adk_nb.runtime.approvals import REJECTED, Pending
 from adk_nb.runtime.inputs import PendingInput
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
@@ -171,8 +182,9 @@ def outcome_of(event: Event, call: types.FunctionCall) -> str:
 
 def asks_text(one: Pending) -> str:
     """What a person is asked, and what the tool wants to know beside a yes; empty if only whether it may run."""
-    wanted = "" if one.payload is None else f"payload: {json_text(one.payload)}"
-    return " · ".join(filter(None, (one.hint.strip(), wanted)))
+    hint = abridged(with_escapes(without_known(one.hint.strip())), ROOM)
+    wanted = "" if one.payload is None else f"payload: {abridged(exact_text(one.payload), ROOM)}"
+    return " · ".join(filter(None, (hint, wanted)))
 
 
 class Verdict(NamedTuple):
@@ -188,7 +200,7 @@ def verdict_of(decided: ToolConfirmation) -> Verdict:
         return Verdict("rejected", cleaned(decided.reason or ""))
     if decided.args is None:
         return Verdict("approved")
-    return Verdict("edited", f"ran with {arguments_text(decided.args)}")
+    return Verdict("edited", f"ran with {call_shown.arguments_line(decided.args)}")
 
 
 def decision_text(decided: ToolConfirmation, tool: str) -> str:
@@ -197,6 +209,6 @@ def decision_text(decided: ToolConfirmation, tool: str) -> str:
     why = f": {cleaned(decided.reason)}" if decided.reason else ""
     if not decided.confirmed:
         return f"rejects {tool}{by}{why}"
-    changed = f", with {arguments_text(decided.args)}" if decided.args is not None else ""
-    told = f", payload: {shortened(json_text(decided.payload))}" if decided.payload is not None else ""
+    changed = f", with {call_shown.arguments_line(decided.args)}" if decided.args is not None else ""
+    told = f", payload: {abridged(exact_text(decided.payload), ROOM)}" if decided.payload is not None else ""
     return f"approves {tool}{by}{changed}{told}{why}"

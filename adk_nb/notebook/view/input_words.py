@@ -1,7 +1,15 @@
 """What waits for an answer from outside as a reader sees it: a question with its options, or work under way."""
 
 from adk_nb.notebook.view.markdown import markdown_cell
-from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, json_text, one_line, shortened
+from adk_nb.notebook.view.plain_text import (
+    arguments_text,
+    call_text,
+    cleaned,
+    json_text,
+    name_text,
+    one_line,
+    shortened,
+)
 from adk_nb.notebook.view.safe_html import Html, code, element
 from adk_nb.runtime.inputs import PendingInput
 
@@ -25,9 +33,7 @@ def needs(one: PendingInput) -> str:
     asks = " · ".join(filter(None, (one_line(one.message, _ASKED), shown)))
     if one.is_question:
         return f"{one_line(one.author, 100)} asks: {asks}" if asks else f"{one_line(one.author, 100)} asks"
-    return (
-        f"waits for the outcome of {call_text(one_line(one.call.name or '', 100), arguments_text(one.call.args or {}))}"
-    )
+    return f"waits for the outcome of {call_text(name_text(one.call.name), arguments_text(one.call.args or {}))}"
 
 
 def plain(one: PendingInput, typed: Ways) -> list[str]:

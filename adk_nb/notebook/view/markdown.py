@@ -113,7 +113,12 @@ def markdown_safe(text: str) -> str:
 
 def markdown_cell(text: str) -> str:
     """Untrusted plain text as one cell of a markdown table: shown as it is."""
-    return _CELL.sub(lambda found: _entity(found[0]), " ".join(cleaned(text).split()))
+    return markdown_line(cleaned(text))
+
+
+def markdown_line(text: str) -> str:
+    """Text that was made safe to show, as one line of markdown."""
+    return _CELL.sub(lambda found: _entity(found[0]), " ".join(text.split()))
 
 
 def _made_safe(found: re.Match[str]) -> str:

@@ -2,14 +2,21 @@
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from adk_nb.redaction import redacted
+from adk_nb.redaction import redacted, without_known
 
 SHORT = 200
 """Characters of an argument list, a result or a state value that a row shows."""
 LONG = 20_000
 """Characters of an opened row's details."""
+MOST_ARGUMENTS = 100
+"""Arguments of one call that are listed."""
+_LEAST = 12
+"""Characters of a value that a row shows, however many arguments there are."""
+_LONGEST_NAME = 80
+_PLAIN_NAME = re.compile(r"\w[\w.-]*")
 
 _SEQUENCES = re.compile(
     r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c\x9d]*(?:\x07|\x1b\\|\x9c)"  # OSC: titles, hyperlinks
@@ -21,6 +28,12 @@ _INVISIBLE = re.compile(
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # reading direction: text that reads otherwise than it is
     "\u200b\u2060-\u2064\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"  # text that is not seen
 )
+_PICTOGRAM = "[\u00a9\u00ae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+_EMOJI = f"{_PICTOGRAM}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?"
+_NOT_ASCII = re.compile(f"(?P<emoji>{_EMOJI}(?:\u200d{_EMOJI})*)|[^\n\x20-\x7e]")
+_NO_INK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+"""Letters and marks that leave nothing on the page; Python counts them as printable."""
+_VARIATIONS = ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BREAKS = re.compile("\r\n?|[\u2028\u2029]")
 
@@ -55,17 +68,57 @@ def json_text(value: Any, *, name: str = "", indent: int | None = None) -> str:
         name: What the value is called: the value of a field named like a secret is masked.
         indent: Blanks per level; None puts all on one line.
     """
+    return _as_json(value, lambda: redacted(value, name), indent)
+
+
+def exact_text(value: Any) -> str:
+    """`value` as JSON, as `json_text`, but what only looks like a key is shown: it may decide what runs."""
+    return _as_json(value, lambda: without_known(value), None)
+
+
+def _as_json(value: Any, safe: Callable[[], Any], indent: int | None) -> str:
     try:
-        text = json.dumps(redacted(value, name), ensure_ascii=False, indent=indent, default=_type_of)
+        text = json.dumps(safe(), ensure_ascii=False, indent=indent, default=_type_of)
     except (TypeError, ValueError, RecursionError):  # odd keys, a list inside itself
         text = _type_of(value)
-    return text if _is_plain(text) else _SURROGATES.sub(_spelled, _INVISIBLE.sub(_spelled, text))
+    return with_escapes(text)
+
+
+def with_escapes(text: str) -> str:
+    r"""`text` in which each character that cannot be seen is spelled out, as `\u202e`; line ends and emoji stay."""
+    return text if _is_plain(text) else _NOT_ASCII.sub(_spelled_if_unseen, text)
+
+
+def name_text(name: str | None) -> str:
+    """The name of a tool or an argument on one line; in quotes if it could be read as more than a name."""
+    text = with_escapes(json.dumps(name or "", ensure_ascii=False))
+    return abridged(text[1:-1] if _PLAIN_NAME.fullmatch(name or "") else text, _LONGEST_NAME)
+
+
+def abridged(text: str, limit: int) -> str:
+    """At most about `limit` characters: the beginning, how many are left out, and the end."""
+    if len(text) <= limit:
+        return text
+    end = limit // 4
+    return f"{text[: limit - end]} … {len(text) - limit:,} characters … {text[-end:]}"
+
+
+def fitting_lengths(lengths: Sequence[int], limit: int, least: int) -> int:
+    """The characters that each of several texts may have so that all together have `limit`; at least `least`."""
+    room, left = limit, len(lengths)
+    for length in sorted(lengths):
+        if length * left > room:
+            return max(least, room // left)
+        room, left = room - length, left - 1
+    return max(lengths, default=least)
 
 
 def arguments_text(args: dict[str, Any], limit: int = SHORT) -> str:
-    """`city="Paris", day="today"`, at most `limit` characters."""
-    said = [f"{one_line(name, 80)}={json_text(value, name=name)}" for name, value in args.items()]
-    return shortened(", ".join(said), limit)
+    """`city="Paris", day="today"`, about `limit` characters: long values are shortened, each in its place."""
+    said = [(name_text(name), json_text(value, name=name)) for name, value in list(args.items())[:MOST_ARGUMENTS]]
+    most = fitting_lengths([len(f"{name}={text}, ") for name, text in said], limit + len(", "), _LEAST)
+    shown = [f"{name}={shortened(text, max(_LEAST, most - len(f'{name}=, ')))}" for name, text in said]
+    return ", ".join([*shown, *([f"… {left} more"] if (left := len(args) - len(said)) else [])])
 
 
 def call_text(tool: str, args: str | None) -> str:
@@ -82,5 +135,11 @@ def _type_of(value: Any) -> str:
     return f"<{type(value).__qualname__}>"
 
 
-def _spelled(found: re.Match[str]) -> str:
-    return json.dumps(found[0])[1:-1]
+def _spelled_if_unseen(found: re.Match[str]) -> str:
+    text = found[0]
+    is_seen = found["emoji"] or (text.isprintable() and text not in _NO_INK and not _is_variation(text))
+    return text if is_seen else json.dumps(text)[1:-1]
+
+
+def _is_variation(character: str) -> bool:
+    return any(first <= character <= last for first, last in _VARIATIONS)

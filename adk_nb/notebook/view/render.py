@@ -5,10 +5,11 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.view import credential_words, grounding, input_words, rich_results
+from adk_nb.notebook.view import call_shown, credential_words, grounding, input_words, rich_results
+from adk_nb.notebook.view.call_shown import Schemas
 from adk_nb.notebook.view.event_words import WAITS, Verdict, asks_text, in_words, is_of_a_graph
-from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
-from adk_nb.notebook.view.plain_text import arguments_text, call_text, cleaned, one_line, shortened
+from adk_nb.notebook.view.markdown import markdown_cell, markdown_line, markdown_safe, to_html
+from adk_nb.notebook.view.plain_text import call_text, cleaned, name_text, one_line, shortened
 from adk_nb.notebook.view.rich_results import html_table
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.safe_html import Html, code, element, words_of
@@ -22,7 +23,7 @@ Bundle = dict[str, str]
 """Mime type -> one form: `text/plain`, `text/markdown`, `text/html`."""
 
 _ASKED = 2_000
-"""Characters of the arguments that a person is to approve."""
+"""Characters of an error, or a notice."""
 _WAITED = "waited for approval"
 """Of what nothing asks for any more."""
 _ANSWER = ("answer with", "answer each by its number, as")
@@ -52,6 +53,11 @@ class ShownReply(Protocol):
 
     @property
     def pending(self) -> list[Pending]: ...
+    @property
+    def schemas(self) -> Schemas:
+        """What is known of the tools of `pending`."""
+        ...
+
     @property
     def answer_with(self) -> tuple[str, str]:
         """What to type for a yes, and for a no; of several approvals, to the first."""
@@ -156,6 +162,21 @@ def event_table(
     return table(["#", *head], lines, width=width)
 
 
+def to_be_approved(waiting: Sequence[Pending], schemas: Schemas) -> Bundle:
+    """Open approvals by number: the agent, the whole call, and what is asked beside it."""
+    lines: list[str] = []
+    blocks: list[str] = []
+    parts: list[str] = []
+    for one in waiting:
+        number, who = str(one.number), name_text(one.author)
+        call, hints = asked_text(one, schemas), _hint(one, schemas)
+        lines += [f"{number}  {who}: {call}", *(f"    {hint}" for hint in hints)]
+        blocks += [f"**{number}** {markdown_cell(who)}: {markdown_line(call)}", *map(markdown_line, hints)]
+        parts.append(element("p", element("strong", number), f" {who}: ", element("code", code(call))))
+        parts += [element("p", hint) for hint in hints]
+    return _beneath(None, lines, blocks, parts)
+
+
 def to_be_let_in(asked: Sequence[PendingCredential], twin: str, *, below: Bundle | None = None) -> Bundle:
     """What to open and to type for tools that wait to be let in.
 
@@ -230,8 +251,8 @@ def _plain(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
     lines = [f"{heading(reply)} > {words}{suffix}", *filter(None, [reply.take_back_with])]
     lines += [*grounding.plain(found), *rich_results.plain_of(shown)]
     for number, one in _numbered(reply.pending):
-        lines.append(f"waits for approval{number}: {asked_text(one)}")
-        lines += [f"    {hint}" for hint in _hint(one)]
+        lines.append(f"waits for approval{number}: {asked_text(one, reply.schemas)}")
+        lines += [f"    {hint}" for hint in _hint(one, reply.schemas)]
     if reply.pending:
         lines.append("{} {} or {}".format(_ANSWER[len(reply.pending) > 1], *reply.answer_with))
     for one in reply.credentials:
@@ -283,8 +304,8 @@ def _markdown(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
     if reply.status == "cancelled":
         blocks.append("*Stopped.*")
     for number, one in _numbered(reply.pending):
-        blocks.append(f"**Waits for approval{number}:** {markdown_cell(asked_text(one))}")
-        blocks += [markdown_cell(hint) for hint in _hint(one)]
+        blocks.append(f"**Waits for approval{number}:** {markdown_line(asked_text(one, reply.schemas))}")
+        blocks += [markdown_line(hint) for hint in _hint(one, reply.schemas)]
     if reply.pending:
         answer = _ANSWER[len(reply.pending) > 1].capitalize()
         blocks.append("{} `{}` or `{}`.".format(answer, *(way.replace("`", "'") for way in reply.answer_with)))
@@ -330,9 +351,9 @@ def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str) 
 def _waiting_html(reply: ShownReply) -> list[str]:
     parts: list[str] = []
     for number, one in _numbered(reply.pending):
-        asked = element("code", code(asked_text(one)))
+        asked = element("code", code(asked_text(one, reply.schemas)))
         parts.append(element("p", element("strong", f"Waits for approval{number}:"), " ", asked))
-        parts += [element("p", hint) for hint in _hint(one)]
+        parts += [element("p", hint) for hint in _hint(one, reply.schemas)]
     if reply.pending:
         yes, no = (element("code", code(way)) for way in reply.answer_with)
         parts.append(element("p", _ANSWER[len(reply.pending) > 1].capitalize() + " ", yes, " or ", no, "."))
@@ -378,9 +399,9 @@ def _error(reply: ShownReply) -> str:
     return one_line(in_words(reply.error or "the run failed"), _ASKED)
 
 
-def asked_text(one: Pending) -> str:
+def asked_text(one: Pending, schemas: Schemas) -> str:
     """The call that a person is to approve."""
-    return shortened(call_text(one_line(one.call.name or "", 100), arguments_text(one.call.args or {}, _ASKED)), _ASKED)
+    return call_shown.call_line(one.call.name or "", one.call.args or {}, schemas.get(one.id))
 
 
 def _numbered(waiting: Sequence[Pending]) -> Iterator[tuple[str, Pending]]:
@@ -389,6 +410,7 @@ def _numbered(waiting: Sequence[Pending]) -> Iterator[tuple[str, Pending]]:
         yield f" ({one.number})" if len(waiting) > 1 else "", one
 
 
-def _hint(one: Pending) -> list[str]:
-    asks = asks_text(one)
-    return [one_line(asks, _ASKED)] if asks else []
+def _hint(one: Pending, schemas: Schemas) -> list[str]:
+    call = call_shown.shown_call(one.call.name or "", one.call.args or {}, schemas.get(one.id))
+    asks = " ".join(asks_text(one).split())
+    return [*([asks] if asks else []), *call.remarks, *call_shown.shortened_remark(call)]

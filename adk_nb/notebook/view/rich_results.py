@@ -11,7 +11,7 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import markdown_cell
-from adk_nb.notebook.view.plain_text import LONG, cleaned, one_line, shortened
+from adk_nb.notebook.view.plain_text import LONG, cleaned, name_text, one_line, shortened
 from adk_nb.notebook.view.safe_html import Html, element, frame, image
 from adk_nb.notebook.view.view_state import Json
 
@@ -65,7 +65,7 @@ def of_events(events: Iterable[Event], *, live: bool = False) -> list[Json]:
             continue
         found += of_words(event, room) or ()
         for response in event.get_function_responses():
-            found += of_result(event, response, one_line(response.name or "", 100), room) or ()
+            found += of_result(event, response, name_text(response.name), room) or ()
     return found
 
 

@@ -11,7 +11,7 @@ from adk_nb.notebook.view import credential_words, event_words, grounding, rich_
 from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import to_html
-from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, one_line, shortened
+from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, name_text, one_line, shortened
 from adk_nb.notebook.view.spending import row_usage
 from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
@@ -180,7 +180,7 @@ class RunRows:
         for index, call in enumerate(event.get_function_calls()):
             if _is_ask(event, call):
                 continue
-            tool, row = one_line(call.name or "", 100), f"{event.id}/call{index}"
+            tool, row = name_text(call.name), f"{event.id}/call{index}"
             args = event_words.arguments_of(call)
             self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
             fields: Json = {"tool": tool, "args": arguments_text(args), "text": event_words.outcome_of(event, call)}
@@ -241,7 +241,7 @@ class RunRows:
             each["state"] = "superseded"
         for waiting, key in zip(one.calls, keys, strict=True):
             self._asked_for[key] = one.id
-            tool = one_line(waiting.call.name or "", 100)
+            tool = name_text(waiting.call.name)
             self._calls.setdefault(key, _Call(tool, waiting.call.args or {}, None, None))
         self._cards[one.id] = card
         return [*over, card]
@@ -269,8 +269,8 @@ class RunRows:
             "id": one.id,
             "kind": "approval",
             "agent": one_line(one.author, 100),
-            "tool": one_line(one.call.name or "", 100),
-            "hint": cleaned(event_words.asks_text(one)),
+            "tool": name_text(one.call.name),
+            "hint": event_words.asks_text(one),
             "args": one.call.args or {},
             "schema": schema,
             "how": "",
@@ -324,7 +324,7 @@ class RunRows:
         for call in event.get_function_calls():
             if call.id and not _is_ask(event, call):
                 args = event_words.arguments_of(call)
-                self._calls[call.id] = _Call(one_line(call.name or "", 100), args, event.timestamp, None)
+                self._calls[call.id] = _Call(name_text(call.name), args, event.timestamp, None)
         self._cards_of(event)
         for response in event.get_function_responses():
             card = self._cards.get(self._asked_for.get(response.id or "", response.id or ""))
@@ -424,4 +424,4 @@ def _is_open_approval(card: Json) -> bool:
 
 
 def _unseen(response: types.FunctionResponse) -> _Call:
-    return _Call(one_line(response.name or "", 100), None, None, None)
+    return _Call(name_text(response.name), None, None, None)
