@@ -20,8 +20,6 @@ HIDDEN = "[secret]"
 """What stands in the place of a secret that is known."""
 REDACTED = "[redacted]"
 """What stands in the place of what looks like one."""
-MAX_KNOWN = 2_000
-"""Spellings of secrets that are remembered; the oldest are forgotten for others."""
 
 _KEYS = re.compile(
     r"""(?<![\w-])(?:
@@ -37,6 +35,8 @@ _KEYS = re.compile(
       | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----.*?(?:-----END[ ][A-Z ]*PRIVATE[ ]KEY-----|\Z)""",
     re.VERBOSE | re.DOTALL,
 )
+_KEY_SIGNS = ("AIza", "AQ.", "ya29.", "sk-", "gh", "hf_", "glpat-", "xox", "AKIA", "eyJ", "-----BEGIN")
+"""One of them stands in all that `_KEYS` matches."""
 _AUTH = re.compile(
     r"(\bbearer\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}"
     r"|(\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer|token)\s+)?+)[\w.~+/=-]{6,}",
@@ -70,10 +70,16 @@ _SHORTEST = 8
 # ---- what is known
 
 _lock = threading.Lock()
-_forms: dict[str, None] = {}
-"""Secrets in all the ways they are spelled, oldest first."""
-_known: tuple[str, ...] = ()
-"""The same, longest first: what holds another is hidden whole."""
+_forms: set[str] = set()
+"""Secrets in all the ways they are spelled. None is ever dropped: an old token may still be in a log, or be valid."""
+_PREFIX = 6
+"""Characters by which a spelling is looked up; none is shorter."""
+_lengths: dict[str, tuple[int, ...]] = {}
+"""Prefix -> lengths of the spellings that begin so, longest first: what holds another is hidden whole."""
+_FEW = 64
+"""So many prefixes are looked for one by one; of more, each place of a text is looked up."""
+_environment: dict[Any, Any] | None = None
+"""The variables that were last looked at."""
 
 
 def remember(*secrets: str | None) -> None:
@@ -109,24 +115,25 @@ def remember_url(url: str | None) -> None:
 
 def forget() -> None:
     """Forget all of them."""
-    global _known
+    global _environment
     with _lock:
         _forms.clear()
-        _known = ()
+        _lengths.clear()
+        _environment = None
 
 
 def known() -> tuple[str, ...]:
     """All of them, as they may be spelled in text; longest first."""
-    return _known
+    with _lock:
+        return tuple(sorted(_forms, key=len, reverse=True))
 
 
 def _learn(forms: Iterable[str]) -> None:
-    global _known
     with _lock:
-        _forms.update(dict.fromkeys(forms))
-        while len(_forms) > MAX_KNOWN:
-            del _forms[next(iter(_forms))]
-        _known = tuple(sorted(_forms, key=len, reverse=True))
+        for form in forms:
+            _forms.add(form)
+            lengths = {*_lengths.get(form[:_PREFIX], ()), len(form)}
+            _lengths[form[:_PREFIX]] = tuple(sorted(lengths, reverse=True))
     _hide_in_logs()
 
 
@@ -164,6 +171,11 @@ def _looks_random(value: str) -> bool:
 
 def look_around() -> None:
     """Remember what the environment holds now. `hidden` does so each time, for it may change."""
+    global _environment
+    now: dict[Any, Any] = dict(getattr(os.environ, "_data", os.environ))  # CPython: encoded, so nothing is decoded
+    if now == _environment:
+        return
+    _environment = now
     for name, value in os.environ.items():
         if "://" in value:
             remember_url(value)
@@ -176,15 +188,12 @@ def look_around() -> None:
 
 def without_known(value: Any) -> Any:
     """`value`, text or JSON, with `[secret]` for each secret that is known. Itself if none is."""
-    return _walk(value) if _known else value
+    return _walk(value) if _forms else value
 
 
 def _walk(value: Any) -> Any:
     if isinstance(value, str):
-        for one in _known:
-            if one in value:
-                value = value.replace(one, HIDDEN)
-        return value
+        return _text_without_known(value)
     if isinstance(value, list):
         return [_walk(one) for one in cast(list[Any], value)]
     if isinstance(value, dict):
@@ -192,10 +201,42 @@ def _walk(value: Any) -> Any:
     return value
 
 
+def _text_without_known(text: str) -> str:
+    pieces: list[str] = []
+    end = 0
+    for at in _places(text):
+        if at < end:
+            continue
+        for length in _lengths.get(text[at : at + _PREFIX], ()):
+            if text[at : at + length] in _forms:
+                pieces += [text[end:at], HIDDEN]
+                end = at + length
+                break
+    return "".join([*pieces, text[end:]]) if pieces else text
+
+
+def _places(text: str) -> Iterable[int]:
+    """Where in `text` the prefix of a known secret stands, in order."""
+    prefixes = tuple(_lengths)  # another thread may add to them
+    if len(prefixes) <= _FEW:
+        return sorted(at for prefix in prefixes if prefix in text for at in _each_place(prefix, text))
+    return (at for at in range(len(text) - _PREFIX + 1) if text[at : at + _PREFIX] in _lengths)
+
+
+def _each_place(prefix: str, text: str) -> Iterator[int]:
+    at = text.find(prefix)
+    while at >= 0:
+        yield at
+        at = text.find(prefix, at + 1)
+
+
 def hidden(text: str) -> str:
     """`text` of an error, a log or a traceback without secrets: those that are known, and what looks like one."""
     look_around()
-    return redacted(_IN_URLS.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", without_known(text)))
+    text = without_known(text)
+    if "://" in text or "=" in text:
+        text = _IN_URLS.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", text)
+    return _without_lookalikes(text)
 
 
 def in_result(response: dict[str, Any]) -> dict[str, Any]:
@@ -218,7 +259,16 @@ def redacted(value: Any, name: str = "") -> Any:
         return value
     if value and _SECRET_NAMES.fullmatch(name):
         return REDACTED
-    return _AUTH.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", _KEYS.sub(REDACTED, without_known(value)))
+    return _without_lookalikes(without_known(value))
+
+
+def _without_lookalikes(text: str) -> str:
+    if any(sign in text for sign in _KEY_SIGNS):  # to look for these costs less than the patterns
+        text = _KEYS.sub(REDACTED, text)
+    folded = text.lower()
+    if "bearer" in folded or "authorization" in folded:
+        text = _AUTH.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", text)
+    return text
 
 
 def refuse_pickle(what: object) -> NoReturn:
@@ -251,7 +301,7 @@ def _hide_in_logs() -> None:
 
     def made(*args: Any, **more: Any) -> logging.LogRecord:
         record = make(*args, **more)
-        if _known:
+        if _forms:
             _clean(record)
         return record
 
