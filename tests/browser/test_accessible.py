@@ -30,7 +30,13 @@ CARDS = [
     {**CARD, "id": "was", "state": "edited", "note": "amount 250 → 100"},
 ]
 LANES = [{"id": one, "name": one, "label": one, "state": now} for one, now in (("a", "now"), ("b", "failed"))]
-FAILURE = {"tool": "get_weather", "args": {"city": "Osl"}, "where": "In[1] line 3", "sent": "{}", "traceback": "T"}
+FAILURE = {
+    "tool": "get_weather",
+    "arguments": [{"name": "city", "text": '"Osl"'}],
+    "where": "In[1] line 3",
+    "sent": "{}",
+    "traceback": "T",
+}
 
 
 def everything() -> list[dict[str, Any]]:

@@ -85,6 +85,25 @@ def test_a_click_on_approve_arrives_once_even_when_doubled(lab: Lab):
 
 
 @pytest.mark.browser_all
+def test_a_card_shows_all_that_will_run(lab: Lab):
+    args = {"order_id": "\u202e71", "amount": 250, "\u0430mount": 1, "note": "x" * 30_000}
+    page = shown(lab, {"op": "card", "card": {**CARD, "args": args}})
+    card = page.wait(".adknb-card")
+
+    assert r'"\u202e71"' in card.text and "\u202e" not in card.text
+    assert r"\u0430mount 1 (unknown)" in card.text
+    page.click(".adknb-card .adknb-button", "Show all of note")
+    page.until(lambda: len(page.wait(".adknb-whole").text) == 30_002, "the whole note")
+    page.click(".adknb-edit")
+    names = [label.text for label in page.all(".adknb-field-name")]
+    assert r"\u0430mount unknown, number" in names
+    assert page.wait(".adknb-form textarea").get_attribute("value") == r'"\u202e71"'
+    page.click(".adknb-go", "Approve unchanged")
+
+    page.wait(".adknb-card", "approved")
+    assert answers(page)[0]["args"] is None
+
+
 def test_an_answer_in_one_view_closes_the_card_in_every_view(lab: Lab):
     page = lab.open(lab.write("view.ipynb", SETUP, "view", ops(*story()), "print(json.dumps(answers))"))
     page.run_all()

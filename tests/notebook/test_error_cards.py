@@ -1,5 +1,6 @@
 """What a live view tells of what went wrong: turns that failed, tools that failed, models that are waited for."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from adk_nb.models.retrying import ask_again
 from adk_nb.notebook.view.card_answers import answer_of
 from adk_nb.notebook.view.error_card import Trouble, card, traced
 from adk_nb.notebook.view.view_state import ViewState
+from adk_nb.redaction import HIDDEN, remember
 from adk_nb.sync import run
 from tests.notebook.conftest import Shell
 
@@ -112,9 +114,25 @@ def test_the_row_of_a_failed_call_has_the_cell_the_arguments_and_what_the_model_
     trouble.put_in(ops, responses)
 
     failure = ops[1]["row"]["failure"]
-    assert (failure["tool"], failure["args"], failure["where"]) == ("split", {"bill": 1, "people": 0}, "In[2] line 2")
+    assert (failure["tool"], failure["where"]) == ("split", "In[2] line 2")
+    assert [(one["name"], one["text"]) for one in failure["arguments"]] == [("bill", "1"), ("people", "0")]
     assert failure["sent"] == '{"error": "ZeroDivisionError: division by zero"}'
     assert "failure" not in ops[0] and "failure" not in ops[2]
+
+
+def test_error_cards_hold_no_known_secret(wrong: ZeroDivisionError) -> None:
+    remember("q7Zx-5bR1-mm2")
+
+    def ends(trouble: Trouble) -> None:
+        trouble.ended("payer", "ValueError: no order q7Zx-5bR1-mm2", "e1")
+
+    trouble, patch = Trouble(lambda _: None), {"op": "patch", "ok": False}
+    trouble.tool_failed("c", "split", {"bill": "q7Zx-5bR1-mm2", "rows": "x" * 1_000_000}, wrong)
+    trouble.put_in([patch], [types.FunctionResponse(id="c", name="f", response={"error": "x"})])
+
+    told = json.dumps([cards(ends), patch])
+    assert "q7Zx" not in told and told.count(HIDDEN) == 2
+    assert len(told) < 10_000
 
 
 def test_a_busy_model_has_a_card_until_it_goes_on() -> None:

@@ -1,3 +1,4 @@
+import json
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -6,8 +7,11 @@ import comm
 import pytest
 from wire import WAIT, Wire
 
+from adk_nb.events import Event, EventActions
 from adk_nb.notebook.view.page import VIEW_MIME
+from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.widget import STUB, LiveView
+from adk_nb.redaction import HIDDEN, remember
 
 
 @pytest.fixture
@@ -332,3 +336,93 @@ def test_what_a_page_says_runs_no_hooks_of_cells(view: LiveView, wire: Wire, she
     wire.says(kind="stop")
 
     assert (len(heard), ran) == (1, [])
+
+
+# -- what a page gets of a call, and of the state
+
+SECRET = "q7Zx-5bR1-mm2"
+
+
+def sent_json(wire: Wire) -> str:
+    return json.dumps(wire.sent)
+
+
+def test_a_known_secret_is_not_sent_to_the_page_and_reaches_the_tool(view: LiveView, wire: Wire):
+    remember(SECRET)
+    login = {"user": "ada", "token": SECRET}
+    heard = asked(view, args={"order": SECRET, "login": login, "tags": [SECRET, "a"]})
+    view.close_run()
+
+    wire.says(kind="need", what="call", id="c")
+    edited = {"login": {"user": "bob", "token": HIDDEN}, "tags": [HIDDEN, "b"]}
+    wire.says(kind="answer", id="c", decision="approve", args=edited, reason=None)
+
+    assert heard[0]["args"] == {"order": SECRET, "login": {"user": "bob", "token": SECRET}, "tags": [SECRET, "b"]}
+    view.close_run()
+    assert SECRET not in sent_json(wire) and HIDDEN in sent_json(wire)
+
+
+def test_the_mark_of_a_hidden_secret_in_another_value_is_asked_again(view: LiveView, wire: Wire):
+    remember(SECRET)
+    heard = asked(view, args={"order": f"key {SECRET}"})
+
+    wire.says(kind="answer", id="c", decision="approve", args={"order": f"other {HIDDEN}"}, reason=None)
+
+    assert heard == []
+    state, note = card(view)
+    assert state == "asked" and note.startswith(f"order: {HIDDEN}")
+    assert view.snapshot["cards"][0]["again"] == 1
+
+
+def test_a_call_of_a_megabyte_is_short_on_its_card_and_whole_when_the_page_asks(view: LiveView, wire: Wire):
+    schema = {"properties": {"note": {"type": "string", "description": "d" * 50_000}, "amount": {"type": "integer"}}}
+    for number in range(200):
+        args = {"note": f"{number}" + "x" * 1_000_000, "amount": 9000}
+        view.push({"op": "card", "card": {**CARD, "id": f"c{number}", "args": args, "schema": schema}})
+    view.close_run()
+
+    assert len(json.dumps(view.snapshot)) < 1_000_000
+    assert len(sent_json(wire)) < 2_000_000
+    [*_, last] = view.snapshot["cards"]
+    assert [(one["name"], one["left_out"] > 900_000) for one in last["arguments"]] == [
+        ("note", True),
+        ("amount", False),
+    ]
+    assert (last["args"], last["schema"]) == (None, None)
+    wire.says(kind="need", what="call", id="c199")
+    view.flush()
+    [told] = [op for batch in wire.batches for op in batch["ops"] if op["op"] == "panel"]
+    assert told["data"]["args"] == args and told["data"]["schema"] == schema
+    assert told["data"]["texts"] == [json.dumps(args["note"]), "9000"]
+
+
+def test_what_a_tool_does_not_have_and_cannot_be_seen_is_told_on_the_card(view: LiveView, wire: Wire):
+    args = {"\u0430mount": "1", "amount": "\u202e00.1"}
+    asked(view, args=args, schema={"properties": {"amount": {}, "days": {"default": 3}}})
+    view.close_run()
+
+    [told] = view.snapshot["cards"]
+
+    shown = [(one["name"], one["text"], one["note"]) for one in told["arguments"]]
+    assert shown == [
+        ("amount", r'"\u202e00.1"', ""),
+        (r"\u0430mount", '"1"', "unknown"),
+        ("days", "3", "default"),
+    ]
+    assert told["remarks"] == [r"refund has no argument \u0430mount"]
+
+
+def test_a_write_to_the_state_sends_what_it_changes(view: LiveView, wire: Wire):
+    rows = RunRows(state={"old": "x" * 100})
+    for op in rows.opening():
+        view.push(op)
+    keys = [f"key{number}" for number in range(2_000)]
+    for key in keys:
+        for op in rows.feed(Event(author="a", actions=EventActions(state_delta={key: "x" * 100}))):
+            view.push(op)
+    view.close_run()
+
+    ops = [op for batch in wire.batches for op in batch["ops"]]
+    assert len(json.dumps(ops)) < 3_000_000
+    assert [entry["key"] for entry in view.snapshot["state"]] == ["old", *keys]
+    assert {entry["kind"] for entry in view.snapshot["state"][1:]} == {"+"}

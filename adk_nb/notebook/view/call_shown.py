@@ -1,13 +1,15 @@
 """A call as its approver sees it: every argument in its place, nothing invisible, only known secrets hidden."""
 
+import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from adk_nb.notebook.view.plain_text import (
     MOST_ARGUMENTS,
     abridged,
     exact_text,
     fitting_lengths,
+    in_ascii,
     name_text,
 )
 from adk_nb.redaction import HIDDEN, without_known
@@ -17,6 +19,8 @@ ROOM = 2_000
 _LEAST = 80
 """Characters of a value that are always shown, however many arguments there are."""
 
+MOST_ON_PAGE = 20_000
+"""Characters of a call and its schema that go to the page with its card; it asks for longer ones."""
 Schema = Mapping[str, Any]
 """The JSON schema of a tool's parameters."""
 Schemas = Mapping[str, Schema | None]
@@ -31,8 +35,8 @@ class ShownArgument(NamedTuple):
     """Its value as JSON."""
     left_out: int
     """Characters of the value that are not shown."""
-    is_unknown: bool
-    """The tool has no such parameter."""
+    note: Literal["", "unknown", "default"] = ""
+    """`unknown`: the tool has no such parameter. `default`: the call leaves it out, and this is what it is then."""
 
 
 class ShownCall(NamedTuple):
@@ -45,11 +49,48 @@ class ShownCall(NamedTuple):
 
 def shown_call(tool: str, args: Mapping[str, Any], schema: Schema | None = None) -> ShownCall:
     """A call of `tool`. `schema` None: it is not known which parameters the tool has, and none is marked."""
-    ordered = sorted(args, key=lambda name: not _has_parameter(schema, name))
+    ordered = _ordered(args, schema)
     texts = {name: exact_text(args[name]) for name in ordered[:MOST_ARGUMENTS]}
     most = fitting_lengths([len(text) for text in texts.values()], ROOM, _LEAST)
     arguments = [_argument(name, text, most, schema) for name, text in texts.items()]
     return ShownCall(arguments, _remarks(tool, args, ordered, schema, texts))
+
+
+def defaults(args: Mapping[str, Any], schema: Schema | None) -> list[ShownArgument]:
+    """The parameters that a call leaves out, with what they are then."""
+    properties = (schema or {}).get("properties")
+    known = cast(dict[str, Any], properties) if isinstance(properties, dict) else {}
+    left_out = [(name, one["default"]) for name, one in known.items() if name not in args and _has_default(one)]
+    return [
+        ShownArgument(name_text(name), abridged(exact_text(value), _LEAST), 0, "default")
+        for name, value in left_out[:MOST_ARGUMENTS]
+    ]
+
+
+def on_page(card: dict[str, Any]) -> dict[str, Any]:
+    """A card of a call as a page gets it: shown arguments; those to edit, and their schema, only if they are small."""
+    args, schema = card["args"], card["schema"]
+    shown = shown_call(card["tool"], args, schema)
+    whole = whole_call(card)
+    if len(json.dumps(whole, default=str)) > MOST_ON_PAGE:
+        whole = {"args": None, "schema": None}
+    return {
+        **card,
+        **whole,
+        "arguments": [one._asdict() for one in [*shown.arguments, *defaults(args, schema)]],
+        "remarks": shown.remarks,
+        "destructive": bool(schema and schema.get("x-destructive")),
+    }
+
+
+def whole_call(card: dict[str, Any]) -> dict[str, Any]:
+    """What a page needs to edit a call: `{"args", "schema"}`, known secrets hidden."""
+    return {"args": without_known(card["args"]), "schema": card["schema"]}
+
+
+def whole_texts(card: dict[str, Any]) -> list[str]:
+    """The values of a card's shown arguments, none shortened."""
+    return [exact_text(card["args"][name]) for name in _ordered(card["args"], card["schema"])[:MOST_ARGUMENTS]]
 
 
 def call_line(tool: str, args: Mapping[str, Any], schema: Schema | None = None) -> str:
@@ -62,19 +103,23 @@ def arguments_line(args: Mapping[str, Any], schema: Schema | None = None) -> str
     return ", ".join(map(_argument_text, shown_call("", args, schema).arguments))
 
 
+def _ordered(args: Mapping[str, Any], schema: Schema | None) -> list[str]:
+    return sorted(args, key=lambda name: not _has_parameter(schema, name))
+
+
 def _argument_text(one: ShownArgument) -> str:
-    return f"{one.name}={one.text}" + (" (unknown)" if one.is_unknown else "")
+    return f"{one.name}={one.text}" + (f" ({one.note})" if one.note else "")
 
 
 def _argument(name: str, text: str, most: int, schema: Schema | None) -> ShownArgument:
     is_unknown = not _has_parameter(schema, name)
-    return ShownArgument(_name(name, is_unknown), abridged(text, most), max(0, len(text) - most), is_unknown)
+    note = "unknown" if is_unknown else ""
+    return ShownArgument(_name(name, is_unknown), abridged(text, most), max(0, len(text) - most), note)
 
 
 def _name(name: str, is_unknown: bool) -> str:
     """An unknown name in ASCII, so that a Cyrillic letter in it does not pass for a Latin one."""
-    shown = name_text(name)
-    return shown.encode("ascii", "backslashreplace").decode() if is_unknown else shown
+    return in_ascii(name_text(name)) if is_unknown else name_text(name)
 
 
 def _has_parameter(schema: Schema | None, name: str) -> bool:
@@ -82,6 +127,10 @@ def _has_parameter(schema: Schema | None, name: str) -> bool:
     if schema is None or not isinstance(properties, dict) or schema.get("additionalProperties"):
         return True
     return name in cast(dict[str, Any], properties)
+
+
+def _has_default(parameter: Any) -> bool:
+    return isinstance(parameter, dict) and cast(dict[str, Any], parameter).get("default") is not None
 
 
 def _remarks(

@@ -1,10 +1,12 @@
 """What a reader clicked on a card, as an answer to hand on, and what the card says of it afterwards."""
 
-import json
-from typing import Any
+from typing import Any, cast
 
+from adk_nb.errors import InputError
 from adk_nb.notebook.decisions import ASKED_ANEW
+from adk_nb.notebook.view.plain_text import exact_text, name_text, shortened
 from adk_nb.notebook.view.view_state import Json
+from adk_nb.redaction import HIDDEN, without_known
 
 _STATES = {
     ("approve", False): "approved",
@@ -17,6 +19,9 @@ def answer_of(card: Json, message: Json) -> tuple[Json, Json] | None:
     """The answer to `card`, and the fields that the card has from now on; None if the message is no answer to it.
 
     Nothing that was typed to let a tool in is in those fields.
+
+    Raises:
+        InputError: Changed arguments hold the mark of a hidden secret where it does not stand for that secret.
     """
     if card["kind"] == "error":
         return _after_an_error(card, message)
@@ -64,6 +69,7 @@ def _decision(card: Json, message: Json) -> Json:
     """The reader's decision, its changed arguments laid over those that were asked about."""
     approved = message["decision"] == "approve"
     edited: Json = (message.get("args") or {}) if approved else {}
+    edited = {name: _with_secrets(name, value, card["args"].get(name)) for name, value in edited.items()}
     reason = message.get("reason")
     args = {**card["args"], **edited}
     return {
@@ -75,10 +81,26 @@ def _decision(card: Json, message: Json) -> Json:
     }
 
 
+def _with_secrets(name: str, edited: Any, asked: Any) -> Any:
+    """An edited argument as the tool is to get it: the page had `[secret]` in place of each known secret."""
+    shown = without_known(asked)
+    if edited == shown:
+        return asked
+    if isinstance(edited, dict) and isinstance(asked, dict):
+        parts, before = cast(Json, edited), cast(Json, asked)
+        return {key: _with_secrets(name, part, before.get(key)) for key, part in parts.items()}
+    if isinstance(edited, list) and isinstance(asked, list):
+        items, items_before = cast(list[Any], edited), [*cast(list[Any], asked), *[None] * len(cast(list[Any], edited))]
+        return [_with_secrets(name, item, before) for item, before in zip(items, items_before, strict=False)]
+    if isinstance(edited, str) and HIDDEN in edited and shown != asked:
+        raise InputError(f"{name}: {HIDDEN} stands for a hidden secret; leave the value as it is, or type all of it")
+    return cast(Any, edited)
+
+
 def _note(card: Json, answer: Json) -> str:
     args: Json = answer["args"] or {}
     changed = [
-        f"{name} {_short(card['args'].get(name))} → {_short(value)}"
+        f"{name_text(name)} {_short(card['args'].get(name))} → {_short(value)}"
         for name, value in args.items()
         if name not in card["args"] or card["args"][name] != value
     ]
@@ -86,5 +108,4 @@ def _note(card: Json, answer: Json) -> str:
 
 
 def _short(value: Any) -> str:
-    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:79] + "…"
+    return "nothing" if value is None else shortened(exact_text(value), 80)

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from adk_nb import cells, types
+from adk_nb.notebook.view.call_shown import shown_call
 from adk_nb.notebook.view.event_words import in_words, result_text
 from adk_nb.notebook.view.plain_text import cleaned, json_text, one_line, shortened
 from adk_nb.notebook.view.view_state import Json
@@ -32,7 +33,7 @@ def card(key: str, agent: str, error: str, wrong: BaseException | None, ways: Se
         "id": key,
         "kind": "error",
         "agent": agent,
-        "title": sentence,
+        "title": hidden(cleaned(sentence)),
         "where": where,
         "traceback": traced(wrong) if wrong else "",
         "ways": list(ways),
@@ -79,7 +80,8 @@ def failure(tool: str, args: dict[str, Any], wrong: Exception) -> Json | None:
     """What a call's row tells of its tool that raised; None: not in a cell."""
     if not (where := cells.in_a_cell(wrong)):
         return None
-    return {"tool": tool, "args": args, "where": where, "sent": "", "traceback": traced(wrong)}
+    arguments = [one._asdict() for one in shown_call(tool, args).arguments]
+    return {"tool": tool, "arguments": arguments, "where": where, "sent": "", "traceback": traced(wrong)}
 
 
 class Trouble:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ MOST_ARGUMENTS = 100
 _LEAST = 12
 """Characters of a value that a row shows, however many arguments there are."""
 _LONGEST_NAME = 80
+_LATIN = re.compile("[A-Za-z]")
 _PLAIN_NAME = re.compile(r"\w[\w.-]*")
 
 _SEQUENCES = re.compile(
@@ -30,7 +32,7 @@ _INVISIBLE = re.compile(
 )
 _PICTOGRAM = "[\u00a9\u00ae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 _EMOJI = f"{_PICTOGRAM}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?"
-_NOT_ASCII = re.compile(f"(?P<emoji>{_EMOJI}(?:\u200d{_EMOJI})*)|[^\n\x20-\x7e]")
+_NOT_ASCII = re.compile(f"(?P<emoji>{_EMOJI}(?:\u200d{_EMOJI})*)|[^\t\n\x20-\x7e]")
 _NO_INK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 """Letters and marks that leave nothing on the page; Python counts them as printable."""
 _VARIATIONS = ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef")
@@ -85,14 +87,25 @@ def _as_json(value: Any, safe: Callable[[], Any], indent: int | None) -> str:
 
 
 def with_escapes(text: str) -> str:
-    r"""`text` in which each character that cannot be seen is spelled out, as `\u202e`; line ends and emoji stay."""
+    r"""`text` with an escape, as `\u202e`, for each character that cannot be seen; tabs, line ends and emoji stay."""
     return text if _is_plain(text) else _NOT_ASCII.sub(_spelled_if_unseen, text)
 
 
 def name_text(name: str | None) -> str:
     """The name of a tool or an argument on one line; in quotes if it could be read as more than a name."""
     text = with_escapes(json.dumps(name or "", ensure_ascii=False))
+    if _LATIN.search(text) and any(map(_is_of_another_script, text)):  # as `amount` with a Cyrillic a
+        text = in_ascii(text)
     return abridged(text[1:-1] if _PLAIN_NAME.fullmatch(name or "") else text, _LONGEST_NAME)
+
+
+def in_ascii(text: str) -> str:
+    """`text` with an escape for each character that is not ASCII."""
+    return text.encode("ascii", "backslashreplace").decode()
+
+
+def _is_of_another_script(character: str) -> bool:
+    return character.isalpha() and not unicodedata.name(character, "").startswith("LATIN")
 
 
 def abridged(text: str, limit: int) -> str:

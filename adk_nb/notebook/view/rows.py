@@ -95,7 +95,6 @@ class RunRows:
         self._asked_for: dict[str, str] = {}
         """Call id -> id of the card that asks for it."""
         self._streamed: set[str] = set()
-        self._changes: dict[str, list[Json]] = {}
         self._invocation = ""
         self._last_at: float | None = None
         for event in surviving(history):
@@ -352,10 +351,7 @@ class RunRows:
             return
         if told.row is None:
             told.append(f"{event.id}/state", _who(event), "marker", text="writes to the state")
-        row = told.row or ""
-        all_changes = self._changes.setdefault(row, [])
-        all_changes += changes
-        told.ops.append({"op": "state", "event": row, "changes": list(all_changes), "state": self._state.entries()})
+        told.ops.append({"op": "state", "event": told.row, "changes": changes})
 
 
 _KINDS = {"user": "user", NOTEBOOK: "marker"}

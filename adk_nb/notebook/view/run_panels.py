@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.plain_text import LONG, cleaned, shortened
+from adk_nb.notebook.view.plain_text import LONG, shortened, with_escapes
 from adk_nb.notebook.view.prompt_sent import Prompt, Said, Words, prompt_sent
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.notebook.view.waterfall import bars
@@ -103,9 +103,9 @@ def _as_json(event: Event, limit: int = 2_000) -> Any:
 
 
 def _shortened(value: Any, limit: int) -> Any:
-    """JSON whose strings are at most so long (a picture is no text to read), with nothing in them that is not seen."""
+    """JSON whose strings are at most so long (a picture is no text to read), with escapes for what cannot be seen."""
     if isinstance(value, str):
-        return shortened(cleaned(value[: limit + LONG]), limit)
+        return shortened(with_escapes(value[: limit + LONG]), limit)
     if isinstance(value, dict):
-        return {cleaned(str(key)): _shortened(each, limit) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return {with_escapes(str(key)): _shortened(each, limit) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return [_shortened(each, limit) for each in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]

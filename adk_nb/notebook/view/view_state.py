@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from adk_nb.notebook.view.call_shown import on_page
+
 Json = dict[str, Any]
 
 MAX_ROWS = 1000
@@ -67,9 +69,12 @@ class ViewState:
         self.notice = ""
         self.usage: Json = {"text": "", "title": ""}
         self.earlier = 0
-        self.state: list[Json] = []
+        self._state: dict[str, Json] = {}
+        """By key; what was removed since the view began is kept, with its mark."""
         self.rows: dict[str, Json] = {}
         self.cards: dict[str, Json] = {}
+        """With all arguments as the tool gets them: no page is sent these."""
+        self._cards_on_page: dict[str, Json] = {}
         self.drawing: Json | None = None
         self.marks: dict[str, str] = {}
         self.lanes: dict[str, Json] = {}
@@ -87,6 +92,40 @@ class ViewState:
         """
         return _OPS[op["op"]](self, op)
 
+    @property
+    def state(self) -> list[Json]:
+        """Each key, marked with what became of it since the view began; removed keys come last."""
+        return sorted(self._state.values(), key=lambda entry: entry["kind"] == "-")
+
+    def change_state(self, op: Json) -> Json:
+        """Take a `state` op in; the op with the entries that it changes, or with all if it has the whole state."""
+        entries = [self._changed(change) for change in op["changes"]]
+        if "state" not in op:
+            return {**op, "entries": entries}
+        now = {entry["key"]: _entry(entry, self._state.get(entry["key"])) for entry in op["state"]}
+        self._state = {key: entry for key, entry in self._state.items() if entry["kind"] == "-"} | now
+        return {**op, "state": self.state}
+
+    def _changed(self, change: Json) -> Json:
+        key, kind = change["key"], change["kind"]
+        first_kind, old = _mark_of(self._state.get(key)) or (kind, change.get("old"))
+        if first_kind == "+":
+            kind = "" if kind == "-" else "+"
+        elif kind == "+":
+            kind = "~"
+        entry = {"key": key, "value": change.get("new"), "kind": kind, "old": old}
+        if kind:
+            self._state[key] = entry
+        else:  # added and removed since the view began
+            self._state.pop(key, None)
+        return entry
+
+    def put_card(self, card: Json) -> Json:
+        """Keep a card, and return it as the page is to have it."""
+        self.cards[card["id"]] = card
+        self._cards_on_page[card["id"]] = shown = on_page(card)
+        return dict(shown)
+
     def snapshot(self, seq: int) -> Json:
         """The whole state after batch number `seq`, as JSON values. The caller's copy: later ops do not reach it."""
         return {
@@ -100,7 +139,7 @@ class ViewState:
             "earlier": self.earlier,
             "state": self.state,
             "rows": [dict(row) for row in self.rows.values()],
-            "cards": [dict(card) for card in self.cards.values()],
+            "cards": [dict(card) for card in self._cards_on_page.values()],
             "drawing": self.drawing,
             "marks": dict(self.marks),
             "lanes": [dict(lane) for lane in self.lanes.values()],
@@ -148,28 +187,18 @@ def _patch(view: ViewState, op: Json) -> Json:
 def _state(view: ViewState, op: Json) -> Json:
     row = view.rows.get(op["event"])
     if row is not None:
-        row["changes"] = op["changes"]
-    view.state = _marked(view.state, op["changes"], op["state"])
-    return {**op, "state": view.state}
+        row["changes"] = [*(row["changes"] or []), *op["changes"]]
+    return view.change_state(op)
 
 
-def _marked(before: list[Json], changes: list[Json], now: list[Json]) -> list[Json]:
-    """The state `now`, each key marked with what became of it since the view began; removed keys come last."""
-    marks = {entry["key"]: (entry["kind"], entry["old"]) for entry in before if entry["kind"]}
-    for change in changes:
-        key, kind = change["key"], change["kind"]
-        first_kind, first_old = marks.get(key, (kind, change.get("old")))
-        if first_kind == "+":
-            kind = "" if kind == "-" else "+"
-        elif kind == "+":
-            kind = "~"
-        marks[key] = (kind, first_old)
-    entries = [
-        {**entry, "kind": marks.get(entry["key"], ("", None))[0], "old": marks.get(entry["key"], ("", None))[1]}
-        for entry in now
-    ]
-    gone = {key: old for key, (kind, old) in marks.items() if kind == "-"}
-    return entries + [{"key": key, "value": None, "kind": "-", "old": old} for key, old in gone.items()]
+def _entry(entry: Json, before: Json | None) -> Json:
+    kind, old = _mark_of(before) or ("", None)
+    return {**entry, "kind": kind, "old": old}
+
+
+def _mark_of(entry: Json | None) -> tuple[str, str | None] | None:
+    """What became of a key since the view began, and its value then; None: nothing, so far."""
+    return (entry["kind"], entry["old"]) if entry and entry["kind"] else None
 
 
 def _card(view: ViewState, op: Json) -> Json:
@@ -178,8 +207,7 @@ def _card(view: ViewState, op: Json) -> Json:
     if known is not None and not card_is_open(known) and card_is_open(card):
         # An answer is never taken back, but one that did not fit is asked for again, with a note that says why.
         card = {**card, "again": known["again"] + 1} if op["card"].get("note") else known
-    view.cards[card["id"]] = card
-    return {**op, "card": dict(card)}
+    return {**op, "card": view.put_card(card)}
 
 
 def _status(view: ViewState, op: Json) -> Json:

@@ -13,6 +13,8 @@ from typing import Any, cast
 import anywidget
 import traitlets
 
+from adk_nb.errors import InputError
+from adk_nb.notebook.view.call_shown import whole_call, whole_texts
 from adk_nb.notebook.view.card_answers import answer_of
 from adk_nb.notebook.view.page import page_said, with_view
 from adk_nb.notebook.view.page_requests import request_of
@@ -85,8 +87,9 @@ class LiveView(anywidget.AnyWidget):
             op: Plain JSON values, copied one level deep. One of
                 `{"op": "append", "row": {"id", "author", "kind", ...}}` (kind: user, text, thought, call, error,
                 marker), `{"op": "text", "id", "s"}` (a streamed piece of that row's text), `{"op": "patch", "id",
-                **fields}`, `{"op": "state", "event", "changes", "state"}`, `{"op": "card", "card": {"id", ...}}` (its
-                fields laid over what is known; an answered card stays answered unless it is asked again with a note),
+                **fields}`, `{"op": "state", "event", "changes"}` (and `state`, the whole, to begin with), `{"op":
+                "card", "card": {"id", ...}}` (its fields laid over what is known; an answered card stays answered
+                unless it is asked again with a note; the page gets what `call_shown.on_page` makes of it),
                 `{"op": "status", "status", "text"}`, `{"op": "usage", "text", "title"}` (of the footer),
                 `{"op": "notice", "text"}`, `{"op": "drawing", "drawing"}` (of `drawing_svg.live_drawing`), `{"op":
                 "mark", "marks"}` (shape's key -> how it stands, as `drawing_path.Marks`, laid over what is known),
@@ -213,21 +216,38 @@ class LiveView(anywidget.AnyWidget):
         elif kind == "page":
             page_said(keeps_out=message.get("stays") is True)
         elif asked := request_of(message):
-            self._tell(asked)
+            self._answer_request(asked)
         elif kind == "ask" and self._state.box and str(message.get("text") or "").strip():
             self._tell({"kind": "ask", "text": str(message["text"])})
+
+    def _answer_request(self, asked: Json) -> None:
+        card = self._state.cards.get(asked["id"]) if asked.get("what") == "call" else None
+        if card is None:
+            self._tell(asked)
+        else:
+            whole = {**whole_call(card), "texts": whole_texts(card)}
+            self.push({"op": "panel", "name": "call", "id": card["id"], "data": whole})
 
     def _answer(self, message: Json) -> None:
         with self._sending:
             self.flush()
             card = self._state.cards.get(str(message.get("id")))
-            answered = answer_of(card, message) if card is not None and card_is_open(card) else None
+            try:
+                answered = answer_of(card, message) if card is not None and card_is_open(card) else None
+            except InputError as wrong:
+                self._ask_again(str(message["id"]), str(wrong))
+                return
             if not answered:
                 return
             answer, outcome = answered
             self.push({"op": "card", "card": {"id": answer["id"], **outcome}})
             self.flush()
         self._tell(answer)
+
+    def _ask_again(self, key: str, why: str) -> None:
+        again = self._state.cards[key]["again"] + 1
+        self.push({"op": "card", "card": {"id": key, "note": why, "again": again}})
+        self.flush()
 
     def _tell(self, said: Json) -> None:
         for listener in list(self._listeners):

@@ -35,7 +35,9 @@ class Cards {
     if (toBeLetIn) head.append("calls ", el("b", "", card.tool), `, which needs ${card.needs}`);
     else head.append("asks to call ", el("b", "", card.tool));
     const node = this.frame(card, head, open ? "alertdialog" : "group");
-    node.append(argumentList(card.args, card.schema) ?? "", card.hint ? el("div", "hint", card.hint) : "");
+    const whole = (value, more) => this.showAll(card, value, more);
+    node.append(argumentList(card.arguments, whole) ?? "", card.hint ? el("div", "hint", card.hint) : "");
+    node.append(...(card.remarks ?? []).map((remark) => el("div", "remark", remark)));
     if (open) {
       node.append(card.note ? el("div", "problem", card.note) : "");
       if (toBeLetIn) this.offerToLetIn(node, card);
@@ -85,19 +87,37 @@ class Cards {
     const buttons = () => {
       const edit = button("Edit…", "edit", () => {
         const approve = (args) => this.approve(card, args);
-        const { form, first } = editForm(card, approve, () => buttons().edit.focus());
-        put(place, form);
-        first?.focus();
+        this.whole(card, (call) => {
+          const { form, first } = editForm(call, approve, () => buttons().edit.focus());
+          put(place, form);
+          first?.focus();
+        });
       });
       const reject = button("Reject…", "reject", () => this.askReason(place, card, () => buttons().reject.focus()));
       const approve = button("Approve", "go", () => this.approve(card, null));
       if (card.changed) return put(place, this.offerAfterAChange(card, approve, reject, command)), { edit, reject };
-      const ways = card.schema?.["x-destructive"] ? [reject, edit, approve] : [approve, edit, reject];
+      const ways = card.destructive ? [reject, edit, approve] : [approve, edit, reject];
       put(place, el("div", "buttons", ...ways, command));
       return { edit, reject };
     };
     buttons();
     node.append(place);
+  }
+
+  // Arguments that are too long to come with the card are asked for.
+  whole(card, then) {
+    if (card.args) then(card);
+    else this.store.need("call", card.id, then);
+  }
+
+  showAll(card, value, more) {
+    const place = [...value.closest(".adknb-arguments").children].indexOf(value.parentNode);
+    this.store.need("call", card.id, ({ texts }) => {
+      value.classList.add("adknb-whole");
+      value.tabIndex = 0;
+      value.textContent = texts[place];
+      more.remove();
+    });
   }
 
   // The tool is another than was asked about: a yes would be to something else.

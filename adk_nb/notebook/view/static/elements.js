@@ -149,7 +149,18 @@ function duration(ms) {
 }
 
 function shown(value) {
-  return value === null || value === undefined ? "nothing" : JSON.stringify(value);
+  return value === null || value === undefined ? "nothing" : withEscapes(JSON.stringify(value));
+}
+
+const inAscii = (text) => text.replace(/[^ -~]/g, escaped); // a Cyrillic letter may look like a Latin one
+const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+// The twin of plain_text.with_escapes: what cannot be seen, as \u202e; tabs, line ends and emoji stay.
+const UNSEEN =
+  /(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
+
+function withEscapes(text) {
+  return text.replace(UNSEEN, (found, emoji) => emoji ?? found.split("").map(escaped).join(""));
 }
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);

@@ -14,14 +14,14 @@ function cellLink(where) {
   return node;
 }
 
-// `schema`: of the parameters; those that are not given stand there as well, with what they are then.
-function argumentList(args, schema) {
-  const said = (name, value, more) => el("span", "arg", el("span", "dim", `${name} `), el("code", "", shown(value)), more);
-  const each = Object.entries(args ?? {}).map(([name, value]) => said(name, value, null));
-  for (const [name, one] of Object.entries(schema?.properties ?? {})) {
-    if (Object.hasOwn(args ?? {}, name) || defaultOf(one) === undefined) continue;
-    each.push(said(name, one.default, el("span", "dim", " (default)")));
-  }
+// `rows`: as call_shown.py makes them, with escapes for what cannot be seen. `whole`: shows all of what was shortened.
+function argumentList(rows, whole) {
+  const each = (rows ?? []).map(({ name, text, left_out, note }) => {
+    const value = el("code", "", text);
+    const mark = note ? el("span", note === "unknown" ? "bad" : "dim", ` (${note})`) : null;
+    const more = left_out && whole ? button(`Show all of ${name}`, "small", () => whole(value, more)) : null;
+    return el("span", "arg", el("span", "dim", `${name} `), value, mark, more);
+  });
   return each.length ? el("div", "arguments", ...each) : null;
 }
 
@@ -44,12 +44,12 @@ function tracebackParts(text) {
 }
 
 // In the row of a call that a tool of the notebook failed.
-function toolFailure({ tool, where, args, sent, traceback }) {
+function toolFailure({ tool, where, arguments: rows, sent, traceback }) {
   const [toggle, trace] = tracebackParts(traceback);
   const head = el("div", "", el("b", "bad", "✗ Error"), " ", el("code", "", tool), " failed", where ? " in " : "");
   if (where) head.append(cellLink(where));
   const told = el("div", "", el("span", "dim", "sent to the model as "), el("code", "", sent));
-  return el("div", "failure", head, argumentList(args), told, toggle ? el("div", "buttons", toggle) : null, trace);
+  return el("div", "failure", head, argumentList(rows), told, toggle ? el("div", "buttons", toggle) : null, trace);
 }
 
 // A turn that ended with an error. Returns what stands on the card, and what is said of it to those who do not see it.

@@ -17,6 +17,7 @@ function plainSchema(schema, root) {
 
 function typeOf(schema, value) {
   if (Array.isArray(schema.enum)) return "enum";
+  if (typeof value === "string" && withEscapes(value) !== value) return "json"; // an input does not show all of it
   const named = typeof schema.type === "string" ? schema.type.toLowerCase() : "";
   if (["string", "integer", "number", "boolean"].includes(named)) return named;
   if (named || schema.anyOf || schema.$ref) return "json";
@@ -44,7 +45,7 @@ function jsonFrom(text) {
 
 function control(type, schema, value, given) {
   if (type === "enum") {
-    const node = el("select", "input", ...schema.enum.map((each) => el("option", "", String(each))));
+    const node = el("select", "input", ...schema.enum.map((each) => el("option", "", withEscapes(String(each)))));
     node.selectedIndex = schema.enum.findIndex((each) => same(each, given ? value : schema.default));
     return [node, () => (node.selectedIndex < 0 ? { skip: true } : { value: schema.enum[node.selectedIndex] })];
   }
@@ -56,7 +57,7 @@ function control(type, schema, value, given) {
   }
   if (type === "json") {
     const node = el("textarea", "input");
-    node.value = given ? JSON.stringify(value, null, 2) : "";
+    node.value = given ? withEscapes(JSON.stringify(value, null, 2)) : "";
     node.rows = Math.min(8, node.value.split("\n").length + 1);
     return [node, () => (!given && !node.value.trim() ? { skip: true } : jsonFrom(node.value))];
   }
@@ -82,20 +83,21 @@ function field(name, described, args, root, depth = 0, within = "") {
   const [node, read] = control(type, schema, args[name], given);
   const before = node.type === "checkbox" ? node.checked : node.value; // what was not touched is not sent
   node.id = `${mine}-${++ids}`;
-  const kinds = [{ json: "JSON", enum: "one of" }[type] ?? type, schema.nullable ? "or empty" : ""];
+  const isUnknown = depth === 0 && root.properties && !root.additionalProperties && !Object.hasOwn(root.properties, name);
+  const kinds = [isUnknown ? "unknown" : "", { json: "JSON", enum: "one of" }[type] ?? type, schema.nullable ? "or empty" : ""];
   if (!given && defaultOf(schema) !== undefined) kinds.push(`default ${shown(schema.default)}`);
   const kind = kinds.filter(Boolean).join(", ");
-  const label = el("label", "field-name", name, el("span", "dim", ` ${kind}`));
+  const label = el("label", "field-name", isUnknown ? inAscii(name) : withEscapes(name), el("span", "dim", ` ${kind}`));
   label.htmlFor = node.id;
   const problem = el("div", "problem");
   problem.id = `${node.id}-problem`;
   problem.setAttribute("role", "alert");
   node.setAttribute("aria-describedby", problem.id);
-  const box = el("div", "field", label, node, schema.description ? el("div", "dim", schema.description) : null, problem);
+  const box = el("div", "field", label, node, schema.description ? el("div", "dim", withEscapes(schema.description)) : null, problem);
   const check = () => {
     const touched = (node.type === "checkbox" ? node.checked : node.value) !== before;
     const result = touched ? read() : { skip: true };
-    problem.textContent = result.error ? `${within}${name}: ${result.error}` : "";
+    problem.textContent = result.error ? withEscapes(`${within}${name}: ${result.error}`) : "";
     node.setAttribute("aria-invalid", String(Boolean(result.error)));
     return result.error ? { ...result, node } : result;
   };
@@ -114,8 +116,8 @@ function fieldsOf(schema, args, root, depth = 0, within = "") {
 function group(name, schema, args, root, depth, within) {
   const before = args[name] ?? {};
   const fields = fieldsOf(schema, before, root, depth + 1, `${within}${name}.`);
-  const legend = el("legend", "field-name", name);
-  const box = el("fieldset", "group", legend, schema.description ? el("div", "dim", schema.description) : null);
+  const legend = el("legend", "field-name", withEscapes(name));
+  const box = el("fieldset", "group", legend, schema.description ? el("div", "dim", withEscapes(schema.description)) : null);
   box.append(...fields.map((each) => each.box));
   const check = () => {
     const results = fields.map((each) => [each.name, each.check()]);
@@ -131,7 +133,7 @@ function group(name, schema, args, root, depth, within) {
 function differences(name, before, now) {
   if (same(before, now)) return [];
   if (!isObject(before) || !isObject(now)) {
-    return [el("div", "", el("b", "", name), ` ${shown(before)} → ${shown(now)}`)];
+    return [el("div", "", el("b", "", withEscapes(name)), ` ${shown(before)} → ${shown(now)}`)];
   }
   const parts = [...new Set([...Object.keys(before), ...Object.keys(now)])];
   return parts.flatMap((part) => differences(`${name}.${part}`, before[part], now[part]));

@@ -6,6 +6,7 @@ class Store {
     this.views = new Set();
     this.sent = new Map(); // card id -> card.again at the click: closed here until Python says what became of it
     this.panels = new Map(); // what was asked of Python for a panel, as "waterfall" or "event/id" -> the answer
+    this.needed = new Map(); // the same key -> what to do with the answer
     this.ahead = new Map(); // batches that came before the one they follow
     this.late = model.get("snapshot").seq > 0; // the run had begun before the page saw it
     this.load(model.get("snapshot"));
@@ -24,6 +25,27 @@ class Store {
     for (const row of rows) this.spoke(row);
     this.cards = new Map(cards.map((card) => [card.id, card]));
     this.artifacts = new Map(artifacts.map((one) => [one.id, one])); // what the run has saved, oldest first
+  }
+
+  // The state with these entries in place of those of the same key; removed keys come last.
+  changed(entries) {
+    const state = new Map(this.state.map((entry) => [entry.key, entry]));
+    for (const entry of entries) state.set(entry.key, entry);
+    const left = [...state.values()].filter((entry) => entry.kind || entry.value !== null);
+    return [...left.filter((entry) => entry.kind !== "-"), ...left.filter((entry) => entry.kind === "-")];
+  }
+
+  // Ask Python for what does not come by itself, and call `then` with it.
+  need(what, id, then) {
+    const key = `${what}/${id}`;
+    if (this.panels.has(key)) then(this.panels.get(key));
+    else if (this.say({ kind: "need", what, id })) this.needed.set(key, then);
+  }
+
+  told(key, data) {
+    this.panels.set(key, data);
+    this.needed.get(key)?.(data);
+    this.needed.delete(key);
   }
 
   spoke(row) {
@@ -69,8 +91,8 @@ class Store {
       const { op: _, ...fields } = op;
       Object.assign(row, { streaming: false }, fields);
     } else if (op.op === "state") {
-      this.state = op.state;
-      if (row) row.changes = op.changes;
+      this.state = op.state ?? this.changed(op.entries);
+      if (row) row.changes = [...(row.changes ?? []), ...op.changes];
     } else if (op.op === "card") {
       this.cards.set(op.card.id, op.card);
     } else if (op.op === "status") {
@@ -91,7 +113,7 @@ class Store {
     }
     else if (op.op === "offers") this.offers = op.what;
     else if (op.op === "answer") this.answer = op.answer;
-    else if (op.op === "panel") this.panels.set(op.id ? `${op.name}/${op.id}` : op.name, op.data);
+    else if (op.op === "panel") this.told(op.id ? `${op.name}/${op.id}` : op.name, op.data);
     if (op.op === "append" || op.op === "text" || op.op === "patch") this.spoke(this.rows.get(op.id ?? op.row?.id));
     for (const view of this.views) view.touch(op);
   }
