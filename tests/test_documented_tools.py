@@ -12,6 +12,7 @@ import pytest
 
 from adk_nb import types
 from adk_nb.agents import Agent, LlmAgent
+from adk_nb.errors import SessionNotFoundError
 from adk_nb.events import Event
 from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
@@ -191,10 +192,8 @@ def test_the_model_hears_what_the_tool_returned_and_then_the_outcome(gemini: Scr
     assert last[0] and last[0].response == {"status": "approved"}
 
 
-def test_a_run_for_another_user_is_told_whose_session_it_is(gemini: Script):
-    with pytest.raises(
-        LookupError if False else Exception, match="belongs to user_id='1234', and this run says 'user'"
-    ):
+def test_a_run_for_another_user_is_told_which_user_it_was_for(gemini: Script):
+    with pytest.raises(SessionNotFoundError, match="user_id='user'"):
         asyncio.run(walk(running(reimbursement_agent()), "hi", inside=False, user="user"))
 
 

@@ -37,14 +37,18 @@ def test_a_missing_session_is_told_with_the_way_to_make_it():
     )
 
 
-def test_the_session_of_another_user_is_told_with_its_owner():
+def test_a_missing_session_names_the_users_own_sessions_and_nobody_elses():
     talk = Talk(guide())
+    talk.open("secret-plan", user_id="w")
+    talk.open("plan", user_id="v")
 
-    talk.say(user_id="v")
+    talk.say(user_id="v", session_id="secret-plans")
+    of_another = str(talk.error)
+    talk.say(user_id="v", session_id="plam")
 
-    assert str(talk.error) == (
-        "no session named 's'; a session of that id belongs to user_id='u', and this run says 'v'; say user_id='u'"
-    )
+    assert "secret-plan'" not in of_another and "'w'" not in of_another and "'u'" not in of_another
+    assert "there is: plan" in of_another and "user_id='v'" in of_another
+    assert "did you mean 'plan'?" in str(talk.error)
 
 
 def test_a_missing_session_is_made_where_that_is_wanted():

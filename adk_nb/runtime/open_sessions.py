@@ -32,7 +32,7 @@ class OpenSessions:
             create: A missing one is made.
 
         Raises:
-            SessionNotFoundError: There is none; the message says how to make it, or whose it is.
+            SessionNotFoundError: There is none; the message says how to make it.
         """
         hot = self._hot.pop((user_id, session_id), None)
         if hot and config is None and await self._service.is_current(hot):
@@ -67,10 +67,6 @@ class OpenSessions:
         self._hot.clear()
 
     async def _not_found(self, user_id: str, session_id: str) -> SessionNotFoundError:
-        everyone = (await self._service.list_sessions(app_name=self._app_name)).sessions
-        owner = next((one.user_id for one in everyone if one.id == session_id), None)
-        if owner is not None:
-            said = f"a session of that id belongs to user_id={owner!r}, and this run says {user_id!r}"
-            return SessionNotFoundError("session", session_id, hint=f"{said}; say user_id={owner!r}")
+        mine = (await self._service.list_sessions(app_name=self._app_name, user_id=user_id)).sessions
         hint = f"make it with session_service.create_session(app_name={self._app_name!r}, user_id={user_id!r}, ...)"
-        return SessionNotFoundError("session", session_id, [one.id for one in everyone], hint=hint)
+        return SessionNotFoundError("session", session_id, [one.id for one in mine], hint=hint)

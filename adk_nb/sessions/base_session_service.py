@@ -1,7 +1,7 @@
 """Where sessions are kept: the interface."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Generator, Iterable
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -132,17 +132,15 @@ def stripped(session_id: str) -> str:
     return session_id.strip() if isinstance(cast(Any, session_id), str) else session_id
 
 
-def not_found(user_id: str, session_id: str, mine: Iterable[str], owners: Sequence[str]) -> SessionNotFoundError:
-    """The error for an event whose session is not there.
+def not_found(user_id: str, session_id: str, mine: Iterable[str]) -> SessionNotFoundError:
+    """The error for an event whose session is not there: other users' sessions are neither read nor named.
 
     Args:
         user_id: Of the session.
         session_id: Its id.
         mine: Ids of the user's sessions.
-        owners: Users who have a session of that id.
     """
-    hint = f"a session of that id belongs to user_id={owners[0]!r}, and this one says {user_id!r}" if owners else ""
-    return SessionNotFoundError("session", session_id, mine, hint=hint)
+    return SessionNotFoundError("session", session_id, mine, hint=f"only those of user_id={user_id!r} were looked at")
 
 
 def take_in(session: Session, event: Event) -> None:

@@ -73,10 +73,9 @@ def locked(db: Any, key: Key) -> Head | None:
 
 def missing(db: Any, key: Key) -> SessionNotFoundError:
     """The error for a session that is not there."""
-    rows = execute(db, "SELECT user_id, id FROM sessions WHERE app_name = :app_name", app_name=key[0]).fetchall()
-    return not_found(
-        key[1], key[2], [row[1] for row in rows if row[0] == key[1]], [row[0] for row in rows if row[1] == key[2]]
-    )
+    mine = "SELECT id FROM sessions WHERE app_name = :app_name AND user_id = :user_id"
+    rows = execute(db, mine, app_name=key[0], user_id=key[1]).fetchall()
+    return not_found(key[1], key[2], [row[0] for row in rows])
 
 
 def add_session(db: Any, key: Key, at: float, parts: dict[str, dict[str, Any]]) -> bool:

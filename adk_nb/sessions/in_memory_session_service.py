@@ -134,8 +134,7 @@ class InMemorySessionService(BaseSessionService):
 
     def _not_found(self, session: Session) -> SessionNotFoundError:
         mine = (session.app_name, session.user_id)
-        owners = [key[1] for key in self._sessions if (key[0], key[2]) == (session.app_name, session.id)]
-        return not_found(session.user_id, session.id, [key[2] for key in self._sessions if key[:2] == mine], owners)
+        return not_found(session.user_id, session.id, [key[2] for key in self._sessions if key[:2] == mine])
 
     def is_current(self, session: Session) -> Ready[bool]:
         with self._lock:

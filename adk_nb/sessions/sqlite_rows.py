@@ -86,9 +86,7 @@ def keys_of(db: sqlite3.Connection, app_name: str, user_id: str | None) -> list[
 
 def missing(db: sqlite3.Connection, key: Key) -> SessionNotFoundError:
     """The error for a session that is not there."""
-    everyone = keys_of(db, key[0], None)
-    mine = [one[2] for one in everyone if one[1] == key[1]]
-    return not_found(key[1], key[2], mine, [one[1] for one in everyone if one[2] == key[2]])
+    return not_found(key[1], key[2], [one[2] for one in keys_of(db, key[0], key[1])])
 
 
 def put_head(db: sqlite3.Connection, key: Key, head: Head) -> None:
