@@ -159,6 +159,8 @@ def test_where_it_is_strict_a_name_that_is_not_there_is_an_error(shell: Shell) -
         ("%%agent a -m model\n---\ndescription: D\n---\n{{nope}}", "({} line 5)"),
         ("%%agent a -m model\n{{key}}", "{{key}} looks like a secret and was not put in ({} line 2)"),
         ("%%agent a -m model\n{{loaded}}", "{{loaded}} looks like a secret and was not put in ({} line 2)"),
+        ("%%agent a -m model\n{{half}}", "{{half}} holds text with half a character"),
+        ("%chat guide See {{half}}", "half = half.encode(errors='replace').decode() ({})"),
         ("%%chat guide\nOne.\n{{key}}", "{{key}} looks like a secret and was not put in ({} line 3)"),
         ("%chat guide See {{plcaes}}", "did you mean {{places}}? ({})"),
         ("%%chat guide\n\n**{{value}}**", "write \\{{value}} or use --raw to keep the braces ({} line 3)"),
@@ -172,6 +174,7 @@ def test_what_cannot_be_put_in_is_told_with_its_line_and_nothing_is_sent(
     shell.cell("%%agent guide -m model\nHi.")
     shell.cell("%key TAVILY_API_KEY")
     shell.cell("places, key = ['Oslo'], 'sk-' + 'a1' * 20")
+    shell.names.update({"half": "a\ud800"})
     shell.names["loaded"] = os.environ["TAVILY_API_KEY"]
 
     failed = shell.fails(cell)

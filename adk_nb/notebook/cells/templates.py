@@ -21,6 +21,7 @@ from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.instructions import inject_session_state
 from adk_nb.runtime.trace import listening
 from adk_nb.tools.media import media_in
+from adk_nb.wire import not_json
 
 _STEP = r"(?:\.[^\W\d]\w*|\[-?\d+\]|\['[^'\n\]]*'\]|\[\"[^\"\n\]]*\"\])"
 _SPAN = re.compile(
@@ -266,6 +267,9 @@ def _bound(path: str, variables: Mapping[str, Any], where: str) -> _Bound:
     text, cut = as_text(value)
     if is_secret(text):
         raise InputError(f"{{{{{path}}}}} looks like a secret and was not put in {where}".rstrip())
+    if odd := not_json(text):
+        mend = f"{path} = {path}.encode(errors='replace').decode()" if isinstance(value, str) else "replace it"
+        raise InputError(f"{{{{{path}}}}} holds {odd}, which cannot be sent; {mend} {where}".rstrip())
     many = len(value) if isinstance(value, Sized) and not isinstance(value, str) else None
     items = "" if many is None else f"{many:,} item{'' if many == 1 else 's'}, "
     note = [f"{{{{{path}}}}}: {cut}"] if cut else []
