@@ -29,6 +29,8 @@ class Answer:
     """Of the call."""
     failed_at: str | None = None
     """Where in a notebook's cells the tool raised."""
+    repeated: int = 0
+    """As in `Context`."""
     shown: list[dict[str, Any]] | None = None
     """What a person is shown of the result; see `tools.showing`."""
     waits_inside: bool = False
@@ -59,6 +61,7 @@ def _record(answer: Answer) -> dict[str, Any]:
         "asks": bool(acts.requested_tool_confirmations or acts.requested_auth_configs),
         "id": answer.id,
         "failed_at": answer.failed_at,
+        "repeated": answer.repeated,
         "shown": answer.shown,
         "pauses": answer.pauses,
         "hands_back": answer.hands_back,
@@ -75,6 +78,7 @@ def told_again(said: dict[str, Any], event_id: str | None) -> Answer:
         words=said["words"] and parts.words(said["words"]),
         id=said["id"],
         failed_at=said["failed_at"],
+        repeated=said.get("repeated", 0),
         shown=said.get("shown"),
         hands_back=said["hands_back"],
         finished=said["finished"] and (said["finished"][0],),

@@ -179,6 +179,8 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[Answer]) -> E
     for one in answers:
         if one.failed_at:
             about.setdefault("failed_at", {})[one.id] = one.failed_at
+        if one.repeated:
+            about.setdefault("repeated", {})[one.id] = one.repeated
         if one.shown:
             about.setdefault("shown", {})[one.id] = one.shown
     ids = [one.event_id for one in answers if one.event_id]
@@ -237,7 +239,8 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
         response.will_continue = True
     words = in_words(response) if context.speaks and context.actions.skip_summarization else None
     pauses = goes_on and context.long_running
-    answer = Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at, context.shown)
+    answer = Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
+    answer.repeated, answer.shown = context.repeated, context.shown
     answer.hands_back = tool is not None and tool.hands_back
     answer.finished = (context.output,) if context.finished else None
     return await noted(step, answer)

@@ -138,6 +138,8 @@ class Context(ReadonlyContext):
     """Set it in a tool: something that it does waits for an answer, and it is called again when that is there."""
     attempt: int = 1
     """In a tool: 1 at first. More: it was called for this call before, and may have taken effect then."""
+    repeated: int = 0
+    """In a tool: the number of this attempt if an interrupted one before it may have taken effect; else 0."""
     failed_at: str | None = None
     """Where in a notebook's cells the tool raised, as `In[7] line 4`. None: it did not, or not in a cell."""
     shown: list[dict[str, Any]] | None = None

@@ -90,6 +90,7 @@ class Step:
             return False
         self.attempt = attempt
         context.note_attempt(attempt)
+        context.repeated = attempt.number if self.in_doubt else 0
         return True
 
     async def finish(self, outcome: dict[str, Any]) -> None:

@@ -192,7 +192,9 @@ class NodeRun(RunState):
                 self.asked[0],
             )
         self._note(value)
-        return [self._event(output=self._as_json(self.output), actions=self._acted(context), output_for=True)]
+        about = {"repeated": context.repeated} if context.repeated else None
+        told = {"output": self._as_json(self.output), "actions": self._acted(context), "custom_metadata": about}
+        return [self._event(**told, output_for=True)]
 
     def _as_json(self, value: Any) -> Any:
         try:

@@ -13,6 +13,8 @@ from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionError
 from adk_nb.events import Event
 from adk_nb.models import call
+from adk_nb.notebook.view.render import row_text
+from adk_nb.notebook.view.rows import rows_of
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, turns
 from adk_nb.runtime.approvals import IN_DOUBT
@@ -213,6 +215,13 @@ def test_a_run_that_was_cut_goes_on_and_what_may_have_happened_is_asked_about(
         went_on = await events_of(runner.run_async(**WHERE, invocation_id=run_id))
         assert sorted(ledger.done) == [("look", 2, before["look"]), ("put", 2, before["put"])]
         results = {one.name: one.response for event in went_on for one in event.get_function_responses()}
+        repeated = [(event.custom_metadata or {}).get("repeated") for event in went_on if "put" in str(event)]
+        names = {one.id: one.name for event in went_on for one in event.get_function_responses()}
+        assert [{names[key]: number for key, number in one.items()} for one in repeated if one] == [
+            {"look": 2, "put": 2}
+        ]
+        lines = [row_text(row) for row in rows_of(went_on)]
+        assert [line.count("attempt 2") for line in lines if "is done" in line] == [1, 1]
         assert results["send"] == {"result": "stamped"} and results["pay"] == approvals.placeholder(in_doubt=True)
         session = await stored(service)
         assert session.state == {"sent": "stamped"}

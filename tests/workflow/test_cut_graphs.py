@@ -11,6 +11,7 @@ from adk_nb import clock
 from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.errors import StorageError
 from adk_nb.events import Event, RequestInput
+from adk_nb.notebook.view.rows import rows_of
 from adk_nb.plugins import BasePlugin
 from adk_nb.runners import Runner
 from adk_nb.runtime import inputs
@@ -150,6 +151,9 @@ def test_another_tool_is_called_again_unless_the_graph_was_edited(at_desk: Calla
         )
         end = await desk.run(desk.graph(effect=effect, note="!"), new_message=answer((await desk.question()).id, YES))
         assert desk.paid == [1, 2, 3] and outcome(end) == "paid 5!"
+        kept = (await stored(desk.service)).events
+        assert [attempt for event in kept if (attempt := (event.custom_metadata or {}).get("repeated"))] == [3]
+        assert [row["text"] for row in rows_of(kept) if "attempt 3" in row["text"]]
 
     at_desk(use, dies=2)
 

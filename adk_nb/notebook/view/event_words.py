@@ -113,6 +113,13 @@ def failed_at(event: Event, call: str | None = None) -> str:
     return f" ({one_line(place, 100)})" if isinstance(place, str) else ""
 
 
+def repeated(event: Event, call: str | None = None) -> str:
+    """A mark for a call, or a node, that was made again after an interrupted run; empty for any other."""
+    told: Any = (event.custom_metadata or {}).get("repeated")
+    attempt: Any = cast(Any, told).get(call) if isinstance(told, dict) else told
+    return f" (attempt {attempt}; an earlier one may have taken effect)" if isinstance(attempt, int) else ""
+
+
 def doings(event: Event) -> list[str]:
     """What the event does besides speaking and writing state: hands over, saves files, changes a definition."""
     actions = event.actions

@@ -210,7 +210,7 @@ class RunRows:
         if card := self._cards.get(self._asked_for.get(response.id or "", "")):
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]
         result, ok = event_words.result_text(response)
-        result += event_words.failed_at(event, response.id)
+        result += event_words.failed_at(event, response.id) + event_words.repeated(event, response.id)
         shown = rich_results.of_result(event, response, call.tool, self._room) if self._live else None
         timed = self._timed(call.asked_at, event, self._seconds_of(response.id or ""))
         return {"text": "", "result": result, "ok": ok, "shown": shown, **timed}
@@ -341,7 +341,8 @@ class RunRows:
             kind = "marker" if event.error_code == event_words.STOPPED else "error"
             told.append(f"{event.id}/{kind}", _who(event), kind, text=failure)
         if event.output is not None and not event.content:
-            told.append(f"{event.id}/output", _who(event), "text", text=f"→ {shortened(json_text(event.output))}")
+            output = shortened(json_text(event.output))
+            told.append(f"{event.id}/output", _who(event), "text", text=f"→ {output}{event_words.repeated(event)}")
         for index, deed in enumerate(event_words.doings(event)):
             told.append(f"{event.id}/deed{index}", _who(event), "marker", text=deed)
 
