@@ -54,7 +54,7 @@ class _Strict:
         """
         if not isinstance(schema, dict) or depth > _MAX_DEPTH:
             raise _Outside
-        told = {name: value for name, value in cast(_Json, schema).items() if name not in _NOTES}
+        told: _Json = {name: value for name, value in cast(_Json, schema).items() if name not in _NOTES}
         if len(told) > 1 and isinstance(ref := told.get("$ref"), str):
             if ref in within:  # endless, so without its description
                 told = {"$ref": ref}
@@ -63,7 +63,7 @@ class _Strict:
                 within = (*within, ref)
         if "oneOf" in told and "anyOf" not in told:
             told["anyOf"] = told.pop("oneOf")
-        intersection: list[Any] = told.get("allOf") or []
+        intersection = cast(list[Any], told.get("allOf") or [])
         if len(intersection) == 1 and isinstance(intersection[0], dict):
             del told["allOf"]
             return self.converted(cast(_Json, intersection[0]) | told, depth, within)
