@@ -1,7 +1,6 @@
 """One Jupyter kernel in a process of its own, for a model's code: started, asked, interrupted, ended."""
 
 import asyncio
-import os
 import secrets
 import signal
 import sys
@@ -11,6 +10,7 @@ from contextlib import suppress
 from typing import Any, Protocol, cast
 
 from adk_nb.code_executors.environment import environment
+from adk_nb.code_executors.isolation import Isolation
 from adk_nb.code_executors.output import Output
 from adk_nb.code_executors.processes import end_group, how_it_ended
 from adk_nb.code_executors.work_folder import WorkFolder
@@ -25,7 +25,14 @@ _TOO_MUCH = 10_000_000
 """Characters of output beyond what is kept: code that prints more is interrupted."""
 _REPLY_SECONDS = 2.0
 _BOOT = """
-import sys
+import os, sys, threading
+
+def end_with_its_owner(pipe):
+    os.read(pipe, 1)
+    os._exit(1)
+
+threading.Thread(target=end_with_its_owner, args=(os.dup(0),), daemon=True).start()
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 limit = int(sys.argv.pop(1))
 try:
     import resource
@@ -47,20 +54,24 @@ class ChildKernel:
     It works in a folder of its own, knows no startup file and no history of the user, and ends with this process.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, client: "_Client", folder: WorkFolder) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, client: "_Client", folder: WorkFolder, isolation: Isolation
+    ) -> None:
         self._process = process
+        self._isolation = isolation
         self._client = client
         self._folder = folder
-        self._ended = asyncio.ensure_future(process.wait())
+        self._ended = asyncio.ensure_future(self._exit_code())
         self._images = 0
         self._at_exit = weakref.finalize(self, end_group, process.pid)
 
     @classmethod
-    async def start(cls, memory_limit_mb: int | None) -> "ChildKernel":
+    async def start(cls, memory_limit_mb: int | None, isolation: Isolation) -> "ChildKernel":
         """A fresh kernel that is ready to run code.
 
         Args:
             memory_limit_mb: MB of memory of its own that it and each process it starts may have; kept on Linux only.
+            isolation: What it is started with.
 
         Raises:
             MissingExtraError: jupyter_client or ipykernel is not installed.
@@ -73,34 +84,34 @@ class ChildKernel:
         connection = str(folder.beside / "kernel.json")
         connect.write_connection_file(connection, key=secrets.token_hex(32).encode())
         log = folder.beside / "kernel.log"
+        kernel = [sys.executable, "-c", _BOOT, str((memory_limit_mb or 0) * 1024 * 1024), "-f", connection]
+        quiet = ["--HistoryManager.enabled=False", "--HistoryManager.hist_file=:memory:", "--IPKernelApp.quiet=True"]
         with log.open("wb") as words:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", _BOOT, str((memory_limit_mb or 0) * 1024 * 1024), "-f", connection),
-                *("--HistoryManager.enabled=False", "--HistoryManager.hist_file=:memory:", "--IPKernelApp.quiet=True"),
-                stdin=asyncio.subprocess.DEVNULL,
+                *isolation.command([*kernel, *quiet], interrupted=True),
+                stdin=asyncio.subprocess.PIPE,  # it ends by itself when this process does, which closes the pipe
                 stdout=words,
                 stderr=words,
                 cwd=folder.path,
                 env=environment(
                     IPYTHONDIR=str(folder.beside / "ipython"),
                     JUPYTER_RUNTIME_DIR=str(folder.beside),
-                    JPY_PARENT_PID=str(os.getpid()),  # it ends by itself if this process is killed
                 ),
                 start_new_session=True,
             )
         client = cast(_Client, asyncio_client.AsyncKernelClient())
         client.load_connection_file(connection)
         client.start_channels(stdin=False, hb=False, control=False)
-        kernel = cls(process, client, folder)
+        started = cls(process, client, folder, isolation)
         try:
-            await kernel._until_ready()
+            await started._until_ready()
         except BaseException as error:
             said = log.read_text(errors="replace")[-2_000:].strip()
-            await kernel.stop()
+            await started.stop()
             if isinstance(error, RuntimeError | TimeoutError):
                 raise ConfigurationError(f"the kernel for the model's code did not start: {said or error}") from error
             raise
-        return kernel
+        return started
 
     @property
     def alive(self) -> bool:
@@ -137,6 +148,9 @@ class ChildKernel:
         await self._ended
         self._at_exit.detach()
         await asyncio.to_thread(self._folder.close)
+
+    async def _exit_code(self) -> int:
+        return self._isolation.exit_code(await self._process.wait())
 
     async def _until_ready(self) -> None:
         ready = asyncio.ensure_future(self._client.wait_for_ready(timeout=START_SECONDS))

@@ -9,6 +9,7 @@ from pydantic import Field, PrivateAttr
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.child_kernel import ChildKernel
+from adk_nb.code_executors.isolation import NONE, Isolation, Level, chosen
 from adk_nb.code_executors.this_kernel import run_here
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult
@@ -31,11 +32,11 @@ class KernelCodeExecutor(BaseCodeExecutor):
     """Runs code in a Jupyter kernel beside this one: one for each session, ended with this process or by `close`.
 
     The code may do whatever this user may do, as with UnsafeLocalCodeExecutor: a kernel of its own keeps it out of
-    this notebook's variables, not off the machine. Pictures it shows and files it writes to its folder come back as
-    files.
+    this notebook's variables, and `isolation` away from other processes; files and the network are open to it. Pictures
+    it shows and files it writes to its folder come back as files.
 
     Raises:
-        ConfigurationError: `stateful=False` is asked for.
+        ConfigurationError: `stateful=False` is asked for, or an isolation that is not to be had here.
     """
 
     stateful: bool = True
@@ -46,9 +47,12 @@ class KernelCodeExecutor(BaseCodeExecutor):
     hold there, a Ctrl-C stops the code, and it may not await."""
     memory_limit_mb: int | None = Field(default=2048, gt=0)
     """MB of memory of its own that a kernel, and each process it starts, may have; on Linux. None: no limit."""
+    isolation: Level = "auto"
+    """From other processes: see `adk_nb.code_executors.isolation.Level`."""
     max_kernels: int = Field(default=4, gt=0)
     """Kernels at once. For one more, the one that was idle longest is ended; its session gets a fresh one later."""
 
+    _isolation: Isolation = PrivateAttr(default=NONE)
     _places: dict[_Key, _Place] = PrivateAttr(default_factory=dict[_Key, _Place])
     """The least recently used first."""
     _changed: asyncio.Condition = PrivateAttr(default_factory=asyncio.Condition)
@@ -57,6 +61,8 @@ class KernelCodeExecutor(BaseCodeExecutor):
         if given.get("stateful") is False:
             raise ConfigurationError("KernelCodeExecutor cannot be stateful=False; use UnsafeLocalCodeExecutor")
         super().__init__(**given)
+        if self.kernel == "child":
+            self._isolation = chosen(self.isolation, type(self).__name__)
 
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
@@ -83,7 +89,7 @@ class KernelCodeExecutor(BaseCodeExecutor):
             await _stop(*put_out)
             fresh = place.kernel is None
             if place.kernel is None:
-                place.kernel = await ChildKernel.start(self.memory_limit_mb)
+                place.kernel = await ChildKernel.start(self.memory_limit_mb, self._isolation)
             result = await place.kernel.run(asked.code, asked.input_files, self.timeout_seconds)
         finally:
             place.busy = False

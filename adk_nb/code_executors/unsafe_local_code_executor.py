@@ -1,4 +1,4 @@
-"""Code in a process of its own, each time a new one: apart from this one's memory, and from nothing else."""
+"""Code in a process of its own, each time a new one: apart from other processes, and from nothing else."""
 
 import codecs
 import os
@@ -10,9 +10,12 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from typing import IO, Any
 
+from pydantic import PrivateAttr
+
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.environment import environment
+from adk_nb.code_executors.isolation import NONE, Isolation, Level, chosen
 from adk_nb.code_executors.output import Output
 from adk_nb.code_executors.processes import end_group, how_it_ended
 from adk_nb.errors import ConfigurationError
@@ -39,32 +42,37 @@ except BaseException as error:
 class UnsafeLocalCodeExecutor(BaseCodeExecutor):
     """Runs code in a new Python process, in the folder and with the import path of this one.
 
-    It is unsafe: the code may do whatever this user may do, on this machine and on the network. It does not get this
-    process's environment variables, where keys are, but for those that programs need to run. It gets no input files
-    and gives none.
+    It is unsafe: the code may do whatever this user may do, with the files of this machine and on the network. It does
+    not get this process's environment variables, where keys are, but for those that programs need to run. It gets no
+    input files and gives none.
 
     Raises:
-        ConfigurationError: `stateful` or `optimize_data_file` is asked for.
+        ConfigurationError: `stateful` or `optimize_data_file` is asked for, or an isolation that is not to be had here.
     """
 
     timeout_seconds: float | None = 300
+    isolation: Level = "auto"
+    """From other processes: see `adk_nb.code_executors.isolation.Level`."""
+
+    _isolation: Isolation = PrivateAttr(default=NONE)
 
     def __init__(self, **given: Any) -> None:
         for field in ("stateful", "optimize_data_file"):
             if given.get(field):
                 raise ConfigurationError(f"UnsafeLocalCodeExecutor cannot be {field}=True; use KernelCodeExecutor")
         super().__init__(**given)
+        self._isolation = chosen(self.isolation, type(self).__name__)
 
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
-        return _Run(code_execution_input.code, self.timeout_seconds).result()
+        return _Run(code_execution_input.code, self.timeout_seconds, self._isolation).result()
 
     async def execute_code_async(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
         """Run the code; a cancelled run ends it, and all that it started."""
-        run = _Run(code_execution_input.code, self.timeout_seconds)
+        run = _Run(code_execution_input.code, self.timeout_seconds, self._isolation)
         try:
             return await sync.blocking(run.result, thread=True)
         finally:
@@ -74,8 +82,9 @@ class UnsafeLocalCodeExecutor(BaseCodeExecutor):
 class _Run:
     """One process, from its start to its end. `stop` may be called from another thread, at any time."""
 
-    def __init__(self, code: str, seconds: float | None) -> None:
+    def __init__(self, code: str, seconds: float | None, isolated: Isolation) -> None:
         self._code = code
+        self._isolation = isolated
         self._seconds = seconds
         self._lock = threading.Lock()
         self._stopped = False
@@ -92,7 +101,7 @@ class _Run:
         for reader in readers:
             reader.start()
         try:
-            exit_code = process.wait(self._seconds)
+            exit_code = self._isolation.exit_code(process.wait(self._seconds))
         except subprocess.TimeoutExpired:
             exit_code = -1
             output.complain(f"the code was stopped: it ran for longer than {self._seconds or 0:g} seconds\n")
@@ -120,7 +129,7 @@ class _Run:
             source.write(self._code.encode("utf-8", "surrogatepass"))
             source.seek(0)
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _RUN],
+                self._isolation.command([sys.executable, "-c", _RUN]),
                 bufsize=0,
                 stdin=source,
                 stdout=subprocess.PIPE,

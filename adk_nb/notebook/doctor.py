@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from concurrent.futures import TimeoutError as NoAnswer
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from adk_nb import __version__, sync
+from adk_nb.code_executors import isolation
 from adk_nb.models.google_access import uses_vertex
 from adk_nb.notebook.keys import PROVIDERS
 from adk_nb.notebook.place import is_being_tested
@@ -55,6 +57,7 @@ def findings(shell: Any, settings: Any) -> list[Finding]:
         _questions(shell),
         _loop(),
         _nested(settings),
+        _code(),
         _sessions(settings),
         _recording(),
     ]
@@ -191,6 +194,18 @@ def _nested(settings: Any) -> Finding:
     if settings.nest_asyncio:
         return Finding("asyncio.run", "works in a cell, with nest-asyncio2; all tasks of this kernel are slower for it")
     return Finding("asyncio.run", "not in a cell: write await", "or: %config AdkNb.nest_asyncio = True")
+
+
+def _code() -> Finding:
+    """How far the code of models is kept apart, for agents with a code executor."""
+    if found := isolation.available():
+        told = f"isolated from other processes by {Path(found.program).name}; files and the network are open to it"
+        return Finding("models' code", told)
+    told = f"not isolated: {isolation.MISSING}; it can read this kernel's keys"
+    return Finding("models' code", told, _BUBBLEWRAP if sys.platform == "linux" else "")
+
+
+_BUBBLEWRAP = "install bubblewrap: apt-get install bubblewrap"
 
 
 # ---- the notebook

@@ -251,8 +251,9 @@ def test_a_process_that_ends_takes_its_kernels_along(fifo: Path):
     script = (
         "from adk_nb import run\n"
         "from adk_nb.code_executors.child_kernel import ChildKernel\n"
+        "from adk_nb.code_executors.isolation import available\n"
         "async def main():\n"
-        "    kernel = await ChildKernel.start(512)\n"
+        "    kernel = await ChildKernel.start(512, available())\n"
         "    return kernel, await kernel.run(code, [], 10)\n"
         f"code = 'import subprocess; held = subprocess.Popen(\\'exec sleep 600 > {fifo}\\', shell=True)'\n"
         "kernel, result = run(main())\n"

@@ -1,0 +1,192 @@
+"""What a model's code sees of the processes beside it, and what is left of those that it starts."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adk_nb import sync
+from adk_nb.agents import LlmAgent
+from adk_nb.code_executors import KernelCodeExecutor, UnsafeLocalCodeExecutor
+from adk_nb.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult
+from adk_nb.code_executors.isolation import available
+from adk_nb.errors import ConfigurationError
+from adk_nb.models import ScriptedLlm
+from tests.talk import SECONDS, Talk
+
+LOOKING_FOR_KEYS = """
+import pathlib
+found = []
+for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+    try:
+        found.append(b"A_KEY_OF_THE_NOTEBOOK" in path.read_bytes())
+    except OSError:
+        pass
+print(len(found) > 0, any(found))
+"""
+LEAVING = "import subprocess\nsubprocess.Popen('exec sleep 600 > {fifo}', shell=True, start_new_session=True)\n"
+
+
+@pytest.fixture
+def only_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[object]:
+    """`only_with("bwrap")`: of the programs that isolate, there is this one. Skips where it does not work."""
+
+    def there_is(*programs: str) -> None:
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        for name in ("sh", "sleep", *programs):
+            if found := shutil.which(name):
+                (folder / name).symlink_to(found)
+        monkeypatch.setenv("PATH", str(folder))
+        available.cache_clear()
+        if programs and not available():
+            pytest.skip(f"{programs[0]} does not work here")
+
+    yield there_is
+    available.cache_clear()
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    return path
+
+
+def runs(code: str, **settings: object) -> CodeExecutionResult:
+    """Run one block; this executor does not look at the invocation."""
+    return UnsafeLocalCodeExecutor(**settings).execute_code(None, CodeExecutionInput(code=code))  # type: ignore[arg-type]
+
+
+def notebook(script: str, *args: str, path: str) -> str:
+    """What a process prints that has a key among its variables from its start."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *args],
+        env={**os.environ, "PATH": path, "SECRET": "A_KEY_OF_THE_NOTEBOOK"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+IN_A_PROCESS = """
+import sys
+from adk_nb.code_executors import UnsafeLocalCodeExecutor
+from adk_nb.code_executors.code_execution_utils import CodeExecutionInput
+code = CodeExecutionInput(code=sys.argv[1])
+print(UnsafeLocalCodeExecutor(isolation=sys.argv[2]).execute_code(None, code).stdout)
+"""
+IN_A_KERNEL = """
+import sys
+from adk_nb import run
+from adk_nb.code_executors.child_kernel import ChildKernel
+from adk_nb.code_executors.isolation import available
+async def main():
+    kernel = await ChildKernel.start(512, available())
+    try:
+        return await kernel.run(sys.argv[1], [], 60)
+    finally:
+        await kernel.stop()
+print(run(main()).stdout)
+"""
+
+
+@pytest.mark.parametrize("program", ["bwrap", "unshare"])
+@pytest.mark.parametrize("script", [IN_A_PROCESS, pytest.param(IN_A_KERNEL, marks=pytest.mark.kernel)])
+def test_code_does_not_find_the_keys_of_the_notebook_in_another_process(only_with, program: str, script: str):
+    only_with(program)
+
+    printed = notebook(script, LOOKING_FOR_KEYS, "processes", path=os.environ["PATH"])
+
+    assert printed.split() == ["True", "False"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
+def test_without_isolation_it_does():
+    printed = notebook(IN_A_PROCESS, LOOKING_FOR_KEYS, "none", path=os.environ["PATH"])
+
+    assert printed.split() == ["True", "True"]
+
+
+@pytest.mark.parametrize("program", ["bwrap", "unshare"])
+def test_a_process_in_a_session_of_its_own_ends_with_the_code(only_with, program: str, fifo: Path):
+    only_with(program)
+    held = sync.start(sync.blocking(fifo.read_text, thread=True))
+
+    result = runs(LEAVING.format(fifo=fifo) + f"open({str(fifo)!r}, 'w')")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert held.result(SECONDS) == ""
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("program", ["bwrap", "unshare"])
+def test_a_kernel_is_interrupted_and_takes_along_what_it_started_in_another_session(
+    only_with, program: str, fifo: Path
+):
+    only_with(program)
+    executor = KernelCodeExecutor(timeout_seconds=3, isolation="processes")
+    codes = [LEAVING.format(fifo=fifo) + "x = 7", "import time\ntime.sleep(600)", "print(x)"]
+    model = ScriptedLlm(*(answer for code in codes for answer in (f"```python\n{code}\n```", "ok")))
+    talk = Talk(LlmAgent(name="a", model=model, code_executor=executor))
+    held = sync.start(sync.blocking(fifo.read_text, thread=True))
+    try:
+        results = [event.parts[0].code_execution_result for _ in codes for event in talk.say()]
+        _, interrupted, last = [one.output or "" for one in results if one]
+    finally:
+        sync.run(executor.close())
+
+    assert "KeyboardInterrupt" in interrupted and "ran for longer than 3 seconds" in interrupted
+    assert "7\n" in last
+    assert held.result(SECONDS) == ""
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("programs", [("bwrap",), ("unshare",), ()])
+def test_a_kernel_ends_with_a_notebook_that_is_killed(only_with, programs: tuple[str, ...], fifo: Path):
+    only_with(*programs)
+    code = f"held = open({str(fifo)!r}, 'w')"
+    script = IN_A_KERNEL.replace("return await kernel.run", "await kernel.run").replace(
+        "    finally:", "        import os; os.kill(os.getpid(), 9)\n    finally:"
+    )
+    held = sync.start(sync.blocking(fifo.read_text, thread=True))
+
+    done = subprocess.run([sys.executable, "-c", script, code], capture_output=True, text=True, timeout=100)
+
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert held.result(SECONDS) == ""
+
+
+@pytest.mark.parametrize("executor", [UnsafeLocalCodeExecutor, KernelCodeExecutor])
+def test_where_nothing_isolates_the_author_is_told_when_an_executor_is_made(
+    only_with, executor: type, caplog: pytest.LogCaptureFixture
+):
+    only_with()
+
+    executor(isolation="none")
+    assert caplog.text == ""
+    executor()
+    assert executor.__name__ in caplog.text and 'isolation="none"' in caplog.text and "bubblewrap" in caplog.text
+    with pytest.raises(ConfigurationError, match="install bubblewrap"):
+        executor(isolation="processes")
+
+
+def test_the_code_runs_all_the_same_where_nothing_isolates(only_with):
+    only_with()
+
+    assert runs("print(7)").stdout == "7\n"
+
+
+def test_the_notebooks_own_kernel_is_not_isolated_and_says_nothing(only_with, caplog: pytest.LogCaptureFixture):
+    only_with()
+
+    KernelCodeExecutor(kernel="this")
+
+    assert caplog.text == ""
