@@ -82,13 +82,15 @@ class ChildKernel:
         connect = require("jupyter_client.connect", package="ipykernel")
         folder = WorkFolder()
         connection = str(folder.beside / "kernel.json")
-        connect.write_connection_file(connection, key=secrets.token_hex(32).encode())
+        # A sandbox has a network of its own; sockets in the folder are reached from both sides.
+        place = {"transport": "ipc", "ip": str(folder.beside / "socket")} if isolation.is_sandbox else {}
+        connect.write_connection_file(connection, key=secrets.token_hex(32).encode(), **place)
         log = folder.beside / "kernel.log"
         kernel = [sys.executable, "-c", _BOOT, str((memory_limit_mb or 0) * 1024 * 1024), "-f", connection]
         quiet = ["--HistoryManager.enabled=False", "--HistoryManager.hist_file=:memory:", "--IPKernelApp.quiet=True"]
         with log.open("wb") as words:
             process = await asyncio.create_subprocess_exec(
-                *isolation.command([*kernel, *quiet], interrupted=True),
+                *isolation.command([*kernel, *quiet], str(folder.beside), interrupted=True),
                 stdin=asyncio.subprocess.PIPE,  # it ends by itself when this process does, which closes the pipe
                 stdout=words,
                 stderr=words,

@@ -32,8 +32,8 @@ class KernelCodeExecutor(BaseCodeExecutor):
     """Runs code in a Jupyter kernel beside this one: one for each session, ended with this process or by `close`.
 
     The code may do whatever this user may do, as with UnsafeLocalCodeExecutor: a kernel of its own keeps it out of
-    this notebook's variables, and `isolation` away from other processes; files and the network are open to it. Pictures
-    it shows and files it writes to its folder come back as files.
+    this notebook's variables, and `isolation` away from other processes; files and the network are open to it, but in a
+    `sandbox`. Pictures it shows and files it writes to its folder come back as files.
 
     Raises:
         ConfigurationError: `stateful=False` is asked for, or an isolation that is not to be had here.

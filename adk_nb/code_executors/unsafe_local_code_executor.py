@@ -42,9 +42,9 @@ except BaseException as error:
 class UnsafeLocalCodeExecutor(BaseCodeExecutor):
     """Runs code in a new Python process, in the folder and with the import path of this one.
 
-    It is unsafe: the code may do whatever this user may do, with the files of this machine and on the network. It does
-    not get this process's environment variables, where keys are, but for those that programs need to run. It gets no
-    input files and gives none.
+    It is unsafe: the code may do whatever this user may do, with the files of this machine and on the network; not so
+    with `isolation="sandbox"`. It does not get this process's environment variables, where keys are, but for those that
+    programs need to run. It gets no input files and gives none.
 
     Raises:
         ConfigurationError: `stateful` or `optimize_data_file` is asked for, or an isolation that is not to be had here.
@@ -92,8 +92,14 @@ class _Run:
 
     def result(self) -> CodeExecutionResult:
         """Run it, and wait for it."""
+        if not self._isolation.is_sandbox:
+            return self._result(None)
+        with tempfile.TemporaryDirectory(prefix="adk_nb_code_", ignore_cleanup_errors=True) as folder:
+            return self._result(folder)
+
+    def _result(self, folder: str | None) -> CodeExecutionResult:
         output = Output(lambda extension: extension)
-        process = self._started()
+        process = self._started(folder)
         readers = [
             threading.Thread(target=_read, args=(stream, tell), daemon=True)
             for stream, tell in ((process.stdout, output.say), (process.stderr, output.complain))
@@ -122,14 +128,15 @@ class _Run:
             if self._process and self._process.poll() is None:
                 end_group(self._process.pid)
 
-    def _started(self) -> "subprocess.Popen[bytes]":
+    def _started(self, folder: str | None) -> "subprocess.Popen[bytes]":
         with tempfile.TemporaryFile() as source, self._lock:
             if self._stopped:
                 raise CancelledError
             source.write(self._code.encode("utf-8", "surrogatepass"))
             source.seek(0)
             self._process = subprocess.Popen(
-                self._isolation.command([sys.executable, "-c", _RUN]),
+                self._isolation.command([sys.executable, "-c", _RUN], folder or ""),
+                cwd=folder,
                 bufsize=0,
                 stdin=source,
                 stdout=subprocess.PIPE,

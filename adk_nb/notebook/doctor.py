@@ -200,7 +200,9 @@ def _code() -> Finding:
     """How far the code of models is kept apart, for agents with a code executor."""
     if found := isolation.available():
         told = f"isolated from other processes by {Path(found.program).name}; files and the network are open to it"
-        return Finding("models' code", told)
+        if not isolation.available(sandbox=True):
+            return Finding("models' code", f"{told}; bwrap makes no sandbox here")
+        return Finding("models' code", told, 'to close them: KernelCodeExecutor(isolation="sandbox")')
     told = f"not isolated: {isolation.MISSING}; it can read this kernel's keys"
     return Finding("models' code", told, _BUBBLEWRAP if sys.platform == "linux" else "")
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -164,6 +165,43 @@ def test_a_kernel_ends_with_a_notebook_that_is_killed(only_with, programs: tuple
     assert held.result(SECONDS) == ""
 
 
+OUT_OF_A_SANDBOX = """
+import os, socket
+seen = [name for name in {files!r} if os.path.exists(name)]
+try:
+    socket.create_connection(("127.0.0.1", {port}), timeout=5).close()
+    seen.append("network")
+except OSError:
+    pass
+open("mine.txt", "w").write("7")
+print(seen, open("mine.txt").read())
+"""
+
+
+@pytest.mark.parametrize("kind", ["process", pytest.param("kernel", marks=pytest.mark.kernel)])
+def test_in_a_sandbox_the_code_has_no_network_and_no_file_of_the_user(only_with, kind: str, tmp_path: Path):
+    only_with("bwrap")
+    if not available(sandbox=True):
+        pytest.skip("bwrap makes no sandbox here")
+    (tmp_path / "key.txt").write_text("secret")
+    files = [str(tmp_path / "key.txt"), __file__, "/etc/passwd", os.path.expanduser("~/.bashrc")]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        code = OUT_OF_A_SANDBOX.format(files=files, port=server.getsockname()[1])
+        if kind == "process":
+            said = runs(code, isolation="sandbox").stdout
+        else:
+            executor = KernelCodeExecutor(isolation="sandbox")
+            model = ScriptedLlm(f"```python\n{code}\n```", "ok")
+            try:
+                events = Talk(LlmAgent(name="a", model=model, code_executor=executor)).say()
+            finally:
+                sync.run(executor.close())
+            [result] = [one for event in events if (one := event.parts[0].code_execution_result)]
+            said = (result.output or "").removeprefix("Code execution result:\n")
+
+    assert said.startswith("[] 7\n")
+
+
 @pytest.mark.parametrize("executor", [UnsafeLocalCodeExecutor, KernelCodeExecutor])
 def test_where_nothing_isolates_the_author_is_told_when_an_executor_is_made(
     only_with, executor: type, caplog: pytest.LogCaptureFixture
@@ -174,8 +212,21 @@ def test_where_nothing_isolates_the_author_is_told_when_an_executor_is_made(
     assert caplog.text == ""
     executor()
     assert executor.__name__ in caplog.text and 'isolation="none"' in caplog.text and "bubblewrap" in caplog.text
+    for level in ("processes", "sandbox"):
+        with pytest.raises(ConfigurationError, match="install bubblewrap"):
+            executor(isolation=level)
+
+
+def test_a_program_that_is_there_and_does_not_work_is_not_used(only_with, tmp_path: Path):
+    only_with()
+    for name in ("bwrap", "unshare"):
+        program = tmp_path / "bin" / name
+        program.write_text("#!/bin/sh\necho no permissions to create a new namespace >&2; exit 1\n")
+        program.chmod(0o755)
+    available.cache_clear()
+
     with pytest.raises(ConfigurationError, match="install bubblewrap"):
-        executor(isolation="processes")
+        UnsafeLocalCodeExecutor(isolation="processes")
 
 
 def test_the_code_runs_all_the_same_where_nothing_isolates(only_with):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from adk_nb import redaction, sync
+from adk_nb.code_executors import isolation
 from adk_nb.notebook import doctor
 from adk_nb.notebook.doctor import Finding, findings
 from tests.notebook.conftest import Shell
@@ -52,6 +53,19 @@ def test_keys_are_shown_by_their_names_alone(shell: Shell, monkeypatch: pytest.M
     assert told["key anthropic"] == Finding("key anthropic", "not set", "%key anthropic")
     assert told["model"].found == "gemini-2.5-flash (key found), for agents that name none"
     assert "secret" not in str(shell.cell("%doctor"))
+
+
+def test_it_says_how_far_the_code_of_models_is_kept_apart(shell: Shell, monkeypatch: pytest.MonkeyPatch):
+    here = found(shell)["models' code"]
+    works = isolation.available()
+    monkeypatch.setenv("PATH", "")
+    isolation.available.cache_clear()
+    nowhere = found(shell)["models' code"]
+    isolation.available.cache_clear()
+
+    assert here.found.startswith("isolated from other processes by" if works else "not isolated")
+    assert nowhere.found.startswith("not isolated") and "keys" in nowhere.found
+    assert sys.platform != "linux" or "bubblewrap" in nowhere.next
 
 
 def test_with_vertex_no_key_is_needed(shell: Shell, monkeypatch: pytest.MonkeyPatch):
