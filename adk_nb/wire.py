@@ -4,11 +4,11 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetPydanticSchema, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
-from pydantic_core import core_schema
+from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from adk_nb.errors import InputError, closest
 
@@ -22,7 +22,11 @@ D = TypeVar("D")
 
 
 class WireModel(BaseModel):
-    """A record that travels as JSON. Keys it does not know are ignored, so an older reader reads a newer record."""
+    """A record that travels as JSON.
+
+    Reading JSON ignores keys it does not know, so an older reader reads a newer record. The constructor refuses them
+    with a ValidationError that names the closest field.
+    """
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -30,6 +34,47 @@ class WireModel(BaseModel):
         extra="ignore",
         arbitrary_types_allowed=True,
         defer_build=True,  # each record is built when the first is made: an import that makes none is a third cheaper
+    )
+
+    shorthands: ClassVar[frozenset[str]] = frozenset()
+    """Arguments of the constructor that are not fields."""
+    takes_unknown: ClassVar[bool] = False
+    """The constructor ignores unknown fields, too."""
+
+    def __init__(self, /, **given: Any) -> None:
+        kind = type(self)
+        if (
+            not given.keys() <= _arguments(kind)
+            and not kind.takes_unknown
+            and kind.model_config.get("extra") == "ignore"
+        ):
+            raise _unknown_arguments(kind, given)
+        super().__init__(**given)
+
+    # Without this mark pydantic calls an overridden __init__ for each record that it reads, nested ones too.
+    setattr(__init__, "__pydantic_base_init__", True)  # noqa: B010 - pyright knows no attributes of functions
+
+
+@cache
+def _arguments(kind: type[WireModel]) -> frozenset[str]:
+    """What the constructor takes: fields under both of their names, and the shorthands."""
+    fields = kind.model_fields
+    return kind.shorthands.union(fields, (field.alias for field in fields.values() if field.alias))
+
+
+def _unknown_arguments(kind: type[WireModel], given: Mapping[str, Any]) -> ValidationError:
+    known = sorted(kind.shorthands.union(kind.model_fields))
+    wrong: list[InitErrorDetails] = [
+        {
+            "type": PydanticCustomError("extra_forbidden", "{problem}", {"problem": no_field(name, known)}),
+            "loc": (name,),
+            "input": value,
+        }
+        for name, value in given.items()
+        if name not in _arguments(kind)
+    ]
+    return ValidationError.from_exception_data(
+        kind.__name__, wrong, hide_input=kind.model_config.get("hide_input_in_errors", False)
     )
 
 

@@ -4,7 +4,7 @@ Source: https://spec.openapis.org/oas/v3.1.0#security-scheme-object; names of go
 """
 
 from enum import Enum
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -31,6 +31,8 @@ class APIKeyIn(str, Enum):  # noqa: UP042
 class SecurityBase(WireModel):
     """What all schemes have."""
 
+    takes_unknown: ClassVar[bool] = True  # as FastAPI's models
+
     description: str | None = None
 
 
@@ -54,6 +56,8 @@ class HTTPBase(SecurityBase):
 
 class OAuthFlow(WireModel):
     """What all flows have."""
+
+    takes_unknown: ClassVar[bool] = True  # as FastAPI's models
 
     refresh_url: str | None = None
     """None: where tokens are had, too."""
@@ -88,6 +92,8 @@ class OAuthFlowAuthorizationCode(OAuthFlow):
 
 class OAuthFlows(WireModel):
     """The flows that a service knows."""
+
+    takes_unknown: ClassVar[bool] = True  # as FastAPI's models
 
     implicit: OAuthFlowImplicit | None = None
     password: OAuthFlowPassword | None = None

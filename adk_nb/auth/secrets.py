@@ -1,7 +1,7 @@
 """Records that hold secrets: which fields are secret, a copy without them, and text without them."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Self, SupportsIndex, cast
+from typing import Annotated, Any, ClassVar, Self, SupportsIndex, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,6 +22,7 @@ class Guarded(WireModel):
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)
+    takes_unknown: ClassVar[bool] = True  # google-adk's take any field
 
     def model_post_init(self, context: Any, /) -> None:
         for secret in self.secrets():

@@ -1,7 +1,7 @@
 """One thing that happened in a session."""
 
 from functools import cache
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from pydantic import (
     ConfigDict,
@@ -54,6 +54,8 @@ class Event(LlmResponse):
     `Event(message="Hello", state={"seen": True}, route="yes", node_path="graph/ask")` is short for a content, a state
     delta, a route and a node info.
     """
+
+    shorthands: ClassVar[frozenset[str]] = frozenset({"message", "state", "route", "node_path"})
 
     id: str = Field(default_factory=_new_id)
     """A streamed answer's pieces and the whole answer share one."""

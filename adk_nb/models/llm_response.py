@@ -47,6 +47,8 @@ class LlmResponse(WireModel):
     """The cached beginning of the request this answers."""
     attempts: list[Attempt] | None = None
     """What was tried before in vain, oldest first. None: the first question was answered."""
+    environment_id: str | None = None
+    """The service's name for the sandbox that this answer worked in."""
     interaction_id: str | None = None
     """The service's name for this answer, to go on from without sending the history again."""
 

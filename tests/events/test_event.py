@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,10 +14,12 @@ from pydantic import ValidationError
 
 from adk_nb import types
 from adk_nb.errors import InputError
-from adk_nb.events import Event, EventActions, EventCompaction, ToolConfirmation
+from adk_nb.events import Event, EventActions, EventCompaction, RequestInput, ToolConfirmation
 from adk_nb.events.event import NodeInfo, as_content
 from adk_nb.events.event_actions import UiWidget
+from adk_nb.models import LlmResponse
 from adk_nb.models.cache_metadata import CacheMetadata
+from adk_nb.sessions import Session
 
 CALL = types.Part(function_call=types.FunctionCall(id="c", name="f", args={}))
 RESULT = types.Part(function_response=types.FunctionResponse(id="c", name="f", response={"ok": 1}))
@@ -90,7 +93,7 @@ def test_route_and_node_path_are_short_for_an_action_and_a_node():
 
 
 def test_a_shorthand_joins_the_actions_and_the_node_info_it_stands_beside():
-    short = Event(state={"k": 1}, route="no", actions=EventActions(escalate=True), nodePath="ignored")
+    short = Event(state={"k": 1}, route="no", actions=EventActions(escalate=True))
 
     assert short.actions == EventActions(state_delta={"k": 1}, route="no", escalate=True)
     assert Event.model_validate({"state": {"k": 1}, "actions": {"skipSummarization": True}}).actions == EventActions(
@@ -168,6 +171,43 @@ def test_an_event_travels_in_camel_case_and_comes_back_equal(frozen: None):
     )
     assert Event.model_validate(wire) == sent
     assert Event.model_validate_json(sent.model_dump_json()) == sent  # snake_case is read too
+
+
+@pytest.mark.parametrize(
+    ("make", "meant"),
+    [
+        (lambda: Event(auther="guide"), "author"),
+        (lambda: Event(author="guide", mesage="hello"), "message"),
+        (lambda: Event(author="guide", nodePath="graph/ask"), "node_path"),
+        (lambda: EventActions(state_dleta={"a": 1}), "state_delta"),
+        (lambda: LlmResponse(contents=None), "content"),
+        (lambda: Session(id="s", appname="shop"), "app_name"),
+        (lambda: RequestInput(mesage="which?"), "message"),
+        (lambda: ToolConfirmation(confirm=True), "confirmed"),
+    ],
+)
+def test_a_constructor_refuses_an_unknown_field_and_names_the_closest(make: Callable[[], Any], meant: str):
+    with pytest.raises(ValidationError, match=f"did you mean '{meant}'"):
+        make()
+
+
+def test_every_unknown_field_is_named():
+    with pytest.raises(ValidationError) as refused:
+        EventActions(no_such=1, nor_this=2)
+
+    assert [(wrong["loc"], wrong["input"]) for wrong in refused.value.errors()] == [
+        (("no_such",), 1),
+        (("nor_this",), 2),
+    ]
+
+
+def test_json_names_and_fields_of_a_subclass_are_known_to_the_constructor():
+    class Noted(Event):
+        note: str = ""
+
+    event = Noted(invocationId="i", note="mine", actions=EventActions(stateDelta={"a": 1}))
+
+    assert (event.invocation_id, event.note, event.actions.state_delta) == ("i", "mine", {"a": 1})
 
 
 def test_keys_of_a_newer_writer_are_ignored():

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import multiprocessing
 import os
 import sqlite3
@@ -586,3 +587,24 @@ def test_a_file_that_was_deleted_is_missed_and_so_is_one_that_was_replaced(path:
     using(path, delete)
     using(path, replace)
     assert texts(using(path, read)) == []
+
+
+def test_fields_of_a_newer_version_stay_in_the_file_and_are_read_past(path: Path):
+    class NewerEvent(Event):
+        mood: str = ""
+
+    async def append_newer(service: SqliteSessionService) -> None:
+        session = await service.create_session(**S)
+        await service.append_event(session, NewerEvent(author="guide", mood="calm", message="hello"))
+
+    async def append_older(service: SqliteSessionService) -> list[str]:
+        session = await read(service)
+        await service.append_event(session, said("and on"))
+        return texts(await read(service))
+
+    using(path, append_newer)
+
+    assert using(path, append_older) == ["hello", "and on"]
+    with closing(sqlite3.connect(path)) as db:
+        stored = [json.loads(row[0]) for row in db.execute("SELECT event_data FROM events ORDER BY seq")]
+    assert [event.get("mood") for event in stored] == ["calm", None]
