@@ -2,12 +2,12 @@
 
 import itertools
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from adk_nb import clock
-from adk_nb.errors import AlreadyExistsError, SessionNotFoundError
+from adk_nb.errors import AlreadyExistsError, InputError, SessionNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.sessions.base_session_service import (
     BaseSessionService,
@@ -66,6 +66,26 @@ class InMemorySessionService(BaseSessionService):
         self._apps: dict[str, _Shared] = {}
         self._users: dict[tuple[str, str], _Shared] = {}
         self._lock = threading.RLock()
+
+    @property
+    def sessions(self) -> "Mapping[str, Mapping[str, Mapping[str, Session]]]":
+        """`sessions[app_name][user_id][session_id]`: what is stored now, for reading."""
+        return _View(self._stored, ())
+
+    def _stored(self, path: tuple[str, ...]) -> "dict[str, Any] | Session":
+        """What lies under `path`: names of apps, users and sessions, or one session.
+
+        Raises:
+            KeyError: Nothing does.
+        """
+        with self._lock:
+            if len(path) == 3:
+                return _to_read(self._sessions[path])
+            depth = len(path)
+            names = {key[depth]: None for key in self._sessions if key[:depth] == path}
+        if path and not names:
+            raise KeyError(path[-1])
+        return names
 
     def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
@@ -162,6 +182,57 @@ class InMemorySessionService(BaseSessionService):
             if kept is not None:
                 kept.consumed.add(key)
             return Ready(first)
+
+
+class _View(Mapping[str, Any]):
+    """A level of `InMemorySessionService.sessions`."""
+
+    def __init__(self, stored: Callable[[tuple[str, ...]], Any], path: tuple[str, ...]) -> None:
+        self._stored = stored
+        self._path = path
+
+    def __getitem__(self, name: str) -> Any:
+        path = (*self._path, name)
+        found = self._stored(path)
+        return found if isinstance(found, Session) else _View(self._stored, path)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored(self._path))
+
+    def __len__(self) -> int:
+        return len(self._stored(self._path))
+
+    def __repr__(self) -> str:
+        return repr({name: self[name] for name in self})
+
+
+def _refuse_write(*_: Any, **__: Any) -> Any:
+    raise InputError(
+        "InMemorySessionService.sessions is for reading; write with "
+        "service.append_event(session, Event(author='user', state={'key': 'value'}))"
+    )
+
+
+class _ReadState(dict[str, Any]):
+    __setitem__ = __delitem__ = __ior__ = _refuse_write
+    update = setdefault = pop = popitem = clear = _refuse_write
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+class _ReadEvents(list[Event]):
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse_write
+    append = extend = insert = pop = remove = clear = sort = reverse = _refuse_write
+
+    def __reduce__(self) -> Any:
+        return list, (list(self),)
+
+
+def _to_read(kept: _Kept) -> Session:
+    session = _copy_of(kept)
+    session.state, session.events = _ReadState(session.state), _ReadEvents(session.events)
+    return session
 
 
 def _revision(kept: _Kept) -> tuple[int, int, int, int]:

@@ -1,0 +1,74 @@
+"""`InMemorySessionService.sessions`: what is stored now, for reading."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from adk_nb.errors import InputError
+from adk_nb.events import Event
+from adk_nb.sessions import InMemorySessionService, Session
+
+S = {"app_name": "shop", "user_id": "ada", "session_id": "s"}
+
+
+@pytest.fixture
+def service() -> InMemorySessionService:
+    made = InMemorySessionService()
+    made.create_session(**S, state={"step": 1, "user:name": "Ada", "items": [1]})
+    return made
+
+
+def stored(service: InMemorySessionService) -> Session:
+    return service.sessions["shop"]["ada"]["s"]
+
+
+def test_the_view_follows_what_is_stored(service: InMemorySessionService):
+    users = service.sessions["shop"]
+    service.append_event(service.get_session(**S), Event(author="user", message="hi", state={"step": 2}))
+    service.create_session(app_name="shop", user_id="bob", session_id="t")
+
+    assert (list(users), len(users["ada"]), "s" in users["ada"], users["ada"].get("t")) == (
+        ["ada", "bob"],
+        1,
+        True,
+        None,
+    )
+    assert (stored(service).state["step"], [event.text for event in stored(service).events]) == (2, ["hi"])
+    service.delete_session(**S)
+    assert "ada" not in users
+
+
+@pytest.mark.parametrize("path", [("no",), ("shop", "no"), ("shop", "ada", "no")])
+def test_what_is_not_stored_is_a_key_error(service: InMemorySessionService, path: tuple[str, ...]):
+    found: Any = service.sessions
+    with pytest.raises(KeyError, match="no"):
+        for name in path:
+            found = found[name]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda session: session.state.update(step=3),
+        lambda session: session.state.__setitem__("step", 3),
+        lambda session: session.state.pop("step"),
+        lambda session: session.events.clear(),
+        lambda session: session.events.append(Event(author="user")),
+    ],
+)
+def test_a_write_is_refused_with_what_to_write(service: InMemorySessionService, write: Callable[[Session], Any]):
+    with pytest.raises(InputError, match="append_event"):
+        write(stored(service))
+
+    assert service.get_session(**S).state["step"] == 1
+
+
+def test_a_copy_is_free_and_does_not_reach_the_store(service: InMemorySessionService):
+    mine = copy.deepcopy(stored(service))
+    mine.state["items"].append(2)
+    stored(service).state["items"].append(3)
+
+    assert service.get_session(**S).state["items"] == [1]
+    assert type(mine.state) is dict and type(mine.events) is list
