@@ -208,6 +208,20 @@ def test_a_search_beside_other_tools_becomes_an_agent_if_it_is_told_to(gemini: S
     assert "result': 'about 3.14" in str(gemini.requests[2].contents[-1])
 
 
+@pytest.mark.parametrize("tools", [[], [look]], ids=["alone", "beside a tool"])
+def test_a_search_has_a_model_of_its_own(gemini: Script, tools: list[Any]):
+    gemini.answers(
+        *[call("google_search_agent", request="pi")][: len(tools)], "about 3.14", *["It is 3.14."][: len(tools)]
+    )
+    search = GoogleSearchTool(bypass_multi_tools_limit=True, model="gemini-2.5-pro")
+
+    ask(running(Agent(name="root", model=NAME, tools=[*tools, search])), "pi?")
+
+    searching = [bool(tool.google_search) for one in gemini.requests for tool in one.config.tools or []]
+    models = [one.model for one in gemini.requests]
+    assert [model == "gemini-2.5-pro" for model in models] == searching
+
+
 def test_alone_it_stays_a_search(gemini: Script):
     gemini.answers("There is news.")
     ask(running(Agent(name="a", model=NAME, tools=[GoogleSearchTool(bypass_multi_tools_limit=True)])), "new?")

@@ -363,7 +363,9 @@ def _wrapped(agent: LlmAgent, tools: Sequence[Any]) -> list[BaseTool | BaseTools
             )
         tool = one if isinstance(one, BaseTool) else FunctionTool(cast(Callable[..., Any], one))
         if len(tools) > 1 and isinstance(tool, GoogleSearchTool) and tool.bypass_multi_tools_limit:
-            tool = AgentTool(_Searcher(agent), stream_events=True)  # what it finds is to be shown with where it is
+            tool = AgentTool(
+                _Searcher(agent, tool), stream_events=True
+            )  # what it finds is to be shown with where it is
         if tool.name in made:
             twice = f"agent {agent.name!r} has two tools named {tool.name!r}; the later one is used"
             warn(twice)
@@ -376,12 +378,12 @@ class _Searcher(LlmAgent):
 
     _caller: LlmAgent = PrivateAttr()
 
-    def __init__(self, caller: LlmAgent) -> None:
+    def __init__(self, caller: LlmAgent, search: GoogleSearchTool) -> None:
         super().__init__(
             name=f"{google_search.name}_agent",
             description="Searches the web with Google.",
             instruction="Search the web for what you are asked, and answer from what you find.",
-            tools=[google_search],
+            tools=[search],
         )
         self._caller = caller
 

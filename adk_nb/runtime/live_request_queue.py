@@ -110,7 +110,14 @@ class Streams(Protocol):
         """All that the user sends from now on, for as long as the queue is held."""
         ...
 
-    def start(self, tool: str, call_id: str, results: AsyncGenerator[Any, None], /) -> dict[str, Any]:
+    def start(
+        self,
+        tool: str,
+        call_id: str,
+        results: AsyncGenerator[Any, None],
+        scheduling: types.FunctionResponseScheduling | None = None,
+        /,
+    ) -> dict[str, Any]:
         """Tell the model each result as it comes. Returns what the call is answered with for now."""
         ...
 

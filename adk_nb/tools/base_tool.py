@@ -1,7 +1,6 @@
 """What a model can call."""
 
 import copy
-from abc import ABC, abstractmethod
 from typing import Any, Self
 
 from adk_nb import types
@@ -14,7 +13,7 @@ from adk_nb.runtime.context import ToolContext
 from adk_nb.sessions.journal import Effect
 
 
-class BaseTool(ABC):
+class BaseTool:
     """A name, a declaration for the model, and something to run."""
 
     auth_config: AuthConfig | None = None
@@ -31,6 +30,9 @@ class BaseTool(ABC):
 
     bound_to: str = ""
     """What it acts on, such as an address, where its code does not say so: an approval holds for that only."""
+
+    response_scheduling: types.FunctionResponseScheduling | None = None
+    """When a live model reacts to the result: at once, when it is idle, or silently. None: as its service does."""
 
     tells: bool = False
     """True: while it runs it has something to say, through its invocation's `tell`."""
@@ -51,12 +53,14 @@ class BaseTool(ABC):
         description: str,
         is_long_running: bool = False,
         custom_metadata: dict[str, Any] | None = None,
+        response_scheduling: types.FunctionResponseScheduling | None = None,
     ) -> None:
         self.name = _unreserved(name)
         self.description = description
         self.is_long_running = is_long_running
         """True: its result comes later, from outside the run."""
         self.custom_metadata = custom_metadata
+        self.response_scheduling = response_scheduling
         self._declared: tuple[types.FunctionDeclaration | None] | tuple[()] = ()
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
@@ -78,16 +82,17 @@ class BaseTool(ABC):
         """
         other, declared = copy.copy(self), self.declaration
         other.name = _unreserved(name)
-        other._declared = (declared and declared.model_copy(update={"name": name}),)
+        prefixed = declared and declared.model_copy(update={"name": name})
+        other._declared = (prefixed,)
+        setattr(other, "_get_declaration", lambda: prefixed)  # noqa: B010 - of this copy, not of its class
         return other
 
     def check(self, args: dict[str, Any]) -> str | None:
         """What is wrong with `args`, in words for whoever sent them. None: nothing, or the tool cannot tell."""
         return None
 
-    @abstractmethod
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        """Do the work.
+        """Do the work. A tool that only prepares requests need not override it.
 
         Args:
             args: The model's arguments, JSON.
@@ -95,7 +100,11 @@ class BaseTool(ABC):
 
         Returns:
             Anything; the model gets it as JSON, a bare value as `{"result": value}`.
+
+        Raises:
+            NotImplementedError: The tool does not override it.
         """
+        raise NotImplementedError(f"{type(self).__name__} {self.name!r} has no run_async; override it")
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Prepare a request this tool is offered in. By default: declare the tool."""

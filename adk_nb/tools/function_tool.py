@@ -193,7 +193,7 @@ class FunctionTool(BaseTool):
     async def _streamed(self, items: AsyncGenerator[Any, None], context: ToolContext) -> Any:
         """Of a tool that says in advance that it yields: its last item. Of another: all of them."""
         if streams := context.get_invocation_context().streams:
-            return streams.start(self.name, context.function_call_id or "", items)
+            return streams.start(self.name, context.function_call_id or "", items, self.response_scheduling)
         if not self.tells:
             return await adrained(items)
         return await last_of(items, self.name, context, news=self.is_long_running)

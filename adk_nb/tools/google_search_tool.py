@@ -48,15 +48,17 @@ class GoogleSearchTool(ServiceTool):
 
     otherwise = "or write a search of your own: adk_nb.tools.register_search_backend(search)"
 
-    def __init__(self, *, bypass_multi_tools_limit: bool = False) -> None:
+    def __init__(self, *, bypass_multi_tools_limit: bool = False, model: str | None = None) -> None:
         """A search.
 
         Args:
             bypass_multi_tools_limit: Beside other tools it becomes an agent of its own, that only searches and that the
                 model calls as `google_search_agent`: for services that take a search only alone.
+            model: Name of the service's model that answers requests with this tool. None: the agent's.
         """
         super().__init__(_NAME)
         self.bypass_multi_tools_limit = bypass_multi_tools_limit
+        self.model = model
 
     def setting(self, tool_context: ToolContext) -> types.Tool:
         return types.Tool(google_search=types.GoogleSearch())
@@ -74,6 +76,7 @@ class GoogleSearchTool(ServiceTool):
             llm_request.append_tools([_backend])
         else:
             await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+            llm_request.model = self.model or llm_request.model
 
 
 google_search = GoogleSearchTool()

@@ -1,5 +1,6 @@
 """`load_artifacts`: the model reads the session's files when it needs them."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from adk_nb.errors import AdkNbError
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.docx import DOCX, docx_text
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +30,7 @@ _TEXT = (
     "application/json",
     "application/xml",
     "application/csv",
+    "application/svg",
     "application/yaml",
     "image/svg",
     "image/xml",
@@ -72,7 +75,7 @@ class LoadArtifactsTool(BaseTool):
             if part is None:
                 logger.warning("the model asked for artifact %.200r, which is not there to load", name)
                 continue
-            shown = [types.Part(text=f"Artifact {name} is:"), _readable(part, name)]
+            shown = [types.Part(text=f"Artifact {name} is:"), await _readable(part, name)]
             llm_request.contents.append(types.Content(role="user", parts=shown))
 
 
@@ -102,7 +105,7 @@ async def _loaded(name: str, tool_context: ToolContext) -> types.Part | None:
         return None
 
 
-def _readable(part: types.Part, name: str) -> types.Part:
+async def _readable(part: types.Part, name: str) -> types.Part:
     """`part` as any model can take it."""
     blob = part.inline_data
     if blob is None:
@@ -110,9 +113,19 @@ def _readable(part: types.Part, name: str) -> types.Part:
     kind, data = (blob.mime_type or "").partition(";")[0].strip().lower(), blob.data or b""
     if kind.startswith(_SHOWN) and not kind.startswith(_TEXT):
         return part
+    text = await asyncio.to_thread(docx_text, data) if _may_be_docx(kind, name) else None
+    if text is not None:
+        return _as_text(text)
     if not kind.startswith(_TEXT) and not name.lower().endswith((".csv", ".json", ".md", ".txt", ".xml", ".yaml")):
         return types.Part(text=f"({len(data)} bytes of type {kind or 'unknown'}, which cannot be shown as text)")
-    text = data.decode("utf-8", "replace")
+    return _as_text(data.decode("utf-8", "replace"))
+
+
+def _may_be_docx(kind: str, name: str) -> bool:
+    return kind == DOCX or name.lower().endswith(".docx") or kind in ("", "application/octet-stream")
+
+
+def _as_text(text: str) -> types.Part:
     more = f"\n... cut after {_MOST_TEXT} of {len(text)} characters" if len(text) > _MOST_TEXT else ""
     return types.Part(text=text[:_MOST_TEXT] + more)
 

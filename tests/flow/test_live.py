@@ -475,6 +475,22 @@ def test_a_sync_generator_tells_its_progress_to_the_reader_and_its_last_value_to
     assert words == ["Go", "answers {'result': 'there'}"]
 
 
+def test_results_of_a_streaming_tool_say_when_the_model_reacts():
+    async def count() -> AsyncGenerator[str, None]:
+        yield "number 0"
+
+    silent = types.FunctionResponseScheduling.SILENT
+    tool = FunctionTool(count)
+    tool.response_scheduling = silent
+    talk = LiveTalk(guide(call("count"), "Counting.", tools=[tool]))
+
+    talk.live("Count")
+
+    contents = [one for one in model(talk).connections[0].sent if isinstance(one, types.Content)]
+    responses = [part.function_response for content in contents for part in content.parts or []]
+    assert [response.scheduling for response in responses if response] == [silent, silent]
+
+
 def test_the_model_hears_that_a_tool_streams_before_it_hears_what():
     async def slow() -> str:
         """Takes its time."""

@@ -1,7 +1,9 @@
 """`load_artifacts`, and the files that tools, callbacks and instructions save and read."""
 
+import io
 import json
 import logging
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import ToolContext, load_artifacts
+from adk_nb.tools.docx import DOCX
 from tests.talk import Talk, sent, told
 
 
@@ -396,3 +399,55 @@ def test_a_large_result_that_cannot_be_kept_is_told_in_its_excerpt_alone(service
     response, event = big_result("x" * 300_000, service)
 
     assert sorted(response) == ["excerpt", "note"] and event.actions.artifact_delta == {}
+
+
+SPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def docx(body: str, before: str = "", name: str = "word/document.xml") -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, f"{before}<w:document {SPACE}><w:body>{body}</w:body></w:document>")
+    return file.getvalue()
+
+
+def loaded(part: types.Part, name: str = "report.docx") -> str | None:
+    """The text of a file that a model loads."""
+    model = ScriptedLlm(call("load_artifacts", artifact_names=[name]), "seen")
+    talk = Talk(LlmAgent(name="a", model=model, tools=[load_artifacts]))
+    put(talk, name, part)
+    talk.say()
+    return (model.requests[1].contents[-1].parts or [])[1].text
+
+
+def test_a_word_document_is_read_as_text_a_paragraph_a_line():
+    runs = "<w:r><w:t>Sales</w:t></w:r><w:r><w:tab/><w:t>rose &amp; rose</w:t><w:br/><w:t>again</w:t></w:r>"
+    body = f"<w:p>{runs}</w:p><w:p/><w:p><w:r><w:t>End.</w:t></w:r></w:p>"
+
+    assert loaded(blob(docx(body), DOCX)) == "Sales\trose & rose\nagain\nEnd."
+    assert loaded(blob(docx(body), "application/octet-stream"), "attachment") == "Sales\trose & rose\nagain\nEnd."
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"no archive",
+        b"PK\x03\x04 broken",
+        docx("", name="other.xml"),
+        docx("", before='<!DOCTYPE d [<!ENTITY a "a">]>'),
+    ],
+    ids=["text", "broken", "another archive", "entities"],
+)
+def test_what_is_no_word_document_is_described(data: bytes):
+    assert loaded(blob(data, DOCX)) == f"({len(data)} bytes of type {DOCX}, which cannot be shown as text)"
+
+
+def test_a_word_document_that_unpacks_without_end_is_read_up_to_a_limit():
+    line = "<w:p><w:r><w:t>" + "x" * 1000 + "</w:t></w:r></w:p>"
+    text = loaded(blob(docx(line * 30_000), DOCX))
+
+    assert text and text.startswith("x" * 1000 + "\n") and len(text) < 1_000_100
+
+
+def test_an_svg_by_its_other_type_is_text():
+    assert loaded(blob(b"<svg/>", "application/svg+xml"), "drawing") == "<svg/>"

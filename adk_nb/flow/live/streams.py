@@ -7,6 +7,7 @@ import weakref
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from adk_nb import types
@@ -52,9 +53,17 @@ class LiveStreams:
         for queue in list(self._listening):
             queue.send(request)
 
-    def start(self, tool: str, call_id: str, results: AsyncGenerator[Any, None], /) -> dict[str, Any]:
+    def start(
+        self,
+        tool: str,
+        call_id: str,
+        results: AsyncGenerator[Any, None],
+        scheduling: types.FunctionResponseScheduling | None = None,
+        /,
+    ) -> dict[str, Any]:
         """Tell the model each result as it comes. Returns what the call is answered with for now."""
-        task = asyncio.create_task(self._run(tool, call_id, results))
+        send = partial(self._send, tool, call_id, scheduling)
+        task = asyncio.create_task(_run(tool, results, send))
         self._running[call_id] = _Running(tool, task)
         task.add_done_callback(lambda _: self._running.pop(call_id, None))
         return {"status": PENDING}
@@ -77,20 +86,23 @@ class LiveStreams:
     def _names(self) -> set[str]:
         return {one.tool for one in self._running.values()}
 
-    async def _run(self, tool: str, call_id: str, results: AsyncGenerator[Any, None]) -> None:
-        try:
-            async with aclosing(results) as items:
-                async for item in items:
-                    self._send(tool, call_id, item)
-        except Exception as error:
-            logger.warning("streaming tool %r broke off", tool, exc_info=True)
-            self._send(tool, call_id, {"error": f"{tool}() broke off: {type(error).__name__}: {error}"[:2_000]})
-
-    def _send(self, tool: str, call_id: str, result: Any) -> None:
+    def _send(self, tool: str, call_id: str, scheduling: types.FunctionResponseScheduling | None, result: Any) -> None:
         said = told(result, tool)
         media = [one.part() for one in said.media] or None
-        response = types.FunctionResponse(id=call_id, name=tool, response=in_result(said.response), parts=media)
+        response = types.FunctionResponse(
+            id=call_id, name=tool, response=in_result(said.response), parts=media, scheduling=scheduling
+        )
         self._tell(types.Content(role="user", parts=[types.Part(function_response=response)]))
+
+
+async def _run(tool: str, results: AsyncGenerator[Any, None], send: Callable[[Any], None]) -> None:
+    try:
+        async with aclosing(results) as items:
+            async for item in items:
+                send(item)
+    except Exception as error:
+        logger.warning("streaming tool %r broke off", tool, exc_info=True)
+        send({"error": f"{tool}() broke off: {type(error).__name__}: {error}"[:2_000]})
 
 
 async def _cancelled(tasks: list[asyncio.Task[None]]) -> bool:

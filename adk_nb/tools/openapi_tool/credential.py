@@ -22,7 +22,7 @@ def with_credential(request: dict[str, Any], scheme: AuthScheme, credential: Aut
     headers = dict(request["headers"])
     if credential.http:
         headers |= credential.http.additional_headers or {}
-        headers["Authorization"] = _authorization(credential.http)
+        headers["Authorization"] = authorization(credential.http)
     elif credential.oauth2 and credential.oauth2.access_token:
         headers["Authorization"] = f"Bearer {credential.oauth2.access_token}"
     return {**request, "headers": headers}
@@ -39,7 +39,8 @@ def _with_key(request: dict[str, Any], scheme: APIKey, key: str) -> dict[str, An
     return {**request, "headers": headers}
 
 
-def _authorization(auth: HttpAuth) -> str:
+def authorization(auth: HttpAuth) -> str:
+    """The value of the header `Authorization`."""
     given = auth.credentials
     if auth.scheme.lower() == "basic":
         pair = f"{given.username or ''}:{given.password or ''}"

@@ -1,8 +1,11 @@
 """A scheme and a credential, made of the few words that a service's page gives. Names and shapes of google-adk 2.13."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from adk_nb.auth.auth_credential import (
@@ -14,10 +17,29 @@ from adk_nb.auth.auth_credential import (
     ServiceAccount,
     ServiceAccountCredential,
 )
-from adk_nb.auth.auth_schemes import AuthScheme, OpenIdConnectWithConfig
+from adk_nb.auth.auth_schemes import APIKey, AuthScheme, HTTPBase, OpenIdConnectWithConfig
 from adk_nb.errors import ConfigurationError
+from adk_nb.tools.openapi_tool.credential import authorization
 
 _SCHEMES: TypeAdapter[AuthScheme] = TypeAdapter(AuthScheme)
+INTERNAL_AUTH_PREFIX = "_auth_prefix_vaf_"
+"""Of `ApiParameter.py_name`, so that no parameter of an operation has the name. Source: google-adk 2.13."""
+_DISCOVERY_SECONDS = 10.0
+_DISCOVERY_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiParameter:
+    """Where a request shows a credential."""
+
+    original_name: str
+    """Of the header, the query parameter or the cookie."""
+    param_location: str
+    """`header`, `query` or `cookie`."""
+    param_schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+    description: str = ""
+    py_name: str
+    """Key of the value in the arguments beside it."""
 
 
 def token_to_scheme_credential(
@@ -93,6 +115,83 @@ def openid_dict_to_scheme_credential(
         redirect_uri=client.get("redirect_uri"),
     )
     return scheme, AuthCredential(auth_type=AuthCredentialTypes.OPEN_ID_CONNECT, oauth2=auth)
+
+
+def openid_url_to_scheme_credential(
+    openid_url: str, scopes: Sequence[str], credential_dict: Mapping[str, Any]
+) -> tuple[OpenIdConnectWithConfig, AuthCredential]:
+    """OpenID Connect by the address of its discovery document, which is fetched now.
+
+    Args:
+        openid_url: The address; it ends in `/.well-known/openid-configuration`.
+        scopes: As in `openid_dict_to_scheme_credential`.
+        credential_dict: As there.
+
+    Raises:
+        ConfigurationError: The document cannot be fetched, is not JSON, or lacks something.
+    """
+    try:
+        with (
+            httpx2.Client(timeout=_DISCOVERY_SECONDS) as client,
+            client.stream("GET", openid_url) as answer,
+        ):
+            answer.raise_for_status()
+            body = bytearray()
+            for piece in answer.iter_bytes():
+                body += piece
+                if len(body) > _DISCOVERY_BYTES:
+                    raise ValueError(f"it has more than {_DISCOVERY_BYTES:,} bytes")
+        found = json.loads(body)
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        raise ConfigurationError(
+            f"the OpenID Connect document at {openid_url.partition('?')[0]} was not read: {error}"
+        ) from error
+    if not isinstance(found, dict):
+        raise ConfigurationError(f"the OpenID Connect document at {openid_url.partition('?')[0]} is no JSON object")
+    return openid_dict_to_scheme_credential(cast(dict[str, Any], found), scopes, credential_dict)
+
+
+def credential_to_param(
+    auth_scheme: AuthScheme, auth_credential: AuthCredential | None
+) -> tuple[ApiParameter | None, dict[str, Any] | None]:
+    """Where a request shows a credential, and the value there: `{parameter.py_name: value}`.
+
+    Both are None without a credential, and for OAuth 2 and OpenID Connect before there is a token.
+
+    Raises:
+        ConfigurationError: The scheme takes no such credential, or the credential is incomplete.
+    """
+    if auth_credential is None:
+        return None, None
+    if isinstance(auth_scheme, APIKey) and auth_credential.api_key:
+        return _param(auth_scheme, auth_scheme.name, auth_scheme.in_.value, auth_credential.api_key)
+    http = auth_credential.http
+    token = http and http.credentials.token
+    if http and token:
+        return _param(auth_scheme, "Authorization", "header", f"Bearer {token}", "Bearer token")
+    if http and auth_credential.auth_type is AuthCredentialTypes.HTTP and http.scheme.lower() == "basic":
+        if ":" in (http.credentials.username or ""):
+            raise ConfigurationError("a user name of HTTP basic authentication has no ':' in it")
+        if http.credentials.username is not None or http.credentials.password is not None:
+            return _param(auth_scheme, "Authorization", "header", authorization(http), "Basic authentication")
+    if isinstance(auth_scheme, APIKey | HTTPBase) or auth_credential.auth_type is AuthCredentialTypes.HTTP:
+        raise ConfigurationError(
+            f"a scheme of type {auth_scheme.type_.value!r} takes no credential of type "
+            f"{auth_credential.auth_type.value!r}, or the credential lacks its key, token, user name or password"
+        )
+    return None, None
+
+
+def _param(
+    scheme: AuthScheme, name: str, location: str, value: str, description: str = ""
+) -> tuple[ApiParameter, dict[str, Any]]:
+    parameter = ApiParameter(
+        original_name=name,
+        param_location=location,
+        description=scheme.description or description,
+        py_name=INTERNAL_AUTH_PREFIX + name,
+    )
+    return parameter, {parameter.py_name: value}
 
 
 def dict_to_auth_scheme(data: Mapping[str, Any]) -> AuthScheme:
