@@ -2,18 +2,17 @@
 
 import asyncio
 import logging
-import sys
 import threading
 from collections.abc import AsyncGenerator, Hashable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any, Self
 
-from adk_nb import sync, types
+from adk_nb import sync, types, workflow
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.toolsets import close_toolsets
 from adk_nb.agents.version import version_of
-from adk_nb.apps.app import App
+from adk_nb.apps.app import App, what_runs
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
@@ -63,6 +62,7 @@ class Runner:
         app: App | None = None,
         app_name: str | None = None,
         agent: Runs | None = None,
+        node: Any = None,
         session_service: BaseSessionService,
         artifact_service: BaseArtifactService | None = None,
         memory_service: BaseMemoryService | None = None,
@@ -73,12 +73,13 @@ class Runner:
         sticky_agents: bool = True,
         serialize_sessions: bool = False,
     ) -> None:
-        """Give `app`, or `agent` with `app_name` and `plugins`.
+        """Give `app`, or `agent` or `node` with `app_name` and `plugins`.
 
         Args:
             app: The app to run.
             app_name: Beside an app: its sessions are kept under this name instead of its own.
             agent: The agent to run.
+            node: A node of a graph to run, or a Workflow. The app's name is the node's, if no other is given.
             session_service: Where conversations are kept.
             artifact_service: Where files are kept. None: nowhere, and saving one is an error.
             memory_service: Where memories are kept. None: nowhere, and asking for one is an error.
@@ -93,8 +94,13 @@ class Runner:
                 SessionBusyError from a session service with a journal, and with others the two work side by side. A run
                 that is started by who reads another's events, before the next is taken, is within that one either way.
         """
+        if node is not None:
+            if agent is not None or app is not None:
+                raise ConfigurationError("a runner runs one of app, agent and node; leave out the others")
+            root: Runs = node if hasattr(node, "run_async") else workflow.Workflow.of(node)
+            agent, app_name = root, app_name or root.name
         self.app = app
-        self.app_name, self.agent, plugins = _what_runs(app, app_name, agent, plugins)
+        self.app_name, self.agent, plugins = what_runs(app, app_name, agent, plugins)
         check_given(self.agent, session_service, artifact_service, memory_service)
         self.session_service = session_service
         self.artifact_service = artifact_service
@@ -299,12 +305,13 @@ class Runner:
                 artifact_service=self.artifact_service,
                 memory_service=self.memory_service,
                 credential_service=self.credential_service,
-                plugins=self.plugin_manager,
+                plugin_manager=self.plugin_manager,
                 compaction=self._compaction,
                 context_cache_config=self.app.context_cache_config if self.app else None,
                 run_config=run_config,
                 invocation_id=invocation_id,
-                resumable=self.app is not None and self.app.is_resumable,
+                resumability_config=self.app.resumability_config if self.app else None,
+                events_compaction_config=self.app.events_compaction_config if self.app else None,
                 abort_signal=abort_signal,
                 shared=shared,
                 live_request_queue=live,
@@ -453,8 +460,8 @@ class Runner:
             async with aclosing(self.run_async(**where, new_message=message, run_config=run_config)) as answers:
                 async for event in answers:
                     events.append(event)
-                    if not quiet:
-                        sys.stdout.writelines(f"{line}\n" for line in lines_of(event, verbose=verbose))
+                    for line in () if quiet else lines_of(event, verbose=verbose):
+                        print(line)  # noqa: T201 - notebooks and tests replace print
         return events
 
     async def close(self) -> None:
@@ -478,24 +485,6 @@ class Runner:
         await self.close()
 
 
-def _what_runs(
-    app: App | None, app_name: str | None, agent: Runs | None, plugins: Sequence[BasePlugin] | None
-) -> tuple[str, Runs, Sequence[BasePlugin]]:
-    if app is not None:
-        if agent is not None or plugins is not None:
-            named = "agent" if agent is not None else "plugins"
-            raise ConfigurationError(
-                f"a runner takes its {named} from app={app.name!r}; "
-                f"pass {'one of app and agent' if named == 'agent' else 'them to App(plugins=[...])'}"
-            )
-        return app_name or app.name, app.root_agent, app.plugins
-    if agent is None:
-        raise ConfigurationError("a runner needs something to run; write Runner(app=...) or Runner(agent=...)")
-    if not app_name:
-        raise ConfigurationError("a runner needs the name of its app; write Runner(app_name='my_app', ...)")
-    return app_name, agent, plugins or ()
-
-
 class InMemoryRunner(Runner):
     """A runner whose services live in memory: for tests, lessons, and a first try."""
 
@@ -503,6 +492,7 @@ class InMemoryRunner(Runner):
         self,
         agent: Runs | None = None,
         *,
+        node: Any = None,
         app_name: str | None = None,
         app: App | None = None,
         plugins: Sequence[BasePlugin] | None = None,
@@ -514,6 +504,7 @@ class InMemoryRunner(Runner):
             app=app,
             app_name=app_name or (None if app else "InMemoryRunner"),
             agent=agent,
+            node=node,
             session_service=InMemorySessionService(),
             artifact_service=InMemoryArtifactService(),
             memory_service=InMemoryMemoryService(),

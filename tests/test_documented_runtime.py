@@ -44,7 +44,9 @@ def test_the_loop_can_be_written_by_hand():
     service.append_event(session, Event(author="user", content=words("hi")))
 
     async def loop() -> list[Event]:
-        ctx = InvocationContext(agent=agent, session=session, session_service=service, plugins=runner.plugin_manager)
+        ctx = InvocationContext(
+            agent=agent, session=session, session_service=service, plugin_manager=runner.plugin_manager
+        )
         seen: list[Event] = []
         async for event in agent.run_async(ctx):
             service.append_event(session, event)

@@ -16,6 +16,7 @@ from adk_nb.runtime.called import pauses
 from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.retry_config import RetryConfig
 from adk_nb.runtime.standing import ended
 from adk_nb.sessions.state import check_schema
 from adk_nb.warned import warn
@@ -45,6 +46,15 @@ class BaseAgent(BaseModel):
     """`(callback_context) -> Content | None`: a content is the answer, and the agent does not run."""
     after_agent_callback: Hooks = None
     """`(callback_context) -> Content | None`: a content is said after the agent's own answer."""
+
+    retry_config: RetryConfig | None = None
+    """As a node of a graph: how often it is run again after an error. None: its first error ends the run."""
+    timeout: float | None = Field(default=None, gt=0)
+    """As a node of a graph: seconds for one attempt. None: as long as it takes."""
+    rerun_on_resume: bool | None = None
+    """As a node of a graph: it runs again after an answer. None: it goes on where it asked."""
+    wait_for_output: bool | None = None
+    """As a node of a graph: the nodes after it run only when it had an output. None: so with a task or a chat."""
 
     runs_others: ClassVar[bool] = False
     """True: it decides when the agents under it work, so an answer to one of them comes to it first."""
@@ -180,7 +190,7 @@ class BaseAgent(BaseModel):
                 yield event
         except Exception as error:
             ctx.note_failure(error)
-            await tell(ctx.plugins.hooks("on_agent_error"), callback_context=CallbackContext(ctx), error=error)
+            await tell(ctx.plugin_manager.hooks("on_agent_error"), callback_context=CallbackContext(ctx), error=error)
             raise
 
     def _checked(self, ctx: InvocationContext, event: Event) -> "BaseAgent | None":
@@ -223,7 +233,7 @@ class BaseAgent(BaseModel):
 
     def _asked(self, ctx: InvocationContext, name: str) -> Sequence[Hook]:
         """The hooks of that name, the plugins' first; none, once the invocation ends."""
-        return () if ctx.end_invocation else (*ctx.plugins.hooks(name), *self.hooks(name))
+        return () if ctx.end_invocation else (*ctx.plugin_manager.hooks(name), *self.hooks(name))
 
     async def _hooked(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:
         """What the hooks answered, or what they wrote to the state, as an event; None if neither."""
@@ -310,7 +320,7 @@ def _rebound(value: Any, old: BaseAgent, new: BaseAgent) -> Any:
 
 def _marked(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
     """What an agent does, and in a resumable app at its end the mark that it has done it."""
-    return _with_mark(ctx, events) if ctx.resumable and not ctx.live_request_queue else events
+    return _with_mark(ctx, events) if ctx.is_resumable and not ctx.live_request_queue else events
 
 
 async def _with_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:

@@ -106,7 +106,7 @@ class LoopAgent(BaseAgent):
     ) -> AsyncGenerator[Event, None]:
         start = self.sub_agents.index(goes_on) if goes_on else 0
         for agent in self.sub_agents[start:]:
-            if ctx.resumable and not goes_on:
+            if ctx.is_resumable and not goes_on:
                 yield stands(ctx, self.name, current_sub_agent=agent.name, times_looped=way.passes)
             course = Course(ctx, agent, asker, goes_on=goes_on is not None)
             async with aclosing(course.events()) as events:

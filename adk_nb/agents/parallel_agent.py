@@ -51,7 +51,7 @@ class ParallelAgent(BaseAgent):
         goes_on = ctx.standing is not None and ctx.standing.state_of(self, ctx.branch) is not None
         if goes_on or any(askers.values()):
             self._restore(ctx, contexts, wrote)
-        elif ctx.resumable:
+        elif ctx.is_resumable:
             yield stands(ctx, self.name)
         courses = self._courses(lanes, contexts, askers, goes_on=goes_on)
         async with aclosing(self._together(contexts, courses, wrote)) as events:
@@ -145,7 +145,7 @@ class ParallelAgent(BaseAgent):
         if self.on_error == "cancel" or not isinstance(error, Exception):
             raise error
         yield failure(own, error)
-        if own.resumable:
+        if own.is_resumable:
             yield ended(own, own.agent.name)
 
     def _settled_state(self, ctx: InvocationContext, wrote: dict[str, dict[str, Any]]) -> dict[str, Any]:

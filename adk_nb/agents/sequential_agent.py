@@ -29,7 +29,7 @@ class SequentialAgent(BaseAgent):
         goes_on = child_with(self, asker) if asker else stood(self, ctx)[0]
         start, said = self.sub_agents.index(goes_on) if goes_on else 0, ""
         for agent in self.sub_agents[start:]:
-            if ctx.resumable and not goes_on:
+            if ctx.is_resumable and not goes_on:
                 yield stands(ctx, self.name, current_sub_agent=agent.name)
             course = Course(ctx, agent, asker, goes_on=goes_on is not None)
             async with aclosing(course.events()) as events:

@@ -1,6 +1,7 @@
 """An app: a root agent under a name, and what holds for all of its runs."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -10,11 +11,12 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.base_events_summarizer import BaseEventsSummarizer
 from adk_nb.apps.events_compaction_config import EventsCompactionConfig
 from adk_nb.apps.llm_event_summarizer import LlmEventSummarizer
-from adk_nb.apps.resumability_config import ResumabilityConfig
 from adk_nb.errors import ConfigurationError
 from adk_nb.flow.history.compaction import Compaction
 from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.plugins.base_plugin import BasePlugin
+from adk_nb.runtime.invocation_context import Runs
+from adk_nb.runtime.resumability_config import ResumabilityConfig
 from adk_nb.wire import wrong_fields
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -89,3 +91,28 @@ def _check_name(name: str) -> None:
         raise ConfigurationError(
             f"an app's name is a letter, then letters, digits, '_' and '-', and {name!r} is not; try {better!r}"
         )
+
+
+def what_runs(
+    app: App | None, app_name: str | None, agent: Runs | None, plugins: Sequence[BasePlugin] | None
+) -> tuple[str, Runs, Sequence[BasePlugin]]:
+    """The app's name, the root agent and the plugins of a runner, by its arguments.
+
+    Raises:
+        ConfigurationError: They contradict each other, or one is missing.
+    """
+    if app is not None:
+        if agent is not None or plugins is not None:
+            named = "agent" if agent is not None else "plugins"
+            raise ConfigurationError(
+                f"a runner takes its {named} from app={app.name!r}; "
+                f"pass {'one of app and agent' if named == 'agent' else 'them to App(plugins=[...])'}"
+            )
+        return app_name or app.name, app.root_agent, app.plugins
+    if agent is None:
+        raise ConfigurationError(
+            "a runner needs something to run; write Runner(app=...), Runner(agent=...) or Runner(node=...)"
+        )
+    if not app_name:
+        raise ConfigurationError("a runner needs the name of its app; write Runner(app_name='my_app', ...)")
+    return app_name, agent, plugins or ()

@@ -96,8 +96,8 @@ def _fail(results: Event, waiting: Sequence[WaitingCall], error: Exception) -> N
 async def take(ctx: InvocationContext) -> list[types.FunctionCall]:
     """Take the answers in the user's message, each only once, and return the calls that can run now, or are refused.
 
-    What was given goes into `ctx.credentials` and is kept for later. Where nothing comes of an answer, the calls are
-    made all the same, and ask again. What stands for a toolset is among them, too.
+    What was given goes into `ctx.credential_by_key` and is kept for later. Where nothing comes of an answer, the calls
+    are made all the same, and ask again. What stands for a toolset is among them, too.
     """
     taken: list[types.FunctionCall] = []
     open_now = {one.id: one for one in credentials.pending(ctx.session.events)} if ctx.credential_answers else {}

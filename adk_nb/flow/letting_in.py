@@ -50,7 +50,7 @@ async def _is_in(toolset: BaseToolset, config: AuthConfig, context: Context) -> 
         shown = await exchange.credential_for(config, context)
         if shown is None:
             return False
-        context.get_invocation_context().credentials[config.credential_key] = shown
+        context.get_invocation_context().credential_by_key[config.credential_key] = shown
         await toolset.get_tools_with_prefix(context)  # kept for this invocation
     except CredentialError as error:
         if not error.refused or shown is None or shown == config.raw_auth_credential:

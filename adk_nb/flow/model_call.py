@@ -195,7 +195,7 @@ def _responses(
     ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context, event_id: str
 ) -> AsyncGenerator[LlmResponse, None]:
     """What the model answers, and what hooks make of it. Without hooks the model's own stream: each layer costs."""
-    plugins = ctx.plugins
+    plugins = ctx.plugin_manager
     before = [*plugins.hooks("before_model"), *spec.hooks("before_model")]
     after = [*plugins.hooks("after_model"), *spec.hooks("after_model")]
     failed = [*plugins.hooks("on_model_error"), *spec.hooks("on_model_error")]

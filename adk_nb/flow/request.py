@@ -60,7 +60,7 @@ async def build_request(
             await tool.process_llm_request(tool_context=context, llm_request=request)
     request.contents[:0] = static
     # A callback may edit what it is given; the session's own is not to change.
-    if spec.hooks("before_model") or ctx.plugins.hooks("before_model"):
+    if spec.hooks("before_model") or ctx.plugin_manager.hooks("before_model"):
         request.contents = Lent(request.contents)
         request.config = request.config.model_copy(deep=True)
     return request

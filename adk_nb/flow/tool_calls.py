@@ -235,8 +235,8 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     part = await as_part(call, result, context, confirmation)
     response = _response_in(part)
     goes_on = goes_on and not (waits or is_done) and response is not None and "error" not in (response.response or {})
-    if goes_on and response:
-        response.will_continue = True
+    if response:
+        _note_timing(response, tool, goes_on=goes_on)
     words = in_words(response) if context.speaks and context.actions.skip_summarization else None
     pauses = goes_on and context.long_running
     answer = Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
@@ -244,6 +244,11 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     answer.hands_back = tool is not None and tool.hands_back
     answer.finished = (context.output,) if context.finished else None
     return await noted(step, answer)
+
+
+def _note_timing(response: types.FunctionResponse, tool: BaseTool | None, *, goes_on: bool) -> None:
+    response.will_continue = goes_on or None
+    response.scheduling = tool.response_scheduling if tool else None
 
 
 def _is_nothing(result: Any) -> bool:
@@ -360,4 +365,4 @@ def _unknown(name: str, tools: Tools) -> str:
 
 
 def _hooks(ctx: InvocationContext, spec: LlmSpec, name: str) -> list[Hook]:
-    return [*ctx.plugins.hooks(name), *spec.hooks(name)]
+    return [*ctx.plugin_manager.hooks(name), *spec.hooks(name)]

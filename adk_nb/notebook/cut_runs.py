@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
-from adk_nb.apps.resumability_config import ResumabilityConfig
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runtime.cut import close_cut_run
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.resumability_config import ResumabilityConfig
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Journal, Run, this_process
@@ -48,8 +47,8 @@ async def leave(service: BaseSessionService, session: Session, run: Run) -> None
     lease = await service.claim(session, run.id, owner=this_process())
     outcome = None
     try:
-        nobody, none = BaseAgent(name="nobody"), PluginManager()
-        at = InvocationContext(agent=nobody, session=session, session_service=service, plugins=none)
+        nobody = BaseAgent(name="nobody")
+        at = InvocationContext(agent=nobody, session=session, session_service=service)
         await close_cut_run(at, run.id)
         outcome = "cancelled"
     finally:

@@ -26,8 +26,13 @@ from adk_nb.sessions.state import State
 class ReadonlyContext:
     """The part of a context that instruction providers get: everything to read, nothing to change."""
 
-    def __init__(self, invocation: InvocationContext) -> None:
-        self._invocation = invocation
+    def __init__(self, invocation_context: InvocationContext) -> None:
+        self._invocation = invocation_context
+
+    @property
+    def _invocation_context(self) -> InvocationContext:
+        """Under the name by which code for google-adk reads it."""
+        return self._invocation
 
     @property
     def agent_name(self) -> str:
@@ -60,7 +65,17 @@ class ReadonlyContext:
 
     def get_credential(self, key: str) -> AuthCredential | None:
         """What tools of this invocation have been let in with under that `credential_key`, if any."""
-        return self._invocation.credentials.get(key)
+        return self._invocation.credential_by_key.get(key)
+
+    @property
+    def is_aborted(self) -> bool:
+        """True: the run is asked to stop. A long tool may look at it, from any thread."""
+        return self._invocation.is_aborted
+
+    @property
+    def custom_metadata(self) -> Mapping[str, Any]:
+        """`RunConfig.custom_metadata`, with the changes that callbacks and tools of this run made to it."""
+        return MappingProxyType(self._invocation.custom_metadata)
 
     async def load_artifact(self, filename: str, version: int | None = None) -> types.Part | None:
         """One version of a file, the newest if none is named; None if it is not there.
@@ -155,15 +170,15 @@ class Context(ReadonlyContext):
 
     def __init__(
         self,
-        invocation: InvocationContext,
-        actions: EventActions | None = None,
+        invocation_context: InvocationContext,
+        event_actions: EventActions | None = None,
         *,
         function_call_id: str | None = None,
         tool_confirmation: ToolConfirmation | None = None,
         taken_up: bool = False,
     ) -> None:
-        self._invocation = invocation
-        self.actions = actions or no_actions()
+        super().__init__(invocation_context)
+        self.actions = event_actions or no_actions()
         """What the event that follows will do; a tool's land on the event with its result."""
         self.function_call_id = function_call_id
         """The call that this tool answers; None in callbacks of agents and models."""
@@ -186,6 +201,21 @@ class Context(ReadonlyContext):
         """Let the event that follows carry what was changed in the state in place, too; raises as `State.settle`."""
         if self._state is not None:
             self._state.settle()
+
+    @property
+    def custom_metadata(self) -> dict[str, Any]:
+        """A copy of `RunConfig.custom_metadata` that the run's callbacks and tools share, and may change."""
+        return self._invocation.custom_metadata
+
+    @property
+    def branch(self) -> str | None:
+        """The branch of the agent: agents on sister branches do not see each other's events."""
+        return self._invocation.branch
+
+    @property
+    def isolation_scope(self) -> str | None:
+        """The scope of the events that the agent sees. None: the events without a scope."""
+        return self._invocation.isolation_scope
 
     @property
     def idempotency_key(self) -> str:

@@ -74,7 +74,7 @@ async def first_event(
 
 async def _as_plugins_say(ctx: InvocationContext, message: types.Content) -> types.Content:
     """The message, or what a plugin puts in its place."""
-    if hooks := ctx.plugins.hooks("on_user_message"):
+    if hooks := ctx.plugin_manager.hooks("on_user_message"):
         other = await first_answer(hooks, invocation_context=ctx, user_message=message)
         if other is not None:
             message = as_content(other)

@@ -19,6 +19,7 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.runtime.hooks import Hook
 from adk_nb.runtime.live_request_queue import LiveRequestQueue, Streams
+from adk_nb.runtime.resumability_config import ResumabilityConfig
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.stopping import Stop
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -48,6 +49,19 @@ class Hooked(Protocol):
     """What an invocation needs of the plugins: the hooks that go by a name, in order."""
 
     def hooks(self, name: str, /) -> Sequence[Hook]: ...
+
+
+class NoPlugins:
+    """The plugin manager of a context that no runner made."""
+
+    plugins: Sequence[Any] = ()
+
+    def get_plugin(self, plugin_name: str) -> None:
+        """None: there are no plugins."""
+
+    def hooks(self, name: str, /) -> Sequence[Hook]:
+        """No hooks."""
+        return ()
 
 
 class Compacts(Protocol):
@@ -109,6 +123,7 @@ class Shared:
     """What is in the journal of calls that are older than this run, by their keys: the last attempt of each, if any."""
     is_edited: bool = False
     """This run goes on with what other agents or tools had begun: they were edited since."""
+    custom_metadata: dict[str, Any] | None = None
     whole: "Shared | None" = None
     """What the whole invocation shares, of which this run is a part: that of an agent which was called as a tool. None:
     it is the whole."""
@@ -129,9 +144,23 @@ class AtNode:
     """That of all that it runs. None: each agent has one of its own."""
 
 
+class _EndInvocation:
+    """Field whose value all contexts of a run share."""
+
+    def __get__(self, ctx: "InvocationContext | None", owner: type[Any]) -> bool:
+        return ctx is not None and ctx.shared.end_invocation
+
+    def __set__(self, ctx: "InvocationContext", value: bool) -> None:
+        ctx.shared.end_invocation = value
+
+
 @dataclass(kw_only=True)
 class InvocationContext:
-    """One user message and all that is done to answer it."""
+    """One user message and all that is done to answer it.
+
+    A runner makes it. A test of an agent may: `InvocationContext(agent=agent, session=session,
+    session_service=service)`.
+    """
 
     agent: Runs
     session: Session
@@ -139,15 +168,17 @@ class InvocationContext:
     artifact_service: BaseArtifactService | None = None
     memory_service: BaseMemoryService | None = None
     credential_service: BaseCredentialService | None = None
-    plugins: Hooked
+    plugin_manager: Hooked = field(default_factory=NoPlugins)
     compaction: Compacts | None = None
+    """What shortens the conversation, as `events_compaction_config` says. A runner makes it."""
+    events_compaction_config: Any = None
+    """The app's."""
     context_cache_config: ContextCacheConfig | None = None
     run_config: RunConfig = field(default_factory=RunConfig)
     user_content: types.Content | None = None
     """The message that started this."""
     invocation_id: str = field(default_factory=new_invocation_id)
-    resumable: bool = False
-    """Agents mark in the session where they stand, so that the invocation can be gone on with."""
+    resumability_config: ResumabilityConfig | None = None
     standing: Stands | None = None
     """Where this agent, and those under it, stood, if they go on with what they had begun. None: they begin."""
     branch: str | None = None
@@ -174,11 +205,13 @@ class InvocationContext:
     """Request id -> what a human answered to a request for a credential. Here alone: the message has no secrets."""
     credential_problems: dict[str, str] = field(default_factory=dict[str, str])
     """Credential key -> why nothing came of an answer."""
-    credentials: dict[str, AuthCredential] = field(default_factory=dict[str, AuthCredential])
+    credential_by_key: dict[str, AuthCredential] = field(default_factory=dict[str, AuthCredential])
     """Credential key -> what tools of this invocation have been let in with."""
     abort_signal: asyncio.Event | None = None
     """Set by whoever wants the run stopped; what runs long may look at it."""
     shared: Shared = field(default_factory=Shared)
+    end_invocation: _EndInvocation = _EndInvocation()
+    """True: stop before the next step, whichever agent's it is."""
     live_request_queue: LiveRequestQueue | None = None
     """What the user says in a live conversation. None: this is none."""
     in_turn: bool = False
@@ -192,13 +225,32 @@ class InvocationContext:
     when none of the tools says that it `tells`."""
 
     @property
-    def end_invocation(self) -> bool:
-        """True: stop before the next step, whichever agent's it is."""
-        return self.shared.end_invocation
+    def app_name(self) -> str:
+        """The app whose session it is."""
+        return self.session.app_name
 
-    @end_invocation.setter
-    def end_invocation(self, value: bool) -> None:
-        self.shared.end_invocation = value
+    @property
+    def user_id(self) -> str:
+        """The user whose session it is."""
+        return self.session.user_id
+
+    @property
+    def is_resumable(self) -> bool:
+        """True: agents mark their checkpoints in the session, so that the run can be resumed."""
+        return self.resumability_config is not None and self.resumability_config.is_resumable
+
+    @property
+    def is_aborted(self) -> bool:
+        """True: the run is asked to stop. Long work may look at it, from any thread."""
+        stops = [shared.stop for shared in (self.shared, self.shared.whole) if shared]
+        return any(stop.why for stop in stops) or (self.abort_signal is not None and self.abort_signal.is_set())
+
+    @property
+    def custom_metadata(self) -> dict[str, Any]:
+        """A copy of `RunConfig.custom_metadata` that the run's callbacks and tools share, and may change."""
+        if self.shared.custom_metadata is None:
+            self.shared.custom_metadata = dict(self.run_config.custom_metadata or {})
+        return self.shared.custom_metadata
 
     @property
     def keeps_only_json(self) -> bool:

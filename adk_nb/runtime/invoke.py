@@ -26,7 +26,7 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
         Exception: What the agent raised, after one event that carries it as `error_code` and `error_message`; what
             came to an end beside it may have told of that since.
     """
-    stop, on_event = ctx.shared.stop, ctx.plugins.hooks("on_event")
+    stop, on_event = ctx.shared.stop, ctx.plugin_manager.hooks("on_event")
     if first:
         await commit(ctx, first)
         yield first
@@ -44,7 +44,7 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
                     stop.within = asyncio.current_task(stop.loop)
         for event in await _seal(ctx, stop.why):
             yield event
-        await first_answer(ctx.plugins.hooks("after_run"), invocation_context=ctx)
+        await first_answer(ctx.plugin_manager.hooks("after_run"), invocation_context=ctx)
     except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit) as cut:
         with suppress(StaleSessionError):  # the session is another's by now
             await (_left(ctx) if isinstance(cut, GeneratorExit) else _seal(ctx, stop.why or STOPPED))
@@ -59,7 +59,7 @@ async def _begun(ctx: InvocationContext, stop: Stop) -> AsyncGenerator[Event, No
     """The agent's events; or what a plugin answers in its place; or nothing, if the run is to stop before it begins."""
     if stop.why:
         return _only()
-    if before := ctx.plugins.hooks("before_run"):
+    if before := ctx.plugin_manager.hooks("before_run"):
         answer = await first_answer(before, invocation_context=ctx)
         if answer is not None:
             return _only(Event(author="model", content=as_content(answer, role="model")))
@@ -75,7 +75,7 @@ async def _left(ctx: InvocationContext) -> None:
     """A reader that has seen enough is no abort, unless a call is open."""
     if leaves_calls_open(ctx):
         await _seal(ctx, STOPPED)
-    await tell(ctx.plugins.hooks("after_run"), invocation_context=ctx)
+    await tell(ctx.plugin_manager.hooks("after_run"), invocation_context=ctx)
 
 
 async def _failed(ctx: InvocationContext, error: Exception) -> Event | None:
@@ -84,10 +84,10 @@ async def _failed(ctx: InvocationContext, error: Exception) -> Event | None:
         failed = None  # the session is another's now
     elif failed := news_of(ctx, error):
         try:
-            failed = await commit(ctx, failed, ctx.plugins.hooks("on_event"))
+            failed = await commit(ctx, failed, ctx.plugin_manager.hooks("on_event"))
         except PluginError:  # the plugin that raised may be the one that is asked about every event
             await commit(ctx, failed)
-    await tell(ctx.plugins.hooks("on_run_error"), invocation_context=ctx, error=error)
+    await tell(ctx.plugin_manager.hooks("on_run_error"), invocation_context=ctx, error=error)
     return failed
 
 

@@ -46,20 +46,20 @@ def go_on(ctx: InvocationContext, root: Runs, invocation_id: str | None, *, stic
             it has, and an agent is at work that decides when others work.
         InvocationNotFoundError: The session has no such invocation.
     """
-    if not ctx.resumable and not invocation_id:
+    if not ctx.is_resumable and not invocation_id:
         return
     events = surviving(ctx.session.events)
-    if ctx.resumable and (asked_in := _answered(ctx, events)):
+    if ctx.is_resumable and (asked_in := _answered(ctx, events)):
         if invocation_id not in (None, asked_in):
             logger.warning("the message answers invocation %r, which goes on; not %r", asked_in, invocation_id)
         standing = Standing(root, events, asked_in)
         ctx.invocation_id, ctx.standing = asked_in, standing
         ctx.end_invocation = standing.is_ended(ctx.agent, None)
     elif invocation_id:
-        if not ctx.resumable and ctx.session.lease is None:
+        if not ctx.is_resumable and ctx.session.lease is None:
             raise _keeps_no_marks(invocation_id)
         _by_id(ctx, root, invocation_id, events, sticky)
-        if not ctx.resumable and not ctx.end_invocation and getattr(ctx.agent, "runs_others", False):
+        if not ctx.is_resumable and not ctx.end_invocation and getattr(ctx.agent, "runs_others", False):
             raise _keeps_no_marks(invocation_id)
 
 

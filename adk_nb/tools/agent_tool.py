@@ -17,8 +17,7 @@ from adk_nb.runtime.branches import calls_to, for_call
 from adk_nb.runtime.called import outermost, pauses, speaker, waiting
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.first_event import first_event
-from adk_nb.runtime.hooks import Hook
-from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext, Runs, Shared, new_invocation_id
+from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext, NoPlugins, Runs, Shared, new_invocation_id
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.message import last_speaker
 from adk_nb.runtime.rewind import surviving
@@ -46,11 +45,6 @@ class Called(Runs, Protocol):
 
 class _Request(BaseModel):
     request: str
-
-
-class _NoPlugins:
-    def hooks(self, name: str, /) -> Sequence[Hook]:
-        return ()
 
 
 class AgentTool(BaseTool):
@@ -221,8 +215,9 @@ class AgentTool(BaseTool):
         return replace(
             caller,
             agent=agent,
-            plugins=caller.plugins if self.include_plugins else _NoPlugins(),
+            plugin_manager=caller.plugin_manager if self.include_plugins else NoPlugins(),
             compaction=None,
+            events_compaction_config=None,
             run_config=caller.run_config.model_copy(update={"model_input_context": None}),
             user_content=caller.user_content if taken_up else delegated,
             delegated=delegated,
@@ -246,8 +241,9 @@ class AgentTool(BaseTool):
             agent=self.agent,
             session=session,
             session_service=service,
-            plugins=caller.plugins if self.include_plugins else _NoPlugins(),
+            plugin_manager=caller.plugin_manager if self.include_plugins else NoPlugins(),
             compaction=None,
+            events_compaction_config=None,
             context_cache_config=cache
             and cache.model_copy(update={"ttl_seconds": min(cache.ttl_seconds, _CACHE_SECONDS)}),
             run_config=_settings(caller.run_config),
@@ -259,7 +255,8 @@ class AgentTool(BaseTool):
             task=None,
             answered={},
             abort_signal=None,  # who stops the caller cancels what it does, and that is this
-            resumable=False,
+            resumability_config=None,
+            end_invocation=False,
             standing=None,
             shared=Shared(whole=caller.shared.whole or caller.shared),
             live_request_queue=None,

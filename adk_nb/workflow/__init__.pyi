@@ -1,8 +1,8 @@
 from adk_nb.errors import NodeTimeoutError as NodeTimeoutError
+from adk_nb.runtime.retry_config import RetryConfig as RetryConfig
 from adk_nb.workflow.agent_node import AgentNode as AgentNode
 from adk_nb.workflow.base_node import BaseNode as BaseNode
 from adk_nb.workflow.base_node import Node as Node
-from adk_nb.workflow.base_node import RetryConfig as RetryConfig
 from adk_nb.workflow.function_node import FunctionNode as FunctionNode
 from adk_nb.workflow.graph import DEFAULT_ROUTE as DEFAULT_ROUTE
 from adk_nb.workflow.graph import END as END

@@ -1,16 +1,16 @@
 """What every node of a graph has: a name, and one method that turns an input into an output."""
 
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic_core import to_jsonable_python
-from tenacity import RetryCallState, wait_exponential_jitter
 
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import Context
+from adk_nb.runtime.retry_config import RetryConfig
 from adk_nb.tools.conditions import as_condition, is_asked
 from adk_nb.tools.fingerprint import code_fingerprint
 from adk_nb.wire import no_field, reads_privates_fast, wrong_fields
@@ -21,51 +21,6 @@ _OF_PATHS = "/@."
 def is_step(name: str) -> bool:
     """True if a path can have a step of that name."""
     return bool(name) and not any(sign in name for sign in _OF_PATHS)
-
-
-class RetryConfig(BaseModel):
-    """How often a node that failed is run again, and when."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    max_attempts: int = Field(default=5, ge=1)
-    """With the first one."""
-    initial_delay: float = Field(default=1.0, ge=0)
-    """Seconds before the second attempt."""
-    max_delay: float = Field(default=60.0, ge=0)
-    """Seconds, the longest wait."""
-    backoff_factor: float = Field(default=2.0, ge=1)
-    """Each wait is so many times the last one."""
-    jitter: float = Field(default=1.0, ge=0)
-    """Up to so many seconds are added to each wait, by chance."""
-    exceptions: list[Any] | None = None
-    """Classes of errors, or their names. None: every error may pass by itself."""
-
-    def __init__(self, **given: Any) -> None:
-        try:
-            super().__init__(**given)
-        except ValidationError as error:
-            raise ConfigurationError(f"RetryConfig: {wrong_fields(error, type(self).model_fields)}") from error
-
-    def passes(self, error: BaseException) -> bool:
-        """Whether a node that raised `error` is run again."""
-        if not isinstance(error, Exception):
-            return False
-        names = {one.__name__ for one in type(error).__mro__}
-        return self.exceptions is None or any(
-            isinstance(error, one) if isinstance(one, type) else one in names for one in self.exceptions
-        )
-
-    def after(self, error: BaseException, attempt: int) -> float | None:
-        """Seconds from a failing attempt to the next. None: it was the last. `attempt`: from 1."""
-        if attempt >= self.max_attempts or not self.passes(error):
-            return None
-        wait = wait_exponential_jitter(
-            initial=self.initial_delay, max=self.max_delay, exp_base=self.backoff_factor, jitter=self.jitter
-        )
-        state = RetryCallState(retry_object=cast(Any, None), fn=None, args=(), kwargs={})
-        state.attempt_number = attempt
-        return wait(state)
 
 
 @reads_privates_fast
@@ -86,9 +41,9 @@ class BaseNode(BaseModel):
     timeout: float | None = Field(default=None, gt=0)
     """Seconds for one attempt. None: as long as it takes."""
     input_schema: Any = None
-    """A type that its input is made into, as pydantic does. None: it takes what comes."""
+    """A type that its input is made into, as pydantic does. None: it takes what comes. A JSON Schema is for readers."""
     output_schema: Any = None
-    """A type that its output is made into. None: it gives what it has."""
+    """A type that its output is made into. None: it gives what it has. A JSON Schema is for readers."""
     state_schema: type[BaseModel] | None = None
     """The keys that it may write to the state, and their types. None: what its workflow may."""
     require_confirmation: Any = False

@@ -2,20 +2,22 @@
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args, get_origin
 
-from pydantic import PrivateAttr, TypeAdapter, ValidationError
+from pydantic import BaseModel, PrivateAttr, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
-from adk_nb import sync
+from adk_nb import sync, types
 from adk_nb.errors import WorkflowDataError
+from adk_nb.events.event import Event
+from adk_nb.events.request_input import RequestInput
 from adk_nb.runtime.context import Context
 from adk_nb.sync_items import blocking_items
 from adk_nb.tools.annotations import hints_of
 from adk_nb.tools.fingerprint import code_fingerprint
-from adk_nb.tools.schema import context_parameter
+from adk_nb.tools.schema import context_parameter, signature_of
 from adk_nb.tools.shape import in_words
 from adk_nb.wire import reads_privates_fast
 from adk_nb.workflow.base_node import BaseNode
@@ -56,9 +58,15 @@ class FunctionNode(BaseNode):
 
     _signature: _Signature = PrivateAttr()
 
+    def __init__(self, **given: Any) -> None:
+        func = given.get("func")
+        own = {"name": name_of(func), "description": inspect.getdoc(func) or ""} if callable(func) else {}
+        super().__init__(**{**own, **{field: value for field, value in given.items() if value is not None}})
+
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
         parameters, hints = inspect.signature(self.func).parameters, hints_of(self.func)
+        self._infer_schemas(hints)
         own = context_parameter(self.func) or (_CONTEXT if _CONTEXT in parameters else None)
         self._signature = _Signature(
             kind=_kind_of(self.func),
@@ -69,6 +77,15 @@ class FunctionNode(BaseNode):
                 if name != own and one.kind not in _ANY
             ),
         )
+
+    def _infer_schemas(self, hints: dict[str, Any]) -> None:
+        """Take from the signature the schemas that are not given. Source of the rules: google-adk 2.13."""
+        if self.parameter_binding == _INPUT:
+            declared = signature_of(self.func, self.name).declaration(self.description)
+            found = declared.parameters_json_schema, declared.response_json_schema
+        else:
+            found = _record_in(hints.get(_INPUT)), _record_in(_item_of(hints.get("return")))
+        self.input_schema, self.output_schema = self.input_schema or found[0], self.output_schema or found[1]
 
     def shown(self, ctx: Context, node_input: Any) -> dict[str, Any]:
         signature = self._signature
@@ -124,6 +141,27 @@ class FunctionNode(BaseNode):
             return fitted(wanted, value)
         except ValidationError as error:
             raise WorkflowDataError(f"node {self.name!r}: {name} does not fit: {in_words(error)}") from error
+
+
+def name_of(func: Callable[..., Any]) -> str:
+    """The name of a function, or of the class of a callable object; empty for a lambda."""
+    inner = cast(Any, func).func if isinstance(func, functools.partial) else func
+    name = getattr(inner, "__name__", type(inner).__name__)
+    return "" if name == "<lambda>" else name
+
+
+def _item_of(hint: Any) -> Any:
+    """What a generator yields; any other hint itself."""
+    if get_origin(hint) in (Generator, AsyncGenerator, Iterator, AsyncIterator):
+        return get_args(hint)[0]
+    return hint
+
+
+def _record_in(hint: Any) -> type[BaseModel] | None:
+    """`hint`, if it is a pydantic model of data."""
+    if not (isinstance(hint, type) and issubclass(hint, BaseModel)):
+        return None
+    return None if issubclass(hint, types.Content | Event | RequestInput) else hint
 
 
 def _kind_of(func: Callable[..., Any]) -> str:

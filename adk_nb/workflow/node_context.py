@@ -32,14 +32,14 @@ class NodeContext(Context):
 
     def __init__(
         self,
-        invocation: InvocationContext,
+        invocation_context: InvocationContext,
         *,
         path: str,
         attempt: int,
         answers: Mapping[str, Any],
         run_node: RunsNode,
     ) -> None:
-        super().__init__(invocation)
+        super().__init__(invocation_context)
         self.node_path = path
         self.run_id = path.rpartition("/")[2]
         self.attempt_count = attempt

@@ -1,7 +1,6 @@
 """What stands for a node becomes one: a function, an agent, a tool, a whole workflow."""
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -14,6 +13,9 @@ from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.function_node import FunctionNode
 from adk_nb.workflow.parallel_worker import ParallelWorker
 from adk_nb.workflow.tool_node import ToolNode
+
+_OF_NODES = ("retry_config", "timeout", "rerun_on_resume", "wait_for_output")
+"""Fields of agents that their nodes take over."""
 
 
 def node(node_like: Any = None, /, **options: Any) -> Any:
@@ -47,8 +49,7 @@ def build_node(node_like: Any, **options: Any) -> BaseNode:
     if isinstance(node_like, BaseAgent):
         return _agent_node(node_like, options)
     if callable(node_like) and not isinstance(node_like, type):
-        func = cast(Callable[..., Any], node_like)
-        return FunctionNode(**_with(options, name=_name_of(func), description=inspect.getdoc(func) or "", func=func))
+        return FunctionNode(**_with(options, func=cast(Callable[..., Any], node_like)))
     raise WorkflowConfigurationError(
         f"{node_like!r:.80} is no node; pass a function, an agent, a tool, a workflow, or a node"
     )
@@ -58,12 +59,6 @@ def _with(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
     return {**own, **options}
 
 
-def _name_of(func: Callable[..., Any]) -> str:
-    inner = cast(Any, func).func if isinstance(func, functools.partial) else func
-    name = getattr(inner, "__name__", type(inner).__name__)
-    return "" if name == "<lambda>" else name
-
-
 def _agent_node(agent: BaseAgent, options: dict[str, Any]) -> BaseNode:
     """A node with a copy of the agent, which is a step in a graph; it goes by the node's name."""
     changed: dict[str, Any] = {"name": options["name"]} if "name" in options else {}
@@ -71,7 +66,9 @@ def _agent_node(agent: BaseAgent, options: dict[str, Any]) -> BaseNode:
         changed["mode"] = "single_turn"
     copy = agent.clone(update=changed)
     waits = isinstance(copy, LlmAgent) and copy.mode in ("task", "chat")
-    node = AgentNode(**_with(options, name=copy.name, description=copy.description, agent=copy, wait_for_output=waits))
+    own = {field: value for field in _OF_NODES if (value := getattr(copy, field)) is not None}
+    options = {"wait_for_output": waits, **own, **options}
+    node = AgentNode(**_with(options, name=copy.name, description=copy.description, agent=copy))
     if isinstance(copy, LlmAgent) and copy.parallel_worker:
         return ParallelWorker(name=node.name, worker=node)
     return node

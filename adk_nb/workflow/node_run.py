@@ -228,7 +228,7 @@ class NodeRun(RunState):
         self.output, self.has_output = self._fitted("output", self.node.output_schema, value), True
 
     def _fitted(self, what: str, schema: Any, value: Any) -> Any:
-        if schema is None or value is None:
+        if schema is None or value is None or isinstance(schema, dict):  # a JSON Schema is for readers
             return value
         try:
             return fitted(TypeAdapter(schema), value)

@@ -79,7 +79,7 @@ class ToolNode(BaseNode):
 
     async def _outcome(self, ctx: Context, args: dict[str, Any]) -> Any:
         """The tool's result, or what plugins say in its place."""
-        hooks = ctx.get_invocation_context().plugins.hooks
+        hooks = ctx.get_invocation_context().plugin_manager.hooks
         said: dict[str, Any] = {"tool": self.tool, "args": args, "tool_context": ctx}
         result = await first_answer(hooks("before_tool"), **said)
         if result is None:

@@ -85,7 +85,7 @@ class Walk:
         Raises:
             Exception: What a node raised.
         """
-        if told := self._ctx.resumable:
+        if told := self._ctx.is_resumable:
             yield self._standing()
         async with aclosing(self._running.taken()) as taken:
             async for key, news in taken:
@@ -98,7 +98,7 @@ class Walk:
                         f"workflow {self._name!r} ran {self._steps} nodes without coming to an end; "
                         "look at the routes of its circles, or raise Workflow(max_steps=...)"
                     )
-                if told := self._ctx.resumable:
+                if told := self._ctx.is_resumable:
                     yield self._standing(run)
         if self._waiting and not told:
             yield self._standing()
@@ -222,7 +222,7 @@ class Walk:
             "path": self._path,
         }
         state: dict[str, Any] = {STANDS: stands}
-        if self._ctx.resumable:
+        if self._ctx.is_resumable:
             done = [ended] if ended and not ended.caller else []
             state["nodes"] = {run.node.name: _status(run, _DONE) for run in done}
             state["nodes"] |= {run.node.name: _status(run, _RUNS) for run in running}
@@ -236,7 +236,7 @@ class Walk:
 
     def _take_up(self) -> bool:
         events, ids = surviving(self._ctx.session.events), set(self._ctx.calls_answered)
-        if not self._ctx.resumable and self._is_past(events, ids):
+        if not self._ctx.is_resumable and self._is_past(events, ids):
             logger.warning("workflow %r does not wait for an answer to %s any more", self._name, sorted(ids))
             return False
         stood = _standing_that_asked(events, self._name, self._path, ids)

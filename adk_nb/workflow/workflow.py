@@ -64,6 +64,12 @@ class Workflow(BaseAgent):
         if self.input_schema is not None:
             Shape(self.input_schema)
 
+    @classmethod
+    def of(cls, node_like: Any) -> "Workflow":
+        """The graph that is one node, under its name."""
+        node = build_node(node_like)
+        return cls(name=node.name, edges=[(START, node)])
+
     @property
     def graph(self) -> Graph:
         """Its nodes, and the ways between them."""

@@ -14,7 +14,6 @@ from adk_nb.events.event_actions import EventCompaction
 from adk_nb.flow.history.compaction import Compaction
 from adk_nb.flow.history.contents import contents_for
 from adk_nb.models import LlmResponse, call
-from adk_nb.plugins import PluginManager
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions import InMemorySessionService, Session
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
@@ -311,9 +310,7 @@ def test_an_agent_that_works_apart_sums_up_only_what_it_sees():
     session = service.create_session(app_name="app", user_id="u")
     for author, scope in [("user", None), ("user", "task"), ("guide", "task"), ("guide", None), ("user", "task")]:
         service.append_event(session, said(author, f"{scope} {LONG}", isolation_scope=scope))
-    ctx = InvocationContext(
-        agent=guide(), session=session, session_service=service, plugins=PluginManager([]), isolation_scope="task"
-    )
+    ctx = InvocationContext(agent=guide(), session=session, session_service=service, isolation_scope="task")
 
     sync.run(compaction.before_model(ctx, "guide"))
 

@@ -1,6 +1,7 @@
 """What a function of a graph is given, and what becomes of what it returns."""
 
 import asyncio
+import functools
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from adk_nb import Context, types
-from adk_nb.errors import NodeTimeoutError, WorkflowDataError
+from adk_nb.errors import ConfigurationError, NodeTimeoutError, WorkflowDataError
 from adk_nb.events import Event
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.workflow import START, FunctionNode, RetryConfig, Workflow, node
@@ -362,3 +363,57 @@ def test_several_outputs_are_one_where_that_is_wanted() -> None:
         return repr(node_input)
 
     assert run(inner, told) == "{'x': 1, 'y': 2}"
+
+
+def price(city: str, days: int = 2) -> str:
+    """Price of a trip."""
+    return f"{city} for {days} days"
+
+
+def test_a_node_takes_its_name_and_its_description_from_the_function():
+    made = FunctionNode(func=price)
+
+    assert (made.name, made.description) == ("price", "Price of a trip.")
+    assert FunctionNode(func=price, name="other").name == "other"
+    assert FunctionNode(func=functools.partial(price, days=3)).name == "price"
+
+
+def test_a_lambda_needs_a_name():
+    with pytest.raises(ConfigurationError, match="name="):
+        FunctionNode(func=lambda node_input: node_input)
+
+
+def test_records_in_the_signature_are_the_schemas_and_given_ones_come_first():
+    class W(BaseModel):
+        v: int
+        w: int = 2
+
+    def keep(node_input: V) -> V:
+        return node_input
+
+    def items(node_input: V) -> Iterator[W]:
+        yield W(v=node_input.v)
+
+    def talks(node_input: types.Content) -> Event:
+        return Event(content=node_input)
+
+    assert (FunctionNode(func=keep).input_schema, FunctionNode(func=keep).output_schema) == (V, V)
+    assert FunctionNode(func=items).output_schema is W
+    assert FunctionNode(func=keep, output_schema=W).output_schema is W
+    assert FunctionNode(func=talks).output_schema is None
+    assert run(gives({"v": 1}), items) == {"v": 1, "w": 2}
+
+
+def test_what_does_not_fit_the_declared_result_is_an_error():
+    def wrong(node_input: str) -> V:
+        return {"v": "no number"}
+
+    with pytest.raises(WorkflowDataError, match="'wrong': its output does not fit"):
+        run(wrong)
+
+
+def test_a_json_schema_of_the_input_is_for_readers():
+    bound = FunctionNode(func=price, parameter_binding="node_input")
+
+    assert bound.input_schema["properties"]["city"] == {"type": "string"} and bound.input_schema["required"] == ["city"]
+    assert run(gives({"city": "Oslo", "else": 1}), bound) == "Oslo for 2 days"

@@ -321,7 +321,7 @@ class _Conversation:
             self._ctx.run_config = run.model_copy(update={"session_resumption": anew})
 
     def _hooks(self, name: str) -> list[Hook]:
-        return [*self._ctx.plugins.hooks(name), *self._spec.hooks(name)]
+        return [*self._ctx.plugin_manager.hooks(name), *self._spec.hooks(name)]
 
 
 def _whole(told: types.Transcription | None) -> str | None:

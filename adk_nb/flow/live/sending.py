@@ -157,7 +157,7 @@ class LiveSending:
 
     async def blocked(self, content: types.Content, request: LlmRequest) -> Event | None:
         """What a before_model callback answers to the user's words, as an event that ends the turn."""
-        hooks = [*self._ctx.plugins.hooks("before_model"), *self._spec.hooks("before_model")]
+        hooks = [*self._ctx.plugin_manager.hooks("before_model"), *self._spec.hooks("before_model")]
         if not hooks:
             return None
         context = Context(self._ctx)

@@ -61,7 +61,7 @@ async def renewed(config: AuthConfig, rejected: AuthCredential, context: Context
 
 async def keep(config: AuthConfig, credential: AuthCredential | None, context: Context) -> None:
     """Keep what a user's tools are let in with, for this invocation and those after it; None: forget it."""
-    known = context.get_invocation_context().credentials
+    known = context.get_invocation_context().credential_by_key
     if credential is None:
         known.pop(config.credential_key, None)
     else:
