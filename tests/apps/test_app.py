@@ -101,7 +101,7 @@ def test_an_in_memory_runner_takes_an_app_or_an_agent_with_plugins():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "a runner needs something to run; write Runner(app=...) or Runner(agent=...)"),
+        ({}, "a runner needs something to run; write Runner(app=...), Runner(agent=...) or Runner(node=...)"),
         ({"agent": agent()}, "a runner needs the name of its app; write Runner(app_name='my_app', ...)"),
         (
             {"app": App(name="shop", root_agent=agent()), "agent": agent()},
