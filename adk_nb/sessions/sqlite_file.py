@@ -42,9 +42,15 @@ MIGRATIONS: list[list[str]] = [
         "started REAL NOT NULL, finished REAL, outcome TEXT, crc INTEGER NOT NULL, "
         "PRIMARY KEY (session, run_id, branch, kind, call_id, attempt))",
     ],
+    [
+        f"CREATE TABLE state_keys ({_OF_NUMBER}, key TEXT NOT NULL, value TEXT, PRIMARY KEY (session, key))",
+    ],
 ]
 """What makes a file of version n one of version n + 1. An entry that was released never changes."""
-_SMALL = ["adk_internal_metadata", "app_states", "user_states", "sessions", "consumed", "leases", "runs", "intents"]
+_SMALL = [
+    *("adk_internal_metadata", "app_states", "user_states", "sessions", "state_keys"),
+    *("consumed", "leases", "runs", "intents"),
+]
 """Tables whose indexes are compared with their rows when a file is opened. An index of `events` that lost a row is
 noticed when the session is read, by the gap in `seq`."""
 

@@ -6,17 +6,19 @@ import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import xor
 from typing import Any, NamedTuple
 
 from pydantic_core import PydanticSerializationError
 
 from adk_nb.errors import InputError, SessionNotFoundError
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import EventActions
+from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.unread import unread
 from adk_nb.sessions.base_session_service import not_found
 from adk_nb.sessions.sqlite_file import Damaged, crc, named
-from adk_nb.sessions.state import State, apply_delta, read_state
+from adk_nb.sessions.state import State, apply_delta, read_state, read_value
 from adk_nb.wire import copied, not_json
 
 Key = tuple[str, str, str]
@@ -24,6 +26,7 @@ Key = tuple[str, str, str]
 _FREE = ("agent_state", "artifact_delta", "route", "set_model_response")
 """Actions that hold values of a user's or a model's choice, or numbers of any length."""
 _DICTS = {name for name, field in EventActions.model_fields.items() if field.default_factory}
+_NO_STATE = "{}"
 SHARED = {State.APP_PREFIX: "app_states", State.USER_PREFIX: "user_states"}
 
 
@@ -98,30 +101,45 @@ def put_head(db: sqlite3.Connection, key: Key, head: Head) -> None:
 
 
 def add_session(db: sqlite3.Connection, key: Key, at: float, state: dict[str, Any]) -> Head:
-    """Write a new session's row."""
-    text = _json(state)
+    """Write a new session's row, and the keys of its state."""
     (last,) = db.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'sessions'").fetchone()
-    head = Head((last or 0) + 1, crc(text), at, at, 0)
+    head = Head((last or 0) + 1, crc(_NO_STATE), at, at, 0)
     db.execute(
         "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (head.number, *key, text, *head[1:], crc(*key, *head)),
+        (head.number, *key, _NO_STATE, *head[1:], crc(*key, *head)),
     )
+    head = put_own_keys(db, head, state)
+    put_head(db, key, head)
     return head
 
 
 def own_state(db: sqlite3.Connection, head: Head) -> dict[str, Any]:
-    """The session's own keys."""
+    """The session's own keys: those in its row, where files of version 1 have them, and over them `state_keys`."""
     (text,) = db.execute("SELECT state FROM sessions WHERE number = ?", [head.number]).fetchone()
-    if crc(text) != head.state_crc:
+    query = "SELECT key, value FROM state_keys WHERE session = ? ORDER BY rowid"
+    keys = db.execute(query, [head.number]).fetchall()
+    if reduce(xor, (crc(head.number, *row) for row in keys), crc(text)) != head.state_crc:
         raise Damaged(f"the state in row {head.number} of sessions is not what was written")
-    return _state_in(text, f"row {head.number} of sessions")
+    where = f"row {head.number} of sessions"
+    state = _state_in(text, where)
+    for key, value in keys:
+        state.pop(key, None) if value is None else state.update(_state_in(value, where, key))
+    return state
 
 
-def put_own_state(db: sqlite3.Connection, head: Head, state: dict[str, Any]) -> Head:
-    """Write the session's own keys; `put_head` has to follow."""
-    text = _json(state)
-    db.execute("UPDATE sessions SET state = ?, state_crc = ? WHERE number = ?", (text, crc(text), head.number))
-    return head._replace(state_crc=crc(text))
+def put_own_keys(db: sqlite3.Connection, head: Head, delta: dict[str, Any]) -> Head:
+    """Write `delta` into the session's own keys, and nothing else of its state; `put_head` has to follow."""
+    check = head.state_crc
+    for key, value in delta.items():
+        text = None if value == DELETED else _json(value)
+        old = db.execute("SELECT value FROM state_keys WHERE session = ? AND key = ?", (head.number, key)).fetchone()
+        check ^= (crc(head.number, key, old[0]) if old else 0) ^ crc(head.number, key, text)
+        db.execute(
+            "INSERT INTO state_keys VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            (head.number, key, text),
+        )
+    db.execute("UPDATE sessions SET state_crc = ? WHERE number = ?", (check, head.number))
+    return head._replace(state_crc=check)
 
 
 def shared_state(db: sqlite3.Connection, prefix: str, owner: Sequence[str]) -> tuple[dict[str, Any], int]:
@@ -147,9 +165,10 @@ def put_shared_state(
     db.execute(f"INSERT OR REPLACE INTO {SHARED[prefix]} VALUES ({marks})", (*owner, *row, crc(*owner, *row)))
 
 
-def _state_in(text: Any, where: str) -> dict[str, Any]:
+def _state_in(text: Any, where: str, key: Any = None) -> dict[str, Any]:
+    """The state in `text`; or, with a `key`, that key alone, of which `text` is the value."""
     try:
-        return read_state(text)
+        return read_state(text) if key is None else {key: read_value(key, text)}
     except ValueError as error:
         raise Damaged(f"the state in {where} is not what was written: {error}") from error
 
@@ -286,5 +305,5 @@ def _check_of(seq: int, timestamp: float, data: bytes) -> int:
     return zlib.crc32(data, zlib.crc32(b"%d %a" % (seq, timestamp)))
 
 
-def _json(state: dict[str, Any]) -> str:
-    return json.dumps(state, ensure_ascii=False, separators=(",", ":"))
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -213,9 +213,7 @@ class _Append:
         changes = _changes(db, key) if mark and is_shared else None
         rows.add_event(db, head.number, head.seq + 1, row)
         if parts[""]:
-            state = rows.own_state(db, head)
-            apply_delta(state, parts[""])
-            head = rows.put_own_state(db, head, state)
+            head = rows.put_own_keys(db, head, parts[""])
         _put_shared(db, key, parts, row.timestamp)
         rows.put_head(db, key, head._replace(seq=head.seq + 1, update_time=row.timestamp))
         if mark:

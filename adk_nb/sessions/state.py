@@ -210,6 +210,17 @@ def read_state(text: Any) -> dict[str, Any]:
     return cast(dict[str, Any], state)
 
 
+def read_value(key: Any, text: Any) -> Any:
+    """The value of a state's key in `text`, as a store has it.
+
+    Raises:
+        ValueError: That is no JSON, or `key` no text.
+    """
+    if not isinstance(key, str) or not isinstance(text, str):
+        raise ValueError(f"that is {type(key).__name__} and {type(text).__name__}, and no key of a state")
+    return from_json(text, allow_inf_nan=False)
+
+
 def is_same(state: dict[str, Any], stored: dict[str, Any]) -> bool:
     """True if the two are equal."""
     try:

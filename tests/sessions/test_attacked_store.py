@@ -12,6 +12,8 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
+from functools import reduce
+from operator import xor
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +187,7 @@ def test_an_event_that_was_replaced_by_anything_is_data_or_refused_with_its_file
         try:
             dumped = session.events[0].model_dump_json()
         except StorageError as error:
-            assert f"{path} (schema version 1): an event of session 's' holds what is no event: " in str(error)
+            assert f"{path} (schema version 2): an event of session 's' holds what is no event: " in str(error)
             assert len(str(error)) < 1_000
             return "refused"
         assert Event.model_validate_json(dumped) == session.events[0]
@@ -296,9 +298,12 @@ CHECKED = {
 
 def make_fit(db: sqlite3.Connection, table: str) -> None:
     """Write the checksums that go with what is there, as an attacker does who has read the source."""
-    if table == "sessions":
-        (state,) = db.execute("SELECT state FROM sessions").fetchone()
-        db.execute("UPDATE sessions SET state_crc = ?", [crc(state)])
+    if table in ("sessions", "state_keys"):
+        for number, state in db.execute("SELECT number, state FROM sessions").fetchall():
+            query = "SELECT session, key, value FROM state_keys WHERE session = ?"
+            checks = [crc(*row) for row in db.execute(query, [number])]
+            db.execute("UPDATE sessions SET state_crc = ? WHERE number = ?", [reduce(xor, checks, crc(state)), number])
+        table = "sessions"
     if table == "events":
         for rowid, seq, at, raw in db.execute("SELECT rowid, seq, timestamp, CAST(event_data AS BLOB) FROM events"):
             said = b"%d %a" % (seq, at) if isinstance(seq, int) else b"?"

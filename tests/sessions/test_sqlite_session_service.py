@@ -8,6 +8,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from functools import partial
@@ -46,6 +47,10 @@ def using(path: Path | str, use: Use, **options: Any) -> Any:
             await service.close()
 
     return asyncio.run(run())
+
+
+def log_size(path: Path) -> int:
+    return Path(f"{path}-wal").stat().st_size
 
 
 async def read(service: SqliteSessionService, session_id: str = "s", **config: Any) -> Session:
@@ -354,7 +359,7 @@ def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path:
         event = said("a", **{"k": 1, "temp:t": 2})
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
-            with pytest.raises(StorageError, match=r"nb.db \(schema version 1\) was kept locked by another program"):
+            with pytest.raises(StorageError, match=r"nb.db \(schema version 2\) was kept locked by another program"):
                 await service.append_event(session, event)
             assert (session.events, session.state) == ([], {}) and await service.is_current(session)
             other.execute("ROLLBACK")
@@ -429,14 +434,16 @@ def test_a_full_disk_ends_in_one_error_and_what_was_kept_stays(path: Path, monke
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("UPDATE adk_internal_metadata SET value = '2'", "has schema version 2, and this adk_nb reads up to 1"),
+        ("UPDATE adk_internal_metadata SET value = '3'", "has schema version 3, and this adk_nb reads up to 2"),
         ("UPDATE adk_internal_metadata SET value = 'x'", "is damaged: no schema version is in it"),
         ("DROP TABLE runs", "is damaged: its tables are not those of that version"),
         ("UPDATE events SET event_data = replace(event_data, 'hello', 'hullo')", "event 1 of session 's' is not what"),
         ("DELETE FROM events WHERE seq = 2", "event 2 of session 's' is not what was written"),
         ("DELETE FROM events WHERE seq = 3", "session 's' has 3 events, and event 3 is not there"),
         ("UPDATE sessions SET seq = 2", "the row of session 's' is not what was written"),
-        ("UPDATE sessions SET state = '{}'", "the state in row 1 of sessions is not what was written"),
+        ("UPDATE sessions SET state = '{ }'", "the state in row 1 of sessions is not what was written"),
+        ("UPDATE state_keys SET value = '2'", "the state in row 1 of sessions is not what was written"),
+        ("DELETE FROM state_keys", "the state in row 1 of sessions is not what was written"),
         ("UPDATE app_states SET state = '{}'", "the row of .* in app_states is not what was written"),
         ("PRAGMA application_id = 7", "is damaged: its application id is 7"),
     ],
@@ -487,7 +494,43 @@ def test_an_older_file_is_brought_up_to_date_with_all_that_is_in_it(path: Path, 
 
     assert texts(using(path, read)) == ["old"] == texts(using(path, read))
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT value FROM adk_internal_metadata").fetchall() == [("2",)]
+        assert db.execute("SELECT value FROM adk_internal_metadata").fetchall() == [("3",)]
+
+
+def test_a_file_of_version_1_keeps_its_state_and_takes_more(path: Path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in sqlite_file.MIGRATIONS[0]:
+            db.execute(statement)
+        db.execute("INSERT INTO adk_internal_metadata VALUES ('schema_version', '1')")
+        db.execute(f"PRAGMA application_id = {0x41444B4E}")
+        state = '{"first":[1],"second":2,"third":3}'
+        head = (1, zlib.crc32(repr((state,)).encode()), 1.0, 2.0, 0)
+        check = zlib.crc32(repr(("app", "u", "s", *head)).encode())
+        db.execute("INSERT INTO sessions VALUES (1, 'app', 'u', 's', ?, ?, 1.0, 2.0, 0, ?)", [state, head[1], check])
+
+    async def write(service: SqliteSessionService) -> dict[str, Any]:
+        session = await read(service)
+        before = dict(session.state)
+        await service.append_event(session, said("x", first=[2], second={"__adk_deleted__": True}, fourth=4))
+        return before
+
+    assert using(path, write) == {"first": [1], "second": 2, "third": 3}
+    assert using(path, read).state == {"first": [2], "third": 3, "fourth": 4}
+
+
+def test_a_small_append_writes_little_beside_a_large_state(path: Path):
+    async def write(service: SqliteSessionService) -> Session:
+        return await service.create_session(**S, state={f"k{n}": "x" * 1_000 for n in range(2_000)})
+
+    async def grow(service: SqliteSessionService) -> int:
+        session = await read(service)
+        before = log_size(path)
+        await service.append_event(session, said("small", k5="y", new=1))
+        return log_size(path) - before
+
+    whole = using(path, write)
+    assert 0 < using(path, grow) < 100_000
+    assert using(path, read).state == whole.state | {"k5": "y", "new": 1}
 
 
 def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch):
