@@ -19,10 +19,14 @@ def surviving(events: Iterable[Event]) -> list[Event]:
     """`events` without those that were undone, and without the marks that undid them.
 
     A mark undoes all from the first event of its invocation on; also an older mark, and what that undid counts again.
-    An invocation that is not in `events` before the mark began before them.
+    An invocation that is not in `events` before the mark began before them. A list in which nothing was undone is given
+    back as it is: copy it before changing it.
     """
-    given = list(events)
-    if not any(event.actions.rewind_before_invocation_id for event in given):
+    given = events if isinstance(events, list) else list(events)
+    for event in given:
+        if event.actions.rewind_before_invocation_id:
+            break
+    else:
         return given
     began = {given[at].invocation_id: at for at in reversed(range(len(given)))}
     kept: list[Event] = []
