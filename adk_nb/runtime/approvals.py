@@ -178,7 +178,7 @@ class _Log:
 
     def read(self, event: Event) -> None:
         """Take in the next event."""
-        if _are_words(event) and not self._open:
+        if self._asks and not self._open and _are_words(event):
             self._asks = 0
         for call in event.get_function_calls():
             # Only the runtime marks a request as long-running: one that a model wrote is not a request.

@@ -121,10 +121,10 @@ def pending(events: Iterable[Event]) -> list[PendingCredential]:
         for key in answered:
             open_now.pop(key, None)
         answered = [one.id or "" for one in event.get_function_responses() if one.name == REQUEST] if open_now else []
-        answered = [key for key in answered if key in open_now and open_now[key].of_toolset]
-        for call in event.get_function_calls():
-            # Only the runtime marks a request as long-running: one that a model wrote is not a request.
-            if call.name == REQUEST and call.id in (event.long_running_tool_ids or ()):
+        answered = [key for key in answered if key in open_now and open_now[key].of_toolset] if answered else answered
+        # Only the runtime marks a request as long-running: one that a model wrote is not a request.
+        for call in event.get_function_calls() if (later := event.long_running_tool_ids) else ():
+            if call.name == REQUEST and call.id in later:
                 asked = _pending(call, event)
                 _settle(open_now, {one.call.id for one in asked.calls})  # asked again, the newest request stands
                 open_now[asked.id] = asked
