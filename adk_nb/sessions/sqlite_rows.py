@@ -6,8 +6,6 @@ import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import xor
 from typing import Any, NamedTuple
 
 from pydantic_core import PydanticSerializationError
@@ -118,7 +116,10 @@ def own_state(db: sqlite3.Connection, head: Head) -> dict[str, Any]:
     (text,) = db.execute("SELECT state FROM sessions WHERE number = ?", [head.number]).fetchone()
     query = "SELECT key, value FROM state_keys WHERE session = ? ORDER BY rowid"
     keys = db.execute(query, [head.number]).fetchall()
-    if reduce(xor, (crc(head.number, *row) for row in keys), crc(text)) != head.state_crc:
+    check = crc(text)
+    for row in keys:
+        check ^= crc(head.number, *row)
+    if check != head.state_crc:
         raise Damaged(f"the state in row {head.number} of sessions is not what was written")
     where = f"row {head.number} of sessions"
     state = _state_in(text, where)

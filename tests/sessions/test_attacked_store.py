@@ -12,8 +12,6 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
-from functools import reduce
-from operator import xor
 from pathlib import Path
 from typing import Any
 
@@ -300,9 +298,10 @@ def make_fit(db: sqlite3.Connection, table: str) -> None:
     """Write the checksums that go with what is there, as an attacker does who has read the source."""
     if table in ("sessions", "state_keys"):
         for number, state in db.execute("SELECT number, state FROM sessions").fetchall():
-            query = "SELECT session, key, value FROM state_keys WHERE session = ?"
-            checks = [crc(*row) for row in db.execute(query, [number])]
-            db.execute("UPDATE sessions SET state_crc = ? WHERE number = ?", [reduce(xor, checks, crc(state)), number])
+            check = crc(state)
+            for row in db.execute("SELECT session, key, value FROM state_keys WHERE session = ?", [number]):
+                check ^= crc(*row)
+            db.execute("UPDATE sessions SET state_crc = ? WHERE number = ?", [check, number])
         table = "sessions"
     if table == "events":
         for rowid, seq, at, raw in db.execute("SELECT rowid, seq, timestamp, CAST(event_data AS BLOB) FROM events"):
