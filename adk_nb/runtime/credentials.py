@@ -123,7 +123,8 @@ def pending(events: Iterable[Event]) -> list[PendingCredential]:
         answered = [one.id or "" for one in event.get_function_responses() if one.name == REQUEST] if open_now else []
         answered = [key for key in answered if key in open_now and open_now[key].of_toolset] if answered else answered
         # Only the runtime marks a request as long-running: one that a model wrote is not a request.
-        for call in event.get_function_calls() if (later := event.long_running_tool_ids) else ():
+        later = event.long_running_tool_ids or ()
+        for call in event.get_function_calls() if later else ():
             if call.name == REQUEST and call.id in later:
                 asked = _pending(call, event)
                 _settle(open_now, {one.call.id for one in asked.calls})  # asked again, the newest request stands
