@@ -24,6 +24,8 @@ class TeamAgent(BaseAgent):
     """It hands nothing over to its parent; what the user says next begins at the root again."""
     disallow_transfer_to_peers: bool = False
     """It hands nothing over to the other agents of its parent."""
+    disable_transfer: bool = False
+    """It hands nothing over at all: its model hears of no other agent, and a tool that hands over is not followed."""
 
     _over: tuple[list[BaseAgent], TransferToAgentTool | None] = PrivateAttr(default_factory=lambda: ([], None))
     """Whom it could hand over to last, and how."""
@@ -38,6 +40,8 @@ class TeamAgent(BaseAgent):
     @property
     def transfer_targets(self) -> list[BaseAgent]:
         """The agents that it can hand the conversation over to: those under it, its parent, its parent's others."""
+        if self.disable_transfer:
+            return []
         parent = self.parent_agent
         targets = [one for one in self.sub_agents if not _is_called(one)]
         if self.is_called or not isinstance(parent, TeamAgent):

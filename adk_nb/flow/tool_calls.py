@@ -265,9 +265,14 @@ def _is_last(event: Event) -> bool:
 def _misdirected(spec: LlmSpec, context: Context) -> str | None:
     """Why nobody takes over that a tool handed over to, in words; it is taken back."""
     name = context.actions.transfer_to_agent
-    if not name or (name != spec.name and spec.in_tree(name)):
+    if not name or (name != spec.name and spec.in_tree(name) and not spec.disable_transfer):
         return None
     context.actions.transfer_to_agent = None
+    if spec.disable_transfer:
+        logger.info(
+            "agent %r keeps control: a tool handed over to %r, and its disable_transfer is set", spec.name, name
+        )
+        return None
     return f"handed over to {name!r}, and no other agent of that name can take over"
 
 

@@ -109,13 +109,13 @@ class GraphSequence(SequentialAgent):
 
 
 class GraphParallel(ParallelAgent):
-    """Its agents start from the same state. It ends when one says that its task is complete, or escalates."""
+    """Its agents start from the same state. It ends when one escalates; one whose task is complete stops no other."""
 
     id: str = ""
     isolate_state: bool = True
 
     def _ends_after(self, course: Course) -> bool:
-        return course.exits or course.escalates
+        return course.escalates
 
 
 class GraphLoop(LoopAgent):
@@ -126,7 +126,7 @@ class GraphLoop(LoopAgent):
     runs_others: ClassVar[bool] = True
 
     def _left_after(self, course: Course) -> str:
-        return EXIT_FLOW if course.exits else super()._left_after(course)
+        return EXIT_CONDITION if course.exits else super()._left_after(course)
 
     def _beginning(self, ctx: InvocationContext, passes: int) -> Iterable[Event]:
         delta: dict[str, Any] = {ITERATION: passes}

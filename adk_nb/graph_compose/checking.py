@@ -30,7 +30,7 @@ def check(workflow: WorkflowConfig) -> None:
     """Look at all of it.
 
     Raises:
-        ConfigurationError: It has no root, or names what is not there, or the same twice, or goes round in a circle; or
+        ConfigurationError: It has no root, or names what is not there, or goes round in a circle; or
             an agent's own record is wrong.
     """
     _Check(workflow).all()
@@ -48,6 +48,8 @@ class _Check:
         self._workflow = workflow
         self._agents = {agent.id: agent for agent in workflow.agents}
         self._tools = {tool.id: tool for tool in workflow.global_tools}
+        self._sound: set[str] = set()
+        """Ids of agents from which no circle begins."""
 
     def all(self) -> None:
         workflow = self._workflow
@@ -61,7 +63,6 @@ class _Check:
         for agent in workflow.agents:
             for one in (agent, *inside(agent)):
                 self._agent(one)
-        self._once()
         self._no_circle(workflow.root_agent_id, ())
 
     def _tool(self, tool: ToolConfig) -> None:
@@ -122,23 +123,15 @@ class _Check:
         if twice:
             self._refuse(f"two {kind} have the id {twice[0]!r}; give one of them another")
 
-    def _once(self) -> None:
-        named = Counter(
-            reference.agent_id
-            for agent in self._workflow.agents
-            if isinstance(agent, Container)
-            for reference in agent.sub_agents
-        )
-        twice = [name for name, times in named.items() if times > 1]
-        if twice:
-            self._refuse(f"agent {twice[0]!r} is named twice in subAgents; add a second one with an id of its own")
-
     def _no_circle(self, name: str, way: tuple[str, ...]) -> None:
         if name in way:
             circle = " -> ".join([*way[way.index(name) :], name])
             self._refuse(f"its agents go round in a circle: {circle}; take one of these out")
+        if name in self._sound:
+            return
         for further in self._leads_to(self._agents[name]):
             self._no_circle(further, (*way, name))
+        self._sound.add(name)
 
     def _leads_to(self, agent: AgentConfig) -> Iterator[str]:
         if isinstance(agent, Container):

@@ -2,11 +2,13 @@
 
 import keyword
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
+from adk_nb.errors import ConfigurationError
 from adk_nb.graph_compose.agents import GraphLoop, GraphParallel, GraphSequence, ServiceAgent
 from adk_nb.graph_compose.asking import ask_a_person
 from adk_nb.graph_compose.called import CalledAgent, CalledFunction
@@ -30,6 +32,9 @@ from adk_nb.models.http_llm import HttpLlm
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.web_access import WebAccess
 
+MAX_AGENTS = 1_000
+"""Places of agents in one tree: references double with each container that names another one twice."""
+
 
 def app_of(workflow: WorkflowConfig, *, secrets: Mapping[str, str], expose_system_state: bool = False) -> App:
     """The app that runs `workflow`.
@@ -40,11 +45,10 @@ def app_of(workflow: WorkflowConfig, *, secrets: Mapping[str, str], expose_syste
     check(workflow)
     making = _Making(workflow, secrets, expose_system_state)
     root = making.agent(workflow.root_agent_id or "")
-    speaking = {making.names[one.id] for agent in workflow.agents for one in (agent, *inside(agent))}
     return App(
         name=_named(workflow.name, "workflow"),
         root_agent=root,
-        plugins=[WorkflowPlugin(speaking, workflow.max_orchestration_cycles)],
+        plugins=[WorkflowPlugin(set(making.ids), workflow.max_orchestration_cycles)],
     )
 
 
@@ -55,21 +59,25 @@ class _Making:
         self._system = system
         self._agents = {agent.id: agent for agent in workflow.agents}
         self._tools = {tool.id: tool for tool in workflow.global_tools}
-        self.names: dict[str, str] = {}
-        """Id -> name."""
+        self.ids: dict[str, str] = {}
+        """Name -> id. An agent that is referenced several times has a name for each place of a tree."""
+        self._names: dict[tuple[str, int], str] = {}
+        """Id, and which place in its tree it is -> name."""
         for agent in workflow.agents:
             for one in (agent, *inside(agent)):
-                self.names[one.id] = self._free(_named(one.id, "agent"))
-        self._ids = {name: key for key, name in self.names.items()}
+                self._names[one.id, 1] = name = self._free(_named(one.id, "agent"))
+                self.ids[name] = one.id
+        self._places = Counter[str]()
+        """How often each id stands in the tree that is being made."""
         # Whoever wrote the addresses wrote the workflow, so that his own machine may be among them.
         self._web = WebAccess(allow_private_network_access=True)
 
     def agent(self, key: str) -> BaseAgent:
-        config, name = self._agents[key], self.names[key]
+        config = self._agents[key]
         if isinstance(config, LlmAgentConfig):
             return self._llm_agent(config)
         under: dict[str, Any] = {
-            "name": name,
+            "name": self._name(key),
             "id": key,
             "sub_agents": [self.agent(one) for one in _referenced(config)],
         }
@@ -87,7 +95,7 @@ class _Making:
     def _llm_agent(self, config: LlmAgentConfig) -> ServiceAgent:
         tools: list[BaseTool] = [self._tool(name) for name in config.tools]
         return ServiceAgent(
-            name=self.names[config.id],
+            name=self._name(config.id),
             id=config.id,
             description=config.description,
             model=self._model(config),
@@ -119,14 +127,31 @@ class _Making:
     def _tool(self, key: str) -> BaseTool:
         config = self._tools[key]
         if isinstance(config, AgentToolConfig):
-            return CalledAgent(self.agent(config.target_agent_id), config).renamed(config.id)
+            around, self._places = self._places, Counter[str]()  # a called agent is a tree of its own
+            agent = self.agent(config.target_agent_id)
+            self._places = around
+            return CalledAgent(agent, config).renamed(config.id)
         if isinstance(config, FunctionToolConfig):
             return CalledFunction(config)
         assert isinstance(config, HttpToolConfig)
-        return HttpTool(config, self._web, self._secrets, self._workflow.name, self._ids)
+        return HttpTool(config, self._web, self._secrets, self._workflow.name, self.ids)
+
+    def _name(self, key: str) -> str:
+        """The name of the agent at its next place in the tree."""
+        self._places[key] += 1
+        if self._places.total() > MAX_AGENTS:
+            raise ConfigurationError(
+                f"workflow {self._workflow.name!r}: with all references followed it has more than {MAX_AGENTS} agents; "
+                f"take out some of the references to {key!r}"
+            )
+        place = (key, self._places[key])
+        if place not in self._names:
+            self._names[place] = name = self._free(_named(key, "agent"))
+            self.ids[name] = key
+        return self._names[place]
 
     def _free(self, name: str) -> str:
-        taken, number = set(self.names.values()), 2
+        taken, number = self.ids, 2
         while name in taken:
             name, number = f"{name.rstrip('_0123456789')}_{number}", number + 1
         return name

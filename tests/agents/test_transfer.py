@@ -50,6 +50,23 @@ def test_who_takes_over_answers_in_the_same_turn_and_keeps_the_conversation():
     assert len({event.invocation_id for event in talk.stored().events}) == 3
 
 
+def test_an_agent_whose_transfer_is_disabled_offers_none_and_follows_no_tool(caplog: pytest.LogCaptureFixture):
+    def hand_over(tool_context: ToolContext) -> str:
+        """Hands over."""
+        tool_context.actions.transfer_to_agent = "b"
+        return "tried"
+
+    b = agent("b", "never")
+    root = agent("root", call("hand_over"), "Still me.", sub_agents=[b], tools=[hand_over], disable_transfer=True)
+    talk = Talk(root)
+
+    assert told(talk.say("hello"))[1:] == [("root", "answers {'result': 'tried'}"), ("root", "Still me. .")]
+    assert offered(root) == [] and isinstance(root.model, ScriptedLlm) and isinstance(b.model, ScriptedLlm)
+    assert "hand_over" in root.model.requests[0].tools_dict and b.model.requests == []
+    assert "'b'" not in str(root.model.requests[0].config.system_instruction)
+    assert talk.stored().events[-2].actions.transfer_to_agent is None
+
+
 def test_a_model_is_told_whom_there_is_and_what_they_are_good_at():
     b, c = agent("b", "B", description="knows b"), agent("c", description="knows c")
     root = agent("root", to("b"), sub_agents=[b, c])

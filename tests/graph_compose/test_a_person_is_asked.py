@@ -111,7 +111,7 @@ def test_tools_run_before_the_person_is_asked(service: Service):
 @pytest.mark.parametrize("confirmed", [True, False])
 @pytest.mark.parametrize(
     ("field", "goes_on", "reason"),
-    [("exitFlow", ["a", "look", "c"], "exit_flow"), ("escalate", ["a", "look"], "escalate")],
+    [("exitFlow", ["a", "look", "c"], "exit_condition"), ("escalate", ["a", "look"], "escalate")],
 )
 def test_a_signal_beside_a_request_holds_once_a_person_has_answered(
     service: Service, field: str, goes_on: list[str], reason: str, confirmed: bool

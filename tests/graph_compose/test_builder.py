@@ -183,7 +183,6 @@ LOOP = {"id": "loop", "sub_agents": ["a"], "max_agent_loop_iterations": 2}
             lambda: built("a", llm("a", tools=["me"]), tools=(create_agent_tool(id="me", target_agent_id="a"),)),
             "circle: a -> a",
         ),
-        (lambda: built("s", create_sequential_agent(id="s", sub_agents=["a", "a"]), llm("a")), "named twice"),
         (lambda: create_parallel_agent(id="p", sub_agents=["a"], output_key="o"), "a ParallelAgent has no outputKey"),
         (lambda: create_parallel_agent({"id": "p", "subAgents": ["a"], "outputKey": "o"}), "has no outputKey"),
         (lambda: create_loop_agent({**LOOP, "max_agent_loop_iterations": 0}), "greater than or equal to 1"),

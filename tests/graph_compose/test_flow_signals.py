@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from adk_nb import sync
+from adk_nb.errors import ConfigurationError
 from adk_nb.graph_compose import (
     GraphCompose,
     WorkflowResult,
@@ -78,7 +79,7 @@ def test_exit_flow_stops_a_sequence_and_the_one_around_it_goes_on(service: Servi
 
 @pytest.mark.parametrize(
     ("field", "reason", "goes_on"),
-    [("exitFlow", "exit_flow", ["a", "b", "a", "c"]), ("escalate", "escalate", ["a", "b", "a"])],
+    [("exitFlow", "exit_condition", ["a", "b", "a", "c"]), ("escalate", "escalate", ["a", "b", "a"])],
 )
 def test_a_loop_tells_why_it_ended(service: Service, field: str, reason: str, goes_on: list[str]):
     loop = create_loop_agent(id="loop", sub_agents=["a", "b"], max_agent_loop_iterations=5)
@@ -90,11 +91,22 @@ def test_a_loop_tells_why_it_ended(service: Service, field: str, reason: str, go
     assert "current_agent_loop_iteration" not in result.session_state
 
 
-@pytest.mark.parametrize("field", ["exitFlow", "escalate"])
-def test_a_signal_ends_a_parallel_block_early(service: Service, field: str):
+def test_an_agent_of_a_parallel_block_whose_task_is_complete_stops_no_other(service: Service):
+    block = create_parallel_agent(id="block", sub_agents=["a", "b"])
+    line = create_sequential_agent(id="line", sub_agents=["block", "c"])
+    done = {"content": "B", "exitFlow": True}
+    say(
+        service, a={"content": "A", "exitFlow": True}, b=[LOOK] * 9 + [done], look=[{"seen": 1}] * 9, c={"content": "C"}
+    )
+    result = ran(graph_of(service, line, block, "a", "b", "c"))
+    assert [asked(service).count(name) for name in ("a", "b", "c")] == [1, 10, 1] and asked(service)[-1] == "c"
+    assert (result.session_state["a"], result.session_state["b"], result.error_details) == ("A", "B", None)
+
+
+def test_an_escalation_ends_a_parallel_block_early(service: Service):
     block = create_parallel_agent(id="block", sub_agents=["a", "slow"])
     say(service, slow=Answer(silent=True))
-    service.make("/a", service.once_asked("/slow", {"content": "A", field: True}))
+    service.make("/a", service.once_asked("/slow", {"content": "A", "escalate": True}))
     result = ran(graph_of(service, block, "a", "slow"))
     assert sorted(asked(service)) == ["a", "slow"]
     assert result.session_state["a"] == "A" and "slow" not in result.session_state
@@ -184,6 +196,32 @@ def test_a_condition_that_has_no_value_is_false_and_any_true_value_ends_the_loop
     result = ran(graph_of(service, loop, "a"))
     assert (len(service.asked), result.session_state["loop_exit_reason"]) == (passes, reason)
     assert len(caplog.records) == (3 if "> 1" in condition else 0)
+
+
+def test_one_agent_works_wherever_it_is_referenced(service: Service):
+    block = create_parallel_agent(id="block", sub_agents=["a", "b"])
+    line = create_sequential_agent(id="line", sub_agents=["a", "block", "a"], output_key="said")
+    say(
+        service, a=[LOOK, {"content": "A1"}, {"content": "A2"}, {"content": "A3"}], look={"seen": 1}, b={"content": "B"}
+    )
+    graph = graph_of(service, line, block, "a", "b")
+
+    result = ran(graph)
+
+    assert sorted(asked(service)) == ["a", "a", "a", "a", "b", "look"]
+    assert (result.session_state["a"], result.session_state["said"], result.error_details) == ("A3", "A3", None)
+    last = service.bodies("/a")[-1]
+    assert (last["state"]["a"], last["state"]["b"]) == ("A2", "B")
+    assert [one["role"] for one in last["messages"]] == ["user"]  # each place has a conversation of its own
+    assert GraphCompose.from_dict(graph.to_dict()).to_app().root_agent
+
+
+def test_references_that_double_at_each_level_are_refused(service: Service):
+    levels = [create_sequential_agent(id=f"s{n}", sub_agents=[f"s{n + 1}", f"s{n + 1}"]) for n in range(20)]
+    graph = graph_of(service, levels[0], *levels[1:], speaker(service, "s20"))
+
+    with pytest.raises(ConfigurationError, match="more than 1000 agents"):
+        graph.to_app()
 
 
 # ---- handing over, and agents as tools

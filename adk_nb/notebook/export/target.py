@@ -123,6 +123,7 @@ ADK_NB = Target(_HERE, "adk_nb")
 
 LEFT_OUT: Mapping[str, str] = {
     "exit_condition": "LoopAgent",
+    "disable_transfer": "LlmAgent",
     "identity": "LlmAgent",
     "isolate_state": "ParallelAgent",
     "max_iterations": "LlmAgent",
