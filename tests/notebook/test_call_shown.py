@@ -11,6 +11,7 @@ from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.redaction import HIDDEN, remember
+from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
 
 SECRET = "q7Zx-5bR1-mm2"
@@ -84,6 +85,18 @@ def test_only_known_secrets_are_hidden_and_that_is_said():
         assert SECRET not in text
         assert f'amount="{HIDDEN} 1"' in text
         assert f"{HIDDEN} stands for a known secret" in text
+
+
+def test_a_tool_in_a_node_of_a_graph_is_asked_about_with_the_whole_call():
+    remember(SECRET)
+    args = {"note": "x" * 50_000, "to": f"{LOOKS_LIKE_A_KEY} {SECRET}", "amount": "\u202e9000"}
+    graph = Workflow(name="desk", edges=[(START, node(lambda: args, name="first"), pay)])
+    forms = Chat(graph).ask("go").in_words()
+
+    for text in (forms["text/plain"], forms["text/html"].partition("<details>")[0]):
+        text = html.unescape(text).replace("<span>", "").replace("</span>", "")
+        assert r'amount="\u202e9000"' in text and f'to="{LOOKS_LIKE_A_KEY} {HIDDEN}"' in text
+        assert "\u202e" not in text and SECRET not in text
 
 
 def test_confirm_lists_the_whole_call(shell: Shell):

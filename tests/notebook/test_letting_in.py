@@ -199,6 +199,6 @@ def test_confirm_tells_what_waits_to_be_let_in_and_what_to_type(shell: Shell, se
     open {asked.auth_uri}
     then paste the address it leads to into _run.submit_credential()"""
     assert alone == told and both["text/plain"].endswith(f"\n\n{told}")
-    assert "pay" in both["text/plain"].splitlines()[2] and "pay" in both["text/html"]
+    assert "pay" in both["text/plain"].splitlines()[0] and "pay" in both["text/html"]
     assert [form.count("submit_credential") for form in both.values()] == [1, 1, 1]
     assert no_approval.endswith("what waits in session 'main' is no approval; type %confirm to see how it is answered")

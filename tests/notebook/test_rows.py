@@ -374,7 +374,8 @@ def test_rows_carry_hostile_text_as_plain_text_and_safe_html(payload: str):
         tool_context.state[payload] = payload
         return payload
 
-    asked = [payload, call("waits", **{"text": payload}), call(payload, **{payload: payload})]
+    given = mended(payload)  # half a character in an argument is refused before it is shown
+    asked = [payload, call("waits", **{"text": given}), call(given, **{given: given})]
     view = seen(Talk(asked, tools=[waits]).say(mended(payload), streaming=True))
 
     for row in view.rows.values():

@@ -1,16 +1,23 @@
 """What waits for an answer from outside as a reader sees it: a question with its options, or work under way."""
 
-from adk_nb.notebook.view.markdown import markdown_cell
+from typing import Any, cast
+
+from adk_nb.notebook.view.call_shown import call_line
+from adk_nb.notebook.view.markdown import markdown_cell, markdown_line
 from adk_nb.notebook.view.plain_text import (
+    abridged,
     arguments_text,
     call_text,
     cleaned,
+    exact_text,
     json_text,
     name_text,
     one_line,
     shortened,
+    with_escapes,
 )
 from adk_nb.notebook.view.safe_html import Html, code, element
+from adk_nb.redaction import without_known
 from adk_nb.runtime.inputs import PendingInput
 
 Ways = tuple[str, str]
@@ -29,11 +36,28 @@ def ways(magic: str) -> Ways:
 
 def needs(one: PendingInput) -> str:
     """Who needs what, on one line."""
-    shown = "" if one.payload is None else f"payload: {shortened(json_text(one.payload), _ASKED)}"
-    asks = " · ".join(filter(None, (one_line(one.message, _ASKED), shown)))
+    asks = " · ".join(filter(None, (_message(one), _payload(one))))
     if one.is_question:
         return f"{one_line(one.author, 100)} asks: {asks}" if asks else f"{one_line(one.author, 100)} asks"
     return f"waits for the outcome of {call_text(name_text(one.call.name), arguments_text(one.call.args or {}))}"
+
+
+def _message(one: PendingInput) -> str:
+    if one.is_approval:
+        return " ".join(abridged(with_escapes(without_known(one.message)), _ASKED).split())
+    return one_line(one.message, _ASKED)
+
+
+def _payload(one: PendingInput) -> str:
+    """The call that waits for approval; of any other question what is shown with it."""
+    payload = one.payload
+    if one.is_approval and isinstance(payload, dict):
+        beside = dict(cast(dict[str, Any], payload))
+        tool, args = beside.pop("tool_name", ""), beside.pop("args", None)
+        if isinstance(args, dict):
+            rest = f" · {abridged(exact_text(beside), _ASKED)}" if beside else ""
+            return call_line(str(tool), cast(dict[str, Any], args)) + rest
+    return "" if payload is None else f"payload: {shortened(json_text(payload), _ASKED)}"
 
 
 def plain(one: PendingInput, typed: Ways) -> list[str]:
@@ -46,7 +70,7 @@ def markdown(one: PendingInput, typed: Ways) -> list[str]:
     """Blocks of markdown."""
     options = "\n".join(f"{number}. {markdown_cell(option)}" for number, option in _options(one))
     way = _way(one, typed).replace("`", "'")
-    return [f"**{markdown_cell(needs(one))}**", *([options] if options else []), f"{_then(one).capitalize()} `{way}`."]
+    return [f"**{markdown_line(needs(one))}**", *([options] if options else []), f"{_then(one).capitalize()} `{way}`."]
 
 
 def html(one: PendingInput, typed: Ways) -> list[Html]:
