@@ -256,6 +256,10 @@ class LlmCallsLimitExceededError(AdkNbError):
     """One invocation asked the model more often than `RunConfig.max_llm_calls` allows."""
 
 
+class ThreadsExhaustedError(AdkNbError, RuntimeError):
+    """Every worker thread is kept by a function that nobody waits for any more."""
+
+
 class NodeTimeoutError(AdkNbError, TimeoutError):
     """A node of a graph took longer than its `timeout`."""
 

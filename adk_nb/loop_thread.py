@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import itertools
 import os
 import queue
 import threading
@@ -11,6 +12,8 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, Generic, TypeVar
 
+from adk_nb.errors import ThreadsExhaustedError
+
 T = TypeVar("T")
 
 HEARTBEAT_SECONDS = 0.2
@@ -18,6 +21,8 @@ HEARTBEAT_SECONDS = 0.2
 EXIT_SECONDS = 1.0
 """How long the end of the process waits for cancelled work."""
 MAX_WORKERS = 32
+MAX_REPLACED = 96
+"""How many threads of one pool are replaced while functions keep them that nobody waits for any more."""
 
 
 class LoopThread(threading.Thread):
@@ -69,8 +74,15 @@ class Call(Generic[T]):
 
     def __init__(self, fn: Callable[[], T], context: Context) -> None:
         self.outcome: Future[T] = Future()
+        self.pool: Workers | None = None
+        """Whose thread has taken it. None: nobody, or a thread that waits for the run."""
         self._fn = fn
         self._context = context
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more: if a worker runs it, let another thread take the place of that."""
+        if self.pool:
+            self.pool.abandon(self)
 
     def run(self) -> None:
         """Run the function in this thread, unless it was cancelled.
@@ -97,7 +109,10 @@ class Call(Generic[T]):
 
 
 class Workers:
-    """Some threads for blocking calls. Daemons: one that still sleeps does not hold up the end of the process."""
+    """Some threads for blocking calls. Daemons: one that still sleeps does not hold up the end of the process.
+
+    A thread whose call was abandoned is replaced, up to MAX_REPLACED of them; when its call ends, so does a thread.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -105,26 +120,73 @@ class Workers:
         self._lock = threading.Lock()
         self._unfinished = 0
         self._threads = 0
+        self._abandoned: set[Call[Any]] = set()
+        self._numbers = itertools.count(1)
 
     def put(self, call: Call[Any]) -> None:
-        """Run `call` in a worker, as soon as one is free."""
+        """Run `call` in a worker, as soon as one is free.
+
+        Raises:
+            ThreadsExhaustedError: None will be before an abandoned call ends.
+        """
         with self._lock:
+            if self._is_exhausted():
+                raise self._exhausted()
             self._calls.put(call)
             self._unfinished += 1
-            if self._threads < min(self._unfinished, self._most):
-                self._threads += 1
-                threading.Thread(target=self._work, name=f"adk-nb-worker-{self._threads}", daemon=True).start()
+            self._grow()
+
+    def abandon(self, call: Call[Any]) -> None:
+        """Let another thread take the place of that which runs `call`, if it still does."""
+        with self._lock:
+            if call.outcome.done():
+                return
+            self._abandoned.add(call)
+            self._grow()
+            if self._is_exhausted():
+                self._refuse_waiting()
+
+    def _capacity(self) -> int:
+        return self._most + min(len(self._abandoned), MAX_REPLACED)
+
+    def _grow(self) -> None:
+        if self._threads < min(self._unfinished, self._capacity()):
+            self._threads += 1
+            name = f"adk-nb-worker-{next(self._numbers)}"
+            threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def _is_exhausted(self) -> bool:
+        return len(self._abandoned) >= self._most + MAX_REPLACED
+
+    def _exhausted(self) -> ThreadsExhaustedError:
+        return ThreadsExhaustedError(
+            f"no worker thread is free: {len(self._abandoned)} are kept by functions that ran past their timeout, or "
+            "whose run was stopped; give what they wait for (requests, sockets, locks) a timeout, or restart"
+        )
+
+    def _refuse_waiting(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                call = self._calls.get_nowait()
+                self._unfinished -= 1
+                if call.outcome.set_running_or_notify_cancel():
+                    call.outcome.set_exception(self._exhausted())
 
     def _work(self) -> None:
         while True:
             call = self._calls.get()
+            call.pool = self
             try:
                 call.run()
             except KeyboardInterrupt as error:  # no Ctrl-C reaches a worker: the function itself raised it
                 call.outcome.set_exception(error)
-            del call
             with self._lock:
                 self._unfinished -= 1
+                self._abandoned.discard(call)
+                if self._threads > self._capacity():
+                    self._threads -= 1
+                    return
+            del call
 
 
 class _Process:
@@ -132,8 +194,8 @@ class _Process:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.workers: dict[int, Workers] = {}
-        """By how many threads they have at most."""
+        self.workers: dict[tuple[str, int], Workers] = {}
+        """By whom they are for, and how many threads they have at most."""
         self.loop_thread: LoopThread | None = None
 
 
@@ -153,9 +215,10 @@ def on_a_loop_thread() -> bool:
     return isinstance(threading.current_thread(), LoopThread)
 
 
-def workers(most: int = MAX_WORKERS, /) -> Workers:
-    """The process's worker threads, those of all who ask for `most` of them."""
-    return _process.workers.get(most) or _process.workers.setdefault(most, Workers(most))
+def workers(most: int = MAX_WORKERS, /, *, purpose: str = "tools") -> Workers:
+    """The process's worker threads for `purpose`, those of all who ask for `most` of them."""
+    key = purpose, most
+    return _process.workers.get(key) or _process.workers.setdefault(key, Workers(most))
 
 
 def _after_fork() -> None:

@@ -7,6 +7,7 @@ a sync tool finds itself in the thread of the cell that asked: sqlite connection
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from concurrent.futures import Future
 from contextlib import aclosing, contextmanager
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar
@@ -123,21 +124,48 @@ def start(coro: Coroutine[Any, Any, T], *, home: asyncio.AbstractEventLoop | Non
     return Started(work)
 
 
-async def blocking(fn: Callable[[], T], *, thread: bool = False, threads: int | None = None) -> T:
+async def blocking(
+    fn: Callable[[], T],
+    *,
+    thread: bool = False,
+    threads: int | None = None,
+    on_abandon: Callable[[Future[T]], object] | None = None,
+) -> T:
     """Run `fn` where the current run's blocking calls belong, and return its result. Never on this loop's thread.
 
     Args:
         fn: It sees this task's context variables, and changes its own copy.
         thread: Run it in a worker thread, beside others and out of Ctrl-C's reach.
         threads: How many worker threads there are for it and for all that say the same number. None: 32.
+        on_abandon: Called with the outcome to come when this is cancelled while `fn` runs.
 
-    Cancelling this before `fn` has started drops it; in a worker, a started `fn` is left to end by itself.
+    Cancelling this before `fn` has started drops it; in a worker, a started `fn` is left to end by itself, and its
+    thread is replaced.
+
+    Raises:
+        ThreadsExhaustedError: Too many threads are kept by such functions.
     """
     desk = None if thread else current_desk.get()
     context = copy_context()
     context.run(current_desk.set, None)  # the desk's thread is busy with `fn`: what `fn` awaits cannot wait for it
     call = Call(fn, context)
     (desk or workers(threads or MAX_WORKERS)).put(call)
+    try:
+        return await asyncio.wrap_future(call.outcome)
+    except asyncio.CancelledError:
+        if not call.outcome.done():
+            call.abandon()
+            if on_abandon:
+                on_abandon(call.outcome)
+        raise
+
+
+async def service_call(fn: Callable[[], T]) -> T:
+    """Run `fn`, the work of a service with a file or a database, in a worker thread that no tool can keep busy."""
+    context = copy_context()
+    context.run(current_desk.set, None)
+    call = Call(fn, context)
+    workers(purpose="services").put(call)
     return await asyncio.wrap_future(call.outcome)
 
 

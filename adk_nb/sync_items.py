@@ -4,7 +4,9 @@ import asyncio
 import logging
 import queue
 from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import Future
 from contextvars import copy_context
+from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 from adk_nb.loop_thread import MAX_WORKERS, Call, workers
@@ -18,7 +20,11 @@ logger = logging.getLogger(__name__)
 
 
 async def blocking_items(
-    make: Callable[[], Generator[T, None, Any]], *, thread: bool = False, threads: int | None = None
+    make: Callable[[], Generator[T, None, Any]],
+    *,
+    thread: bool = False,
+    threads: int | None = None,
+    on_abandon: Callable[[Future[Any]], object] | None = None,
 ) -> AsyncGenerator[T, None]:
     """`sync.blocking` for a generator: yield each item as it comes, the next is made only when asked for.
 
@@ -29,14 +35,17 @@ async def blocking_items(
         make: Gives the generator; called in that thread too.
         thread: As for `sync.blocking`.
         threads: As for `sync.blocking`.
+        on_abandon: As for `sync.blocking`, while an item is being made.
     """
     desk, context, walk = None if thread else current_desk.get(), copy_context(), _Walk(make)
     context.run(current_desk.set, None)  # the desk's thread is busy with an item
     mine: queue.SimpleQueue[Call[Any] | None] = queue.SimpleQueue()
+    serving = Call(lambda: _serve(mine), copy_context())
     if desk is None:
-        workers(threads or MAX_WORKERS).put(Call(lambda: _serve(mine), copy_context()))
+        serving.outcome.add_done_callback(partial(_refuse, mine))
+        workers(threads or MAX_WORKERS).put(serving)
     put = desk.put if desk else mine.put
-    waits = False
+    waits, step = False, None
     try:
         while True:
             step = Call(walk.next, context)
@@ -47,6 +56,12 @@ async def blocking_items(
             waits = True
             yield cast(T, item)
             waits = False
+    except asyncio.CancelledError:
+        if step and not step.outcome.done():
+            serving.abandon()
+            if on_abandon:
+                on_abandon(step.outcome)
+        raise
     finally:
         closing = Call(walk.close, context)
         put(closing)
@@ -73,6 +88,17 @@ class _Walk(Generic[T]):
                 self._items.close()
         except Exception:
             logger.warning("a generator raised when it was closed", exc_info=True)
+
+
+def _refuse(calls: "queue.SimpleQueue[Call[Any] | None]", served: Future[None]) -> None:
+    """Let nobody wait for a step where no thread was to be had for the generator."""
+    while error := served.exception():
+        try:
+            call = calls.get_nowait()
+        except queue.Empty:
+            return
+        if call and call.outcome.set_running_or_notify_cancel():
+            call.outcome.set_exception(error)
 
 
 def _serve(calls: "queue.SimpleQueue[Call[Any] | None]") -> None:

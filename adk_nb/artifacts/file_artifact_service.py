@@ -249,6 +249,6 @@ def _bytes(part: types.Part) -> bytes:
 
 async def _off_the_loop(work: Callable[[], T], what: str) -> T:
     try:
-        return await sync.blocking(work, thread=True)
+        return await sync.service_call(work)
     except OSError as error:
         raise StorageError(f"could not {what}: {error}; look at the disk's room and the folder's rights") from error

@@ -113,7 +113,7 @@ class SqliteMemoryService(BaseMemoryService):
         _check_owner(app_name, user_id)
         if not (asked := words_of(folded(query))):
             return SearchMemoryResponse()
-        found = await sync.blocking(partial(self._search, app_name, user_id, asked), thread=True)
+        found = await sync.service_call(partial(self._search, app_name, user_id, asked))
         return SearchMemoryResponse(memories=found)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str) -> None:
@@ -121,7 +121,7 @@ class SqliteMemoryService(BaseMemoryService):
 
     async def _write(self, app_name: str, user_id: str, change: Callable[[sqlite3.Connection, int], None]) -> None:
         _check_owner(app_name, user_id)
-        await sync.blocking(partial(self._change, app_name, user_id, change), thread=True)
+        await sync.service_call(partial(self._change, app_name, user_id, change))
 
     def _change(self, app_name: str, user_id: str, change: Callable[[sqlite3.Connection, int], None]) -> None:
         """Do `change` whole or not at all."""

@@ -49,8 +49,9 @@ class FunctionTool(BaseTool):
             unless it is a function of ours that does nothing outside its run, as `exit_loop`.
         timeout: Seconds after which the call fails with a TimeoutError. An async function is stopped then. A sync one
             cannot be: so with a timeout it runs on a worker thread, and a late one is left to end there by itself; what
-            it still does to state and actions is lost. What the caller takes to read progress counts too. None: it may
-            take as long as it likes.
+            it still does to state and actions is lost. Up to 96 such threads are replaced; after that, and once the
+            others are kept too, calls fail. What the caller takes to read progress counts too. None: it may take as
+            long as it likes.
 
     Raises:
         ConfigurationError: A parameter's type is one that no JSON can fill; a timeout of no seconds; a tool, or what

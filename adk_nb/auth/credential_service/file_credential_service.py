@@ -42,7 +42,7 @@ class FileCredentialService(BaseCredentialService):
     async def load_credential(self, auth_config: AuthConfig, callback_context: Whose) -> AuthCredential | None:
         path = self._path(auth_config, callback_context)
         try:
-            return AuthCredential.model_validate_json(await sync.blocking(lambda: _read(path), thread=True))
+            return AuthCredential.model_validate_json(await sync.service_call(lambda: _read(path)))
         except FileNotFoundError:
             return None
         except (OSError, ValidationError) as error:  # its words do not repeat what is in the file
@@ -58,7 +58,7 @@ class FileCredentialService(BaseCredentialService):
                 path.unlink(missing_ok=True)
             else:
                 kept = credential.model_dump_json(by_alias=True, exclude_none=True).encode()
-                await sync.blocking(lambda: _write(path, kept), thread=True)
+                await sync.service_call(lambda: _write(path, kept))
         except OSError as error:
             raise StorageError(f"a credential cannot be kept in {str(self.folder)!r}: {error.strerror}") from error
 

@@ -54,7 +54,7 @@ class KeyringCredentialService(BaseCredentialService):
     async def _ask(self, method: str, *said: str) -> Any:
         """In a worker thread: the system may ask the person whether this may be."""
         call = functools.partial(getattr(self._keyring, method), self.service_name, *said)
-        return await sync.blocking(call, thread=True)
+        return await sync.service_call(call)
 
     def _name(self, auth_config: AuthConfig, callback_context: Whose) -> str:
         return "/".join(quote(part, safe="", errors="replace") for part in place_of(auth_config, callback_context))
