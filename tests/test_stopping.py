@@ -141,6 +141,36 @@ def test_a_run_cancelled_in_its_tools_answers_every_call_and_the_next_request_is
     assert talk.stored().state == {}
 
 
+def test_after_a_tool_caught_the_cancellation_no_model_is_asked():
+    began = asyncio.Event()
+
+    async def catches() -> str:
+        """Catch the cancellation."""
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "caught"
+        return "never"
+
+    agent = guide(call("catches"), "never", tools=[catches])
+    talk = Talk(agent)
+
+    async def cancel() -> None:
+        task = asyncio.create_task(talk.asay())
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, SECONDS)
+
+    asyncio.run(cancel())
+
+    assert len(requests(agent)) == 1
+    results = [one.response for event in talk.stored().events for one in event.get_function_responses()]
+    assert results == [{"result": "caught"}]
+    assert talk.stored().events[-1].error_code == "INVOCATION_ABORTED"
+
+
 def test_a_stopped_run_and_a_failed_one_leave_no_state_behind():
     seen: list[dict[str, Any]] = []
     started = threading.Event()

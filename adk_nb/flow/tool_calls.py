@@ -75,11 +75,7 @@ async def answer_calls(
     Raises:
         Exception: What a tool raised, where tool errors end the run and no other call was done.
     """
-    error = None
-    if len(calls) == 1:
-        answers = [await _answer(ctx, spec, calls[0], tools)]
-    else:
-        answers, error = await _side_by_side(ctx, spec, calls, tools)
+    answers, error = await (_alone if len(calls) == 1 else _side_by_side)(ctx, spec, calls, tools)
     results = _together(ctx, spec, answers)
     if results is None or not results.content:
         return Answers([results] if results else [], error, nothing_to_tell=True)
@@ -114,6 +110,16 @@ def _wanted(
 def _fingerprint(tools: Tools, name: str) -> str | None:
     tool = tools.get(name)
     return fingerprint(tool) if tool else None
+
+
+async def _alone(
+    ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
+) -> tuple[list[Answer], BaseException | None]:
+    """The answer of the only call; and where its tool caught a cancellation of the run, that."""
+    task = asyncio.current_task()
+    before = task.cancelling() if task else 0
+    answer = await _answer(ctx, spec, calls[0], tools)
+    return [answer], asyncio.CancelledError() if task and task.cancelling() > before else None
 
 
 async def _side_by_side(
