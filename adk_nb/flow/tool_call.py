@@ -60,6 +60,8 @@ async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
     Raises:
         Exception: What the tool raised; its SystemExit, or the cancellation of a task that it awaited, as an error.
     """
+    at_work = context.get_invocation_context().shared.at_work
+    at_work[context] = f"{tool.name}()"
     try:
         return await _traced(tool, args, context)
     except SystemExit as raised:
@@ -68,6 +70,8 @@ async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
         if error := foreign_cancellation(raised, f"{tool.name}()"):
             raise error from raised
         raise
+    finally:
+        at_work.pop(context, None)
 
 
 def _traced(tool: BaseTool, args: dict[str, Any], context: Context) -> Awaitable[Any]:

@@ -1,7 +1,9 @@
 """What callbacks and tools are handed: the session's state to read and write, and nothing of the machinery."""
 
+import threading
 import unicodedata
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from types import MappingProxyType
 from typing import Any
 
@@ -165,6 +167,8 @@ class Context(ReadonlyContext):
     """Set it in a tool: the work of its agent is done; what came of it is `output`."""
     output: Any = None
     """What the event with the tool's result has as `output`: JSON."""
+    is_abandoned: bool = False
+    """In a tool: its function goes on in a thread although the call has ended."""
     _key: str = ""
     _state: State | None = None
 
@@ -201,6 +205,16 @@ class Context(ReadonlyContext):
         """Let the event that follows carry what was changed in the state in place, too; raises as `State.settle`."""
         if self._state is not None:
             self._state.settle()
+
+    def close(self, function: str, keeper: int | None = None) -> None:
+        """Drop what `function` still writes to the state, as `State.close` does."""
+        self.state.close(function, keeper)
+
+    def abandon(self, function: str, outcome: Future[Any]) -> None:
+        """Take note that `function` goes on in another thread although its call has ended."""
+        self.is_abandoned = True
+        self.close(f"{function}()", threading.get_ident())
+        self._invocation.shared.abandoned.append((f"{function}()", outcome))
 
     @property
     def custom_metadata(self) -> dict[str, Any]:

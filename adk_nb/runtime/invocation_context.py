@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -100,6 +101,12 @@ def new_invocation_id() -> str:
     return f"e-{clock.new_id()}"
 
 
+class Closable(Protocol):
+    """A context whose function may go on after its run."""
+
+    def close(self, function: str, /) -> None: ...
+
+
 @dataclass(kw_only=True)
 class Shared:
     """What all agents of one invocation share, whichever of them has the word."""
@@ -121,6 +128,12 @@ class Shared:
     """Ids of calls that are made once more, since the user's message answers something inside them."""
     begun: dict[str, Attempt | None] = field(default_factory=dict[str, Attempt | None])
     """What is in the journal of calls that are older than this run, by their keys: the last attempt of each, if any."""
+    at_work: "dict[Closable, str]" = field(default_factory=dict["Closable", str])
+    """Contexts of the functions under way, with the names of these."""
+    abandoned: list[tuple[str, Future[Any]]] = field(default_factory=list[tuple[str, Future[Any]]])
+    """Functions that were left to end in their threads, with their outcomes to come."""
+    is_abandoned: bool = False
+    """The run has ended before its agent did."""
     is_edited: bool = False
     """This run goes on with what other agents or tools had begun: they were edited since."""
     custom_metadata: dict[str, Any] | None = None

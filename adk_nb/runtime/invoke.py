@@ -9,7 +9,11 @@ from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.hooks import Hook, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.sealing import leaves_calls_open, news_of, sealing
+from adk_nb.runtime.side_by_side import SideBySide
 from adk_nb.runtime.stopping import STOPPED, Stop, Why
+
+_GRACE_SECONDS = 0.2
+"""How long a run that is past its timeout waits for its agent to let go."""
 
 
 async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[Event, None]:
@@ -63,7 +67,23 @@ async def _begun(ctx: InvocationContext, stop: Stop) -> AsyncGenerator[Event, No
         answer = await first_answer(before, invocation_context=ctx)
         if answer is not None:
             return _only(Event(author="model", content=as_content(answer, role="model")))
-    return ctx.agent.run_live(ctx) if ctx.live_request_queue else ctx.agent.run_async(ctx)
+    events = ctx.agent.run_live(ctx) if ctx.live_request_queue else ctx.agent.run_async(ctx)
+    return _in_time(ctx, events) if ctx.run_config.timeout else events
+
+
+async def _in_time(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    """`events` from a task of their own, so that the run ends in time even if its agent catches the cancellation."""
+    streams: SideBySide[str] = SideBySide(grace=_GRACE_SECONDS)
+    streams.start(ctx.agent.name, events)
+    try:
+        async with aclosing(streams.taken()) as taken:
+            async for _, news in taken:
+                if isinstance(news, Event):
+                    yield news
+                elif news.error:
+                    raise news.error
+    finally:
+        ctx.shared.is_abandoned = streams.is_abandoned
 
 
 async def _only(*events: Event) -> AsyncGenerator[Event, None]:
@@ -124,10 +144,21 @@ def _stamp(ctx: InvocationContext, event: Event) -> None:
         event.custom_metadata = metadata | (event.custom_metadata or {})
 
 
+def _still_running(ctx: InvocationContext) -> str:
+    """The functions that go on after the run, as the end of a message; what they still write is dropped."""
+    shared = ctx.shared
+    names = [name for name, outcome in shared.abandoned if not outcome.done()]
+    if shared.is_abandoned:
+        names += list(shared.at_work.values()) or [f"agent {ctx.agent.name!r}"]
+        for context, name in shared.at_work.items():
+            context.close(name)
+    return f"; still running, and may take effect: {', '.join(dict.fromkeys(names))}" if names else ""
+
+
 async def _seal(ctx: InvocationContext, why: Why | None) -> list[Event]:
     if why is None:
         return []
-    events = sealing(ctx, why)
+    events = sealing(ctx, (why[0], why[1] + _still_running(ctx)))
     with suppress(SessionNotFoundError):  # deleted meanwhile: there is nothing left to seal
         for event in events:
             await commit(ctx, event)

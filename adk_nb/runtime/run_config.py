@@ -67,7 +67,9 @@ class RunConfig(BaseModel):
     model again, and ends with a MAX_COST event. A model without a known price is not limited, which is logged; nor is
     a live conversation. None: no limit."""
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Seconds for the whole run; then it ends with a RUN_TIMEOUT event. None: no limit."""
+    """Seconds for the whole run; then it ends with a RUN_TIMEOUT event, which names what is left to end by itself: a
+    sync function, or an async one that catches its cancellation. So sync functions run on worker threads. None: no
+    limit."""
     tool_errors: Literal["return", "raise"] | None = None
     """What a raising tool does: its error goes to the model, or ends the run. None: as each agent says."""
     tool_thread_pool_config: ToolThreadPoolConfig | None = None

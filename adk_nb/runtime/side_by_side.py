@@ -20,14 +20,24 @@ class Ended:
     """What the stream raised."""
 
 
+_abandoned: set[asyncio.Task[None]] = set()
+
+
 class SideBySide(Generic[K]):
     """Streams that run at once, each in a task of its own, under names. More can be started while they run.
 
     A stream goes on only after its event was taken: by then it is history.
     """
 
-    def __init__(self, limit: int | None = None) -> None:
-        """`limit`: so many run at a time, and the others begin when there is room. None: all of them."""
+    def __init__(self, limit: int | None = None, *, grace: float | None = None) -> None:
+        """`limit`: so many run at a time, and the others begin when there is room. None: all of them.
+
+        `grace`: seconds that a cancelled stream has to end; after that it is left to itself. None: as long as it takes.
+        """
+        self._grace = grace
+        self._is_stopped = False
+        self.is_abandoned = False
+        """True: a stream goes on although it was cancelled."""
         self._room = asyncio.Semaphore(limit) if limit else None
         self._news: deque[tuple[K, Event | Ended, asyncio.Future[None] | None]] = deque()
         self._reader: asyncio.Future[None] | None = None
@@ -59,10 +69,15 @@ class SideBySide(Generic[K]):
 
     async def stop(self) -> None:
         """Cancel what runs, and wait until it has let go."""
+        self._is_stopped = True
         tasks = [task for task in self._running.values() if task.cancel()]
         self._running.clear()
         if tasks:
-            await asyncio.wait(tasks)
+            _, left = await asyncio.wait(tasks, timeout=self._grace)
+            self.is_abandoned = bool(left)
+            for task in left:  # the loop itself refers to its tasks only weakly
+                _abandoned.add(task)
+                task.add_done_callback(_abandoned.discard)
 
     async def _in_turn(self, key: K, events: AsyncGenerator[Event, None], room: asyncio.Semaphore) -> None:
         async with room:
@@ -74,6 +89,8 @@ class SideBySide(Generic[K]):
         try:
             try:
                 async for event in events:
+                    if self._is_stopped:
+                        break  # a cancellation was caught on the way here, and nobody takes the event
                     read = loop.create_future()
                     self._say(key, event, read)
                     await read

@@ -2,6 +2,8 @@
 
 import copy
 import functools
+import logging
+import threading
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, cast
 
@@ -11,6 +13,8 @@ from pydantic_core import from_json
 from adk_nb.errors import ConfigurationError, StateSchemaError, closest
 from adk_nb.events.event_actions import DELETED
 from adk_nb.wire import not_json
+
+logger = logging.getLogger(__name__)
 
 _ABSENT = object()
 
@@ -42,6 +46,7 @@ class State(MutableMapping[str, Any]):
         self._delta = delta
         self._schema = schema
         self._only_json = only_json
+        self._closed: tuple[str, int | None] | None = None
         self._read: dict[str, str] = {}
         """Key -> what its list or dict looked like when it was read."""
 
@@ -58,12 +63,16 @@ class State(MutableMapping[str, Any]):
             ConfigurationError: The store cannot keep `value`, and `key` does not begin with `temp:`.
             StateSchemaError: The schema has no such key, or another type for it.
         """
+        if self._closed and self._drops(key, self._closed):
+            return
         self._check(key, value)
         self._value[key] = value
         self._delta[key] = value
         self._read.pop(key, None)
 
     def __delitem__(self, key: str) -> None:
+        if self._closed and self._drops(key, self._closed):
+            return
         del self._value[key]
         self._delta[key] = dict(DELETED)
         self._read.pop(key, None)
@@ -84,6 +93,20 @@ class State(MutableMapping[str, Any]):
         """True if something was written that no event carries yet."""
         self.settle()
         return bool(self._delta)
+
+    def close(self, function: str, keeper: int | None = None) -> None:
+        """Drop every later write with a warning: `function` goes on although its call has ended.
+
+        `keeper`: the id of a thread whose writes still count.
+        """
+        self._closed = function, keeper
+
+    def _drops(self, key: str, closed: tuple[str, int | None]) -> bool:
+        function, keeper = closed
+        if keeper == threading.get_ident():
+            return False
+        logger.warning("state[%r] was not changed: %s wrote it after its call had ended", key, function)
+        return True
 
     def to_dict(self) -> dict[str, Any]:
         """All keys with their values, in a dict of the caller's own."""

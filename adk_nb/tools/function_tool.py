@@ -172,7 +172,8 @@ class FunctionTool(BaseTool):
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            raise TimeoutError(f"{self.name}() had no result after {self.timeout:g} seconds") from error
+            goes_on = "; it goes on by itself, and may take effect" if tool_context.is_abandoned else ""
+            raise TimeoutError(f"{self.name}() had no result after {self.timeout:g} seconds{goes_on}") from error
 
     async def _run(self, context: ToolContext, positional: list[Any], given: dict[str, Any]) -> Any:
         if self._is_async:
@@ -180,13 +181,14 @@ class FunctionTool(BaseTool):
         if self._streams:
             return await self._streamed(self.func(*positional, **given), context)
         pool = context.run_config.tool_thread_pool_config
-        threads = pool and pool.max_workers
+        threads, thread = pool and pool.max_workers, self.thread or context.run_config.timeout is not None
+        abandon = functools.partial(context.abandon, self.name)
         if self.tells:
             made = functools.partial(_with_what_it_returns, self.func, positional, given)
-            items = blocking_items(made, thread=self.thread, threads=threads)
+            items = blocking_items(made, thread=thread, threads=threads, on_abandon=abandon)
             return await last_of(items, self.name, context, news=self.is_long_running)
         call = functools.partial(_called, self.func, positional, given)
-        answer = await sync.blocking(call, thread=self.thread, threads=threads)
+        answer = await sync.blocking(call, thread=thread, threads=threads, on_abandon=abandon)
         if type(answer) is AsyncGeneratorType:
             return await self._streamed(cast(Any, answer), context)
         return await answer if can_be_awaited(answer) else answer

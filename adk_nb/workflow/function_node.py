@@ -102,18 +102,25 @@ class FunctionNode(BaseNode):
         if signature.kind == "items":
             return call()
         if signature.kind == "blocking items":
-            return blocking_items(call, thread=self._in_a_worker)
-        return self._awaited(call) if signature.kind == "awaited" else self._once(call)
+            abandon = functools.partial(ctx.abandon, self.name)
+            return blocking_items(call, thread=self._in_a_worker(ctx), on_abandon=abandon)
+        return self._awaited(call, ctx) if signature.kind == "awaited" else self._once(call, ctx)
 
-    @property
-    def _in_a_worker(self) -> bool:
-        return self.thread or self.timeout is not None
+    def _in_a_worker(self, ctx: Context) -> bool:
+        return self.thread or self.timeout is not None or ctx.run_config.timeout is not None
 
-    async def _awaited(self, call: Callable[[], Any]) -> AsyncGenerator[Any, None]:
-        yield await call()
+    async def _awaited(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
+        at_work = ctx.get_invocation_context().shared.at_work
+        at_work[ctx] = f"{self.name}()"
+        try:
+            made = await call()
+        finally:
+            at_work.pop(ctx, None)
+        yield made
 
-    async def _once(self, call: Callable[[], Any]) -> AsyncGenerator[Any, None]:
-        made = await sync.blocking(call, thread=self._in_a_worker)
+    async def _once(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
+        abandon = functools.partial(ctx.abandon, self.name)
+        made = await sync.blocking(call, thread=self._in_a_worker(ctx), on_abandon=abandon)
         yield await made if inspect.isawaitable(made) else made
 
     def _arguments(self, signature: _Signature, ctx: Context, node_input: Any) -> dict[str, Any]:
