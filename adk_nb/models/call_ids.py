@@ -1,8 +1,8 @@
-"""What a service is not shown of calls and results: the ids that are this package's own, and what it would refuse."""
+"""What Gemini is not shown of a history: the ids that are this package's own, and what it would refuse."""
 
 from adk_nb import types
 from adk_nb.models.pairing import is_paired, paired
-from adk_nb.models.signatures import claude_s
+from adk_nb.models.signatures import is_gemini_s
 
 OURS = "adk-"
 """What they start with."""
@@ -11,11 +11,12 @@ OURS = "adk-"
 def as_sent(content: types.Content) -> types.Content:
     """The content as it is sent: itself, or a copy when one of its calls carries an id of ours.
 
-    Nor is a result told to be an interim one: Vertex AI takes no `will_continue`, and other services ignore it. What
-    Claude thought and signed is left out, if there is nothing else all that there is.
+    Nor is a result told to be an interim one: Vertex AI takes no `will_continue`, and other services ignore it.
+    Thoughts that another service signed are left out, if there is nothing else all that there is; so are its
+    signatures of calls.
     """
     parts = content.parts or []
-    sent = [_without_our_id(part) for part in without_claude_s(content).parts or ()]
+    sent = [_without_our_id(part) for part in _without_others_signatures(content).parts or ()]
     if len(sent) == len(parts) and all(one is other for one, other in zip(sent, parts, strict=True)):
         return content
     return content.model_copy(update={"parts": sent})
@@ -24,14 +25,19 @@ def as_sent(content: types.Content) -> types.Content:
 def all_as_sent(contents: list[types.Content]) -> list[types.Content]:
     """A history that a fault has left is put right; others are sent as they are, and so found again in a cache."""
     sent = [one for content in contents if (one := as_sent(content)).parts]
-    return sent if is_paired(sent) else [as_sent(content) for content in paired(map(without_claude_s, contents))]
+    return sent if is_paired(sent) else [as_sent(one) for one in paired(map(_without_others_signatures, contents))]
 
 
-def without_claude_s(content: types.Content) -> types.Content:
-    """The content without what Claude thought and signed."""
+def _without_others_signatures(content: types.Content) -> types.Content:
     parts = content.parts or []
-    kept = [part for part in parts if not claude_s(part)]
-    return content if len(kept) == len(parts) else content.model_copy(update={"parts": kept})
+    if all(map(is_gemini_s, parts)):
+        return content
+    kept = [
+        part if is_gemini_s(part) else part.model_copy(update={"thought_signature": None})
+        for part in parts
+        if is_gemini_s(part) or not part.thought
+    ]
+    return content.model_copy(update={"parts": kept})
 
 
 def _without_our_id(part: types.Part) -> types.Part:

@@ -81,7 +81,7 @@ class LiteLlm(VendorLlm):
         return extra("openai", "litellm")  # litellm's errors are openai's
 
     def _question(self, request: LlmRequest, model: str) -> dict[str, Any]:
-        question = chat_question(request, model, parallel_calls=self.capabilities.parallel_calls)
+        question = chat_question(request, model, server=self._provider, parallel_calls=self.capabilities.parallel_calls)
         if (limit := request.config.max_output_tokens) is not None:
             question["max_tokens"] = limit
         if self.api_key:
@@ -93,14 +93,18 @@ class LiteLlm(VendorLlm):
         return question | once | self.additional_args
 
     async def _ask(self, question: dict[str, Any]) -> LlmResponse:
-        return chat_response(await self._load().acompletion(**question), question["model"])
+        return chat_response(await self._load().acompletion(**question), question["model"], self._provider)
+
+    @property
+    def _provider(self) -> str:
+        return f"litellm {self.model.partition('/')[0]}"
 
     async def _begin(self, question: dict[str, Any]) -> AsyncIterator[Any]:
         usage = {"include_usage": True}
         return _as_sent(await self._load().acompletion(**question, stream=True, stream_options=usage))
 
     def _reader(self, model: str) -> ChatReader:
-        return ChatReader(model)
+        return ChatReader(model, self._provider)
 
 
 async def _as_sent(stream: Any) -> AsyncGenerator[Any, None]:

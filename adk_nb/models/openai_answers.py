@@ -8,6 +8,7 @@ from adk_nb import types
 from adk_nb.errors import UnexpectedModelAnswer
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.response_stream import ResponseStream
+from adk_nb.models.signatures import chat_signature
 from adk_nb.redaction import hidden
 
 _REASONS = {
@@ -22,9 +23,14 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 """Where servers of open models put what the model thought; OpenAI's own does not tell it."""
 
 
-def chat_response(completion: Any, model: str) -> LlmResponse:
+_SIGNED_ID = "__thought__"
+"""In an id of litellm's, before the signature that Gemini gave the call. Source: litellm's
+`litellm_core_utils/prompt_templates/factory.py`, THOUGHT_SIGNATURE_SEPARATOR."""
+
+
+def chat_response(completion: Any, model: str, server: str) -> LlmResponse:
     """A whole answer."""
-    reader = ChatReader(model)
+    reader = ChatReader(model, server)
     _check(completion, model)
     for choice in completion.choices[:1]:
         reader.take(choice.message, choice.finish_reason or "stop")
@@ -83,10 +89,18 @@ def _no_answer(model: str, told: str) -> UnexpectedModelAnswer:
 
 
 class ChatReader:
-    """Adds up the chunks of one streamed answer. A call is told when the answer has ended as an answer should."""
+    """Adds up the chunks of one streamed answer. A call is told when the answer has ended as an answer should.
 
-    def __init__(self, model: str) -> None:
+    What has to go back to `server` with the next question is kept as the signatures of thoughts and calls.
+    """
+
+    def __init__(self, model: str, server: str) -> None:
         self._stream = ResponseStream(model)
+        self._server = server
+        self._reasons = False
+        """It tells thoughts as `reasoning_content`."""
+        self._blocks: list[dict[str, Any]] = []
+        """litellm's `thinking_blocks`, the pieces of each joined."""
         self._calls: list[_Call] = []
         self._reason: types.FinishReason | None = None
 
@@ -106,6 +120,9 @@ class ChatReader:
         for told in said.tool_calls or ():
             self._keep(told)
         thought = next((text for name in _THOUGHTS if (text := getattr(said, name, None))), None)
+        self._reasons = self._reasons or bool(getattr(said, _THOUGHTS[0], None))
+        for block in getattr(said, "thinking_blocks", None) or ():
+            self._keep_block(dict(block))
         parts = [types.Part(text=thought, thought=True)] if isinstance(thought, str) else []
         parts += [types.Part(text=text) for text in (said.content, getattr(said, "refusal", None)) if text]
         return self._stream.add(LlmResponse(content=types.Content(role="model", parts=parts)))
@@ -124,14 +141,40 @@ class ChatReader:
         reason, parts, wrong = self._reason, list[types.Part](), None
         if reason == types.FinishReason.STOP:
             parts, wrong = parts_of(call.told() for call in self._calls)
+            for part, call in zip(parts, self._calls, strict=False):
+                part.thought_signature = chat_signature(self._server, call.fields)
         if wrong:
             reason = types.FinishReason.MALFORMED_FUNCTION_CALL
         content = types.Content(role="model", parts=parts) if parts else None
         self._stream.add(LlmResponse(content=content, finish_reason=reason, error_message=wrong))
-        return self._stream.whole()
+        return self._signed(self._stream.whole())
 
     def broken(self, why: str) -> str:
         return self._stream.broken(why)
+
+    def _signed(self, answer: LlmResponse) -> LlmResponse:
+        """`answer`, its first thought with what belongs to the whole message."""
+        fields: dict[str, Any] = {_THOUGHTS[0]: True} if self._reasons else {}
+        if self._blocks:
+            fields["thinking_blocks"] = self._blocks
+        if not fields:
+            return answer
+        answer.content = answer.content or types.Content(role="model", parts=[])
+        thought = next((part for part in answer.parts if part.thought), None)
+        if thought is None:
+            thought = types.Part(text="", thought=True)
+            answer.content.parts = [thought, *answer.parts]
+        thought.thought_signature = chat_signature(self._server, fields)
+        return answer
+
+    def _keep_block(self, block: dict[str, Any]) -> None:
+        """A thought of Claude's, or the next piece of one: its text comes first, its signature at the end."""
+        last = self._blocks[-1] if self._blocks else None
+        if last is None or "thinking" not in last or "thinking" not in block or last.get("signature"):
+            self._blocks.append(block)
+            return
+        last["thinking"] = (last["thinking"] or "") + (block["thinking"] or "")
+        last["signature"] = block.get("signature")
 
     def _keep(self, told: Any) -> None:
         """A call, or the next fragment of one. Some servers number all calls 0, and give each an id of its own."""
@@ -142,6 +185,8 @@ class ChatReader:
             begun = _Call(index)
             self._calls.append(begun)
         begun.id = told.id or begun.id
+        if extra := getattr(told, "extra_content", None):
+            begun.extra |= extra
         if function:
             begun.name = begun.name or function.name or ""
             begun.arguments.append(function.arguments or "")
@@ -155,9 +200,18 @@ class _Call:
         self.id: str | None = None
         self.name = ""
         self.arguments: list[str] = []
+        self.extra: dict[str, Any] = {}
+        """`extra_content`, where Gemini's OpenAI-compatible service puts the signature of a call. Source:
+        https://ai.google.dev/gemini-api/docs/thought-signatures, "OpenAI compatibility"."""
 
     def told(self) -> tuple[str | None, str, str]:
-        return self.id, self.name, "".join(self.arguments)
+        return (self.id or "").partition(_SIGNED_ID)[0] or None, self.name, "".join(self.arguments)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What goes back beside the call: its extra content, and the rest of its id."""
+        _, mark, signature = (self.id or "").partition(_SIGNED_ID)
+        return ({"extra_content": self.extra} if self.extra else {}) | ({"id_end": mark + signature} if mark else {})
 
 
 def parts_of(calls: Iterable[tuple[str | None, str, str]]) -> tuple[list[types.Part], str | None]:

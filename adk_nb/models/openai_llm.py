@@ -10,7 +10,7 @@ from pydantic import Field
 
 from adk_nb.errors import ModelError
 from adk_nb.models.base_llm import LlmCapabilities
-from adk_nb.models.http_address import check_url
+from adk_nb.models.http_address import check_url, place_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.openai_answers import ChatReader, as_chunks, chat_response
@@ -73,7 +73,7 @@ class OpenAILlm(VendorLlm):
         return super()._key() if self.api_key or not self._spelled else None
 
     def _question(self, request: LlmRequest, model: str) -> dict[str, Any]:
-        question = chat_question(request, model, parallel_calls=self.capabilities.parallel_calls)
+        question = chat_question(request, model, server=self._server, parallel_calls=self.capabilities.parallel_calls)
         if (limit := request.config.max_output_tokens) is not None:
             # OpenAI's newer models refuse the older word, and some servers know no other.
             question["max_tokens" if self._address() else "max_completion_tokens"] = limit
@@ -81,9 +81,14 @@ class OpenAILlm(VendorLlm):
             question["extra_body"] = self.extra_body
         return question
 
+    @property
+    def _server(self) -> str:
+        return place_of(self._address() or "openai")
+
     async def _ask(self, question: dict[str, Any]) -> LlmResponse:
         client = await self._client()
-        return chat_response(await client.chat.completions.create(**await _named(client, question)), question["model"])
+        completion = await client.chat.completions.create(**await _named(client, question))
+        return chat_response(completion, question["model"], self._server)
 
     async def _begin(self, question: dict[str, Any]) -> AsyncIterator[Any]:
         client, usage = await self._client(), {"include_usage": True}
@@ -92,7 +97,7 @@ class OpenAILlm(VendorLlm):
         return await as_chunks(stream, question["model"], self._load().types.chat.ChatCompletion.construct)
 
     def _reader(self, model: str) -> ChatReader:
-        return ChatReader(model)
+        return ChatReader(model, self._server)
 
     async def _client(self) -> Any:
         key, address = self._key(), self._address()

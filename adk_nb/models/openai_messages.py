@@ -14,6 +14,7 @@ from adk_nb.models.json_schemas import calling_of, functions_of, output_schema_o
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.openai_schema import strict_schema
 from adk_nb.models.pairing import paired
+from adk_nb.models.signatures import chat_fields
 
 _SETTINGS = {
     "temperature": "temperature",
@@ -31,15 +32,25 @@ _CHOICES = {
     types.FunctionCallingConfigMode.NONE: "none",
     types.FunctionCallingConfigMode.AUTO: "auto",
 }
+_THOUGHTS = "reasoning_content"
+"""Where DeepSeek, and servers of open models, tell what the model thought."""
+_BLOCKS = "thinking_blocks"
+"""Where litellm tells it, with Claude's signatures. Source: https://docs.litellm.ai/docs/reasoning_content."""
 _AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mp3": "mp3", "audio/mpeg": "mp3"}
 
 
-def chat_question(request: LlmRequest, model: str, *, parallel_calls: bool = True) -> dict[str, Any]:
+def chat_question(request: LlmRequest, model: str, *, server: str = "", parallel_calls: bool = True) -> dict[str, Any]:
     """The arguments of `chat.completions.create`.
 
     What the settings say and chat completions have no word for, such as `safety_settings`, is left out.
+
+    Args:
+        request: Is not changed.
+        model: Its name at the service.
+        server: Which one is asked: what it gave beside its thoughts and calls goes back to it alone.
+        parallel_calls: The model may call several tools at once.
     """
-    question: dict[str, Any] = {"model": model, "messages": list(messages_of(request))}
+    question: dict[str, Any] = {"model": model, "messages": list(messages_of(request, server))}
     question |= _settings(request.config)
     if tools := [_tool(one) for one in functions_of(request)]:
         question["tools"] = tools
@@ -50,39 +61,78 @@ def chat_question(request: LlmRequest, model: str, *, parallel_calls: bool = Tru
     return question
 
 
-def messages_of(request: LlmRequest) -> Iterator[dict[str, Any]]:
+def messages_of(request: LlmRequest, server: str = "") -> Iterator[dict[str, Any]]:
     """What was said: each message with calls is followed by one `tool` message for each of them."""
     if instruction := words_of(request.config):
         yield {"role": "system", "content": instruction}
-    for turn in paired(request.contents):
-        parts = [part for part in turn.parts or () if not part.thought]
+    turns = paired(request.contents)
+    reasons = any(_THOUGHTS in chat_fields(part, server) for turn in turns for part in turn.parts or ())
+    with_calls, ends = _with_calls(turns), dict[str | None, str]()
+    for index, turn in enumerate(turns):
+        parts = turn.parts or []
         if turn.role == "model":
-            if message := _of_model(parts):
+            message = _of_model(parts, server, ends) | _thoughts(parts, server, reasons and index in with_calls)
+            if len(message) > 1:
                 yield message
         else:
-            yield from _of_user(parts)
+            yield from _of_user([part for part in parts if not part.thought], ends)
 
 
-def _of_model(parts: Sequence[types.Part]) -> dict[str, Any] | None:
+def _with_calls(turns: Sequence[types.Content]) -> set[int]:
+    """Numbers of the model's turns that answer a message of the user's with calls, each with all up to the next."""
+    found, group, calls = set[int](), set[int](), False
+    for index, turn in enumerate(turns):
+        parts = turn.parts or []
+        if turn.role == "model":
+            group.add(index)
+            calls = calls or any(part.function_call for part in parts)
+        elif not any(part.function_response for part in parts):
+            group, calls = set[int](), False
+        if calls:
+            found |= group
+    return found
+
+
+def _thoughts(parts: Sequence[types.Part], server: str, reasons: bool) -> dict[str, Any]:
+    """What `server` thought: litellm's `thinking_blocks` of Claude, and `reasoning_content`.
+
+    DeepSeek answers 400 where `reasoning_content` is missing from an answer to a message that it called tools for, even
+    if it is empty, and ignores it elsewhere. Source: https://api-docs.deepseek.com/guides/thinking_mode.
+    """
+    thoughts = [part for part in parts if part.thought]
+    given = [fields for part in thoughts if (fields := chat_fields(part, server))]
+    blocks = [block for fields in given for block in fields.get(_BLOCKS, ())]
+    told: dict[str, Any] = {_BLOCKS: blocks} if blocks else {}
+    if reasons:
+        is_own = any(_THOUGHTS in fields for fields in given)
+        told[_THOUGHTS] = "".join(part.text or "" for part in thoughts) if is_own else ""
+    return told
+
+
+def _of_model(parts: Sequence[types.Part], server: str, ends: dict[str | None, str]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant"}
-    if words := "".join(text for part in parts if (text := _words(part))):
+    if words := "".join(text for part in parts if not part.thought and (text := _words(part))):
         message["content"] = words
-    if calls := [_call(call) for part in parts if (call := part.function_call)]:
+    if calls := [_call(call, chat_fields(part, server), ends) for part in parts if (call := part.function_call)]:
         message["tool_calls"] = calls
-    return message if len(message) > 1 else None
+    return message
 
 
-def _call(call: types.FunctionCall) -> dict[str, Any]:
+def _call(call: types.FunctionCall, fields: dict[str, Any], ends: dict[str | None, str]) -> dict[str, Any]:
+    """A call, with what its server gave beside it; the end of its id is noted in `ends`."""
     arguments = json.dumps(call.args or {}, ensure_ascii=False)
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    extra = {name: value for name, value in fields.items() if name != "id_end"}
+    ends[call.id] = fields.get("id_end", "")
+    function = {"name": call.name, "arguments": arguments}
+    return {"id": f"{call.id}{ends[call.id]}", "type": "function", "function": function} | extra
 
 
-def _of_user(parts: Sequence[types.Part]) -> Iterator[dict[str, Any]]:
+def _of_user(parts: Sequence[types.Part], ends: dict[str | None, str]) -> Iterator[dict[str, Any]]:
     said: list[dict[str, Any]] = []
     for part in parts:
         if response := part.function_response:
             content = json.dumps(response.response or {}, ensure_ascii=False, default=str)
-            yield {"role": "tool", "tool_call_id": response.id, "content": content}
+            yield {"role": "tool", "tool_call_id": f"{response.id}{ends.get(response.id, '')}", "content": content}
             said += [told for one in response.parts or () if (told := _data(one.inline_data or one.file_data))]
         elif told := _data(part.inline_data or part.file_data):
             said.append(told)

@@ -170,8 +170,12 @@ def _chunk(choices: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def check_openai(body: dict[str, Any]) -> None:
-    """The types, and the rules of turns."""
-    _as_typed(_openai_types(bool(body.get("stream"))), body)
+    """The types, and the rules of turns.
+
+    `reasoning_content` is DeepSeek's word and not OpenAI's: a server that has said it wants it back.
+    """
+    messages = [{name: one for name, one in told.items() if name != "reasoning_content"} for told in body["messages"]]
+    _as_typed(_openai_types(bool(body.get("stream"))), body | {"messages": messages})
     check_openai_turns(body["messages"])
 
 
