@@ -13,6 +13,7 @@ from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.flow.model_call import ask_apart
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.signals import REPLAYED, was_replayed
 from adk_nb.runtime.approvals import RESERVED
 from adk_nb.tools.content_blocks import with_references
 
@@ -34,7 +35,8 @@ _MOST_OF_A_VALUE = 2000
 class LlmEventSummarizer(BaseEventsSummarizer):
     """Sums up in a model's words: LlmEventSummarizer(llm=Gemini(model="gemini-2.5-flash-lite")).
 
-    The call is no agent's: callbacks and plugins do not see it, and it does not count as one of a run's calls.
+    The call is no agent's: callbacks and plugins do not see it. It counts for the limits of its run (`max_llm_calls`,
+    `max_cost_usd`).
     """
 
     def __init__(self, llm: BaseLlm, prompt_template: str | None = None) -> None:
@@ -71,7 +73,13 @@ class LlmEventSummarizer(BaseEventsSummarizer):
             end_timestamp=events[-1].timestamp,
             compacted_content=types.Content(role="model", parts=[types.Part(text=answer.text)]),
         )
-        return Event(author="user", actions=EventActions(compaction=compaction), usage_metadata=answer.usage_metadata)
+        return Event(
+            author="user",
+            actions=EventActions(compaction=compaction),
+            usage_metadata=answer.usage_metadata,
+            model_version=answer.model_version or self._llm.model,
+            custom_metadata={REPLAYED: True} if answer.usage_metadata and was_replayed(answer.usage_metadata) else None,
+        )
 
 
 def _lines(events: Iterable[Event]) -> Iterator[str]:

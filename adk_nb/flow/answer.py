@@ -33,6 +33,8 @@ class Answer:
     """As in `Context`."""
     shown: list[dict[str, Any]] | None = None
     """What a person is shown of the result; see `tools.showing`."""
+    usage: list[dict[str, Any]] | None = None
+    """As `nested_usage` in `Context`."""
     waits_inside: bool = False
     """True: the tool is called again when what waits inside it is answered, and the model is asked after that."""
     hands_back: bool = False
@@ -63,6 +65,7 @@ def _record(answer: Answer) -> dict[str, Any]:
         "failed_at": answer.failed_at,
         "repeated": answer.repeated,
         "shown": answer.shown,
+        "usage": answer.usage,
         "pauses": answer.pauses,
         "hands_back": answer.hands_back,
         "finished": answer.finished and list(answer.finished),
@@ -80,6 +83,7 @@ def told_again(said: dict[str, Any], event_id: str | None) -> Answer:
         failed_at=said["failed_at"],
         repeated=said.get("repeated", 0),
         shown=said.get("shown"),
+        usage=said.get("usage"),
         hands_back=said["hands_back"],
         finished=said["finished"] and (said["finished"][0],),
         event_id=event_id,

@@ -1,8 +1,11 @@
 """What a run may cost: counted as its models answer, and looked at before one of them is asked again."""
 
 import logging
+from contextvars import ContextVar
 
+from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.events.usage import usages_of
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.prices import load, price
 from adk_nb.models.signals import REPLAYED
@@ -14,10 +17,14 @@ MAX_COST = "MAX_COST"
 """Error code of the event that ends a run which has cost what it may."""
 
 
+counting: ContextVar[InvocationContext | None] = ContextVar("counting", default=None)
+"""The run that a question counts for which is no agent's: of a summariser. None: of no run."""
+
+
 def pay(ctx: InvocationContext, answer: Event) -> None:
     """Add what an answer costs to what the run has cost; once it is too much, the run ends before the next question."""
     counted = ctx.shared.whole or ctx.shared
-    cost = _cost(answer)
+    cost = price(answer.model_version, usage) if (usage := _paid(answer)) else 0.0
     if cost is not None:
         counted.cost_usd = (counted.cost_usd or 0.0) + cost
         return
@@ -34,23 +41,32 @@ def used_up(ctx: InvocationContext, spec: LlmSpec) -> Event | None:
     Raises:
         MissingExtraError: There is no table of prices, so nobody could tell.
     """
-    load()
-    counted, limit = ctx.shared.whole or ctx.shared, ctx.run_config.max_cost_usd
-    if counted.cost_usd is None:
-        counted.cost_usd = _cost_before(ctx)
-    if limit is None or counted.cost_usd < limit:
+    if not is_used_up(ctx):
         return None
     ctx.end_invocation = True
+    cost, limit = (ctx.shared.whole or ctx.shared).cost_usd, ctx.run_config.max_cost_usd
     return Event(
         author=spec.name,
         invocation_id=ctx.invocation_id,
         branch=ctx.branch,
         error_code=MAX_COST,
         error_message=(
-            f"this run has cost about ${counted.cost_usd:.4f}, and may cost ${limit:g}; no model was asked again; "
+            f"this run has cost about ${cost:.4f}, and may cost ${limit:g}; no model was asked again; "
             "raise max_cost_usd (in a notebook %chat --max-cost), or say what is to be done next"
         ),
     )
+
+
+def is_used_up(ctx: InvocationContext) -> bool:
+    """True if the run has cost what it may; raises as `used_up`."""
+    limit = ctx.run_config.max_cost_usd
+    if limit is None:
+        return False
+    load()
+    counted = ctx.shared.whole or ctx.shared
+    if counted.cost_usd is None:
+        counted.cost_usd = _cost_before(ctx)
+    return counted.cost_usd >= limit
 
 
 def _cost_before(ctx: InvocationContext) -> float:
@@ -59,13 +75,9 @@ def _cost_before(ctx: InvocationContext) -> float:
     for event in reversed(ctx.session.events) if ctx.calls_answered or ctx.standing else ():
         if event.author == "user" and event.text:
             break
-        total += _cost(event) or 0.0
+        total += sum(price(one.model, one.tokens) or 0.0 for one in usages_of(event) if not one.is_replayed)
     return total
 
 
-def _cost(answer: Event) -> float | None:
-    """US dollars. None: nobody knows."""
-    usage = answer.usage_metadata
-    if usage is None or (answer.custom_metadata or {}).get(REPLAYED):
-        return 0.0
-    return price(answer.model_version, usage)
+def _paid(answer: Event) -> types.GenerateContentResponseUsageMetadata | None:
+    return None if (answer.custom_metadata or {}).get(REPLAYED) else answer.usage_metadata

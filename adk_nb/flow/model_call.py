@@ -7,6 +7,7 @@ from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, made
 from adk_nb.events.event_actions import EventActions, no_actions
+from adk_nb.flow.budget import counting
 from adk_nb.flow.code_execution import RunsCode, cut_at_code, prepare
 from adk_nb.flow.history.lent import Lent
 from adk_nb.flow.planning import as_planned
@@ -182,7 +183,13 @@ class _Pieces:
 
 
 async def ask_apart(model: BaseLlm, request: LlmRequest) -> LlmResponse | None:
-    """The whole answer to a question that is no agent's: no hook hears of it, no run counts it, no event tells it."""
+    """The whole answer to a question that is no agent's: no hook hears of it, and no event tells it.
+
+    Raises:
+        LlmCallsLimitExceededError: It counts for a run, whose `max_llm_calls` are used up; the model was not asked.
+    """
+    if ctx := counting.get():
+        ctx.count_llm_call()
     answer: LlmResponse | None = None
     async with aclosing(model.generate_content_async(request)) as responses:
         async for response in responses:

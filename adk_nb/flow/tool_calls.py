@@ -12,6 +12,7 @@ from adk_nb.cells import in_a_cell
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, no_actions
+from adk_nb.events.usage import NESTED_USAGE
 from adk_nb.flow import credentials
 from adk_nb.flow.answer import Answer, noted, told_again
 from adk_nb.flow.result_part import as_part, in_words
@@ -189,6 +190,8 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[Answer]) -> E
             about.setdefault("repeated", {})[one.id] = one.repeated
         if one.shown:
             about.setdefault("shown", {})[one.id] = one.shown
+        if one.usage:
+            about.setdefault(NESTED_USAGE, {})[one.id] = one.usage
     ids = [one.event_id for one in answers if one.event_id]
     known: dict[str, Any] = {"id": ids[0]} if ids else {}
     return Event(
@@ -247,6 +250,7 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     pauses = goes_on and context.long_running
     answer = Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
     answer.repeated, answer.shown = context.repeated, context.shown
+    answer.usage = context.nested_usage
     answer.hands_back = tool is not None and tool.hands_back
     answer.finished = (context.output,) if context.finished else None
     return await noted(step, answer)

@@ -13,6 +13,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import DELETED
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST, INPUT_REQUEST
+from adk_nb.events.usage import as_json
 from adk_nb.runtime.branches import calls_to, for_call
 from adk_nb.runtime.called import outermost, pauses, speaker, waiting
 from adk_nb.runtime.context import ToolContext
@@ -123,8 +124,11 @@ class AgentTool(BaseTool):
         ctx = self._apart(caller)
         whole = ctx.shared.whole or ctx.shared
         first = await first_event(ctx, self._message(args), {}, may_be_silent=False)
+        spent = list[dict[str, Any]]()
+        tool_context.nested_usage = spent
         async with aclosing(invoke(ctx, first)) as events:
             async for event in events:
+                spent += as_json(event)
                 _take_over(event, tool_context)
                 if whole.stop.why:
                     break

@@ -8,12 +8,16 @@ import pytest
 
 from adk_nb import sync
 from adk_nb.agents import LlmAgent, ParallelAgent, RunConfig, SequentialAgent
+from adk_nb.apps import App, EventsCompactionConfig, LlmEventSummarizer
 from adk_nb.errors import ConfigurationError, MissingExtraError
+from adk_nb.events.usage import usages_of
 from adk_nb.flow.budget import MAX_COST
 from adk_nb.models import RecordedLlm, ScriptedLlm, call
+from adk_nb.notebook.view.spending import usage_of
+from adk_nb.runners import InMemoryRunner
 from adk_nb.tools.agent_tool import AgentTool
 from tests.agents.waiting import LeftTalk
-from tests.counted import counted
+from tests.counted import FLASH, counted
 from tests.talk import WHERE, Talk, guide, look
 
 LIMIT = RunConfig(max_cost_usd=0.5)
@@ -77,6 +81,47 @@ def test_what_an_agent_that_is_called_as_a_tool_costs_is_part_of_its_caller_s_ru
     outer = guide(call("inner", request="say it"), "never said", tools=[AgentTool(inner)])
 
     assert codes(Talk(outer).say(config=LIMIT))[-1] == MAX_COST
+
+
+def test_tokens_behind_a_tool_s_agents_are_on_the_event_with_its_result():
+    innermost = LlmAgent(name="innermost", model=ScriptedLlm(counted("deep", input=30, output=3, model="other")))
+    inner = LlmAgent(
+        name="inner",
+        model=ScriptedLlm(counted(call("innermost", request="x"), input=20, output=2), counted("known", input=10)),
+        tools=[AgentTool(innermost)],
+    )
+    events = Talk(guide(call("inner", request="say it"), "done", tools=[AgentTool(inner)])).say()
+
+    told = usage_of(events)
+    assert (told.model_calls, told.input_tokens, told.output_tokens) == (3, 60, 100_005)
+    assert [usage_of([event]).model_calls for event in events] == [0, 3, 0]
+    assert [one.model for one in usages_of(events[1])] == [FLASH, "other", FLASH]
+
+
+@pytest.mark.parametrize(
+    ("config", "is_asked"),
+    [
+        (RunConfig(max_llm_calls=1), False),
+        (RunConfig(max_llm_calls=2), True),
+        (LIMIT, False),
+        (RunConfig(max_cost_usd=0.6), True),
+    ],
+)
+def test_a_summariser_s_call_counts_for_the_limits_of_its_run(config: RunConfig, is_asked: bool):
+    summarizer = ScriptedLlm(counted("short"))
+    compaction = EventsCompactionConfig(
+        summarizer=LlmEventSummarizer(llm=summarizer), compaction_interval=1, overlap_size=0
+    )
+    agent = guide(counted("All is well. " * 20))
+    app = App(name="app", root_agent=agent, events_compaction_config=compaction)
+    runner = InMemoryRunner(app=app, auto_create_session=True)
+
+    events = list(runner.run(**WHERE, new_message="hi", run_config=config))
+
+    assert codes(events) == [None]
+    assert len(summarizer.requests) == is_asked
+    session = runner.session_service.get_session(app_name="app", **WHERE)
+    assert usage_of(session.events).model_calls == 1 + is_asked
 
 
 def test_a_run_that_was_left_and_goes_on_has_cost_what_it_had_cost():

@@ -13,6 +13,7 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, EventCompaction
 from adk_nb.events.requests import REQUESTS
+from adk_nb.flow.budget import counting, is_used_up, pay
 from adk_nb.flow.history.compacted import reach, standing
 from adk_nb.flow.history.contents import contents_for
 from adk_nb.runtime.approvals import is_placeholder
@@ -93,7 +94,11 @@ class Compaction:
         )
         if _saved(ctx, where) <= max(_last_summary(ctx), session.views.get(_REFUSED, 0)):
             return False
-        summary = await self._summary(events)
+        if is_used_up(ctx):
+            return False
+        summary = await self._summary(ctx, events)
+        if summary and ctx.run_config.max_cost_usd is not None:
+            pay(ctx, summary)
         told = summary and summary.actions.compaction
         if not (summary and told):
             return False
@@ -108,13 +113,16 @@ class Compaction:
         await ctx.session_service.append_event(session, summary)
         return True
 
-    async def _summary(self, events: list[Event]) -> Event | None:
+    async def _summary(self, ctx: InvocationContext, events: list[Event]) -> Event | None:
         """The summary; None, after a warning, if there is none: a conversation can always go on whole."""
+        counts = counting.set(ctx)
         try:
             summary = await self.summarizer().maybe_summarize_events(events=[_as_said(event) for event in events])
         except Exception as error:
             logger.warning("the conversation goes on whole, its summary failed: %s: %s", type(error).__name__, error)
             return None
+        finally:
+            counting.reset(counts)
         if summary is not None and not (isinstance(summary, Event) and summary.actions.compaction):  # pyright: ignore[reportUnnecessaryIsInstance]
             logger.warning(
                 "the conversation goes on whole: a summariser returns None or an Event with actions.compaction, "

@@ -167,7 +167,7 @@ class LiveRun(RunOnShow):
             try:
                 self._trouble.goes_on()
                 self._show(event)
-                if event.usage_metadata and (told := self._meter.feed(event)):
+                if told := self._meter.feed(event):
                     self._view.push(told)
             except Exception:  # what cannot be drawn is no fault of the run
                 logger.exception("event %s of %s cannot be shown", event.id, event.author)

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from adk_nb import types
 from adk_nb.errors import MissingExtraError
 from adk_nb.events.event import Event
+from adk_nb.events.usage import usages_of
 from adk_nb.models.prices import HOW, price, table
-from adk_nb.models.signals import REPLAYED
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.view_state import Json
 
@@ -182,13 +183,14 @@ def _added_up(before: list[Event]) -> tuple[Usage, Cost | None]:
 
 
 def _counts(event: Event) -> bool:
-    return event.usage_metadata is not None and not event.partial
+    return next(usages_of(event), None) is not None
 
 
 def _usage(event: Event) -> Usage:
-    told = event.usage_metadata
-    if told is None:
-        return Usage()
+    return sum((_tokens(one.tokens) for one in usages_of(event)), start=Usage())
+
+
+def _tokens(told: types.GenerateContentResponseUsageMetadata) -> Usage:
     return Usage(
         model_calls=1,
         input_tokens=(told.prompt_token_count or 0) + (told.tool_use_prompt_token_count or 0),
@@ -200,10 +202,14 @@ def _usage(event: Event) -> Usage:
 
 
 def _cost(event: Event) -> Cost:
-    told, named = event.usage_metadata, (one_line(event.model_version, 100),) if event.model_version else ()
-    if (event.custom_metadata or {}).get(REPLAYED) or told is None:
+    return sum((_cost_of(*one) for one in usages_of(event)), start=Cost())
+
+
+def _cost_of(model: str | None, told: types.GenerateContentResponseUsageMetadata, is_replayed: bool) -> Cost:
+    named = (one_line(model, 100),) if model else ()
+    if is_replayed:
         return Cost(models=named, model_calls=1, replayed=1)
-    usd = price(event.model_version, told)
+    usd = price(model, told)
     if usd is None:
         return Cost(unknown=named or ("?",), models=named, model_calls=1)
     return Cost(known_usd=usd, models=named, model_calls=1)
