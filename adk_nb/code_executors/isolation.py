@@ -38,7 +38,7 @@ _OF_THE_SYSTEM = (
     "/etc/ld.so.cache",
 )
 _UNSHARE = ("--pid", "--fork", "--kill-child", "--mount-proc")
-_INIT = ("/bin/sh", "-c", 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; exit $?', "sh")
+_INIT = ("/bin/sh", "-c", 'exec 3>&2 2>/dev/null; (exec "$@" 2>&3 3>&-); exit $?', "sh")
 """Process 1 of a namespace, which signals from within do not end: not the code itself. It says nothing of its own."""
 _IGNORING_INTERRUPTS = ("/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh")
 

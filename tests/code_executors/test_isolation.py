@@ -127,6 +127,22 @@ def test_a_process_in_a_session_of_its_own_ends_with_the_code(only_with, program
     assert held.result(SECONDS) == ""
 
 
+@pytest.mark.parametrize("program", ["bwrap", "unshare"])
+@pytest.mark.parametrize(
+    ("code", "exit_code", "words"),
+    [("import os; os.kill(os.getpid(), 9)", -9, "SIGKILL"), ("raise SystemExit(3)", 3, "status 3")],
+)
+def test_how_the_code_ended_is_told_as_without_isolation(
+    only_with, program: str, code: str, exit_code: int, words: str
+):
+    only_with(program)
+
+    result = runs(code)
+
+    assert (result.exit_code, result.stdout) == (exit_code, "") and words in result.stderr
+    assert "Killed" not in result.stderr
+
+
 @pytest.mark.kernel
 @pytest.mark.parametrize("program", ["bwrap", "unshare"])
 def test_a_kernel_is_interrupted_and_takes_along_what_it_started_in_another_session(
