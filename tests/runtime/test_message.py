@@ -166,7 +166,7 @@ def test_files_or_state_that_cannot_be_kept_are_refused_before_anything_is_store
     assert talk.stored().events == []
     talk.runner.artifact_service = service
 
-    talk.say([PICTURE], config=RunConfig(save_input_blobs_as_artifacts=True), state_delta={"bad": object()})
+    talk.say([PICTURE], config=RunConfig(save_input_blobs_as_artifacts=True), state_delta={"bad": "\ud800"})
     assert "'bad'" in str(talk.error)
     assert sync.run(service.list_artifact_keys(app_name="app", **WHERE)) == []
     assert talk.say("words alone", config=RunConfig(save_input_blobs_as_artifacts=True))[-1].text == "nice"

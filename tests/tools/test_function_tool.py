@@ -333,17 +333,19 @@ def test_the_next_tool_reads_what_the_last_one_wrote():
 
 
 @pytest.mark.parametrize("how", ["set", "hidden in a list", "put into the delta", "nested in itself"])
-def test_state_that_is_no_json_is_told_to_the_model_and_the_run_goes_on(how: str):
+def test_state_that_cannot_be_kept_is_told_to_the_model_and_the_run_goes_on(how: str):
+    half = "\ud800"  # half a character, which no text of JSON can hold
+
     def write(tool_context: ToolContext) -> str:
         tool_context.state["good"] = 1
         if how == "set":
-            tool_context.state["bad"] = object()
+            tool_context.state["bad"] = half
         elif how == "hidden in a list":
             bad: list[Any] = []
             tool_context.state["bad"] = bad
-            bad.append(object())
+            bad.append(half)
         elif how == "put into the delta":
-            tool_context.actions.state_delta["bad"] = object()
+            tool_context.actions.state_delta["bad"] = half
         else:
             tool_context.state["list"].append(tool_context.state["list"])
         return "written"

@@ -194,7 +194,7 @@ def test_a_tool_cannot_make_events_that_call_approve_or_hand_over():
 
 def test_state_that_cannot_be_kept_is_the_tools_error():
     async def work():
-        yield Event(state={"bad": object()})
+        yield Event(state={"bad": "\ud800"})
         yield "never"
 
     talk = Talk(guide(call("work"), "done", tools=[work]))
