@@ -71,6 +71,13 @@ def test_an_argument_that_the_tool_does_not_have_is_marked_and_its_letters_are_t
         assert r"pay has no argument \u0430mount" in text
 
 
+def test_a_key_within_an_argument_that_mixes_scripts_has_escapes():
+    login = {"\u0430mount": "Жук", "amount": "2", "größe": "ü", "имя": 1}
+
+    for text in asked(to="me", amount="1", login=login).values():
+        assert r'{"\u0430mount": "Жук", "amount": "2", "größe": "ü", "имя": 1}' in text
+
+
 def test_a_name_that_reads_as_other_arguments_stands_in_quotes():
     for text in asked(to="me", amount="9000", **{'amount="1", note': "x"}).values():
         assert r'"amount=\"1\", note"="x" (unknown)' in text

@@ -17,6 +17,8 @@ MOST_ARGUMENTS = 100
 _LEAST = 12
 """Characters of a value that a row shows, however many arguments there are."""
 _LONGEST_NAME = 80
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"(:)?')
+"""A string of JSON; the colon says that it is a key."""
 _LATIN = re.compile("[A-Za-z]")
 _PLAIN_NAME = re.compile(r"\w[\w.-]*")
 
@@ -75,7 +77,10 @@ def json_text(value: Any, *, name: str = "", indent: int | None = None) -> str:
 
 def exact_text(value: Any) -> str:
     """`value` as JSON, as `json_text`, but what only looks like a key is shown: it may decide what runs."""
-    return _as_json(value, lambda: without_known(value), None)
+    text = _as_json(value, lambda: without_known(value), None)
+    return (
+        text if text.isascii() else _STRING.sub(lambda found: _plain_script(found[0]) if found[1] else found[0], text)
+    )
 
 
 def _as_json(value: Any, safe: Callable[[], Any], indent: int | None) -> str:
@@ -93,10 +98,13 @@ def with_escapes(text: str) -> str:
 
 def name_text(name: str | None) -> str:
     """The name of a tool or an argument on one line; in quotes if it could be read as more than a name."""
-    text = with_escapes(json.dumps(name or "", ensure_ascii=False))
-    if _LATIN.search(text) and any(map(_is_of_another_script, text)):  # as `amount` with a Cyrillic a
-        text = in_ascii(text)
+    text = _plain_script(with_escapes(json.dumps(name or "", ensure_ascii=False)))
     return abridged(text[1:-1] if _PLAIN_NAME.fullmatch(name or "") else text, _LONGEST_NAME)
+
+
+def _plain_script(name: str) -> str:
+    """`name` with escapes if it mixes Latin letters with others, as `amount` with a Cyrillic a."""
+    return in_ascii(name) if _LATIN.search(name) and any(map(_is_of_another_script, name)) else name
 
 
 def in_ascii(text: str) -> str:
