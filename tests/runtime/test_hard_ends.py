@@ -183,3 +183,30 @@ def test_a_node_that_has_only_to_end_is_not_too_late_for_its_reader():
     events, error = slow_reader(Workflow(name="wf", edges=[(START, node(talks, name="talks", timeout=0.05))]), 0.1)
 
     assert error is None and events[-1].output == "done"
+
+
+def test_a_tool_that_catches_its_cancellation_holds_up_no_failing_sibling():
+    began = asyncio.Event()
+
+    async def catches() -> str:
+        """Catch the cancellation."""
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "caught"
+        return "never"
+
+    class Fails(BaseAgent):
+        async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+            await began.wait()
+            raise ValueError("bad")
+            yield Event(author=self.name)
+
+    model = ScriptedLlm(call("catches"), "never")
+    guide = LlmAgent(name="guide", model=model, tools=[catches])
+    talk = Talk(ParallelAgent(name="both", sub_agents=[guide, Fails(name="fails")]))
+
+    asyncio.run(within(talk))
+
+    assert isinstance(talk.error, ValueError) and len(model.requests) == 1
