@@ -69,8 +69,11 @@ class BaseLlm(BaseModel):
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """What this model can do beyond answering."""
-        return LlmCapabilities()
+        """What this model can do beyond answering.
+
+        A class that does not say, such as a company's gateway to Gemini, is trusted with all that its service may do.
+        """
+        return LlmCapabilities(code_execution=True, service_tools=tuple(types.Tool.model_fields))
 
     @property
     def notice(self) -> str | None:

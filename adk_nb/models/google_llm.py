@@ -87,6 +87,11 @@ class Gemini(ServiceLlm):
         return list(GEMINI_NAMES)
 
     @property
+    def api_client(self) -> genai.Client:
+        """A client of google-genai with these settings, a new one each time. A subclass may bring its own."""
+        return self._connect(self._vertex(), self._key()).client
+
+    @property
     def capabilities(self) -> LlmCapabilities:
         # An output schema beside tools: only on Vertex AI, as google-adk 2.13 has it.
         number = re.search(r"gemini-(\d+)", self.model)
@@ -105,7 +110,7 @@ class Gemini(ServiceLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         llm_request = fitted(llm_request, self.capabilities)
-        client = (await self._connection(llm_request)).client.aio
+        client = (await self._client(llm_request)).aio
         question: Question = {
             "model": llm_request.model or self.model,
             "contents": all_as_sent(self.with_a_user_turn(llm_request)),
@@ -123,7 +128,7 @@ class Gemini(ServiceLlm):
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[GoogleConnection, None]:
         model = llm_request.model or self.model
-        live: Any = (await self._connection(llm_request)).client.aio.live
+        live: Any = (await self._client(llm_request)).aio.live
         settings = live_settings(llm_request, self.http_options, vertex=self._vertex())
         async with AsyncExitStack() as stack:
             with self._our_errors(model), live_errors(model, self._safe):
@@ -174,6 +179,12 @@ class Gemini(ServiceLlm):
     def _vertex(self) -> bool:
         said = self.client_kwargs.get("vertexai", self.client_kwargs.get("enterprise"))
         return bool(said) if said is not None else self.model.startswith("projects/") or uses_vertex()
+
+    async def _client(self, llm_request: LlmRequest) -> genai.Client:
+        """The subclass's own client, else this loop's."""
+        if type(self).api_client is not Gemini.api_client:
+            return self.api_client
+        return (await self._connection(llm_request)).client
 
     async def _connection(self, llm_request: LlmRequest) -> "_Connection":
         """This loop's client, for the key and the settings of this moment."""

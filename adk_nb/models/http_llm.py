@@ -16,7 +16,7 @@ from pydantic import Field
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
 from adk_nb.models.attempts import Attempt, told
-from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.http_address import check_url, parsed, place_of, redirect_hint
 from adk_nb.models.http_messages import ASK_A_PERSON, body_of, response_of
 from adk_nb.models.http_template import Filling, check_template
@@ -116,6 +116,10 @@ class HttpLlm(BaseLlm):
 
     def __repr__(self) -> str:
         return without_known(super().__repr__())
+
+    @property
+    def capabilities(self) -> LlmCapabilities:
+        return LlmCapabilities()
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from adk_nb import types
-from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.offline.arguments import Filled, fill
@@ -60,6 +60,10 @@ class OfflineLlm(BaseLlm):
     def notice(self) -> str | None:
         """What this is, for every view of its words."""
         return "offline: a small matcher that calls tools by their words, not a language model"
+
+    @property
+    def capabilities(self) -> LlmCapabilities:
+        return LlmCapabilities()
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False

@@ -9,7 +9,7 @@ from pydantic import PrivateAttr
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, UnexpectedModelAnswer
-from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_live import ScriptedConnection, Turn
@@ -53,6 +53,10 @@ class ScriptedLlm(BaseLlm):
     def connections(self) -> list[ScriptedConnection]:
         """The live conversations it held, oldest first, with what was sent in each."""
         return self._connections
+
+    @property
+    def capabilities(self) -> LlmCapabilities:
+        return LlmCapabilities()
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False

@@ -72,7 +72,7 @@ class GoogleSearchTool(ServiceTool):
         return await super().run_async(args=args, tool_context=tool_context)
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        if _backend and self.missing(tool_context):
+        if _backend and (self.missing(tool_context) or not self.declared(tool_context)):
             llm_request.append_tools([_backend])
         else:
             await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)

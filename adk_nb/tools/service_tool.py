@@ -61,6 +61,10 @@ class ServiceTool(BaseTool):
         before: list[Any] = [*(cast(Any, llm_request.config).tools or [])]
         llm_request.config.tools = [*before, self.setting(tool_context)]
 
+    def declared(self, tool_context: ToolContext) -> bool:
+        """True if the class of the agent's model says what its service has."""
+        return type(_asking(tool_context).canonical_model).capabilities is not BaseLlm.capabilities
+
     def missing(self, tool_context: ToolContext) -> str | None:
         """What the service of the agent's model would have to have. None: it has all."""
         has = _asking(tool_context).canonical_model.capabilities.service_tools
