@@ -1,14 +1,18 @@
 """A runner's sessions: found in its service, or as the last run left them."""
 
+import asyncio
 from collections import OrderedDict
 from typing import Any
 
+from adk_nb import clock
 from adk_nb.errors import SessionNotFoundError
 from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.state import State
 
 _KEPT_HOT = 256
+_SLICE_SECONDS = 0.01
+"""How long a long history is read before the event loop goes on with others."""
 
 
 class OpenSessions:
@@ -40,6 +44,7 @@ class OpenSessions:
         where: dict[str, Any] = {"app_name": self._app_name, "user_id": user_id, "session_id": session_id}
         found = await self._service.get_session(**where, config=config)
         if found:
+            await _read_events(found)
             return found
         if create:
             return await self._service.create_session(**where)
@@ -70,3 +75,13 @@ class OpenSessions:
         mine = (await self._service.list_sessions(app_name=self._app_name, user_id=user_id)).sessions
         hint = f"make it with session_service.create_session(app_name={self._app_name!r}, user_id={user_id!r}, ...)"
         return SessionNotFoundError("session", session_id, [one.id for one in mine], hint=hint)
+
+
+async def _read_events(session: Session) -> None:
+    """Parse what the service left unread, and let the event loop go on meanwhile: a run looks at every event."""
+    began = clock.ticks()
+    for at, event in enumerate(session.events):
+        event.author  # noqa: B018  # the first look parses it
+        if at % 16 == 0 and clock.ticks() - began > _SLICE_SECONDS:
+            await asyncio.sleep(0)
+            began = clock.ticks()
