@@ -12,7 +12,8 @@ logger = logging.getLogger(__name__)
 
 Hook = Callable[..., Any]
 Hooks = Hook | list[Hook] | None
-"""One callback, several asked in order, or none."""
+"""One callback, several asked in order, or none. A sync callback runs on the event loop and holds up all other runs, as
+in google-adk 2.13; one that waits for something is `async def`."""
 
 
 async def first_answer(hooks: Iterable[Hook], /, **said: Any) -> Any:
