@@ -55,7 +55,10 @@ class World(BaseHTTPRequestHandler):
         elif url.path == "/bomb":
             self.begin(200, length=100 * 1024**3, **{"Content-Type": "text/plain", "Content-Encoding": "gzip"})
             packer = gzip.GzipFile(fileobj=self.wfile, mode="wb")
-            self.go_on(lambda: b"", lambda: packer.write(bytes(1024 * 1024)))
+            try:
+                self.go_on(lambda: b"", lambda: packer.write(bytes(1024 * 1024)))
+            finally:
+                packer.fileobj = None  # else it would write its end when it is collected, to who has gone
         elif url.path == "/twice":
             self.begin(200, len(gzip.compress(ZEROS)), **{"Content-Encoding": "gzip, gzip"})
             self.wfile.write(gzip.compress(ZEROS))
