@@ -4,6 +4,7 @@ import asyncio
 import os
 import sqlite3
 import threading
+import weakref
 from typing import Any, get_args
 
 from adk_nb import clock
@@ -127,7 +128,9 @@ class SqliteSessionService(BaseSessionService):
             return False
         try:
             with self._reading:
-                self._reader = self._reader or self._file.reader()
+                if self._reader is None:
+                    self._reader = self._file.reader()
+                    weakref.finalize(self, self._reader.close)  # of a service that nobody closes
                 stored = self._reader.execute(_NOW, _key(session)).fetchone()
         except sqlite3.Error:
             return False
