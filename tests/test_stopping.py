@@ -136,7 +136,7 @@ def test_a_run_cancelled_in_its_tools_answers_every_call_and_the_next_request_is
 
     sealed = talk.stored().events[2]
     assert [one.name for one in sealed.get_function_responses()] == ["look", "wait"]
-    assert all("may or may not have taken effect" in str(one.response) for one in sealed.get_function_responses())
+    assert "may or may not have taken effect" in str(sealed.get_function_responses()[1].response)
     assert [role for role, _ in requests(agent)[-1]] == ["user", "model", "user", "user"]
     assert talk.stored().state == {}
 

@@ -125,7 +125,10 @@ def test_where_tool_errors_end_the_run_the_error_is_told_and_raised(where: str):
     it = talk(call("boom"), "never", tools=[boom], tool_errors="raise" if where == "agent" else "return")
     events = it.say(config=RunConfig(tool_errors="raise") if where == "run" else None)
 
-    assert told(events) == [("guide", "calls boom({})"), ("guide", "failed ValueError")]
+    assert told(events) == [
+        ("guide", "calls boom({})"),
+        ("guide", "answers {'error': 'ValueError: bad'} failed ValueError ."),
+    ]
     assert events[-1].error_message == "bad"
     assert isinstance(it.error, ValueError)
     assert told(it.stored().events)[1:] == told(events)
@@ -163,7 +166,12 @@ def test_after_an_error_the_next_turn_is_a_normal_one():
     it.say()
 
     assert it.say()[-1].text == "hello"
-    assert [content.role for content in it.runner.agent.model.requests[-1].contents] == ["user", "user"]
+    assert [content.role for content in it.runner.agent.model.requests[-1].contents] == [
+        "user",
+        "model",
+        "user",
+        "user",
+    ]
 
 
 def test_parallel_calls_run_side_by_side_and_are_answered_in_call_order():
@@ -220,7 +228,11 @@ def test_where_one_error_ends_the_run_what_others_did_is_told_first():
     it = talk([call("good"), call("fail"), call("endless")], tools=[good, fail, endless], tool_errors="raise")
     events = it.say()
 
-    assert told(events)[1:] == [("guide", "answers {'g': 1} => {'good': 1}"), ("guide", "failed ValueError")]
+    assert told(events)[1] == ("guide", "answers {'g': 1} => {'good': 1}")
+    assert told(events)[2][1].startswith(
+        "answers {'error': 'ValueError: bad'}; answers {'error': 'the run ended before"
+    )
+    assert told(events)[2][1].endswith(" failed ValueError .") and len(events) == 3
     assert isinstance(it.error, ValueError) and cancelled == [True]
     assert it.stored().state == {"good": 1}
 

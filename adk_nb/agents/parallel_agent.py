@@ -144,7 +144,7 @@ class ParallelAgent(BaseAgent):
         """What is told of an agent that failed, if the others go on."""
         if self.on_error == "cancel" or not isinstance(error, Exception):
             raise error
-        yield failure(own, error)
+        yield from failure(own, error)
         if own.is_resumable:
             yield ended(own, own.agent.name)
 

@@ -3,7 +3,8 @@
 import asyncio
 import copy
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -221,7 +222,7 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     tool, waits = tools.get(name), False
     step = step_of(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.takes_up else None
     if step and (said := step.recorded(answered=bool(ctx.calls_answered))):
-        return told_again(said, step.event_id)
+        return _remembered(ctx, told_again(said, step.event_id))
     if UNREADABLE in given:
         result = {"error": f"{name}() was not called: its arguments hold {given[UNREADABLE]}"}
     else:
@@ -253,7 +254,14 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     answer.usage = context.nested_usage
     answer.hands_back = tool is not None and tool.hands_back
     answer.finished = (context.output,) if context.finished else None
-    return await noted(step, answer)
+    return await noted(step, _remembered(ctx, answer))
+
+
+def _remembered(ctx: InvocationContext, answer: Answer) -> Answer:
+    """`answer`, known to what closes the run, should that end before an event tells it."""
+    if answer.part and not answer.waits:
+        ctx.shared.results[answer.id or ""] = (answer.part, answer.actions)
+    return answer
 
 
 def _note_timing(response: types.FunctionResponse, tool: BaseTool | None, *, goes_on: bool) -> None:
@@ -317,7 +325,8 @@ async def _outcome(
     approved = copy.deepcopy(args) if decided else args
     said: dict[str, Any] = {"tool": tool, "args": args, "tool_context": context}
     before = _hooks(ctx, spec, "before_tool")
-    result = await first_answer(before, **said) if before else None
+    with _told_if_it_raises(ctx, tool, context, "was not called: a callback failed before it"):
+        result = await first_answer(before, **said) if before else None
     if result is None:
         try:
             result, waits = await gated(tool, args, approved, context, decided, step)
@@ -328,8 +337,26 @@ async def _outcome(
         if waits or context.waits_inside:
             return result, waits
     after = _hooks(ctx, spec, "after_tool")
-    other = await first_answer(after, **said, tool_response=result) if after else None
+    # Not the result itself: the callback may have been there to take something out.
+    with _told_if_it_raises(ctx, tool, context, "ran, and a callback failed after it; its result is not known"):
+        other = await first_answer(after, **said, tool_response=result) if after else None
     return (result if other is None else other), False
+
+
+@contextmanager
+def _told_if_it_raises(ctx: InvocationContext, tool: BaseTool, context: Context, what: str) -> Generator[None]:
+    """Have what closes the run say so of the call, should anything be raised within."""
+    try:
+        yield
+    except BaseException:
+        _close_with(ctx, tool, context, f"{tool.name}() {what}")
+        raise
+
+
+def _close_with(ctx: InvocationContext, tool: BaseTool, context: Context, error: str) -> None:
+    """Have what closes the run tell `error` of the call; what its tool has written is not kept."""
+    key = context.function_call_id or ""
+    ctx.shared.results[key] = (parts.result(key, tool.name, {"error": error}), no_actions())
 
 
 async def _failed(
@@ -337,6 +364,7 @@ async def _failed(
 ) -> Any:
     """What the model is told of a tool that raised; or the error itself, where it is to end the run."""
     hooks = _hooks(ctx, spec, "on_tool_error")
+    _close_with(ctx, tool, context, f"{type(error).__name__}: {_words_of(error)}")
     answer = await first_answer(hooks, tool=tool, args=args, tool_context=context, error=error)
     if answer is not None:
         return answer

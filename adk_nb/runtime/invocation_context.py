@@ -14,6 +14,7 @@ from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import LlmCallsLimitExceededError
 from adk_nb.events.event import Event
+from adk_nb.events.event_actions import EventActions
 from adk_nb.events.requests import REQUESTS
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
@@ -126,6 +127,10 @@ class Shared:
     """Ids of the calls that models made in this run."""
     taken_up: set[str] = field(default_factory=set[str])
     """Ids of calls that are made once more, since the user's message answers something inside them."""
+    results: dict[str, tuple[types.Part, EventActions]] = field(
+        default_factory=dict[str, tuple[types.Part, EventActions]]
+    )
+    """What calls of this run came to, by their ids, and what their tools did; there before an event tells it."""
     begun: dict[str, Attempt | None] = field(default_factory=dict[str, Attempt | None])
     """What is in the journal of calls that are older than this run, by their keys: the last attempt of each, if any."""
     at_work: "dict[Closable, str]" = field(default_factory=dict["Closable", str])

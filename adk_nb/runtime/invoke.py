@@ -8,7 +8,7 @@ from adk_nb.errors import ConfigurationError, PluginError, SessionNotFoundError,
 from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.hooks import Hook, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.sealing import leaves_calls_open, news_of, sealing
+from adk_nb.runtime.sealing import leaves_calls_open, news_of, sealing, without_results
 from adk_nb.runtime.side_by_side import SideBySide
 from adk_nb.runtime.stopping import STOPPED, Stop, Why
 
@@ -49,13 +49,13 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
         for event in await _seal(ctx, stop.why):
             yield event
         await first_answer(ctx.plugin_manager.hooks("after_run"), invocation_context=ctx)
-    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit) as cut:
+    except Exception as error:
+        for failed in await _failed(ctx, error):
+            yield failed
+        raise
+    except BaseException as cut:
         with suppress(StaleSessionError):  # the session is another's by now
             await (_left(ctx) if isinstance(cut, GeneratorExit) else _seal(ctx, stop.why or STOPPED))
-        raise
-    except Exception as error:
-        if failed := await _failed(ctx, error):
-            yield failed
         raise
 
 
@@ -98,17 +98,20 @@ async def _left(ctx: InvocationContext) -> None:
     await tell(ctx.plugin_manager.hooks("after_run"), invocation_context=ctx)
 
 
-async def _failed(ctx: InvocationContext, error: Exception) -> Event | None:
-    """The event that tells of `error`, stored, if none has told of it yet; the plugins have heard of both."""
-    if isinstance(error, StaleSessionError):
-        failed = None  # the session is another's now
-    elif failed := news_of(ctx, error):
-        try:
-            failed = await commit(ctx, failed, ctx.plugin_manager.hooks("on_event"))
-        except PluginError:  # the plugin that raised may be the one that is asked about every event
-            await commit(ctx, failed)
+async def _failed(ctx: InvocationContext, error: Exception) -> list[Event]:
+    """The events that tell of `error`, stored, if none has told of it yet; the plugins have heard of both."""
+    is_ours = not isinstance(error, StaleSessionError)  # else the session is another's now
+    failed = [await _close(ctx, event) for event in news_of(ctx, error)] if is_ours else []
     await tell(ctx.plugin_manager.hooks("on_run_error"), invocation_context=ctx, error=error)
     return failed
+
+
+async def _close(ctx: InvocationContext, event: Event) -> Event:
+    """Store an event that closes calls, as plugins say."""
+    try:
+        return await commit(ctx, event, ctx.plugin_manager.hooks("on_event"))
+    except PluginError:  # the plugin that raised may be the one that is asked about every event
+        return await commit(ctx, without_results(event))
 
 
 async def commit(ctx: InvocationContext, event: Event, hooks: Sequence[Hook] = ()) -> Event:
@@ -160,6 +163,5 @@ async def _seal(ctx: InvocationContext, why: Why | None) -> list[Event]:
         return []
     events = sealing(ctx, (why[0], why[1] + _still_running(ctx)))
     with suppress(SessionNotFoundError):  # deleted meanwhile: there is nothing left to seal
-        for event in events:
-            await commit(ctx, event)
+        return [await _close(ctx, event) for event in events]
     return events

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from adk_nb import types
+from adk_nb import parts, types
 from adk_nb.cells import in_a_cell
-from adk_nb.errors import AdkNbError, ModelError
+from adk_nb.errors import AdkNbError, ModelError, StorageError
 from adk_nb.events.event import Event, NodeInfo
+from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.redaction import hidden
 from adk_nb.runtime import credentials, inputs
 from adk_nb.runtime.approvals import REDEFINED, pending, unanswered_calls
@@ -14,6 +15,7 @@ from adk_nb.runtime.branches import is_under, next_call
 from adk_nb.runtime.called import led_from
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.stopping import Why
+from adk_nb.wire import copied
 
 Calls = Sequence[types.FunctionCall]
 _Place = tuple[str, str | None, str | None]
@@ -25,18 +27,8 @@ def sealing(ctx: InvocationContext, why: Why) -> list[Event]:
     finds a history every model accepts; or one alone, if none does.
     """
     code, message = why
-    groups = _by_author(ctx, [*own_calls(ctx), *_let_run(ctx)]) or [(_last_place(ctx), [])]
-    return [
-        Event(
-            author=author,
-            branch=branch,
-            isolation_scope=scope,
-            content=_cut_short(calls) if calls else None,
-            error_code=code,
-            error_message=message,
-        )
-        for (author, branch, scope), calls in groups
-    ]
+    groups = _by_author(ctx, _open_calls(ctx)) or [(_last_place(ctx), [])]
+    return [_closing(ctx, place, calls, error_code=code, error_message=message) for place, calls in groups]
 
 
 def abandoned(ctx: InvocationContext, call: types.FunctionCall) -> list[Event]:
@@ -57,32 +49,58 @@ def abandoned(ctx: InvocationContext, call: types.FunctionCall) -> list[Event]:
 
 def leaves_calls_open(ctx: InvocationContext) -> bool:
     """True if this run made, or was let to make, a call that has no result."""
-    return bool(own_calls(ctx) or _let_run(ctx))
+    return bool(_open_calls(ctx))
 
 
-def failure(ctx: InvocationContext, error: Exception) -> Event:
-    """The event that tells of the error that ended a run, by the agent it came from."""
+def failure(ctx: InvocationContext, error: Exception) -> list[Event]:
+    """The events that close what an error ended; the last tells of the error, by the agent it came from.
+
+    There is one before it for each other agent under this one that leaves calls open.
+    """
     where = ctx.shared.failed[1] if ctx.shared.failed and ctx.shared.failed[0] is error else ctx
-    calls = _let_run(ctx)
-    return Event(
-        author=where.agent.name,
-        content=_cut_short(calls) if calls else None,
+    place: _Place = (where.agent.name, where.branch, where.isolation_scope)
+    # A run that could not be written down goes on where it was left; what is in the journal is told then.
+    groups = dict(_by_author(ctx, () if isinstance(error, StorageError) else _open_calls(ctx)))
+    told = _closing(
+        ctx,
+        place,
+        groups.pop(place, ()),
         error_code=error.code if isinstance(error, AdkNbError) else type(error).__name__,
         error_message=hidden(str(error)),
         attempts=list(error.attempts) or None if isinstance(error, ModelError) else None,
-        branch=where.branch,
-        isolation_scope=where.isolation_scope,
         node_info=NodeInfo(path=where.node.path if where.node else ""),
         custom_metadata={"failed_at": cell} if (cell := in_a_cell(error)) else None,
     )
+    return [*(_closing(ctx, other, calls) for other, calls in groups.items()), told]
 
 
-def news_of(ctx: InvocationContext, error: Exception) -> Event | None:
-    """The event that tells of `error`, once: None if one has told of it already, and no call is left open."""
-    if ctx.shared.told is error and not _let_run(ctx):
-        return None
+def news_of(ctx: InvocationContext, error: Exception) -> list[Event]:
+    """The events that tell of `error`, once: none if one has told of it already, and no call is left open."""
+    if ctx.shared.told is error and not _open_calls(ctx):
+        return []
     ctx.shared.told = error
     return failure(ctx, error)
+
+
+def without_results(event: Event) -> Event:
+    """A closing event that tells nothing of what the calls came to, since a plugin that sees all events refused it."""
+    told: dict[str, Any] = {"error": "this call was made; its result is not told, since a plugin failed over it"}
+    calls = [types.FunctionCall(id=one.id, name=one.name) for one in event.get_function_responses()]
+    return copied(event, content=_results(calls, told) if calls else None, actions=no_actions())
+
+
+def _closing(ctx: InvocationContext, place: _Place, calls: Calls, **told: Any) -> Event:
+    """The event with the results of `calls`: what they came to in this run, if that is known."""
+    author, branch, scope = place
+    actions, answers = no_actions(), list[types.Part]()
+    for call in calls:
+        known = ctx.shared.results.get(call.id or "")
+        if known:
+            did = known[1]
+            actions.merge(EventActions(state_delta=did.state_delta, artifact_delta=did.artifact_delta))
+        answers.append(known[0] if known else parts.result(call.id, call.name or "", _CUT_SHORT))
+    content = parts.content("user", answers) if answers else None
+    return Event(author=author, branch=branch, isolation_scope=scope, content=content, actions=actions, **told)
 
 
 def _by_author(ctx: InvocationContext, calls: Calls) -> list[tuple[_Place, Calls]]:
@@ -102,9 +120,20 @@ def _place(ctx: InvocationContext, event: Event | None) -> _Place:
     return (event.author, event.branch, event.isolation_scope) if event else (ctx.agent.name, ctx.branch, None)
 
 
+def _open_calls(ctx: InvocationContext) -> Calls:
+    return list({call.id: call for call in [*own_calls(ctx), *_let_run(ctx)]}.values())
+
+
 def own_calls(ctx: InvocationContext) -> Calls:
-    """The calls this run made and leaves open, without those that wait for a person."""
-    mine = unanswered_calls(event for event in ctx.session.events if event.invocation_id == ctx.invocation_id)
+    """The calls this run made, in the agent or node of `ctx`, and leaves open, without those that wait for a person."""
+    path = ctx.node.path if ctx.node else ""
+    mine = unanswered_calls(
+        event
+        for event in ctx.session.events
+        if event.invocation_id == ctx.invocation_id
+        and is_under(event.branch, ctx.branch)
+        and event.node_info.path.startswith(path)
+    )
     waiting = {one.call.id for one in pending(ctx.session.events)} | led_from(ctx) if mine else ()
     return [call for call in mine if call.id not in waiting]
 
@@ -130,10 +159,7 @@ def _approved_calls(ctx: InvocationContext) -> Calls:
     return [one.call for one in open_now if said.intersection(one.answer_ids)] + let_in
 
 
-def _cut_short(calls: Iterable[types.FunctionCall]) -> types.Content:
-    return _results(
-        calls, {"error": "the run ended before this call was answered; it may or may not have taken effect"}
-    )
+_CUT_SHORT = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
 
 
 def _results(calls: Iterable[types.FunctionCall], told: dict[str, Any]) -> types.Content:

@@ -165,7 +165,7 @@ class AgentTool(BaseTool):
                     if caller.shared.stop.why:
                         break
         except Exception as error:
-            if failed := news_of(ctx, error):
+            for failed in news_of(ctx, error):
                 await self._told(caller, failed)
             caller.shared.failed = caller.shared.told = None  # what becomes of it is the caller's now
             raise

@@ -62,8 +62,8 @@ class NodeRun(RunState):
                 return
             except Exception as error:
                 failed, wait = self._failed(own, error, attempt)
-                if failed:
-                    yield failed
+                for event in failed:
+                    yield event
                 if wait is None:
                     raise
             except BaseException as raised:
@@ -77,8 +77,8 @@ class NodeRun(RunState):
         if attempt > 1:
             self.output, self.has_output = None, False
 
-    def _failed(self, own: InvocationContext, error: Exception, attempt: int) -> tuple[Event | None, float | None]:
-        """What is told of it now, and the seconds until the next attempt. None, None: it ends the run."""
+    def _failed(self, own: InvocationContext, error: Exception, attempt: int) -> tuple[list[Event], float | None]:
+        """What is told of it now, and the seconds until the next attempt; None: it ends the run."""
         retry = self.node.retry_config
         wait = retry.after(error, attempt) if retry else None
         known = own.shared.told is error or any(one is error for one in self.told)
@@ -88,7 +88,7 @@ class NodeRun(RunState):
                 self.caller.told.append(error)
             elif known:
                 own.shared.told = error
-        return failure(own, error) if not known and (self.caller or wait is not None) else None, wait
+        return failure(own, error) if not known and (self.caller or wait is not None) else [], wait
 
     def _wait_for_words(self, own: InvocationContext) -> None:
         """It waits if its agent talks with the user, or one that this gave a task to."""

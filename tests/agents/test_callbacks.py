@@ -74,7 +74,7 @@ def test_the_order_when_a_tool_fails():
 
     said.clear()
     talk = Talk(agent(call("boom"), "done", tool_errors="raise", **noted(said)))
-    assert told(talk.say())[-1] == ("a", "failed ValueError")
+    assert told(talk.say())[-1] == ("a", "answers {'error': 'ValueError: bad'} failed ValueError .")
     assert said[3:] == ["before_tool", "on_tool_error"]
 
 
@@ -371,7 +371,9 @@ def test_what_a_callback_raises_is_an_event_and_then_raised(kind: str):
 
     events = talk.say()
 
-    assert told(events)[-1] == ("a", "failed LookupError")
+    author, words = told(events)[-1]
+    assert author == "a" and words.removesuffix(" .").endswith("failed LookupError")
+    assert words.startswith("answers {'error': 'look() ") == ("tool" in kind)
     assert isinstance(talk.error, LookupError)
     assert talk.stored().events[-1] is events[-1]
 

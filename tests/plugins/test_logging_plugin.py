@@ -48,7 +48,7 @@ def test_errors_are_told_where_they_are():
     assert logged(talk, lines)[-4:] == [
         "tool failed: boom: ValueError: bad",
         "agent failed: 'guide': ValueError: bad",
-        "event of 'guide': [failed ValueError]",
+        "final event of 'guide': [boom answers {'error': 'ValueError: bad'}] [failed ValueError]",
         "run failed: ValueError: bad",
     ]
 

@@ -36,7 +36,7 @@ def test_one_failure_too_many_ends_the_run_with_the_tools_error():
 
     events = talk.say()
 
-    assert counts(events) == [1, 2]
+    assert counts(events[:-1]) == [1, 2]
     assert isinstance(talk.error, PluginError)
     assert isinstance(talk.error.__cause__, ValueError)
 
@@ -107,7 +107,9 @@ def test_an_error_in_a_result_can_count_too():
 
     events = talk.say()
 
-    assert [(told["error_type"], told["error_details"]) for told in results(events)] == [("ToolError", "no such city")]
+    assert [(told["error_type"], told["error_details"]) for told in results(events[:-1])] == [
+        ("ToolError", "no such city")
+    ]
     assert "odd() answered no such city" in str(talk.error)
 
 

@@ -402,7 +402,10 @@ def test_its_error_ends_the_run_where_errors_of_tools_do():
 
     events = talk.say(config=RunConfig(tool_errors="raise"))
 
-    assert told(events)[1:] == [("expert", "failed RuntimeError"), ("guide", "failed RuntimeError")]
+    assert told(events)[1:] == [
+        ("expert", "failed RuntimeError"),
+        ("guide", "answers {'error': 'RuntimeError: boom'} failed RuntimeError ."),
+    ]
     assert isinstance(talk.error, RuntimeError)
 
 
