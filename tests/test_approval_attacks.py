@@ -42,7 +42,7 @@ from adk_nb.models import BaseLlm, LlmRequest, LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.runtime.approvals import pending
-from adk_nb.sessions import InMemorySessionService, Session
+from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session
 from adk_nb.tools import AgentTool, BaseTool, FunctionTool, ToolContext
 from adk_nb.tools.static_toolset import StaticToolset
 from tests.shop import (
@@ -457,6 +457,45 @@ def test_100_answers_at_once_from_threads_run_the_tool_once():
 
     assert shop.deleted == ["/x"]
     assert sorted(made) == [0] * 99 + [2]
+
+
+class Plain(BaseSessionService):
+    """A service of one's own, with what the interface insists on alone."""
+
+    def __init__(self) -> None:
+        self._kept = InMemorySessionService()
+
+    async def create_session(self, **where: Any) -> Session:
+        return self._kept.create_session(**where)
+
+    async def get_session(self, **where: Any) -> Session | None:
+        return await self._kept.get_session(**where)
+
+    async def list_sessions(self, **where: Any) -> Any:
+        return self._kept.list_sessions(**where)
+
+    async def delete_session(self, **where: Any) -> None:
+        self._kept.delete_session(**where)
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        return await self._kept.append_event(session, event)
+
+
+def test_two_answers_at_once_with_a_service_of_ones_own_run_the_tool_once():
+    talk, shop = shop_talk(delete_call())
+    talk.service = Plain()
+    talk.runner = Runner(app_name="app", agent=talk.runner.agent, session_service=talk.service)
+    talk.open("s")
+    talk.say("del")
+    [asked] = waiting(talk)
+
+    async def both() -> None:
+        part = part_of(asked.id, {"confirmed": True})
+        await asyncio.gather(*(answered(runner, part) for runner in runners_over(talk, 2)))
+
+    sync.run(both())
+
+    assert shop.deleted == ["/x"]
 
 
 def test_yes_and_no_at_once_is_one_of_them():

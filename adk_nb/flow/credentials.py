@@ -11,7 +11,6 @@ from adk_nb.errors import CredentialError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime import credentials
-from adk_nb.runtime.approvals import Consumes
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import PendingCredential, WaitingCall
@@ -125,10 +124,8 @@ def _refused(why: str) -> Decided:
 
 
 async def _first(ctx: InvocationContext, request_id: str) -> bool:
-    service = ctx.session_service
-    if ctx.session.lease is not None or not isinstance(service, Consumes):
-        return True
-    return await service.consume(ctx.session, credentials.use_of(request_id))
+    use = credentials.use_of(request_id)
+    return ctx.session.lease is not None or await ctx.session_service.consume(ctx.session, use)
 
 
 async def _use(ctx: InvocationContext, asked: PendingCredential, said: Mapping[str, Any]) -> None:

@@ -5,9 +5,9 @@ Source of the shapes: google-adk's tool confirmation, https://google.github.io/a
 
 import json
 import logging
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -19,7 +19,6 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.branches import calls_to, is_within
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.runtime.rewind import surviving
-from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
 
@@ -30,19 +29,13 @@ IN_DOUBT = "the run was cut while this call was made; it may or may not have tak
 _WAITING_IN_DOUBT = f"{IN_DOUBT}; a person is asked"
 REJECTED = "this call was rejected; it did not run"
 CHANGED = "this call did not run: a callback changed its arguments after a person had approved others"
+CHANGED_INTO_GATED = "this call did not run: a callback changed its arguments into ones that need a person's approval"
 REDEFINED = "this call did not run: its tool was redefined after a person was asked; call it again if need be"
 VALID_FOR = 7 * 86_400.0
 """Seconds in which a yes counts: long enough for a question that waits over a weekend, too short for one that nobody
 remembers. A no always counts."""
 _ASKED_OF = "askedOf"
 """Key of a request beside those of ADK: what the tool was, and whether it ran."""
-
-
-@runtime_checkable
-class Consumes(Protocol):
-    """A session service that can promise that something happens only once, whoever asks at the same time."""
-
-    def consume(self, session: Session, key: str, /) -> Awaitable[bool]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,14 +324,11 @@ def expired_words(name: str | None) -> str:
 
 
 async def is_first_use(ctx: InvocationContext, request_id: str) -> bool:
-    """True once for each request, whoever asks at the same time, if the session service can promise that.
+    """True once for each request, whoever asks at the same time.
 
     A run that holds its session has no other beside it: there the answer is used up when the call is begun.
     """
-    service = ctx.session_service
-    if ctx.session.lease is not None:
-        return True
-    return not isinstance(service, Consumes) or await service.consume(ctx.session, use_of(request_id))
+    return ctx.session.lease is not None or await ctx.session_service.consume(ctx.session, use_of(request_id))
 
 
 def use_of(request_id: str) -> str:

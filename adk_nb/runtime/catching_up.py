@@ -2,7 +2,6 @@
 
 from adk_nb.events.event import Event
 from adk_nb.events.requests import REQUESTS
-from adk_nb.runtime.approvals import Consumes
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.state import State
@@ -33,10 +32,9 @@ async def caught_up(ctx: InvocationContext) -> bool:
 async def is_first(ctx: InvocationContext) -> bool:
     """True for one of the runs alone that would ask the agent's model of the newest result of its calls."""
     newest = next((event for event in reversed(ctx.session.events) if _is_result(ctx, event)), None)
-    service = ctx.session_service
-    if newest is None or ctx.session.lease is not None or not isinstance(service, Consumes):
+    if newest is None or ctx.session.lease is not None:
         return True
-    return await service.consume(ctx.session, f"asked:{newest.id}")
+    return await ctx.session_service.consume(ctx.session, f"asked:{newest.id}")
 
 
 def _is_result(ctx: InvocationContext, event: Event) -> bool:

@@ -1,5 +1,6 @@
 """Where sessions are kept: the interface."""
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Generator, Iterable
 from typing import Any, ClassVar, Generic, TypeVar, cast
@@ -32,6 +33,7 @@ class BaseSessionService(ABC):
 
     keeps_only_json: ClassVar[bool] = False
     """True: a state value that is not JSON is refused where it is written, by its key."""
+    _consumed: set[tuple[str, ...]] | None = None
 
     @abstractmethod
     def create_session(
@@ -98,6 +100,21 @@ class BaseSessionService(ABC):
     def is_current(self, session: Session) -> Awaitable[bool]:
         """True if `session` is still what `get_session` would give, so that reading it again can be spared."""
         return Ready(False)
+
+    def consume(self, session: Session, key: str) -> Awaitable[bool]:
+        """True the first time this session is asked for `key`: what may happen only once asks here first.
+
+        Here that is so within this object; a service whose sessions several processes share overrides it.
+        """
+        use = (session.app_name, session.user_id, session.id, key)
+        with _consuming:
+            used = self._consumed = self._consumed or set()  # a subclass need not call this class's __init__
+            first = use not in used
+            used.add(use)
+        return Ready(first)
+
+
+_consuming = threading.Lock()
 
 
 class Ready(Generic[T]):

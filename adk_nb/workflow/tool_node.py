@@ -1,5 +1,6 @@
 """A tool as a node."""
 
+import copy
 from collections.abc import AsyncGenerator
 from contextlib import nullcontext
 from typing import Any, cast
@@ -10,6 +11,7 @@ from adk_nb.errors import WorkflowDataError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.tool_call import call_in_a_node, step_in_a_node
+from adk_nb.runtime import approvals
 from adk_nb.runtime.call_ids import new_call_id
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.durable import Step
@@ -60,6 +62,8 @@ class ToolNode(BaseNode):
 
     async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         args = self._arguments(node_input)
+        if ctx.get_invocation_context().plugin_manager.hooks("before_tool"):
+            args = copy.deepcopy(args)  # the input stays as it was asked about, whatever plugins do to it
         if wrong := self.tool.check(args):
             raise WorkflowDataError(f"node {self.name!r}: {wrong}")
         ctx.function_call_id = credential_id(ctx.node_path)
@@ -81,7 +85,12 @@ class ToolNode(BaseNode):
         """The tool's result, or what plugins say in its place."""
         hooks = ctx.get_invocation_context().plugin_manager.hooks
         said: dict[str, Any] = {"tool": self.tool, "args": args, "tool_context": ctx}
-        result = await first_answer(hooks("before_tool"), **said)
+        result = None
+        if before := hooks("before_tool"):
+            asked_of = copy.deepcopy(args)
+            result = await first_answer(before, **said)
+            if result is None and not approvals.same(args, asked_of):
+                result = await self._refusal(ctx, args)
         if result is None:
             try:
                 decided = ctx.get_invocation_context().answered.pop(approval_id(ctx.node_path), None)
@@ -94,6 +103,13 @@ class ToolNode(BaseNode):
         after = hooks("after_tool")
         other = await first_answer(after, **said, tool_response=as_response(result, self.tool.name)) if after else None
         return result if other is None else other
+
+    async def _refusal(self, ctx: Context, args: dict[str, Any]) -> dict[str, Any] | None:
+        """Why the call is not made with arguments that a plugin has changed. None: nobody was to approve any."""
+        if ctx.tool_confirmation is not None:
+            return {"error": approvals.CHANGED}
+        needs = await self.confirmation(ctx, args)
+        return {"error": approvals.CHANGED_INTO_GATED} if needs else None
 
     def _waiting(self, args: dict[str, Any], news: Any) -> list[Event]:
         """The call, whose result comes later, and what it said so far."""

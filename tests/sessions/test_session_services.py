@@ -13,7 +13,6 @@ from adk_nb import types
 from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, SessionNotFoundError, StaleSessionError
 from adk_nb.events import Event, EventActions
 from adk_nb.runners import Runner
-from adk_nb.runtime.approvals import Consumes
 from adk_nb.sessions import (
     BaseSessionService,
     DatabaseSessionService,
@@ -547,7 +546,6 @@ def test_the_in_memory_service_has_google_adks_names_for_sync_code():
 async def test_what_may_happen_once_happens_once_in_each_session(service: BaseSessionService):
     mine, other = await create(service), await create(service, "other")
     theirs = await create(service, user_id="mallory")
-    assert isinstance(service, Consumes)
 
     assert [await service.consume(mine, "approval:1") for _ in range(3)] == [True, False, False]
     assert not await service.consume(await get(service), "approval:1")  # whoever reads the session anew
@@ -562,7 +560,6 @@ async def test_what_may_happen_once_happens_once_in_each_session(service: BaseSe
 def test_of_many_that_ask_at_once_one_is_the_first(service: BaseSessionService, count: int):
     session, keys = asyncio.run(_made(service)), [f"approval:{number}" for number in range(count)]
     start, firsts = threading.Barrier(8, timeout=30), list[str]()
-    assert isinstance(service, Consumes)
 
     async def ask() -> None:
         firsts.extend([key for key in keys if await service.consume(session, key)])

@@ -241,9 +241,7 @@ class SessionStore:
         said = ToolConfirmation(confirmed=False, reason=reason, by="%confirm")
         made: list[Event] = []
         for one in refused:
-            if isinstance(service, approvals.Consumes) and not _done(
-                service.consume(session, approvals.use_of(one.id))
-            ):
+            if not _done(service.consume(session, approvals.use_of(one.id))):
                 raise InputError(f"approval {one.id!r} was answered in the meantime")
             made.append(approvals.refused(one, said))
             self._append(session, made[-1])
