@@ -84,8 +84,9 @@ class BaseSessionService(ABC):
         Raises:
             SessionNotFoundError: The store has no such session.
             ConfigurationError: The state delta has what cannot be kept; nothing was.
-            AlreadyExistsError: The session has another event of this id. Only services that keep sessions on disk.
-            StaleSessionError: Another wrote to the session since this copy was read; get it again. These services too.
+            AlreadyExistsError: The session has another event of this id.
+            StaleSessionError: Another wrote to the session since this copy was read; get it again. Only services that
+                keep sessions on disk.
             SessionBusyError: Another run works on the session. These services too.
             InputError: The event holds what no JSON can. These services too.
         """

@@ -20,6 +20,7 @@ from adk_nb.sessions.base_session_service import (
 )
 from adk_nb.sessions.session import ListSessionsResponse, NoSession, Session
 from adk_nb.sessions.state import State, apply_delta, committed, detached, is_same
+from adk_nb.wire import copied
 
 _marks = itertools.count()
 
@@ -139,8 +140,10 @@ class InMemorySessionService(BaseSessionService):
             if kept is None:
                 raise self._not_found(session)
             same = kept.event_ids.get(event.id)
-            if same is not None and (same is event or same == event):
-                return Ready(event)
+            if same is not None:
+                if same is event or same == copied(event, timestamp=same.timestamp):
+                    return Ready(event)
+                raise AlreadyExistsError(f"session {session.id!r} has another event of the id {event.id!r}")
             newest = session.revision == _revision(kept)
             take_in(session, event)
             if delta := event.actions.state_delta:

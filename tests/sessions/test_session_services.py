@@ -543,6 +543,19 @@ def test_the_in_memory_service_has_google_adks_names_for_sync_code():
 
 
 @awaited
+async def test_an_id_that_another_event_of_the_session_has_is_refused(service: BaseSessionService):
+    session, once = await create(service), event("once", 1.0, n=1)
+    await service.append_event(session, once)
+    await service.append_event(session, once.model_copy(update={"timestamp": 2.0}))  # as after a retry
+    with pytest.raises(AlreadyExistsError, match=once.id):
+        await service.append_event(session, event("twice", 1.0, n=2).model_copy(update={"id": once.id}))
+
+    kept = await get(service)
+    assert [one.text for one in kept.events] == ["once"] and kept.state == {"n": 1}
+    assert session.state == {"n": 1}
+
+
+@awaited
 async def test_what_may_happen_once_happens_once_in_each_session(service: BaseSessionService):
     mine, other = await create(service), await create(service, "other")
     theirs = await create(service, user_id="mallory")
