@@ -98,7 +98,7 @@ class _View:
     def look(self, session: Session) -> None:
         """Take in the events that came since the last look; all that count, if some do not count any more."""
         events = session.events
-        start, self.seen = self.seen, len(events)
+        start, self.seen = self.seen or self._first(events), len(events)
         for event in events[start:]:
             if event.actions.compaction or event.actions.rewind_before_invocation_id:
                 self._begin()
@@ -111,6 +111,13 @@ class _View:
             if self._this_turn:
                 self._turn(events, at)
             self._take(events[at])
+
+    def _first(self, events: list[Event]) -> int:
+        """Where a new view begins: at the call that its scope is of, since all before that is left out."""
+        for at in range(len(events) - 1, -1, -1) if self._scope else ():
+            if any(call.id == self._scope for call in events[at].get_function_calls()):
+                return at
+        return 0
 
     def _take(self, event: Event) -> None:
         content = self._visible(event)
