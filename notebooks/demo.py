@@ -17,7 +17,11 @@ from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
-KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB_REPLAY")
+KEYS = (
+    *("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
+    *("ADK_NB_REPLAY", "ADK_NB_DEFAULT_MODEL"),
+)
+NO_OLLAMA = "127.0.0.1:9"
 SPEAKS = ("%%chat", "%chat", "%confirm", "%trace")
 
 
@@ -28,6 +32,7 @@ def execute(path: Path, *, before: str = "") -> NotebookNode:
     """
     for key in KEYS:
         os.environ.pop(key, None)
+    os.environ["OLLAMA_HOST"] = NO_OLLAMA
     notebook = nbformat.read(path, as_version=4)
     # ipykernel warns that the traffic on this machine's loopback is not encrypted
     options = ["--log-level=ERROR", *([f"--IPKernelApp.exec_lines={before}"] if before else [])]

@@ -14,8 +14,12 @@ from hypothesis import settings  # early: as it is imported, it asks who refers 
 
 from adk_nb import clock, redaction
 
-for key in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB_REPLAY"):
+for key in (
+    *("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
+    *("ADK_NB_REPLAY", "ADK_NB_DEFAULT_MODEL"),
+):
     os.environ.pop(key, None)
+os.environ["OLLAMA_HOST"] = "127.0.0.1:9"  # no Ollama of this machine answers for agents that name no model
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what runs in its background so
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -19,7 +19,8 @@ from adk_nb.flow.loop import run_llm
 from adk_nb.flow.output import settled
 from adk_nb.models import taping
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.registry import LLMRegistry, default_model
+from adk_nb.models.default_model import default_model
+from adk_nb.models.registry import LLMRegistry
 from adk_nb.planners.base_planner import BasePlanner
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hooks
@@ -64,7 +65,7 @@ class LlmAgent(TeamAgent):
 
     model: str | BaseLlm = ""
     """A model, or the name of one. Empty: the nearest parent's that has one, else that of `set_default_model`, else the
-    default (see `models.registry.default_model`)."""
+    default (see `models.default_model`)."""
     instruction: str | InstructionProvider = ""
     """What it is told. At each turn `{key}` is replaced by the state's value and `{artifact.name}` by what that file
     says; a callable's text is taken as it is."""

@@ -13,6 +13,7 @@ from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.http_address import check_url, place_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.ollama import ollama_url
 from adk_nb.models.openai_answers import ChatReader, as_chunks, chat_response
 from adk_nb.models.openai_messages import chat_question
 from adk_nb.models.per_loop import PerLoop
@@ -135,12 +136,7 @@ class OllamaLlm(OpenAILlm):
         return "start it: ollama serve, or say in OLLAMA_HOST where it is"
 
     def _address(self) -> str:
-        """Source: https://github.com/ollama/ollama/blob/main/docs/openai.md and docs/faq.md."""
-        if self.base_url:
-            return self.base_url
-        host = os.environ.get("OLLAMA_HOST", "").strip() or "127.0.0.1:11434"
-        host = host.replace("0.0.0.0", "127.0.0.1")
-        return f"{host if '://' in host else f'http://{host}'}".rstrip("/") + "/v1"
+        return self.base_url or ollama_url()
 
 
 async def _named(client: Any, question: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import cast
 
 from adk_nb.errors import ModelNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.google_access import GEMINI_NAMES, key_from_environment, uses_vertex
+from adk_nb.models.google_access import GEMINI_NAMES
 from adk_nb.models.meant_address import as_address
 
 
@@ -102,13 +102,6 @@ class LLMRegistry:
             return replayed
         found, name = _find(model)
         return found.named(name)
-
-
-def default_model() -> str:
-    """The model of an agent that names none: ADK_NB_DEFAULT_MODEL, else Gemini when there is a key, else `offline`."""
-    if named := os.environ.get("ADK_NB_DEFAULT_MODEL", "").strip():
-        return named
-    return "gemini-2.5-flash" if key_from_environment() or uses_vertex() else "offline"
 
 
 def _replayed(model: str) -> BaseLlm | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from adk_nb import __version__, sync
 from adk_nb.code_executors import isolation
+from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model
 from adk_nb.models.google_access import uses_vertex
 from adk_nb.notebook.keys import PROVIDERS
 from adk_nb.notebook.place import is_being_tested
@@ -109,7 +110,7 @@ def _extras() -> Iterator[Finding]:
 
 def _keys() -> Iterator[Finding]:
     for provider, names in PROVIDERS.items():
-        if provider == "google":  # the same as gemini
+        if provider in ("google", "claude"):  # the same as gemini and anthropic
             continue
         set_ones = [name for name in names if os.environ.get(name, "").strip()]
         if provider == "gemini" and uses_vertex():
@@ -123,9 +124,10 @@ def _keys() -> Iterator[Finding]:
 
 
 def _model(settings: Any) -> Finding:
-    told = settings.model_in_words
-    hint = "%key gemini, or %config AdkNb.model = ..." if told.startswith("offline (") else ""
-    return Finding("model", f"{told}, for agents that name none", hint)
+    found = find_default_model()
+    is_stand_in = found.name == "offline" and not os.environ.get(MODEL_VARIABLE, "").strip()
+    hint = "%key gemini (or openai, anthropic), or %config AdkNb.model = ..." if is_stand_in else found.install
+    return Finding("model", f"{settings.model_in_words}, for agents that name none", hint)
 
 
 # ---- where this runs

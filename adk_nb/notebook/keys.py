@@ -17,6 +17,7 @@ from adk_nb.redaction import hidden, redacted, remember
 
 PROVIDERS: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ANTHROPIC_API_KEY",),
+    "claude": ("ANTHROPIC_API_KEY",),
     "gemini": KEY_VARIABLES,
     "google": KEY_VARIABLES,
     "openai": ("OPENAI_API_KEY",),
@@ -65,6 +66,10 @@ def variables_of(provider: str, *, meant: str = "") -> Sequence[str]:
         return known
     if _VARIABLE.fullmatch(provider):
         return (provider,)
+    if provider.lower() == "ollama":
+        raise InputError(
+            'Ollama needs no key; start it (ollama serve) and type: %config AdkNb.model = "ollama:llama3.2"'
+        )
     near = closest(provider, PROVIDERS)
     hint = f"did you mean {near}?" if near else f"there is {', '.join(PROVIDERS)};"
     is_a_word = provider.isalpha() and len(provider) < 16  # else it may be a key of a kind that nobody knows

@@ -11,10 +11,11 @@ from typing import Any, Literal
 from adk_nb.errors import InputError, closest
 from adk_nb.models import taping
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.default_model import default_model
 from adk_nb.models.recorded.cassette import Cassette
 from adk_nb.models.recorded.hiding import Hiding
 from adk_nb.models.recorded_llm import RecordedLlm
-from adk_nb.models.registry import LLMRegistry, default_model
+from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.place import folder_of
 
 Mode = Literal["auto", "record", "replay"]

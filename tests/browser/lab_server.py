@@ -121,6 +121,7 @@ class LabServer:
             for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR", "SYSTEMROOT")
             if name in os.environ
         }
+        kept["OLLAMA_HOST"] = "127.0.0.1:9"  # none
         return {**kept, **{name: str(self._home / place) for name, place in places.items()}}
 
     def _wait_until_up(self, process: subprocess.Popen[bytes]) -> None:

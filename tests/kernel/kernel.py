@@ -209,7 +209,9 @@ def running_kernel(folder: Path) -> Iterator[Kernel]:
     }
     manager, log = KernelManager(kernel_name="python3"), folder / "kernel.log"
     with log.open("wb") as told:
-        manager.start_kernel(cwd=str(folder), env={**kept, **places}, stdout=told, stderr=told)
+        manager.start_kernel(
+            cwd=str(folder), env={"OLLAMA_HOST": "127.0.0.1:9", **kept, **places}, stdout=told, stderr=told
+        )
         client = manager.blocking_client()
         client.start_channels()
         kernel = Kernel(manager, client)

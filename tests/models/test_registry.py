@@ -21,7 +21,6 @@ from adk_nb.models import (
     OpenAILlm,
     registry,
 )
-from adk_nb.models.registry import default_model
 
 
 class Parrot(BaseLlm):
@@ -140,26 +139,6 @@ def test_an_unknown_name_is_told_what_there_is_and_what_to_do(name: str):
 def test_a_name_that_may_be_a_local_model_s_is_told_how_those_are_written(name: str):
     with pytest.raises(ModelNotFoundError, match=f"is ollama:{name}, or its server's address, such as http://"):
         LLMRegistry.resolve(name)
-
-
-@pytest.mark.parametrize(
-    ("environment", "model"),
-    [
-        ({}, "offline"),
-        ({"GOOGLE_API_KEY": " "}, "offline"),
-        ({"GOOGLE_GENAI_USE_VERTEXAI": "false"}, "offline"),
-        ({"GOOGLE_API_KEY": "k"}, "gemini-2.5-flash"),
-        ({"GEMINI_API_KEY": "k"}, "gemini-2.5-flash"),
-        ({"GOOGLE_GENAI_USE_VERTEXAI": "True"}, "gemini-2.5-flash"),
-        ({"GOOGLE_API_KEY": "k", "ADK_NB_DEFAULT_MODEL": "gemini-2.5-pro"}, "gemini-2.5-pro"),
-    ],
-)
-def test_the_default_model_fits_what_is_set(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], model: str):
-    monkeypatch.delenv("ADK_NB_DEFAULT_MODEL", raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-
-    assert default_model() == model
 
 
 def test_every_public_name_loads_and_is_listed():

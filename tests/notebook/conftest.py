@@ -11,7 +11,7 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from adk_nb.notebook.magics.config import DEFAULT_MODEL
+from adk_nb.models.default_model import MODEL_VARIABLE
 from adk_nb.notebook.magics.extension import unload_ipython_extension
 
 
@@ -66,7 +66,7 @@ class Shell:
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
     """A shell in which nothing is loaded."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    monkeypatch.delenv(DEFAULT_MODEL, raising=False)
+    monkeypatch.delenv(MODEL_VARIABLE, raising=False)
     InteractiveShell.clear_instance()
     config = Config()
     config.HistoryManager.enabled = False

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 
-from adk_nb.notebook.magics.config import DEFAULT_MODEL
+from adk_nb.models.default_model import MODEL_VARIABLE
 from tests.notebook.conftest import Shell
 
 TWICE = """import asyncio
@@ -27,7 +27,7 @@ def test_the_model_of_the_setting_answers_for_agents_that_name_none(shell: Shell
     assert shell.cell("%chat guide Hi").notice
     assert shell.names["twin"].canonical_model.model == "offline"
     shell.cell("%config AdkNb.model = ''")
-    assert DEFAULT_MODEL not in os.environ
+    assert MODEL_VARIABLE not in os.environ
 
 
 def test_settings_are_listed_and_a_wrong_value_is_one_line(shell: Shell, caplog: pytest.LogCaptureFixture) -> None:
@@ -63,7 +63,7 @@ def test_a_model_that_nobody_knows_is_refused_at_once_in_one_line(
     shell.cell("%config AdkNb.display = 'static'")
     shell.cell("%config AdkNb.model = 'gemini-2.5-pro'")
     assert len(caplog.records) == 1
-    assert os.environ[DEFAULT_MODEL] == "gemini-2.5-pro"
+    assert os.environ[MODEL_VARIABLE] == "gemini-2.5-pro"
 
 
 def test_a_package_that_is_not_installed_is_named_with_what_installs_it(

@@ -51,7 +51,7 @@ def test_keys_are_shown_by_their_names_alone(shell: Shell, monkeypatch: pytest.M
     assert told["key openai"] == Finding("key openai", "OPENAI_API_KEY is set")
     assert told["key gemini"] == Finding("key gemini", "GEMINI_API_KEY is set")
     assert told["key anthropic"] == Finding("key anthropic", "not set", "%key anthropic")
-    assert told["model"].found == "gemini-2.5-flash (key found), for agents that name none"
+    assert told["model"].found == "gemini-2.5-flash (GEMINI_API_KEY is set), for agents that name none"
     assert "secret" not in str(shell.cell("%doctor"))
 
 

@@ -1,6 +1,7 @@
 """%key: a key gets into the kernel, and into nothing that is shown or saved."""
 
 import getpass
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from keyring.backend import KeyringBackend
 from keyring.errors import NoKeyringError
 
 from adk_nb import redaction
+from tests.models.gemini_server import GeminiServer, Reply
 from tests.notebook.conftest import Shell
 
 KEY = "Qx7-not-a-real-key-0042"
@@ -74,6 +76,10 @@ def types_in(monkeypatch: pytest.MonkeyPatch, text: str) -> list[str]:
     return prompts
 
 
+def first_line(shell: Shell, cell: str) -> str:
+    return str(shell.cell(cell)).splitlines()[0]
+
+
 def saved(shell: Shell) -> str:
     """All that a notebook would keep: what was typed, and what was shown."""
     return "\n".join([shell.printed, *map(str, shell.ip.history_manager.input_hist_raw), repr(shell.ip.user_ns["Out"])])
@@ -81,9 +87,9 @@ def saved(shell: Shell) -> str:
 
 def test_a_key_is_asked_for_in_a_field_that_does_not_show_it(shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch):
     prompts = types_in(monkeypatch, f"  {KEY}\n")
-    said = str(shell.cell("%key gemini"))
+    said = str(shell.cell("%key gemini")).splitlines()
 
-    assert said == "GOOGLE_API_KEY is set, from what you typed"
+    assert said[0] == "GOOGLE_API_KEY is set, from what you typed"
     assert prompts == ["GOOGLE_API_KEY (it is not shown): "]
     assert os.environ["GOOGLE_API_KEY"] == KEY
     assert KEY not in saved(shell)
@@ -101,9 +107,9 @@ def test_a_key_that_came_in_is_hidden_from_then_on(shell: Shell, work: Path, mon
 def test_what_is_set_already_is_taken_as_it_is(shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
 
-    assert str(shell.cell("%key google")) == "GEMINI_API_KEY is set, from the environment"
+    assert first_line(shell, "%key google") == "GEMINI_API_KEY is set, from the environment"
     assert "GOOGLE_API_KEY" not in os.environ
-    assert str(shell.cell("%key")) == "GEMINI_API_KEY is set"
+    assert first_line(shell, "%key") == "GEMINI_API_KEY is set"
 
 
 def test_a_key_is_found_in_dotenv_beside_the_notebook_or_above(shell: Shell, work: Path):
@@ -111,7 +117,7 @@ def test_a_key_is_found_in_dotenv_beside_the_notebook_or_above(shell: Shell, wor
     (work / "lessons").mkdir()
     shell.ip.starting_dir = str(work / "lessons")
 
-    assert str(shell.cell("%key openai")) == "OPENAI_API_KEY is set, from .env"
+    assert first_line(shell, "%key openai") == "OPENAI_API_KEY is set, from .env"
     assert os.environ["OPENAI_API_KEY"] == KEY
     assert "OTHER" not in os.environ
     assert KEY not in saved(shell)
@@ -120,7 +126,7 @@ def test_a_key_is_found_in_dotenv_beside_the_notebook_or_above(shell: Shell, wor
 def test_a_key_is_found_in_the_keyring(shell: Shell, ring: Ring):
     ring.held["adk_nb", "ANTHROPIC_API_KEY"] = KEY
 
-    assert str(shell.cell("%key anthropic")) == "ANTHROPIC_API_KEY is set, from the keyring"
+    assert first_line(shell, "%key anthropic") == "ANTHROPIC_API_KEY is set, from the keyring"
     assert os.environ["ANTHROPIC_API_KEY"] == KEY
 
 
@@ -164,7 +170,7 @@ def in_colab(monkeypatch: pytest.MonkeyPatch, secrets: dict[str, Any]) -> None:
 def test_a_key_is_found_in_the_secrets_of_colab(shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch):
     in_colab(monkeypatch, {"GEMINI_API_KEY": KEY})
 
-    assert str(shell.cell("%key gemini")) == "GOOGLE_API_KEY is set, from Colab's secrets"
+    assert first_line(shell, "%key gemini") == "GOOGLE_API_KEY is set, from Colab's secrets"
     assert os.environ["GOOGLE_API_KEY"] == KEY
 
 
@@ -191,17 +197,17 @@ def test_a_key_is_found_in_the_secrets_of_kaggle(shell: Shell, work: Path, monke
     monkeypatch.setitem(sys.modules, "kaggle_secrets", kaggle)
     monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
 
-    assert str(shell.cell("%key gemini")) == "GOOGLE_API_KEY is set, from Kaggle's secrets"
+    assert first_line(shell, "%key gemini") == "GOOGLE_API_KEY is set, from Kaggle's secrets"
 
 
 def test_where_to_look_can_be_said(shell: Shell, ring: Ring, work: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "an-old-one-0000")
     ring.held["adk_nb", "OPENAI_API_KEY"] = KEY
 
-    assert str(shell.cell("%key openai --from keyring")) == "OPENAI_API_KEY is set, from the keyring"
+    assert first_line(shell, "%key openai --from keyring") == "OPENAI_API_KEY is set, from the keyring"
     assert os.environ["OPENAI_API_KEY"] == KEY
     types_in(monkeypatch, "another-one-1111")
-    assert str(shell.cell("%key openai --from ask")) == "OPENAI_API_KEY is set, from what you typed"
+    assert first_line(shell, "%key openai --from ask") == "OPENAI_API_KEY is set, from what you typed"
     assert os.environ["OPENAI_API_KEY"] == "another-one-1111"
 
 
@@ -284,17 +290,91 @@ def test_any_other_key_is_named_by_its_variable_and_can_be_forgotten(
 ):
     types_in(monkeypatch, KEY)
 
-    assert str(shell.cell("%key TAVILY_API_KEY")) == "TAVILY_API_KEY is set, from what you typed"
+    assert first_line(shell, "%key TAVILY_API_KEY") == "TAVILY_API_KEY is set, from what you typed"
     assert str(shell.cell("%key TAVILY_API_KEY --forget")) == "TAVILY_API_KEY is not set any more in this kernel"
     assert "TAVILY_API_KEY" not in os.environ
     assert str(shell.cell("%key TAVILY_API_KEY --forget")) == "TAVILY_API_KEY was not set"
-    assert str(shell.cell("%key")) == "no key is set; type %key gemini, or work without one: -m offline"
+    assert "%key openai" in first_line(shell, "%key")
 
 
 def test_on_a_public_binder_it_warns(shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("BINDER_SERVICE_HOST", "10.0.0.1")
     types_in(monkeypatch, KEY)
 
-    assert str(shell.cell("%key gemini")).splitlines()[1] == (
+    assert str(shell.cell("%key gemini")).splitlines()[-1] == (
         "this runs on a public Binder, whose keeper could read GOOGLE_API_KEY: use a key that you can throw away"
     )
+
+
+# ---- the model of agents that name none
+
+WAITER = "%%agent waiter\nYou serve drinks."
+
+
+def says(server: GeminiServer, text: str) -> None:
+    """Let the server answer the next request as OpenAI's does."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    body = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    server.replies.append(Reply(json.dumps(body).encode()))
+
+
+def test_agents_that_name_no_model_ask_the_vendor_whose_key_was_set_at_once(
+    shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    types_in(monkeypatch, KEY)
+    shell.cell(WAITER)
+    with GeminiServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        says(server, "Coffee?")
+        told = str(shell.cell("%key openai"))
+        reply = shell.cell("%chat waiter Hi")
+
+    assert reply.text == "Coffee?"
+    assert server.requests[0].body["model"] == "gpt-5-mini" and "gpt-5-mini" in told
+    again = str(shell.cell(WAITER))
+    assert "unchanged" not in again and "model offline -> gpt-5-mini" in again
+    assert "unchanged" in str(shell.cell(WAITER))
+    assert "model gpt-5-mini -> offline" in str(shell.cell("%key openai --forget") and shell.cell(WAITER))
+
+
+def test_the_line_that_installs_the_vendor_s_package_is_told_with_the_key(
+    shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    types_in(monkeypatch, KEY)
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    shell.cell(WAITER)
+    install = "%pip install 'adk-nb[anthropic]'"
+
+    assert install in str(shell.cell("%key claude"))
+    assert install in str(shell.cell("%doctor"))
+    shell.fails("%chat waiter Hi")
+    assert install in shell.printed
+
+
+def test_a_key_that_does_not_decide_says_what_does_and_how_to_ask_its_model(
+    shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    types_in(monkeypatch, KEY)
+    shell.cell("%key gemini")
+    after_another = str(shell.cell("%key anthropic"))
+    shell.cell('%config AdkNb.model = "offline"')
+    as_set = str(shell.cell("%key openai"))
+
+    assert "gemini-2.5-flash still (GOOGLE_API_KEY is set)" in after_another
+    assert after_another.endswith('%config AdkNb.model = "claude-sonnet-4-5"')
+    assert "offline still" in as_set and as_set.endswith('%config AdkNb.model = ""')
+    shell.cell('%config AdkNb.model = ""')
+    assert str(shell.cell("%key")).endswith("gemini-2.5-flash (GOOGLE_API_KEY is set)")
+    assert str(shell.cell("%key gemini --forget")).endswith("gpt-5-mini (OPENAI_API_KEY is set)")
+
+
+def test_ollama_needs_no_key_and_is_told_how_it_is_named(shell: Shell, work: Path):
+    assert '%config AdkNb.model = "ollama:llama3.2"' in shell.fails("%key ollama")
+
+
+def test_the_stand_in_names_every_way_to_a_real_model(shell: Shell, work: Path):
+    shell.cell(WAITER)
+    told = shell.cell("%chat waiter Hi").text
+
+    assert all(f"%key {vendor}" in told for vendor in ("gemini", "openai", "anthropic"))
+    assert "GOOGLE_API_KEY" not in told

@@ -82,8 +82,8 @@ def test_the_greeting_says_live_which_model_answers(bare: Shell, monkeypatch: py
     monkeypatch.setenv("GOOGLE_API_KEY", "a key")
     bare.cell("%reload_ext adk_nb")
 
-    assert without == "adk_nb 0.1.0 · model offline (no key) · %%agent?, %%tool?, %chat?, %agents\n"
-    assert "model gemini-2.5-flash (key found)" in bare.printed
+    assert without == "adk_nb 0.1.0 · model offline (no key is set) · %%agent?, %%tool?, %chat?, %agents\n"
+    assert "model gemini-2.5-flash (GOOGLE_API_KEY is set)" in bare.printed
 
 
 def test_loading_twice_and_reloading_keep_what_was_defined(shell: Shell) -> None:

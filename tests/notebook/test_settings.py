@@ -12,11 +12,11 @@ from hostile import assert_nothing_unseen
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.default_model import MODEL_VARIABLE
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook import settings
-from adk_nb.notebook.magics.config import DEFAULT_MODEL
 from tests.notebook.conftest import Shell
 
 FIELDS = ["model", "display", "on_error", "strict", "confirm", "max_iterations", "timeout", "show_thoughts"]
@@ -201,7 +201,7 @@ def test_reloading_keeps_what_was_set(shell: Shell) -> None:
     shell.cell("%reload_ext adk_nb")
 
     assert settings.now == settings.Settings(timeout=3, max_iterations=2)
-    assert os.environ[DEFAULT_MODEL] == "offline"
+    assert os.environ[MODEL_VARIABLE] == "offline"
 
 
 def test_unloading_leaves_all_settings_as_they_were(shell: Shell) -> None:

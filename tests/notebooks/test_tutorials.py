@@ -14,8 +14,6 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
 TUTORIALS = sorted(FOLDER.glob("*.ipynb"))
-HIDDEN = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "ADK_NB_REPLAY", "ADK_NB_DEFAULT_MODEL")
-
 RECORDED = [path for path in TUTORIALS if (FOLDER / "cassettes" / f"{path.stem}.jsonl").exists()]
 
 pytestmark = pytest.mark.kernel
@@ -32,12 +30,6 @@ def first(count: int, paths: list[Path]) -> pytest.MarkDecorator:
 every_tutorial = pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 recorded_tutorial = first(2, RECORDED)
 """Those in which the offline model answers; in the others all models are scripted."""
-
-
-@pytest.fixture(autouse=True)
-def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in HIDDEN:
-        monkeypatch.delenv(name, raising=False)
 
 
 def code_cells(notebook: Any) -> Iterator[Any]:

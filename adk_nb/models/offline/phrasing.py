@@ -51,8 +51,8 @@ def introduction(offered: Sequence[OfferedTool], *, understood: bool = False) ->
     said = "I am not a language model: I only pick a tool by the words of your message"
     if not offered:
         return (
-            f"{said}, and this agent has no tools. Give it one, or a real model: set GOOGLE_API_KEY and name it, "
-            "for example gemini-2.5-flash."
+            f"{said}, and this agent has no tools. Give it one, or a real model: type %key gemini, %key openai or "
+            "%key anthropic, or start Ollama. An agent that names no model asks it at once."
         )
     lines = [f"{said}{'.' if understood else ', and none fits this one.'} There is:"]
     lines += [f"- {_tool_told(one)}" for one in offered[:MAX_ROWS]]

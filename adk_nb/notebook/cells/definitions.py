@@ -31,6 +31,8 @@ class AgentDefinition:
     mode: str | None = None
     """How it works under another agent."""
     model: str = ""
+    default_model: str = ""
+    """What answered for agents that name no model when its cell ran."""
     model_object: BaseLlm | None = None
     """The model itself, where a variable was named."""
     tools: tuple[str, ...] = ()
@@ -73,8 +75,8 @@ class AgentDefinition:
             return f"{old.kind} -> {self.kind}"
         if self.instruction != old.instruction:
             told.append(f"{self._body} {_lines_changed(old.instruction, self.instruction)}")
-        if (self.model, id(self.model_object)) != (old.model, id(old.model_object)):
-            told.append(f"model {old.model or 'default'} -> {self.model or 'default'}")
+        if model := self.model_change(old):
+            told.append(model)
         if self.tools != old.tools:
             told.append(f"tools {_names_changed(old.tools, self.tools)}")
         if self.kind == "llm" and self.members != old.members:
@@ -85,6 +87,14 @@ class AgentDefinition:
                 told.append(one.replace("_", "-"))
         told += [one for one in sorted({*self.fields, *old.fields}) if self.fields.get(one) != old.fields.get(one)]
         return ", ".join(told)
+
+    def model_change(self, old: "AgentDefinition") -> str:
+        """How its model differs from that of `old`, in words; empty if it does not."""
+        if (self.model, id(self.model_object)) != (old.model, id(old.model_object)):
+            return f"model {old.model or 'default'} -> {self.model or 'default'}"
+        if self.kind == "llm" and not self.model and self.default_model != old.default_model:
+            return f"model {old.default_model} -> {self.default_model}"
+        return ""
 
     @property
     def _body(self) -> str:

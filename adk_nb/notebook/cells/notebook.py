@@ -11,6 +11,7 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import ConfigurationError, InputError, UserError
 from adk_nb.events.event import Event
+from adk_nb.models.default_model import default_model
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.addressed import last_spoken_to, spoken_to, told_of
@@ -76,7 +77,7 @@ class Notebook(ByName):
         place = Place.found(wanted.cell, wanted.source, wanted.instruction)
         template = None if wanted.raw or not is_llm else read(wanted.instruction, self.variables, place=place)
         wanted = with_(wanted, variables=template.variables if template else {})
-        wanted = with_(wanted, members=team_cell.members_of(wanted, self))
+        wanted = with_(wanted, members=team_cell.members_of(wanted, self), default_model=default_model())
         self._refuse_circle(wanted)
         if wanted.model and wanted.model_object is None:
             LLMRegistry.resolve(wanted.model)
@@ -311,7 +312,9 @@ class Notebook(ByName):
         if old is None:
             return [introduced(wanted)]
         if unchanged:
-            return [f"{wanted.name} v{wanted.version}, unchanged"]
+            model = wanted.model_change(old)
+            said = f"{wanted.name} v{wanted.version}{f' · {model}' if model else ', unchanged'}"
+            return [said, *(unfit_history(wanted, old, self.sessions.events()) if model else ())]
         changes = wanted.changes_from(old) or "the variable was something else"
         said = f"{wanted.name} v{old.version} -> v{wanted.version} ({changes})"
         before = self.sessions.events()

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from adk_nb.errors import InputError, UserError, closest
 from adk_nb.events.event import Event
-from adk_nb.models.registry import LLMRegistry, default_model
+from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.definitions import AgentDefinition
 from adk_nb.notebook.cells.templates import Template, uses
@@ -35,7 +35,7 @@ def introduced(wanted: AgentDefinition) -> str:
     told = [f"{wanted.name} v{wanted.version}"]
     if wanted.kind != "llm":
         return f"{told[0]} · {wanted.kind}"
-    told.append(f"model {wanted.model or default_model()}")
+    told.append(f"model {wanted.model or wanted.default_model}")
     if wanted.tools:
         told.append("tools " + ", ".join(wanted.tools))
     if wanted.members:
@@ -113,7 +113,7 @@ def _family(definition: AgentDefinition) -> str:
     if definition.model_object is not None:
         return type(definition.model_object).__name__
     try:
-        return LLMRegistry.resolve(definition.model or default_model()).__name__
+        return LLMRegistry.resolve(definition.model or definition.default_model).__name__
     except UserError:
         return definition.model
 

@@ -11,7 +11,7 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, UserError
-from adk_nb.models.registry import default_model
+from adk_nb.models.default_model import default_model
 from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.cell_agent import CellAgent
 from adk_nb.notebook.cells.definitions import AgentDefinition

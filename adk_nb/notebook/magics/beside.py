@@ -60,7 +60,7 @@ class BesideMagics(Magics):
     @helps(KEY)
     def key(self, line: str, cell: str | None = None) -> Any:
         asked = alone(KEY, line, cell)
-        return shown(_late("key_line").key(self.shell, asked), asked)
+        return shown(_late("key_line").key(self.shell, self.settings, asked), asked)
 
     @no_var_expand
     @line_cell_magic

@@ -13,11 +13,8 @@ from traitlets.config import Configurable
 
 from adk_nb.errors import UserError
 from adk_nb.lazy import face, require
-from adk_nb.models.google_access import key_from_environment, uses_vertex
+from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model
 from adk_nb.notebook import settings
-
-DEFAULT_MODEL = "ADK_NB_DEFAULT_MODEL"
-"""The environment variable that `models.registry.default_model` reads first."""
 
 IN_A_FILE = "sqlite:///"
 """What the address of a file of sessions begins with."""
@@ -37,9 +34,11 @@ _late, _ = face(__name__, {"LLMRegistry": "adk_nb.models.registry", "Chat": "adk
 class AdkNb(Configurable):
     """Settings: `%config AdkNb.model = "offline"` in a cell, or `c.AdkNb.model` in ipython_config.py for good."""
 
-    model = Unicode("", help="Model of agents that name none. Empty: Gemini when there is a key, else offline.").tag(
-        config=True
-    )
+    model = Unicode(
+        "",
+        help="Model of agents that name none. Empty: that of the first of Gemini, OpenAI, Anthropic whose key is "
+        "set; else Ollama's, if it answers; else offline.",
+    ).tag(config=True)
     display = Enum(
         ("auto", "widget", "static", "text", "off"),
         "auto",
@@ -97,7 +96,7 @@ class AdkNb(Configurable):
     ).tag(config=True)
 
     def __init__(self, **said: Any) -> None:
-        self._given_model = os.environ.get(DEFAULT_MODEL)
+        self._given_model = os.environ.get(MODEL_VARIABLE)
         self.on_sessions: Callable[[str], None] | None = None
         """Called with where sessions are to be kept; raises a UserError if they cannot be."""
         self._addresses: dict[str, str] = {}
@@ -122,7 +121,7 @@ class AdkNb(Configurable):
     @observe("model")
     def _set_model(self, change: Any) -> None:
         if change.new:
-            os.environ[DEFAULT_MODEL] = change.new
+            os.environ[MODEL_VARIABLE] = change.new
         else:
             self._leave_model()
 
@@ -214,22 +213,23 @@ class AdkNb(Configurable):
     def count_again(self) -> None:
         """Undo `give_back`, for what is set still."""
         if self.model:
-            os.environ[DEFAULT_MODEL] = self.model
+            os.environ[MODEL_VARIABLE] = self.model
         for name in _OF_TURNS:
             self._for_all(Bunch(name=name, new=getattr(self, name)))
 
     def _leave_model(self) -> None:
         if self._given_model is None:
-            os.environ.pop(DEFAULT_MODEL, None)
+            os.environ.pop(MODEL_VARIABLE, None)
         else:
-            os.environ[DEFAULT_MODEL] = self._given_model
+            os.environ[MODEL_VARIABLE] = self._given_model
 
     @property
     def model_in_words(self) -> str:
         """The model of agents that name none, and why it is that one; loads no model."""
-        if named := os.environ.get(DEFAULT_MODEL, "").strip():
-            return named
-        return "gemini-2.5-flash (key found)" if key_from_environment() or uses_vertex() else "offline (no key)"
+        found = find_default_model()
+        if os.environ.get(MODEL_VARIABLE, "").strip():
+            return found.name
+        return f"{found.name} ({found.reason}{f'; type: {found.install}' if found.install else ''})"
 
 
 def hint(result: Any) -> None:

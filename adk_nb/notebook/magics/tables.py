@@ -7,7 +7,7 @@ from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import CredentialError, InputError
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.registry import default_model
+from adk_nb.models.default_model import default_model
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.stale import stale_in
 from adk_nb.notebook.magics.reports import as_json, in_a_table

@@ -1,0 +1,99 @@
+"""Which model answers for agents that name none: it follows the keys that are set."""
+
+import json
+import sys
+from collections.abc import Iterator
+
+import pytest
+from gemini_server import GeminiServer, Reply
+
+from adk_nb.models import Claude, Gemini, OpenAILlm
+from adk_nb.models.default_model import default_model, find_default_model, vendor_model
+
+GEMINI, OPENAI, CLAUDE = "gemini-2.5-flash", "gpt-5-mini", "claude-sonnet-4-5"
+
+
+@pytest.fixture
+def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[GeminiServer]:
+    with GeminiServer() as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        yield server
+
+
+def lists(server: GeminiServer, *names: str) -> None:
+    server.replies.append(Reply(json.dumps({"object": "list", "data": [{"id": name} for name in names]}).encode()))
+
+
+@pytest.mark.parametrize(
+    ("environment", "model"),
+    [
+        ({}, "offline"),
+        ({"GOOGLE_API_KEY": " "}, "offline"),
+        ({"GOOGLE_GENAI_USE_VERTEXAI": "false"}, "offline"),
+        ({"GOOGLE_API_KEY": "k"}, GEMINI),
+        ({"GEMINI_API_KEY": "k"}, GEMINI),
+        ({"GOOGLE_GENAI_USE_VERTEXAI": "True"}, GEMINI),
+        ({"OPENAI_API_KEY": "k"}, OPENAI),
+        ({"ANTHROPIC_API_KEY": "k"}, CLAUDE),
+        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, OPENAI),
+        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k"}, GEMINI),
+        ({"GOOGLE_API_KEY": "k", "ADK_NB_DEFAULT_MODEL": "gemini-2.5-pro"}, "gemini-2.5-pro"),
+    ],
+)
+def test_it_follows_the_keys_that_are_set_in_a_fixed_order(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], model: str
+):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    assert default_model() == model
+
+
+def test_it_is_the_model_that_the_class_of_each_vendor_has_as_its_own():
+    assert Gemini().model == vendor_model("GOOGLE_API_KEY") == vendor_model("GEMINI_API_KEY")
+    assert OpenAILlm().model == vendor_model(OpenAILlm.KEY_VARIABLE)
+    assert Claude().model == vendor_model(Claude.KEY_VARIABLE)
+    assert vendor_model("TAVILY_API_KEY") == ""
+
+
+@pytest.mark.parametrize(("variable", "package"), [("OPENAI_API_KEY", "openai"), ("ANTHROPIC_API_KEY", "anthropic")])
+def test_a_package_that_is_missing_comes_with_the_line_that_installs_it(
+    variable: str, package: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(variable, "k")
+    assert find_default_model().install == ""
+
+    monkeypatch.setitem(sys.modules, package, None)
+
+    assert find_default_model().name == vendor_model(variable)
+    assert find_default_model().install == f"%pip install 'adk-nb[{package}]'"
+
+
+def test_without_a_key_ollama_answers_with_its_newest_model_that_talks(ollama: GeminiServer):
+    lists(ollama, "nomic-embed-text:latest", "qwen3:4b", "llama3.2:latest")
+
+    assert [default_model(), default_model()] == ["ollama:qwen3:4b"] * 2
+    assert [request.path for request in ollama.requests] == ["GET /v1/models"]  # asked once, not before every call
+
+
+def test_a_key_stands_above_ollama_which_is_not_asked_then(ollama: GeminiServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+
+    assert default_model() == CLAUDE
+    assert ollama.requests == []
+
+
+@pytest.mark.parametrize("body", [b'{"data": null}', b"[]", b"<html>", b'{"data": [{"id": "nomic-embed-text"}]}'])
+def test_a_server_that_is_not_ollama_or_has_no_model_is_passed_over(ollama: GeminiServer, body: bytes):
+    ollama.replies.append(Reply(body))
+
+    assert default_model() == "offline"
+
+
+def test_ollama_is_passed_over_where_the_package_that_asks_it_is_missing(
+    ollama: GeminiServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "openai", None)
+
+    assert default_model() == "offline"
+    assert ollama.requests == []
