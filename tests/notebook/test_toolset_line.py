@@ -83,6 +83,13 @@ def test_a_server_that_is_not_reached_is_asked_again_later(shell: Shell) -> None
 
 WRONG = [
     ("%tool --openapi shp.yaml", "shp.yaml cannot be read (No such file or directory); did you mean 'shop.yaml'?"),
+    ("%tool shop --openapi /nope/nope.yaml", "/nope/nope.yaml cannot be read (No such file or directory); a relative"),
+    ("%tool shop --openapi {work}/shp.yaml", "{work}/shp.yaml cannot be read"),
+    ("%tool shop --openapi {work}/shp.yaml", "did you mean '{work}/shop.yaml'?"),
+    (
+        "%tool shop --openapi ../{work.name}",
+        "../{work.name} cannot be read (Is a directory); a relative path starts in",
+    ),
     ("%tool shop --openapi shop.yaml --only refunds", "there is no tool 'refunds'; did you mean 'refund'?"),
     ("%tool --openapi shop.yaml --timeout 3", "%tool --openapi has no --timeout, which is of functions"),
     ("%tool --openapi shop.yaml --rename a=b", "%tool --openapi has no --rename"),
@@ -102,7 +109,7 @@ WRONG = [
 def test_what_is_wrong_with_the_line_is_said_with_what_to_write(shell: Shell, work: Path) -> None:
     shell.cell("%%agent guide\nGuide.")
     for line, said in WRONG:
-        assert said in shell.fails(line)
+        assert said.format(work=work) in shell.fails(line.format(work=work))
     assert shell.ip.adk_nb.tool_names == []
 
 

@@ -41,11 +41,11 @@ def define(notebook: Notebook, asked: Any, cell: int, folder: Path) -> list[str]
     name = _name(notebook, asked)
     place = ToolsetPlace(
         kind="openapi" if asked.openapi else "mcp",
-        address=str(folder / Path(asked.openapi).expanduser()) if asked.openapi else asked.mcp,
+        address=str(_path(asked.openapi, folder)) if asked.openapi else asked.mcp,
         confirm=_confirm(notebook, asked.confirm),
         only=tuple(asked.only or ()),
     )
-    text = _text(Path(place.address), folder) if asked.openapi else ""
+    text = _text(asked.openapi, folder) if asked.openapi else ""
     old = notebook.tools.get(name)
     wanted = digest([place.kind, place.address, text, str(place.confirm), *place.only])
     if old and old.digest == wanted and notebook.variables.get(name) is old.tool:
@@ -99,15 +99,20 @@ def _confirm(notebook: Notebook, said: str | None) -> Decides:
     return named if callable(named) and said not in ("always", "never") else said or False
 
 
-def _text(path: Path, folder: Path) -> str:
+def _path(typed: str, folder: Path) -> Path:
+    return folder / Path(typed).expanduser()
+
+
+def _text(typed: str, folder: Path) -> str:
+    path = _path(typed, folder)
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         around = path.parent.glob("*") if path.parent.is_dir() else ()
-        near = closest(path.name, [one.name for one in around])
-        hint = f"did you mean {path.with_name(near).name!r}?" if near else f"a path is relative to {folder}"
+        near = closest(path.name, [file.name for file in around if file.is_file()])
+        hint = f"did you mean {str(Path(typed).parent / near)!r}?" if near else f"a relative path starts in {folder}"
         why = getattr(error, "strerror", None) or "it is no text"
-        raise InputError(f"%tool --openapi: {path.name} cannot be read ({why}); {hint}") from None
+        raise InputError(f"%tool --openapi: {typed} cannot be read ({why}); {hint}") from None
 
 
 def _openapi(place: ToolsetPlace, text: str) -> BaseToolset:
