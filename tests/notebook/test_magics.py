@@ -328,6 +328,16 @@ def test_what_is_typed_wrong_gets_one_line_and_loses_nothing(shell: Shell, cell:
     assert shell.cell("%state budget") == 4
 
 
+@pytest.mark.parametrize(
+    "line", ["%tool Nope", "%%agent other --output-schema Nope\nHi", "%chat --attach Nope Hi", "%chat See {{opne}}"]
+)
+def test_hints_propose_no_name_that_ipython_made(shell: Shell, line: str) -> None:
+    assert "open" in shell.names
+    shell.cell("%%agent guide\nGuide.")
+
+    assert "'open'" not in (wrong := shell.fails(line)) and "{{open}}" not in wrong
+
+
 def test_no_error_of_ours_is_one_that_test_runners_overlook(shell: Shell) -> None:
     for cell in ("%%agent a", "%%agent a --x\nb", "%chat", "%confirm --yes"):
         error = shell.run(cell).error_in_exec

@@ -13,6 +13,7 @@ from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, To
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition, digest
 from adk_nb.notebook.cells.earlier_tools import as_in_force
+from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.notebook.chat import Chat
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
@@ -21,7 +22,6 @@ from adk_nb.workflow.base_node import BaseNode
 
 _RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")
 """Names no agent and no tool can have: they are words of the magics and of the event log."""
-_OF_IPYTHON = ("In", "Out", "exit", "quit", "open", "get_ipython")
 
 
 class ByName:
@@ -78,8 +78,7 @@ class ByName:
     @property
     def node_names(self) -> list[str]:
         """The names that `node_like` knows."""
-        held = [name for name in self.variables if name[0] != "_" and name not in _OF_IPYTHON]
-        named = [name for name in held if self.node_like(name) is not None]
+        named = [name for name in user_variables(self.variables) if self.node_like(name) is not None]
         return list(dict.fromkeys([*self.agent_names, *self.tool_names, *named]))
 
     def agent(self, name: str) -> BaseAgent:

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, closest
+from adk_nb.notebook.cells.user_variables import user_variables
 
 _ELSEWHERE = {
     "name": "the name stands behind %%agent",
@@ -147,7 +148,7 @@ def _takes_text(annotation: Any) -> bool:
 
 
 def _near(name: str, variables: Mapping[str, Any]) -> str:
-    near = closest(name, [one for one in variables if one[0] != "_"])
+    near = closest(name, user_variables(variables))
     return f"did you mean {near!r}?" if near else "define it in a cell above"
 
 

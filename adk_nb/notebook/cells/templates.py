@@ -17,6 +17,7 @@ from adk_nb import types
 from adk_nb.errors import InputError, StateKeyError, closest
 from adk_nb.notebook.attachments import parts_of
 from adk_nb.notebook.cells.inserted import as_text, is_secret
+from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.instructions import inject_session_state
 from adk_nb.runtime.trace import listening
@@ -280,7 +281,7 @@ def _read(path: str, variables: Mapping[str, Any], where: str) -> Any:
     name = re.match(r"\w+", path)
     first = name[0] if name else path
     if first not in variables:
-        near = closest(first, [one for one in variables if not one.startswith("_")])
+        near = closest(first, user_variables(variables))
         hint = f"did you mean {{{{{near}}}}}?" if near else f"write \\{{{{{path}}}}} or use --raw to keep the braces"
         raise InputError(f"{{{{{path}}}}} is not a variable; {hint} {where}")
     value = variables[first]

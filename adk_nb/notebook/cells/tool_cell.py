@@ -12,6 +12,7 @@ from adk_nb.errors import ConfigurationError, InputError, closest
 from adk_nb.expression import Expression
 from adk_nb.notebook.cells.definitions import ToolDefinition, digest_of_tool
 from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.sessions.journal import Effect
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Decides, as_condition
@@ -182,7 +183,7 @@ def found_variable(variable: str, variables: dict[str, Any]) -> Found:
         InputError: There is no such variable, or nothing that can be called.
     """
     if variable not in variables:
-        known = [one for one, value in variables.items() if inspect.isroutine(value) and not one.startswith("_")]
+        known = [name for name in user_variables(variables) if inspect.isroutine(variables[name])]
         near = closest(variable, known)
         hint = f"did you mean {near!r}?" if near else "define it in a cell above"
         raise InputError(f"%tool: there is no function {variable!r}; {hint}")

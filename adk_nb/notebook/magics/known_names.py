@@ -9,11 +9,10 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells.fields import FIELDS
 from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.notebook.past_turns import turns_of
 from adk_nb.runtime.approvals import pending
 from adk_nb.tools.base_tool import BaseTool
-
-_OF_IPYTHON = ("In", "Out", "exit", "quit", "open", "get_ipython")
 
 
 def known_names(notebook: Notebook, kind: str) -> list[str]:
@@ -36,11 +35,8 @@ def _functions(notebook: Notebook) -> list[str]:
 
 
 def _variables(notebook: Notebook) -> list[str]:
-    return sorted(
-        one
-        for one, value in notebook.variables.items()
-        if one[0] != "_" and one not in _OF_IPYTHON and not inspect.ismodule(value)
-    )
+    own = user_variables(notebook.variables)
+    return sorted(name for name in own if not inspect.ismodule(notebook.variables[name]))
 
 
 def _state(notebook: Notebook) -> list[str]:

@@ -20,6 +20,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook import attachments, questions
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.templates import Place, read
+from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.chat_box import decided_in_lines
 from adk_nb.notebook.decisions import ASKED_ANEW, Confirm, Decisions, edited_words, how_to_answer, settled
@@ -142,7 +143,7 @@ def _attached(notebook: Notebook, word: str) -> list[types.Part]:
 def _nothing_of_that_name(notebook: Notebook, word: str) -> InputError:
     path = Path(os.path.expanduser(word))
     beside = [str(path.with_name(one.name)) for one in path.parent.glob("*")] if os.path.isdir(path.parent) else []
-    near = closest(word, [*(one for one in notebook.variables if one[0] != "_"), *beside])
+    near = closest(word, [*user_variables(notebook.variables), *beside])
     hint = f"did you mean {near!r}?" if near else f"files are looked for in {Path.cwd()}"
     return InputError(f"%chat --attach: there is no variable and no file {word!r}; {hint}")
 
