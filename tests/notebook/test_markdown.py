@@ -142,6 +142,33 @@ print('hi')
 """)
 
 
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("105.", "<p>105.</p>"),
+        ("7)", "<p>7)</p>"),
+        ("-", "<p>-</p>"),
+        ("12 times 8 is\n\n96.\n", "<p>12 times 8 is</p>\n<p>96.</p>"),
+        ("- 5.", "<ul>\n<li>\n<p>5.</p>\n</li>\n</ul>"),
+        ("1. a\n2.\n3. b", "<ol>\n<li>a</li>\n<li></li>\n<li>b</li>\n</ol>"),
+        ("1.\n   a", "<ol>\n<li>a</li>\n</ol>"),
+    ],
+)
+def test_a_number_with_a_point_is_a_list_only_where_it_has_a_text(text: str, html: str):
+    assert to_html(text) == html
+
+
+@pytest.mark.parametrize("render", [_with_nbconvert, _with_mistune, _with_commonmark])
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("105.", "105."), ("12 times 8 is\n\n96.", "96."), ("96)\n\nThat is all.", "96)"), (" 3. ", "3.")],
+)
+def test_a_number_with_a_point_stays_a_text_in_any_renderer(render: Callable[[str], str], text: str, number: str):
+    rendered = render(markdown_safe(text))
+
+    assert "<li" not in rendered and number in html.unescape(rendered)
+
+
 def test_an_image_is_a_link_under_its_description():
     assert to_html("![a *cat*](https://example.org/cat.png)") == snapshot(
         '<p><a href="https://example.org/cat.png" rel="noopener noreferrer">a cat</a></p>'

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
@@ -79,7 +80,41 @@ class _Markdown(MarkdownIt):
         return is_safe_link(url)
 
 
+def _unwrap_empty_lists(state: StateCore) -> None:
+    """Turn lists without any text back into paragraphs: an answer of `105.` is a number, not an item 105."""
+    tokens, kept = state.tokens, list[Token]()
+    at = 0
+    while at < len(tokens):
+        end = _end_of_empty_list(tokens, at)
+        kept += _paragraph(tokens[at:end]) if end else [tokens[at]]
+        at = end or at + 1
+    state.tokens = kept
+
+
+def _end_of_empty_list(tokens: Sequence[Token], start: int) -> int:
+    """The index behind the list that opens at `start`, if its items are all empty; else 0."""
+    if tokens[start].type not in _LIST_OPEN:
+        return 0
+    at = start + 1
+    while tokens[at].type in ("list_item_open", "list_item_close"):
+        at += 1
+    return at + 1 if tokens[at].type in _LIST_CLOSE else 0
+
+
+def _paragraph(items: Sequence[Token]) -> list[Token]:
+    markers = "\n".join(token.info + token.markup for token in items if token.type == "list_item_open")
+    level, lines = items[0].level, items[0].map
+    return [
+        Token("paragraph_open", "p", 1, map=lines, level=level, block=True),
+        Token("inline", "", 0, map=lines, level=level + 1, content=markers, children=[], block=True),
+        Token("paragraph_close", "p", -1, level=level, block=True),
+    ]
+
+
+_LIST_OPEN = ("ordered_list_open", "bullet_list_open")
+_LIST_CLOSE = ("ordered_list_close", "bullet_list_close")
 _MARKDOWN = _Markdown("js-default", {"html": False, "linkify": False, "typographer": False}, renderer_cls=_Renderer)
+_MARKDOWN.core.ruler.after("block", "empty_lists", _unwrap_empty_lists)
 
 # ---- markdown for other renderers: what they take for html, a link, an image, mathematics or a directive is spelled
 # out, whatever they take for code. So it does not matter where their reading differs from this one's.
@@ -90,6 +125,7 @@ _SOURCE = re.compile(
           (?:^[ ]{0,3}(?P=fence)[`~]*+[ \t]*+$|\Z)
     | (?P<diagram>(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[ \t]*+)(?=mermaid)
     | (?<!`)(?P<ticks>`{1,2})(?!`)(?P<inline>[^\n]{1,1000}?)(?<!`)(?P=ticks)(?!`)
+    | (?:\A|(?<=\n\n))[ ]{0,3}(?P<number>[0-9]{1,9})(?P<dot>[.)])(?=[ \t]*+(?:\n[ \t]*\n|\s*+\Z))
     | \\(?P<literal>[!-/:-@\[-`{-~])
     | (?P<image>!)(?=\[[^\[\]\n]{0,300}\]\()
     | (?P<bang>!)(?=\[)
@@ -132,6 +168,8 @@ def _made_safe(found: re.Match[str]) -> str:
         return f"<code>{_spelled_out(inline.strip())}</code>" if _RISKY.search(inline) else found[0]
     if kind == "image":
         return ""
+    if found["number"]:
+        return found["number"] + _entity(found["dot"])
     return _entity(found["literal"] or found[0])
 
 
