@@ -1,6 +1,7 @@
 """Question and answer of a run that is over, alone: for a view that has all the rest in its panels."""
 
 from adk_nb.notebook.view import grounding, rich_results
+from adk_nb.notebook.view.event_words import question_text
 from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import cleaned
@@ -18,7 +19,7 @@ def answer_shown(reply: ShownTurn) -> Json:
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
     said = to_html(words) if words.strip() else element("p", element("em", "No answer."))
     return {
-        "question": cleaned(reply.question or ""),
+        "question": cleaned(question_text(reply.question, reply.events)),
         "who": heading(reply),
         "html": "".join([said, *grounding.words(found)]),
         "pages": [isolated_page(one) for one in found.suggestions],

@@ -1,6 +1,8 @@
 """What an event says, does and failed at, in words for a reader."""
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 from adk_nb import types
@@ -33,6 +35,8 @@ STOPPED = INVOCATION_ABORTED
 
 _ID = "interruptId"
 _TICKS = re.compile("`{3,}")
+_ATTACHED = re.compile(r"\[attached: (.*)\]")
+"""What `notebook.attachments` writes before a file."""
 _TITLES = {
     MAX_COST: "the limit of cost is reached",
     MAX_ITERATIONS: "too many steps",
@@ -58,7 +62,7 @@ def said(event: Event, *, thoughts: bool = False) -> str:
 
 def _part(part: types.Part) -> str:
     if part.text is not None:
-        return part.text
+        return f"\n{part.text}" if _ATTACHED.fullmatch(part.text) else part.text
     if media := _media(part):
         return f"\n{media}\n"
     if part.executable_code:
@@ -74,6 +78,24 @@ def _media(part: types.Part | types.FunctionResponsePart) -> str:
     if part.inline_data:
         return f"[{part.inline_data.mime_type or 'data'}, {len(part.inline_data.data or b''):,} bytes]"
     return f"[file {part.file_data.file_uri}]" if part.file_data else ""
+
+
+def question_text(question: str | None, events: Sequence[Event]) -> str:
+    """The question of a turn with the names of the files that go with it."""
+    if not question or not events:
+        return question or ""
+    names = ", ".join(_attachments(events[0]))
+    return f"{question}\n[attached: {names}]" if names else question
+
+
+def _attachments(event: Event) -> list[str]:
+    """The names of files in a message; of a file without a name what it is."""
+    names: list[str] = []
+    for label, part in pairwise([types.Part(text=""), *event.parts]):
+        if media := _media(part):
+            found = _ATTACHED.fullmatch(label.text or "")
+            names.append(found[1] if found else media.strip("[]"))
+    return names
 
 
 def _fenced(code: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
+from adk_nb.notebook.view.event_words import question_text
 from adk_nb.notebook.view.markdown import markdown_cell
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.render import Bundle, ShownReply, bundle, heading
@@ -53,4 +54,4 @@ def said_so_far(turns: Sequence[ShownTurn]) -> Bundle:
 
 
 def _question(turn: ShownTurn) -> str:
-    return one_line(turn.question or "", _QUESTION)
+    return one_line(question_text(turn.question, turn.events), _QUESTION)

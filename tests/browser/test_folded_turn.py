@@ -1,0 +1,43 @@
+"""What a folded turn shows of its question and its answer in a real page."""
+
+import pytest
+from lab import Lab
+
+pytestmark = pytest.mark.browser
+
+SETUP = """
+%load_ext adk_nb
+from adk_nb.agents import Agent
+from adk_nb.models import ScriptedLlm
+open("plan.csv", "w").write("city,days\\nOslo,3\\n")
+model = ScriptedLlm("105.", "105. Oslo\\n106. Rome")
+counter = Agent(name="counter", model=model)
+"""
+COUNT = "%chat counter --attach plan.csv How many days?"
+ROOM = """
+    const list = document.querySelector(".adknb-answered ol");
+    const ruler = document.createElement("canvas").getContext("2d");
+    ruler.font = getComputedStyle(list).font;
+    return parseFloat(getComputedStyle(list).paddingLeft) - ruler.measureText("2030.").width;
+"""
+"""What is left beside the widest number that a list usually begins with, in pixels."""
+
+
+def test_the_files_of_a_question_are_named_and_a_number_is_an_answer(lab: Lab):
+    page = lab.open(lab.write("folded.ipynb", SETUP, COUNT, "%chat counter And then?"))
+    page.run_all()
+
+    asked = page.wait(".adknb-asked", "How many days?").text
+    assert "[attached: plan.csv]" in asked and "bytes" not in asked
+    assert [answer.text.split() for answer in page.all(".adknb-answered")] == [
+        ["counter", "105."],
+        ["counter", "Oslo", "Rome"],
+    ]
+    page.screenshot("folded-light")
+    assert page.js(ROOM) >= 2
+    page.resize(640, 900)
+    page.screenshot("folded-640")
+    page.theme("JupyterLab Dark")
+    page.screenshot("folded-dark")
+    saved = page.saved().cells[1].outputs[-1].data
+    assert "<p>105.</p>" in saved["text/html"] and saved["text/markdown"].startswith("105&#46;")
