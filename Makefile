@@ -15,7 +15,7 @@ override PYTHON := $(or $(FOUND),$(error $(PYTHON) is no Python 3.11 or newer on
 VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 endif
 PIP := -m pip --disable-pip-version-check
-NOTEBOOK ?= notebooks/01_first_agent.ipynb
+NOTEBOOK ?=
 BENCH ?=
 ARGS ?=
 QUICK = not (kernel or browser or live or browser_all or peers or servers or real_server or binder or long or faults)
@@ -35,10 +35,10 @@ help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/lab.stamp ## Run the first tutorial with no key and no network; print the conversation
-	@$(VENV)/bin/python notebooks/demo.py $(NOTEBOOK) --out build/demo
+	@$(VENV)/bin/python notebooks/demo.py $(or $(NOTEBOOK),notebooks/01_first_agent.ipynb) --out build/demo
 
-lab: $(VENV)/lab.stamp ## Open JupyterLab on the first tutorial
-	@$(VENV)/bin/jupyter lab $(NOTEBOOK)
+lab: $(VENV)/lab.stamp ## Open JupyterLab on the notebook to start with
+	@$(VENV)/bin/jupyter lab $(or $(NOTEBOOK),notebooks/00_start_here.ipynb)
 
 test: $(VENV)/dev.stamp chromium axe postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
 	@$(VENV)/bin/python -m pytest -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)

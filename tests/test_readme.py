@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +87,16 @@ def test_each_thing_an_agent_can_be_told_is_understood(field: str):
 
 def test_no_row_of_the_table_is_overlooked():
     assert len(FIELDS) == TABLE.count("\n| `") - 1 > 5
+
+
+def test_what_readme_and_make_open_first_is_the_notebook_to_start_with():
+    typed = TEXTS["README"].partition("## In two minutes")[2].split("```")[1].split("\n")
+    made = subprocess.run(["make", "-n", "lab"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    opened = made.splitlines()[-1].split()[-1]
+    assert opened == "notebooks/00_start_here.ipynb" and (ROOT / opened).is_file()
+    assert typed[1:-1] == [
+        "python3 -m venv .venv",
+        ".venv/bin/pip install -e '.[lab]'",
+        f".venv/bin/jupyter lab {opened}",
+    ]
