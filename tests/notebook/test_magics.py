@@ -475,7 +475,7 @@ def test_the_numbers_of_the_trace_are_those_of_raw_events(shell: Shell) -> None:
 
 
 def test_an_approval_is_listed_edited_given_and_counts_once(shell: Shell) -> None:
-    asking_for_refunds(shell, "Paid.")
+    asking_for_refunds(shell, "Paid.", "You are welcome.")
     reply = shell.cell("%chat support Refund order 0, please")
     listed = str(shell.cell("%confirm"))
     busy = one_line(shell.fails("%chat support And?"), "PendingError")
@@ -483,7 +483,10 @@ def test_an_approval_is_listed_edited_given_and_counts_once(shell: Shell) -> Non
     misfit = one_line(shell.fails("%confirm --yes --edit amount=much"), "InputError")
 
     done = shell.cell('%confirm --edit amount=100 --yes --reason "half, as agreed"')
-    again = one_line(shell.fails("%confirm --yes"), "InputError")
+    again = str(shell.cell("%confirm --yes"))
+    likewise = str(shell.cell("%confirm --yes --edit amount=100"))
+    edited = one_line(shell.fails("%confirm --yes --edit amount=99"), "InputError")
+    against = one_line(shell.fails("%confirm --no"), "InputError")
     by_id = one_line(shell.fails(f"%confirm {reply.pending[0].id} --yes"), "InputError")
 
     assert reply.status == "pending"
@@ -496,9 +499,12 @@ def test_an_approval_is_listed_edited_given_and_counts_once(shell: Shell) -> Non
     )
     assert (done.status, done.text) == ("done", "Paid.")
     assert shell.names["calls"] == [("0", 100)]
-    assert "no approval is open" in again
-    assert "no approval is open" in by_id
+    assert again == likewise == 'refund(order="0", amount=100) was approved already by %confirm'
+    for wrong in (edited, against, by_id):
+        assert f"no approval is open in session 'main'; {again}" in wrong
     assert shell.names["_run"] is done
+    shell.cell("%chat support Thanks")
+    assert "answered already" in one_line(shell.fails("%confirm --yes"), "InputError")
 
 
 def test_a_rejection_is_told_to_the_agent_with_its_reason(shell: Shell) -> None:

@@ -26,6 +26,7 @@ from adk_nb.notebook.chat_box import decided_in_lines
 from adk_nb.notebook.decisions import ASKED_ANEW, Confirm, Decisions, edited_words, how_to_answer, settled
 from adk_nb.notebook.last_error import last_error
 from adk_nb.notebook.magics import reports
+from adk_nb.notebook.magics.answered_approvals import AnsweredApproval, last_answered
 from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.magics.shown import said as shown_lines
 from adk_nb.notebook.note import Note
@@ -183,9 +184,23 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
         _draw_cards(notebook, asked.session, show)
         return reports.approvals(notebook, asked.session)
     session = asked.session or notebook.sessions.current
+    if answered := _answered_likewise(notebook, asked):
+        return shown_lines(*map(str, answered))
     node = None if asked.id else questions.node_approval(notebook.sessions.events(asked.session))
     decided = _on_node(notebook, node, asked, session, show) if node else _on_calls(notebook, asked, session, show)
     return keep(notebook, decided, None)
+
+
+def _answered_likewise(notebook: Notebook, asked: Any) -> list[AnsweredApproval]:
+    """The approvals that were just answered as this line does, by a click for example; empty if anything is open."""
+    events = notebook.sessions.events(asked.session)
+    if pending(events) or reports.waits_otherwise(notebook, asked.session):
+        return []
+    if asked.id or asked.reask:
+        return []
+    edits, payload = _edits(asked), pairs(asked.payload or [], "%confirm --payload")
+    answered = last_answered(events)
+    return answered if all(one.is_like(asked.yes, edits, payload) for one in answered) else []
 
 
 def _refuse_with_reask(asked: Any) -> None:
@@ -216,7 +231,8 @@ def _on_calls(notebook: Notebook, asked: Any, session: str, show: Mode) -> Reply
     if not waiting and reports.waits_otherwise(notebook, asked.session):
         raise InputError(f"what waits in session {session!r} is no approval; type {magic} to see how it is answered")
     if not waiting:
-        raise InputError(reports.none_open(notebook, session, "; it was answered already, or none was asked for"))
+        answered = "; ".join(map(str, last_answered(events))) or "it was answered already, or none was asked for"
+        raise InputError(reports.none_open(notebook, session, f"; {answered}"))
     chosen = waiting if asked.all else [_one(waiting, asked.id, magic, asked.reason)]
     unheard = [one for one in chosen if notebook.who_hears(one.id, _heard_by(one), events) is None]
     if unheard and asked.yes:
