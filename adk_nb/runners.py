@@ -120,6 +120,10 @@ class Runner:
         self._close_timeout = plugin_close_timeout
         self._closed = False
 
+    def __repr__(self) -> str:
+        app, agent, sessions = self.app_name, self.agent.name, self.session_service
+        return f"{type(self).__name__}(app_name={app!r}, agent={agent!r}, session_service={sessions!r})"
+
     def run_async(
         self,
         *,

@@ -65,6 +65,12 @@ class BaseAgent(BaseModel):
     def __eq__(self, other: object) -> bool:
         return self is other  # another of the same fields has another place in another tree
 
+    def __repr__(self) -> str:
+        members = f", sub_agents={[agent.name for agent in self.sub_agents]}" if self.sub_agents else ""
+        return f"{type(self).__name__}(name={self.name!r}{members})"
+
+    __str__ = __repr__
+
     def __hash__(self) -> int:
         return id(self)
 

@@ -58,6 +58,12 @@ class App(BaseModel):
                 f"has none; pass EventsCompactionConfig(summarizer=LlmEventSummarizer(llm=...))"
             )
 
+    def __repr__(self) -> str:
+        plugins = f", plugins={[plugin.name for plugin in self.plugins]}" if self.plugins else ""
+        return f"App(name={self.name!r}, root_agent={self.root_agent.name!r}{plugins})"
+
+    __str__ = __repr__
+
     @property
     def is_resumable(self) -> bool:
         """True: runs can be gone on with, by their invocation id."""

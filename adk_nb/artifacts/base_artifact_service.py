@@ -38,6 +38,9 @@ class BaseArtifactService(ABC):
         StorageError: What keeps the artifacts failed.
     """
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     async def save_artifact(
         self,

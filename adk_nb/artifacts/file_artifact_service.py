@@ -68,6 +68,9 @@ class FileArtifactService(BaseArtifactService):
         """`root_dir`: made when something is first saved."""
         self.root_dir = Path(root_dir).expanduser().absolute()
 
+    def __repr__(self) -> str:
+        return f"FileArtifactService({str(self.root_dir)!r})"
+
     async def save_artifact(
         self,
         *,

@@ -26,6 +26,9 @@ class BaseMemoryService(ABC):
         StorageError: What keeps the memories failed.
     """
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     async def add_session_to_memory(self, session: Session) -> None:
         """Keep what was said in `session`, in place of what was kept of it before.

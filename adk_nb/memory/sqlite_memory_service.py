@@ -82,6 +82,9 @@ class SqliteMemoryService(BaseMemoryService):
             raise InputError(f"{str(db_path)!r} is no file; pass a path, or take InMemoryMemoryService()")
         self.db_path = Path(db_path).expanduser().absolute()
 
+    def __repr__(self) -> str:
+        return f"SqliteMemoryService({str(self.db_path)!r})"
+
     async def add_session_to_memory(self, session: Session) -> None:
         rows = _rows(entries_of(session.events), session.id)
         await self._write(session.app_name, session.user_id, partial(_replace, session_id=_utf8(session.id), rows=rows))

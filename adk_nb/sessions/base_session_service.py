@@ -35,6 +35,9 @@ class BaseSessionService(ABC):
     """True: a state value that is not JSON is refused where it is written, by its key."""
     _consumed: set[tuple[str, ...]] | None = None
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None

@@ -45,6 +45,8 @@ class Database:
         """
         parsed = _parsed(url)
         remember(parsed.password, quote(parsed.password or ""))
+        self.address: str = hidden(parsed.render_as_string(hide_password=True))
+        """The URL without its password."""
         self._serves = _Serves(parsed, options)
         self._made_in = os.getpid()
         self._thread: _Thread | None = None

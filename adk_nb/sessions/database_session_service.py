@@ -26,6 +26,11 @@ class _ServerSessionService(BaseSessionService):
     def __init__(self, db_url: str, options: dict[str, Any]) -> None:
         self._database = Database(db_url, options)
 
+    @property
+    def address(self) -> str:
+        """The URL without its password."""
+        return self._database.address
+
     async def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
@@ -146,6 +151,9 @@ class DatabaseSessionService(BaseSessionService):
             self._kept = SqliteSessionService(db_url, **engine_kwargs)
         else:
             self._kept = _ServerSessionService(db_url, engine_kwargs)
+
+    def __repr__(self) -> str:
+        return f"DatabaseSessionService({self._kept.address!r})"
 
     async def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None

@@ -56,6 +56,14 @@ class SqliteSessionService(BaseSessionService):
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
 
+    def __repr__(self) -> str:
+        return f"SqliteSessionService({self._file.path!r})"
+
+    @property
+    def address(self) -> str:
+        """The URL of its file."""
+        return f"sqlite:///{self._file.path}"
+
     async def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:

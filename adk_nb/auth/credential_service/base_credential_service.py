@@ -25,6 +25,9 @@ class Whose(Protocol):
 class BaseCredentialService(ABC):
     """Keeps one credential of a user under each `credential_key`. Never in a session's state, nor in its events."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     async def load_credential(self, auth_config: AuthConfig, callback_context: Whose) -> AuthCredential | None:
         """What was saved last, or None. The caller's copy.

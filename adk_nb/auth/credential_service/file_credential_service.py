@@ -39,6 +39,9 @@ class FileCredentialService(BaseCredentialService):
                 f"type: !chmod 700 {self.folder}"
             )
 
+    def __repr__(self) -> str:
+        return f"FileCredentialService({str(self.folder)!r})"
+
     async def load_credential(self, auth_config: AuthConfig, callback_context: Whose) -> AuthCredential | None:
         path = self._path(auth_config, callback_context)
         try:
