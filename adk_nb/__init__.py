@@ -22,6 +22,7 @@ __getattr__, __dir__ = face(
         "StreamingMode": "adk_nb.runtime.run_config",
         "Workflow": "adk_nb.workflow.workflow",
         "run": "adk_nb.sync",
+        "stand_in_for_google_adk": "adk_nb.google_adk",
         "tool": "adk_nb.tools.tool_decorator",
         "types": "adk_nb.types",
     },

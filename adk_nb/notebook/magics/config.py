@@ -11,6 +11,7 @@ from typing import Any
 from traitlets import Bool, Bunch, Enum, Float, Int, List, TraitError, Unicode, observe, validate
 from traitlets.config import Configurable
 
+from adk_nb import google_adk
 from adk_nb.errors import UserError
 from adk_nb.lazy import face, require
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model
@@ -90,6 +91,9 @@ class AdkNb(Configurable):
     show_thoughts = Bool(True, help="Show what models think, where they tell it, with what they say.").tag(config=True)
     interp_max_chars = Int(
         4_000, help="Characters of a {{variable}} that are put into an instruction or a message; the rest is cut off."
+    ).tag(config=True)
+    google_adk = Bool(
+        False, help="Let `from google.adk... import ...` find adk_nb, where google-adk is not installed."
     ).tag(config=True)
     nest_asyncio = Bool(
         False, help="Let cells call asyncio.run(...), with nest-asyncio2. Stays on until the kernel restarts."
@@ -194,6 +198,13 @@ class AdkNb(Configurable):
     def _set_policy(self, change: Any) -> None:
         _late("Chat").policy = change.new
 
+    @observe("google_adk")
+    def _stand_in(self, change: Any) -> None:
+        if change.new:
+            google_adk.stand_in_for_google_adk()
+        else:
+            google_adk.give_google_adk_back()
+
     @observe("nest_asyncio")
     def _nest(self, change: Any) -> None:
         if not change.new:
@@ -208,12 +219,15 @@ class AdkNb(Configurable):
         """Let all be as it was before: the default model as the environment says, approvals open, turns as usual."""
         self.confirm = "ask"
         settings.now = settings.Settings()
+        google_adk.give_google_adk_back()
         self._leave_model()
 
     def count_again(self) -> None:
         """Undo `give_back`, for what is set still."""
         if self.model:
             os.environ[MODEL_VARIABLE] = self.model
+        if self.google_adk:
+            google_adk.stand_in_for_google_adk()
         for name in _OF_TURNS:
             self._for_all(Bunch(name=name, new=getattr(self, name)))
 

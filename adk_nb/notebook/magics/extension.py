@@ -15,7 +15,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 import adk_nb
 from adk_nb.errors import InputError
 from adk_nb.lazy import face
-from adk_nb.notebook.magics import completion, lines, tracebacks
+from adk_nb.notebook.magics import completion, course_hints, lines, tracebacks
 from adk_nb.notebook.magics.addressee import first_word_names
 from adk_nb.notebook.magics.asked import alone, helps, shown, unless_silent
 from adk_nb.notebook.magics.beside import BesideMagics
@@ -265,6 +265,7 @@ def load_ipython_extension(shell: Any) -> None:
     _forms(shell).for_type_by_name(*_DRAWN, lambda agent: _late("forms_of")(magics.notebook, agent))
     tracebacks.install(shell)
     shell.events.register("post_run_cell", hint)
+    shell.events.register("post_run_cell", course_hints.hint)
     if os.environ.get("ADK_NB_REPLAY"):
         _late("recording_line").begin_as_the_environment_says(shell, settings)
     sys.stdout.write(greeting(shell, settings) + "\n")
@@ -290,6 +291,7 @@ def unload_ipython_extension(shell: Any) -> None:
     if taping:  # else nothing can be recorded
         taping.now = None
     shell.events.unregister("post_run_cell", hint)
+    shell.events.unregister("post_run_cell", course_hints.hint)
 
 
 def _forms(shell: Any) -> Any:

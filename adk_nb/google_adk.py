@@ -1,0 +1,91 @@
+"""Stand in for google-adk where it is not installed: `from google.adk.agents import Agent` finds adk_nb's."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_PEER, _OURS = "google.adk", "adk_nb"
+_CLOUD = "it is a client of Google Cloud; use OpenAPIToolset, McpToolset or a function instead"
+_A2A = "agents of other processes are not reached; use them here, as sub_agents or with AgentTool"
+_CHECK = "there is no evaluation; check replies with assert, for example: assert 'Oslo' in chat.ask('Where?').text"
+_INSTEAD = {
+    "a2a": _A2A,
+    "agents.config_agent_utils": "write the agent in a cell that begins with %%agent NAME",
+    "agents.remote_a2a_agent": _A2A,
+    "cli": "type %chat NAME to talk to an agent",
+    "evaluation": _CHECK,
+    "telemetry": "type %trace to see what models and tools were asked",
+    "tools.apihub_tool": _CLOUD,
+    "tools.application_integration_tool": _CLOUD,
+    "tools.bigquery": _CLOUD,
+    "tools.bigtable": _CLOUD,
+    "tools.google_api_tool": _CLOUD,
+    "tools.pubsub": _CLOUD,
+    "tools.spanner": _CLOUD,
+}
+"""Module below google.adk that adk_nb does not have -> what to use."""
+COMMANDS = {
+    "api_server": "use a Runner in Python",
+    "create": "begin a cell with %%agent NAME",
+    "deploy": "type %export my_agents/ for a package that google-adk deploys",
+    "eval": _CHECK,
+    "run": "type %chat NAME and your text",
+    "web": "type %chat NAME for a chat box, and %trace for what was asked",
+}
+"""Subcommand of `adk` -> what to use."""
+_told = False
+
+
+def stand_in_for_google_adk() -> None:
+    """Let `google.adk` and the modules below it be those of adk_nb, and print so once.
+
+    Where google-adk is installed, nothing changes, and that is printed.
+    """
+    global _told
+    if _FINDER in sys.meta_path:
+        return
+    if importlib.util.find_spec(_PEER) is not None:
+        sys.stdout.write(f"{_PEER} is google-adk, which is installed; to use adk_nb: %pip uninstall -y google-adk\n")
+        return
+    sys.meta_path.insert(0, _FINDER)  # first, so that a later `%pip install google-adk` does not mix the two
+    if not _told:
+        _told = True
+        sys.stdout.write(f"{_PEER} is adk_nb here, as google-adk is not installed\n")
+
+
+def give_google_adk_back() -> None:
+    """Undo `stand_in_for_google_adk`. What was imported stays."""
+    if _FINDER not in sys.meta_path:
+        return
+    sys.meta_path.remove(_FINDER)
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"{_PEER}.")]:
+        del sys.modules[name]
+    vars(sys.modules["google"]).pop("adk", None)
+
+
+class _Finder(MetaPathFinder, Loader):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not f"{fullname}.".startswith(f"{_PEER}."):
+            return None
+        if importlib.util.find_spec(_counterpart(fullname)) is None:
+            below = fullname.removeprefix(f"{_PEER}.")
+            hint = f"; {_INSTEAD[below]}" if below in _INSTEAD else ""
+            raise ModuleNotFoundError(f"google.adk is adk_nb here, which has no {below!r}{hint}", name=fullname)
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system returns what sys.modules holds afterwards: one module under two names.
+        sys.modules[module.__name__] = importlib.import_module(_counterpart(module.__name__))
+
+
+def _counterpart(name: str) -> str:
+    return _OURS + name.removeprefix(_PEER)
+
+
+_FINDER = _Finder()

@@ -1,0 +1,98 @@
+"""Code that imports from google.adk runs on adk_nb, where google-adk is not installed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COURSE = """
+import adk_nb
+adk_nb.stand_in_for_google_adk()
+adk_nb.stand_in_for_google_adk()
+
+import google.adk
+import google.adk.tools.function_tool as function_tool
+from google.adk import Agent
+from google.adk.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.apps.app import App, EventsCompactionConfig, ResumabilityConfig
+from google.adk.code_executors import BuiltInCodeExecutor
+from google.adk.memory import InMemoryMemoryService
+from google.adk.models.google_llm import Gemini
+from google.adk.models.llm_request import LlmRequest
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.plugins.logging_plugin import LoggingPlugin
+from google.adk.runners import InMemoryRunner, Runner
+from google.adk.sessions import DatabaseSessionService, InMemorySessionService
+from google.adk.tools import AgentTool, FunctionTool, google_search, load_memory, preload_memory
+from google.adk.tools.mcp_tool.mcp_session_manager import StdioConnectionParams
+from google.adk.tools.mcp_tool.mcp_toolset import McpToolset
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
+
+import asyncio
+import adk_nb.agents
+
+def set_table(seats: int, tool_context: ToolContext) -> dict:
+    '''Sets a table.'''
+    tool_context.state["seats"] = seats
+    return {"status": "success", "seats": seats}
+
+async def main():
+    agent = LlmAgent(name="waiter", model="offline", tools=[FunctionTool(func=set_table)])
+    runner = Runner(agent=agent, app_name="bistro", session_service=InMemorySessionService())
+    await runner.session_service.create_session(app_name="bistro", user_id="u", session_id="s")
+    message = types.Content(role="user", parts=[types.Part(text="set table: seats = 4")])
+    async for event in runner.run_async(user_id="u", session_id="s", new_message=message):
+        for response in event.get_function_responses():
+            print(response.name, response.response["seats"])
+
+asyncio.run(main())
+assert google.adk is adk_nb and LlmAgent is adk_nb.agents.LlmAgent and function_tool.FunctionTool is FunctionTool
+assert adk_nb.agents.__spec__.name == "adk_nb.agents"
+"""
+
+
+def run(code: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    env = {"PYTHONPATH": str(path)} if path else {}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=env)
+
+
+def test_the_code_of_a_course_runs_and_hears_once_what_it_runs_on():
+    done = run(COURSE)
+
+    assert done.returncode == 0, done.stderr
+    told, *rest = done.stdout.splitlines()
+    assert "google.adk" in told and "adk_nb" in told
+    assert rest == ["set_table 4"]
+
+
+@pytest.mark.parametrize(
+    ("module", "instead"),
+    [
+        ("google.adk.cli.fast_api", "%chat"),
+        ("google.adk.evaluation.agent_evaluator", "assert"),
+        ("google.adk.agents.remote_a2a_agent", "AgentTool"),
+        ("google.adk.tools.bigquery", "Google Cloud"),
+        ("google.adk.nowhere", "nowhere"),
+    ],
+)
+def test_a_module_that_is_not_here_is_an_import_error_with_what_to_use(module: str, instead: str):
+    code = f"import adk_nb\nadk_nb.stand_in_for_google_adk()\ntry: import {module}\nexcept ImportError as e: print(e)"
+
+    done = run(code)
+
+    assert instead in done.stdout.splitlines()[-1] and "adk_nb" in done.stdout.splitlines()[-1], done.stderr
+
+
+def test_an_installed_google_adk_stays_what_it_is_and_that_is_printed(tmp_path: Path):
+    installed = tmp_path / "google" / "adk"
+    installed.mkdir(parents=True)
+    (installed / "__init__.py").write_text("mark = 'theirs'")
+
+    done = run("import adk_nb\nadk_nb.stand_in_for_google_adk()\nimport google.adk\nprint(google.adk.mark)", tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    told, mark = done.stdout.splitlines()
+    assert "installed" in told and mark == "theirs"
