@@ -46,6 +46,9 @@ logger = logging.getLogger(__name__)
 
 Message = str | types.Content | list[types.Part]
 
+DEBUG_USER, DEBUG_SESSION = "debug_user_id", "debug_session_id"
+"""Where `run_debug` talks by default. Source: google-adk 2.13."""
+
 
 class Runner:
     """Runs an app, or an agent under an app's name, for many users. Holds services, never a conversation.
@@ -437,8 +440,8 @@ class Runner:
         self,
         user_messages: str | list[str],
         *,
-        user_id: str = "debug_user_id",
-        session_id: str = "debug_session_id",
+        user_id: str = DEBUG_USER,
+        session_id: str = DEBUG_SESSION,
         run_config: RunConfig | None = None,
         quiet: bool = False,
         verbose: bool = False,

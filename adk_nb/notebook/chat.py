@@ -38,6 +38,7 @@ from adk_nb.notebook.view.box_on_show import BoxOnShow
 from adk_nb.notebook.view.display import Mode, in_a_kernel
 from adk_nb.notebook.view.event_words import Verdict, verdict_of
 from adk_nb.notebook.view.run_on_show import RunOnShow
+from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.trace import Traces
@@ -51,8 +52,8 @@ class Chat(GoesBack, IsKept):
     """One user, one session, one agent.
 
     Args:
-        agent: Who answers, or an app with an agent and plugins. Assigning `chat.agent` replaces the agent; the session
-            stays.
+        agent: Who answers, or an app with an agent and plugins, or a runner, in whose services the conversation is
+            kept. Assigning `chat.agent` replaces the agent; the session stays.
         session: Its id; made when first needed.
         user_id: Whose session it is.
         app_name: The app it belongs to. None: the app's own, or `notebook`.
@@ -69,7 +70,7 @@ class Chat(GoesBack, IsKept):
 
     def __init__(
         self,
-        agent: BaseAgent | App,
+        agent: BaseAgent | App | Runner,
         *,
         session: str = "main",
         user_id: str = "user",

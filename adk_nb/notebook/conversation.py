@@ -3,7 +3,8 @@
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, cast
+from copy import copy
+from typing import Any, TypedDict, Unpack, cast
 
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
@@ -19,6 +20,7 @@ from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook import cut_runs, time_travel
 from adk_nb.notebook.decisions import waiting_words
 from adk_nb.notebook.time_travel import Rewound
+from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals
 from adk_nb.runtime.fork import fork
@@ -32,6 +34,16 @@ _at_work: set["Conversation"] = set()
 """Those in which an agent answers now: a service without a journal does not know."""
 
 
+class Services(TypedDict, total=False):
+    """Where a conversation is kept; as the arguments of `Chat`."""
+
+    app_name: str | None
+    session_service: BaseSessionService | None
+    artifact_service: BaseArtifactService | None
+    memory_service: BaseMemoryService | None
+    credential_service: BaseCredentialService | None
+
+
 class Conversation:
     """What `Chat` is made of on the side of the session. Nothing here is shown.
 
@@ -40,35 +52,21 @@ class Conversation:
 
     def __init__(
         self,
-        agent: BaseAgent | App,
+        agent: BaseAgent | App | Runner,
         *,
         session_id: str,
         user_id: str,
-        app_name: str | None,
-        session_service: BaseSessionService | None,
-        artifact_service: BaseArtifactService | None,
-        memory_service: BaseMemoryService | None,
-        credential_service: BaseCredentialService | None,
+        **services: Unpack[Services],
     ) -> None:
-        if not isinstance(agent, BaseAgent | App):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(agent, BaseAgent | App | Runner):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"Chat takes an agent, and {agent!r:.60} is none; write Chat(Agent(name=...))")
         if not session_id.strip():
             raise InputError("a session without a name is found by nobody; write Chat(agent, session='main')")
-        app = agent if isinstance(agent, App) else None
         self.session_id = session_id
         self.user_id = user_id
-        self.service = session_service or InMemorySessionService()
-        self._has_app = app is not None
-        self.runner = Runner(
-            app=app,
-            app_name=app_name or (app.name if app else "notebook"),
-            agent=None if app else cast(BaseAgent, agent),
-            session_service=self.service,
-            artifact_service=artifact_service or InMemoryArtifactService(),
-            memory_service=memory_service or InMemoryMemoryService(),
-            credential_service=credential_service,
-            auto_create_session=True,
-        )
+        self.runner = _runner_like(agent, services) if isinstance(agent, Runner) else _runner_of(agent, services)
+        self.service = self.runner.session_service
+        self._has_app = self.runner.app is not None
         self.put(self.runner, self.agent)
 
     @property
@@ -144,18 +142,8 @@ class Conversation:
 
     def in_session(self, session_id: str) -> "Conversation":
         """The same agent, in another session of the user."""
-        runner = self.runner
-        made = Conversation(
-            runner.app if self._has_app and runner.app else self.agent,
-            session_id=session_id,
-            user_id=self.user_id,
-            app_name=runner.app_name,
-            session_service=self.service,
-            artifact_service=runner.artifact_service,
-            memory_service=runner.memory_service,
-            credential_service=runner.credential_service,
-        )
-        made.runner.sticky_agents = runner.sticky_agents
+        made = Conversation(self.runner, session_id=session_id, user_id=self.user_id)
+        made._has_app = self._has_app
         return made
 
     async def last_cut(self, *, edited: bool = True, magic: str = "") -> tuple[Run, Session]:
@@ -203,3 +191,27 @@ class Conversation:
 
     def _where(self, session_id: str) -> dict[str, Any]:
         return {"app_name": self.runner.app_name, "user_id": self.user_id, "session_id": session_id}
+
+
+def _runner_of(agent: BaseAgent | App, services: Services) -> Runner:
+    app = agent if isinstance(agent, App) else None
+    return Runner(
+        app=app,
+        app_name=services.get("app_name") or (app.name if app else "notebook"),
+        agent=None if app else cast(BaseAgent, agent),
+        session_service=services.get("session_service") or InMemorySessionService(),
+        artifact_service=services.get("artifact_service") or InMemoryArtifactService(),
+        memory_service=services.get("memory_service") or InMemoryMemoryService(),
+        credential_service=services.get("credential_service"),
+        auto_create_session=True,
+    )
+
+
+def _runner_like(runner: Runner, services: Services) -> Runner:
+    """A runner with the same agent, services and plugins, whose plugins can be added to."""
+    if given := sorted(name for name, value in services.items() if value is not None):
+        raise ConfigurationError(f"Chat takes {', '.join(given)} from its runner; give them to Runner(...)")
+    made = copy(runner)
+    made.plugin_manager = PluginManager(runner.plugin_manager.plugins)
+    made.auto_create_session = True
+    return made

@@ -103,12 +103,10 @@ def test_what_is_said_after_the_answer_does_not_hide_it():
     assert Chat(agent).ask("weather?").text == "It is sunny.\n\nHave a nice day!"
 
 
-def test_the_magic_does_not_take_a_chat_or_an_app_for_the_beginning_of_a_text(shell: Shell):
+def test_the_magic_does_not_take_a_chat_for_the_beginning_of_a_text(shell: Shell):
     shell.cell("%%agent guide -m offline\nBe brief.")
-    shell.names["desk"] = App(name="desk", root_agent=guide("hello"))
     shell.names["talk"] = Chat(guide("hello"))
 
-    assert "'desk' is no agent; write Chat(desk).ask('...')" in shell.fails("%chat desk hi")
     assert "'talk' is no agent; write talk.ask('...')" in shell.fails("%chat talk hi")
     assert shell.cell("%chat -- talk to me").question == "talk to me"
 

@@ -15,6 +15,7 @@ from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition, d
 from adk_nb.notebook.cells.earlier_tools import as_in_force
 from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.notebook.chat import Chat
+from adk_nb.runners import Runner
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.foreign_tool import how_to_wrap
@@ -50,20 +51,25 @@ class ByName:
         return list(dict.fromkeys([*self.definitions, *held]))
 
     @property
+    def addressees(self) -> list[str]:
+        """The names that can be asked: those of agents, then variables that hold an app or a runner."""
+        held = [one for one, value in self.variables.items() if isinstance(value, App | Runner) and one[0] != "_"]
+        return list(dict.fromkeys([*self.agent_names, *held]))
+
+    @property
     def agent_words(self) -> list[str]:
-        """What a line for an agent may begin with: the names it can be asked by, then what agents call themselves."""
-        return list(dict.fromkeys([*self.agent_names, *(self.agent(one).name for one in self.agent_names)]))
+        """What a line for an agent may begin with: the names that can be asked, then what agents call themselves."""
+        return list(dict.fromkeys([*self.addressees, *(self.agent(one).name for one in self.agent_names)]))
 
     @property
     def conversations(self) -> dict[str, str]:
-        """Variables that hold a chat or an app -> how one speaks to it."""
-        ways = {Chat: "{}.ask('...')", App: "Chat({}).ask('...')"}
-        return {
-            name: way.format(name)
-            for name, value in self.variables.items()
-            for kind, way in ways.items()
-            if isinstance(value, kind) and name[0] != "_"
-        }
+        """Variables that hold a chat -> how one speaks to it."""
+        held = [name for name, value in self.variables.items() if isinstance(value, Chat) and name[0] != "_"]
+        return {name: f"{name}.ask('...')" for name in held}
+
+    def has_own_sessions(self, name: str) -> bool:
+        """Whether the variable of that name holds a runner, whose sessions are not those of the notebook."""
+        return isinstance(self.variables.get(name), Runner)
 
     @property
     def tool_names(self) -> list[str]:
@@ -82,17 +88,18 @@ class ByName:
         return list(dict.fromkeys([*self.agent_names, *self.tool_names, *named]))
 
     def agent(self, name: str) -> BaseAgent:
-        """The agent of that name. A variable counts before a cell: it is what Python sees.
+        """The agent of that name, or the root agent of that app or runner. A variable counts before a cell.
 
         Raises:
             AgentNotFoundError: There is none.
         """
         held = self.variables.get(name)
+        held = held.root_agent if isinstance(held, App) else held.agent if isinstance(held, Runner) else held
         if isinstance(held, BaseAgent):
             return held
         if name in self.made:
             return self.made[name]
-        raise AgentNotFoundError("agent", name, self.agent_names, hint="" if self.agent_names else "see %%agent?")
+        raise AgentNotFoundError("agent", name, self.addressees, hint="" if self.addressees else "see %%agent?")
 
     def is_of_its_cell(self, name: str) -> bool:
         """Whether the agent of that name is the one its cell has made, not one that Python put there later."""

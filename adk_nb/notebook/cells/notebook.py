@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError, InputError, UserError
 from adk_nb.events.event import Event
 from adk_nb.models.default_model import default_model
@@ -26,6 +27,7 @@ from adk_nb.notebook.cells.templates import Place, Template, read
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
+from adk_nb.runners import DEBUG_SESSION, DEBUG_USER, Runner
 from adk_nb.runtime.trace import Traces
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.function_tool import FunctionTool
@@ -56,6 +58,11 @@ class Notebook(ByName):
         self._made_of: dict[str, list[Any]] = {}
         """Team or workflow -> what it was made of, by the order of its members."""
         self._chats: dict[tuple[str, str], Chat] = {}
+        """Name and session -> the chat in the notebook's own sessions."""
+        self._apps: dict[tuple[str, str], App] = {}
+        """Of the chats that were made of an app."""
+        self._runner_chats: dict[tuple[str, str], tuple[Runner, Chat]] = {}
+        """Name and session -> the chat in the sessions of a runner."""
 
     def define_agent(self, wanted: AgentDefinition, *, root: bool = False, replace: bool = False) -> list[str]:
         """Define an agent, or a new version of it. Sessions are kept.
@@ -127,6 +134,10 @@ class Notebook(ByName):
             AgentNotFoundError: There is none of that name.
         """
         agent = self.agent(name)
+        if name not in self.agent_names:
+            raise InputError(
+                f"{name!r} is no agent but of type {type(self.variables[name]).__name__}; type: del {name}"
+            )
         self.definitions.pop(name, None)
         self.made.pop(name, None)
         self._made_of.pop(name, None)
@@ -148,9 +159,11 @@ class Notebook(ByName):
         Raises:
             InputError: There are several, or none.
         """
-        names = self.agent_names
+        names = self.agent_names or self.addressees
         if not names:
             raise InputError("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
+        if self.root is None and self.last_asked in set(self.addressees) - set(self.agent_names):
+            return self.last_asked
         chosen = self.root or (names[0] if len(names) == 1 else self.last_asked or self._asked_last())
         if chosen is None:
             raise InputError(f"which agent? begin the line with its name: {', '.join(names)}; or make one --root")
@@ -159,26 +172,32 @@ class Notebook(ByName):
     def _asked_last(self) -> str | None:
         """Whom the current session was with, before this kernel."""
         name = last_spoken_to(self.sessions.events())
-        return name if name in self.agent_names else None
+        return name if name in self.addressees else None
 
     def keep_sessions_in(self, address: str, folder: Path) -> list[str]:
         """As `SessionStore.keep_in`."""
         told = self.sessions.keep_in(address, folder)
         self._chats.clear()
+        self._apps.clear()
         return told
 
     def chat(self, name: str, session: str | None = None, *, show: Mode = "auto") -> Chat:
-        """The conversation with an agent in a session; one object for each pair.
+        """The conversation with an agent, an app or a runner in a session; one object for each pair.
 
         Raises:
             AgentNotFoundError, ToolNotFoundError: The agent or a tool of it is not defined.
         """
         self._check_ready(name)
+        held = self.variables.get(name)
+        if isinstance(held, Runner):
+            return self._chat_of_runner(name, held, session, show)
         agent = self.agent(name)
         key = name, session or self.sessions.current
-        if key not in self._chats:
+        app = held if isinstance(held, App) else None
+        if key not in self._chats or self._apps.get(key) is not app:
+            self._apps |= {key: app} if app else {}
             self._chats[key] = Chat(
-                agent,
+                app or agent,
                 session=key[1],
                 user_id=USER,
                 app_name=APP,
@@ -195,6 +214,17 @@ class Notebook(ByName):
         chat = self._chats[key]
         if chat.agent is not agent:
             chat.agent = agent
+        chat.show = show
+        return chat
+
+    def _chat_of_runner(self, name: str, runner: Runner, session: str | None, show: Mode) -> Chat:
+        """The conversation that `runner.run_debug` goes on with, or another of the same user."""
+        key = name, session or DEBUG_SESSION
+        known, chat = self._runner_chats.get(key, (None, None))
+        if chat is None or known is not runner:
+            chat = Chat(runner, session=key[1], user_id=DEBUG_USER)
+            chat.on_reply, chat.traces = self._noted, self.traces
+            self._runner_chats[key] = runner, chat
         chat.show = show
         return chat
 
@@ -220,10 +250,10 @@ class Notebook(ByName):
         `events` are those of the session.
         """
         for (name, _), chat in self._chats.items():
-            if chat.has_asked(id) and name in self.agent_names:
+            if chat.has_asked(id) and name in self.addressees:
                 return name
         team = spoken_to(id, events).name
-        if team in self.agent_names and self.agent(team).find_agent(agent):
+        if team in self.addressees and self.agent(team).find_agent(agent):
             return team
         return self.name_of(agent)
 

@@ -67,7 +67,7 @@ def _attachments(notebook: Notebook) -> list[str]:
 
 _KINDS: dict[str, Callable[[Notebook], list[str]]] = {
     "attachment": _attachments,
-    "agent": lambda notebook: notebook.agent_names,
+    "agent": lambda notebook: notebook.addressees,
     "approval": _approvals,
     "document": lambda notebook: sorted(
         one.name for one in Path().iterdir() if one.suffix in (".yaml", ".yml", ".json")

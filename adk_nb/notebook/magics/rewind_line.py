@@ -31,7 +31,7 @@ def rewind(notebook: Notebook, asked: Any, show: Mode) -> Any:
     events = notebook.sessions.events(asked.session)
     first = first_undone(events, to, session)
     then = of_run(first.invocation_id, events).name
-    name = then if then in notebook.agent_names else notebook.agent_for_text()
+    name = then if then in notebook.addressees else notebook.agent_for_text()
     chat = notebook.chat(name, session, show=show)  # an agent that is not ready is told of before anything is undone
     return chat.say_again(_rewound(notebook, to, session).message)
 

@@ -74,10 +74,10 @@ def _asked_then(notebook: Notebook, run: Run, found: Session) -> str:
     """Who was spoken to in the run, or the agent that worked in it."""
     mine = [event for event in found.events if event.invocation_id == run.id]
     named = of_run(run.id, mine).name or next((one.author for one in mine if one.author != "user"), "")
-    name = named if named in notebook.agent_names else notebook.name_of(named)
+    name = named if named in notebook.addressees else notebook.name_of(named)
     if name is None:
         raise AgentNotFoundError(
-            "agent", named, notebook.agent_names, hint="this run was asked of it: run the cell that defines it"
+            "agent", named, notebook.addressees, hint="this run was asked of it: run the cell that defines it"
         )
     return name
 

@@ -98,16 +98,20 @@ def addressed(notebook: Notebook, said: Said) -> tuple[Chat, dict[str, Any]]:
     told = {"text": text, "attach": attached or None, "tools": tools, "model": model, "max_cost": said.max_cost}
     notebook.chat(name, said.session)
     if said.fresh:
+        if notebook.has_own_sessions(name):
+            raise InputError(f"--new begins a session of the notebook, and {name} has its own; write -s and a new name")
         notebook.sessions.start_fresh(said.session)
     chat = notebook.chat(name, said.session, show=said.show)
-    notebook.last_asked, chat.sticky = name, said.agent is None
+    notebook.last_asked = name
+    if name in notebook.agent_names:
+        chat.sticky = said.agent is None
     return chat, told
 
 
 def tell_of_new_session(notebook: Notebook, said: Said) -> None:
     """Say that the session which a line names begins with it: the name may be mistyped."""
     known = ["main", *notebook.sessions.names, notebook.sessions.current]
-    if said.session is None or said.fresh or said.session in known:
+    if said.session is None or said.fresh or said.session in known or notebook.has_own_sessions(said.agent or ""):
         return
     near, line = closest(said.session, known), f"a new session {said.session!r}"
     display(shown_lines(Note(f"note: {line}; did you mean {near!r}?") if near else line))
@@ -151,7 +155,7 @@ def _nothing_of_that_name(notebook: Notebook, word: str) -> InputError:
 
 def _addressed(notebook: Notebook, word: str | None) -> str | None:
     """The name by which who is called `word` can be asked: that, or the variable of an agent that calls itself so."""
-    return notebook.name_of(word) or word if word and word not in notebook.agent_names else word
+    return notebook.name_of(word) or word if word and word not in notebook.addressees else word
 
 
 def _who_asks(notebook: Notebook, said: Said) -> str | None:
@@ -350,5 +354,5 @@ def _one(waiting: Sequence[Pending], which: str | None, magic: str, reason: str 
 
 
 def _check_capture(notebook: Notebook, name: str) -> None:
-    if keyword.iskeyword(name) or name in notebook.agent_names or name in notebook.tool_names:
+    if keyword.iskeyword(name) or name in notebook.addressees or name in notebook.tool_names:
         raise InputError(f"the reply cannot be kept as {name!r}: the name is taken; write another one before <<")
