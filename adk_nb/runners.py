@@ -23,6 +23,7 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
+from adk_nb.runtime import debug_view
 from adk_nb.runtime.asked import check_asked, check_given, check_ids, check_queue
 from adk_nb.runtime.event_lines import lines_of
 from adk_nb.runtime.first_event import first_event
@@ -448,6 +449,8 @@ class Runner:
     ) -> list[Event]:
         """Say something, or several things one after the other, and print what comes: `author > words`, a line each.
 
+        A notebook that has loaded the magics shows what `%chat` shows, unless there is a `run_config`.
+
         Args:
             user_messages: What is said.
             user_id: Whose session it is.
@@ -463,7 +466,11 @@ class Runner:
         if not await self.session_service.get_session(app_name=self.app_name, **where):
             await self.session_service.create_session(app_name=self.app_name, **where)
         events: list[Event] = []
-        for message in [user_messages] if isinstance(user_messages, str) else user_messages:
+        messages = [user_messages] if isinstance(user_messages, str) else user_messages
+        view = None if quiet or run_config else debug_view.registered
+        if view and (run := view(self, messages, user_id, session_id)):
+            return await run
+        for message in messages:
             async with aclosing(self.run_async(**where, new_message=message, run_config=run_config)) as answers:
                 async for event in answers:
                     events.append(event)

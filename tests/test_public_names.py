@@ -32,7 +32,7 @@ CLOUD = {
 PATHS: dict[str, str] = {
     "adk_nb": (
         "Agent App Chat Context Event InMemoryRunner LlmAgent Reply RunConfig Runner StreamingMode Workflow run "
-        "tool types"
+        "stand_in_for_google_adk tool types"
     ),
     "adk_nb.agents": (
         "Agent BaseAgent CallbackContext Context InvocationContext LiveRequest LiveRequestQueue LlmAgent "

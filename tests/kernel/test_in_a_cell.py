@@ -89,3 +89,57 @@ def test_a_figure_that_a_tool_gives_is_drawn_once_and_one_of_the_cell_stays(kern
     assert ["image/png" in one.get("data", {}) for one in given.outputs].count(True) == 0
     assert ["image/png" in one.get("data", {}) for one in beside.outputs].count(True) == 1
     assert "data:image/png" in given.outputs[-1]["data"]["text/html"]
+
+
+DEBUG = """
+%load_ext adk_nb
+from adk_nb import InMemoryRunner
+@tool(confirm=True)
+def pay(amount: int) -> str:
+    'Pays.'
+    return f'paid {amount}'
+def broken(callback_context):
+    raise ValueError('the till is empty')
+waiter = Agent(name='waiter', model=Calls('Hello!', 'Again!', call('pay', amount=4), 'Paid.'), tools=[pay])
+runner = InMemoryRunner(waiter)
+failing = InMemoryRunner(Agent(name='failing', model=Calls('no'), before_agent_callback=broken))
+"""
+
+
+def test_run_debug_shows_the_view_and_the_reply_of_each_message(kernel: Kernel):
+    kernel.run(SETUP + DEBUG)
+
+    cell = kernel.run("events = await runner.run_debug(['hi', 'and now?'])\nprint([e.text for e in events])")
+
+    assert cell.printed == "['Hello!', 'Again!']\n"
+    assert kernel.views
+    assert "Hello!" in cell.shown and "Again!" in cell.shown
+
+
+def test_a_card_of_run_debug_is_answered_by_a_click(kernel: Kernel):
+    kernel.run(SETUP + DEBUG)
+    cell = kernel.run("events = await runner.run_debug(['hi', 'and now?', 'pay 4'])")
+
+    kernel.click(kernel.card("pay"), decision="approve", args=None, reason=None)
+
+    kernel.until(lambda: any("Paid." in text for text in [cell.shown, *kernel.updates]), "the answer after the click")
+
+
+def test_run_debug_raises_what_a_run_raised_in_one_line(kernel: Kernel):
+    kernel.run(SETUP + DEBUG)
+
+    cell = kernel.run("await failing.run_debug('hi')", raises=True)
+
+    assert cell.error == "ValueError"
+    assert cell.traceback == "ValueError: the till is empty"
+
+
+def test_run_debug_prints_where_no_view_is_wanted(kernel: Kernel):
+    kernel.run(SETUP + DEBUG)
+    kernel.run("from adk_nb import RunConfig\n%config AdkNb.display = 'off'")
+    before = list(kernel.views)
+
+    assert kernel.run("_ = await runner.run_debug('hi')").printed == "waiter > Hello!\n"
+    kernel.run("%config AdkNb.display = 'auto'")
+    assert kernel.run("_ = await runner.run_debug('hi', run_config=RunConfig())").printed == "waiter > Again!\n"
+    assert kernel.views == before

@@ -23,6 +23,7 @@ from adk_nb.notebook.magics.config import IN_A_FILE, AdkNb, hint
 from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, SESSION, STATE, TOOL, TOOLS, WORKFLOW
 from adk_nb.notebook.magics.time_magics import TimeMagics
 from adk_nb.notebook.place import folder_of, is_being_tested
+from adk_nb.runtime import debug_view
 
 _DRAWN = ("adk_nb.agents.base_agent", "BaseAgent")
 """What draws itself at the end of a cell; by name, so that nothing is loaded for it."""
@@ -35,6 +36,7 @@ _late, _ = face(
     {
         "agent_line": "adk_nb.notebook.magics.agent_line",
         "Notebook": "adk_nb.notebook.cells.notebook",
+        "debug_view": "adk_nb.notebook.debug_view",
         "forms_of": "adk_nb.notebook.magics.pictures",
         "known_names": "adk_nb.notebook.magics.known_names",
         "open_box": "adk_nb.notebook.magics.box_line",
@@ -264,6 +266,7 @@ def load_ipython_extension(shell: Any) -> None:
     completion.install(shell, magics)
     _forms(shell).for_type_by_name(*_DRAWN, lambda agent: _late("forms_of")(magics.notebook, agent))
     tracebacks.install(shell)
+    debug_view.registered = lambda *run: _late("debug_view")(lambda: settings.display)(*run)
     shell.events.register("post_run_cell", hint)
     shell.events.register("post_run_cell", course_hints.hint)
     if os.environ.get("ADK_NB_REPLAY"):
@@ -287,6 +290,7 @@ def unload_ipython_extension(shell: Any) -> None:
     completion.remove(shell)
     _forms(shell).pop(".".join(_DRAWN), None)
     tracebacks.remove(shell)
+    debug_view.registered = None
     taping: Any = sys.modules.get("adk_nb.models.taping")
     if taping:  # else nothing can be recorded
         taping.now = None
