@@ -34,6 +34,7 @@ from adk_nb.notebook.view.render import waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.run_panels import PANELS, RunPanels
+from adk_nb.notebook.view.side_shell import side_shell
 from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.widget import STUB, LiveView
 from adk_nb.runtime import approvals
@@ -110,6 +111,8 @@ class LiveRun(RunOnShow):
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
         super().begin(session, clicks)
+        if shell := side_shell():
+            shell.runs.add(self)
         self._clicks, self._over, self._reply = clicks, False, None
         self._history = list(session.events) if session else []
         self._meter = Meter(session.events if session else (), self.max_cost_usd)
@@ -202,6 +205,8 @@ class LiveRun(RunOnShow):
         return self._ending
 
     def end(self, reply: Reply) -> None:
+        if shell := side_shell():
+            shell.runs.discard(self)
         self._show_what_came()
         self._push(self._lanes.end(reply.status))
         self._mark(self._path.end(reply.status))

@@ -4,24 +4,31 @@
 // Where such an output stands: the outputs of its cell, and which of them it is. A cell that was copied has it too.
 function placesOf(notebook, isIt) {
   const places = [];
-  for (const { outputs } of notebook.cells) {
-    for (let at = 0; at < (outputs?.length ?? 0); at += 1) if (isIt(outputs.get(at))) places.push([outputs, at]);
+  for (const { id, outputs } of notebook.cells) {
+    for (let at = 0; at < (outputs?.length ?? 0); at += 1) if (isIt(outputs.get(at), id, at)) places.push([outputs, at]);
   }
   return places;
 }
 
-// The view that a file says stood there, when its kernel lives on: Jupyter makes the models of all that it has.
+// The view that stood there, as a file or the browser says, when its kernel lives on: Jupyter makes the models of all that
+// it has.
 async function putBack(id, manager) {
   const notebook = notebookOf(manager);
   if (!notebook) return;
   keptOutOfTheFile(manager);
   await manager.context.ready;
-  for (const [outputs, at] of placesOf(notebook, ({ metadata }) => metadata?.adk_nb?.view === id)) {
+  const { dirty } = notebook;
+  const isRun = ({ metadata }) => metadata?.adk_nb?.view === id;
+  const isIt = (output, cell, at) => isRun(output) || (!viewOf(output) && stoodAt(manager, id, cell, at));
+  for (const [outputs, at] of placesOf(notebook, isIt)) {
     const { adk_nb: _, ...metadata } = outputs.get(at).metadata;
+    const of = isRun(outputs.get(at)) ? "run" : "page";
     const view = { version_major: 2, version_minor: 0, model_id: id };
     const data = { ...outputs.get(at).data, [VIEW]: view };
-    outputs.set(at, { ...outputs.get(at).toJSON(), data, metadata: { ...metadata, [VIEW]: { adk_nb: "run" } } });
+    if (of === "run" && !outputs.trusted) data["text/html"] = `${data["text/html"] ?? ""}${NOT_DRAWN}`;
+    outputs.set(at, { ...outputs.get(at).toJSON(), data, metadata: { ...metadata, [VIEW]: { adk_nb: of } } });
   }
+  notebook.dirty = dirty; // what is saved is the same
 }
 
 // A page that was loaded after a cell was run does not hear what the kernel displays in that cell: it asks when the run is
