@@ -48,7 +48,7 @@ def said(cell: NotebookNode) -> str:
     for output in cell.get("outputs", []):
         if output.output_type == "stream" and output.name == "stdout":
             texts.append(output.text)
-        elif output.output_type == "execute_result":  # what was displayed besides is the live view
+        elif output.output_type in ("execute_result", "display_data"):
             texts.append(output.data.get("text/plain", ""))
     return "\n".join(text.rstrip() for text in texts if text.strip())
 

@@ -35,7 +35,7 @@ from adk_nb.notebook.one_turn import LentTool, TurnOptions, one_turn
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.talk import Talk
 from adk_nb.notebook.view.box_on_show import BoxOnShow
-from adk_nb.notebook.view.display import Mode, in_a_kernel
+from adk_nb.notebook.view.display import Mode, Show, checked_mode, in_a_kernel
 from adk_nb.notebook.view.event_words import Verdict, verdict_of
 from adk_nb.notebook.view.run_on_show import RunOnShow
 from adk_nb.runners import Runner
@@ -61,8 +61,8 @@ class Chat(GoesBack, IsKept):
         artifact_service: Where its files are kept. None: as for the session.
         memory_service: Where its memories are kept. None: as for the session.
         credential_service: Where the user's credentials are kept. None: as for the session.
-        show: What is seen while the agent works: `auto`, a live view where a page can show it; `static`, only what a
-            saved notebook keeps; `off`, only the reply.
+        show: What a cell shows of each turn: `auto`, a live view where a page can show it, and then the reply in its
+            place; `static`, only the reply; `off`, or False, nothing but the value that is returned.
     """
 
     policy: ClassVar[Confirm] = "ask"
@@ -79,7 +79,7 @@ class Chat(GoesBack, IsKept):
         artifact_service: BaseArtifactService | None = None,
         memory_service: BaseMemoryService | None = None,
         credential_service: BaseCredentialService | None = None,
-        show: Mode = "auto",
+        show: Show = "auto",
     ) -> None:
         self._conversation = Conversation(
             agent,
@@ -91,7 +91,7 @@ class Chat(GoesBack, IsKept):
             memory_service=memory_service,
             credential_service=credential_service,
         )
-        self.show: Mode = show
+        self.show: Mode = checked_mode(show)
         self.on_reply: Callable[[Reply], None] | None = None
         """Called with the reply of each turn, also of one that a click on a card let go on."""
         self.magic: Callable[[], str] = str
@@ -140,7 +140,7 @@ class Chat(GoesBack, IsKept):
         attach: Any = None,
         tools: Sequence[LentTool] = (),
         model: str | BaseLlm | None = None,
-        show: Mode | None = None,
+        show: Show | None = None,
         max_cost: float | None = None,
         confirm: Confirm | None = None,
     ) -> Reply:
@@ -152,7 +152,7 @@ class Chat(GoesBack, IsKept):
                 figure of matplotlib, a DataFrame, an exception, a `types.Part`, or any value that has a form as text.
             tools: What the agent may call in this turn beside its own tools.
             model: What answers for the agent in this turn. None: its own.
-            show: What is seen of this turn. None: as the chat's.
+            show: What the cell shows of this turn; False: nothing but the value that is returned. None: as the chat's.
             max_cost: US dollars that this turn may cost; then no model is asked again, also after an approval. None: as
                 `%config AdkNb.max_cost_usd` says.
             confirm: What happens to calls that wait for approval in this turn; left open ("ask"), they wait on. None:
@@ -180,7 +180,10 @@ class Chat(GoesBack, IsKept):
 
     def start(self, text: str, **options: Unpack[TurnOptions]) -> "sync.Started[Reply]":
         """`ask` in the background: a handle with `.result()`, `.cancel()` and `.done()`."""
-        return sync.start(self._talk.words(text, one_turn(**options)))
+        turn = one_turn(**options)
+        shown = self._talk.on_show(text, turn)
+        shown.is_background = True
+        return sync.start(self._talk.words(text, turn, shown))
 
     def box(self, *, height: int = HEIGHT) -> None:
         """Open a chat box: this conversation in one output, with a field to type into. In a terminal, line by line.

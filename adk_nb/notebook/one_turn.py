@@ -12,7 +12,7 @@ from adk_nb.errors import InputError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook import attachments
-from adk_nb.notebook.view.display import Mode
+from adk_nb.notebook.view.display import Mode, Show, checked_mode
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 
@@ -60,7 +60,7 @@ class TurnOptions(TypedDict, total=False):
     attach: Any
     tools: Sequence[LentTool]
     model: str | BaseLlm | None
-    show: Mode | None
+    show: Show | None
     max_cost: float | None
 
 
@@ -69,17 +69,18 @@ def one_turn(
     attach: Any = None,
     tools: Sequence[LentTool] = (),
     model: str | BaseLlm | None = None,
-    show: Mode | None = None,
+    show: Show | None = None,
     max_cost: float | None = None,
 ) -> OneTurn:
     """A turn with these options.
 
     Raises:
-        InputError: Something cannot be attached, or `max_cost` is no limit.
+        InputError: Something cannot be attached, `show` names no mode, or `max_cost` is no limit.
         ModelNotFoundError: There is no such model.
     """
     if isinstance(model, str):
         LLMRegistry.resolve(model)
     if max_cost is not None and not 0 < max_cost < math.inf:
         raise InputError(f"max_cost={max_cost!r} is no limit; write US dollars above zero, or None for no limit")
-    return OneTurn(parts=attachments.all_of(attach), tools=tuple(tools), model=model, show=show, max_cost=max_cost)
+    mode = None if show is None else checked_mode(show)
+    return OneTurn(parts=attachments.all_of(attach), tools=tuple(tools), model=model, show=mode, max_cost=max_cost)

@@ -94,8 +94,8 @@ class Reply:
     """It shows itself in plain text alone."""
     live: Callable[[], str] = field(default=str, repr=False, compare=False)
     """The widget that shows it on the page; empty: none does."""
-    told: Callable[[], bool] = field(default=bool, repr=False, compare=False)
-    """Whether a view in this cell tells what waits."""
+    is_shown: Callable[[], bool] = field(default=bool, repr=False, compare=False)
+    """Whether the cell that is run now shows it already, where its turn ran."""
 
     @property
     def state_delta(self) -> dict[str, Any]:
@@ -160,12 +160,12 @@ class Reply:
         return self.chat
 
     def _ipython_display_(self) -> None:
-        """What waits is told by the view that asks, where that goes when it is answered.
+        """Show nothing in the cell whose turn has left it there.
 
         Raises:
             NotImplementedError: It is shown as all other values are, by IPython.
         """
-        if self.status != "pending" or not self.told():
+        if not self.is_shown():
             raise NotImplementedError
 
     def in_words(self) -> dict[str, str]:

@@ -275,7 +275,7 @@ class Talk:
             notice="; ".join(filter(None, (shown.notice, shown.unlimited()))) or None,
             plain=shown.plain,
             live=shown.stays_as,
-            told=shown.stands_for_a_reply,
+            is_shown=shown.shows_the_reply,
         )
         self.cards.wait_after(shown, (one.id for one in (*waiting, *asked)))
         if self._chat.on_reply:

@@ -56,7 +56,7 @@ class Cell:
 
     @property
     def shown(self) -> str:
-        """The plain text of its displays, those that came after its end among them."""
+        """The plain text of its displays as they are now, those that came after its end among them."""
         return "\n".join(one["data"].get("text/plain", "") for one in self.outputs if "data" in one)
 
     @property
@@ -71,9 +71,8 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """What a reader of the plain text sees: prints and the result, displays left out."""
-        told = [one["data"]["text/plain"] for one in self.outputs if one["output_type"] == "execute_result"]
-        return (self.printed + "\n".join(told)).strip()
+        """What a reader of the plain text sees: prints, and then displays and the result."""
+        return "\n".join(filter(None, [self.printed.rstrip(), self.shown])).strip()
 
 
 class Kernel:
@@ -192,6 +191,9 @@ class Kernel:
             self.views.append(content["comm_id"])
         if kind == "update_display_data":
             self.updates.append(content["data"].get("text/plain", ""))
+            for output in (output for cell in self._cells.values() for output in cell.outputs):
+                if output.get("transient", {}).get("display_id", "") == content["transient"]["display_id"]:
+                    output.update(data=content["data"], metadata=content["metadata"])
 
 
 def _ops(data: dict[str, Any]) -> list[dict[str, Any]]:

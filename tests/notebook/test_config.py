@@ -97,7 +97,7 @@ class Kernel:
             if message["parent_header"].get("msg_id") != key:
                 continue
             kind, content = message["msg_type"], message["content"]
-            if kind == "execute_result":
+            if kind in ("execute_result", "display_data"):
                 result = content["data"]["text/plain"]
             elif kind == "stream" and content["name"] == "stderr":
                 said += content["text"]

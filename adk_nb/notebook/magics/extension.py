@@ -171,7 +171,7 @@ class AdkMagics(Magics):
             confirm=confirm,
             policy=policy,
             in_lines=asked.ask,
-            show="off" if asked.quiet else "static" if asked.static else self.settings.display,
+            show="off" if asked.quiet or asked.silent else "static" if asked.static else self.settings.display,
             attach=tuple(asked.attach or ()),
             error=asked.error,
             tools=tuple(asked.tools or ()),

@@ -58,7 +58,7 @@ CHAT = Grammar(
             help="no model is asked again once this turn has cost so many US dollars",
             convert=dollars,
         ),
-        Option(name="quiet", short="q", help="no live view, only the reply"),
+        Option(name="quiet", short="q", help="the turn shows nothing; at the end of a cell its reply does"),
         Option(name="height", value="PIXELS", help="of the chat box (420)", convert=whole_number),
         Option(name="static", help="no live view, but what a saved notebook keeps of one"),
         Option(name="yes", help="approve what comes up in this turn"),

@@ -7,13 +7,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.changed_tools import Changed
@@ -36,7 +37,7 @@ from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.run_panels import PANELS, RunPanels
 from adk_nb.notebook.view.side_shell import side_shell
 from adk_nb.notebook.view.spending import Meter
-from adk_nb.notebook.view.widget import STUB, LiveView
+from adk_nb.notebook.view.widget import LiveView
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
 from adk_nb.sessions.session import Session
@@ -44,8 +45,22 @@ from adk_nb.sessions.session import Session
 logger = logging.getLogger(__name__)
 
 Mode = Literal["auto", "widget", "static", "text", "off"]
-"""`auto`: live where somebody may look. `widget`: live in any kernel. `static`: only what a saved notebook keeps.
-`text`: only the reply, in plain text. `off`: only the reply."""
+"""`auto`: live where somebody may look. `widget`: live in any kernel. `static`: only the reply. `text`: as that, in
+plain text. `off`: nothing but the value that is returned."""
+Show = Mode | Literal[False]
+"""False: `off`."""
+
+
+def checked_mode(show: Show) -> Mode:
+    """The mode that `show` names.
+
+    Raises:
+        InputError: There is no such mode.
+    """
+    mode = "off" if show is False else show
+    if mode not in get_args(Mode):
+        raise InputError(f"show={show!r} is no way to show a turn; write one of {', '.join(get_args(Mode))}, or False")
+    return mode
 
 
 def show_run(
@@ -53,9 +68,9 @@ def show_run(
 ) -> RunOnShow:
     """A run that is shown as well as the place it runs in can show it."""
     name = agent.name
-    if mode in ("off", "text") or not in_a_kernel():
+    if mode == "off" or not in_a_kernel():
         return RunOnShow(name, question, notice)
-    if mode == "static" or (mode == "auto" and is_being_tested(get_ipython())):
+    if mode in ("static", "text") or (mode == "auto" and is_being_tested(get_ipython())):
         return StaticRun(name, question, notice)
     return LiveRun(agent, question, notice, schema_of)
 
@@ -63,9 +78,20 @@ def show_run(
 class StaticRun(RunOnShow):
     """A run that leaves in the notebook what a live view leaves."""
 
-    def begin(self, session: Session | None, clicks: Clicks) -> None:
-        super().begin(session, clicks)
-        display(STUB, raw=True)
+    def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
+        super().__init__(agent, question, notice)
+        self._own_cell = OwnCell()
+        self._is_shown = False
+
+    def end(self, reply: Reply) -> None:
+        if self.is_background:  # its cell may be over: what it shows would come too late for a comparison
+            return
+        with self._own_cell.gets_what_is_displayed():
+            display(reply)
+        self._is_shown = True
+
+    def shows_the_reply(self) -> bool:
+        return self._is_shown and self._own_cell.is_run_now
 
 
 class LiveRun(RunOnShow):
@@ -91,8 +117,6 @@ class LiveRun(RunOnShow):
         self._panels = RunPanels(lambda: self.trace, lambda: self._rows.state() if self._rows else [])
         self._over = False
         self._unshown: deque[Event] = deque()
-        self._reply: Reply | None = None
-        """What the run came to, when it is over."""
         self._history: Sequence[Event] = ()
         """The session, as it was when the run began or last went on."""
         self._cards: set[str] = set()
@@ -113,7 +137,7 @@ class LiveRun(RunOnShow):
         super().begin(session, clicks)
         if shell := side_shell():
             shell.runs.add(self)
-        self._clicks, self._over, self._reply = clicks, False, None
+        self._clicks, self._over = clicks, False
         self._history = list(session.events) if session else []
         self._meter = Meter(session.events if session else (), self.max_cost_usd)
         if self._rows is None:
@@ -213,7 +237,6 @@ class LiveRun(RunOnShow):
         whole = self._place.whole(reply)
         self._over = reply.status != "pending"
         if self._over:
-            self._reply = reply
             self._fold(whole)
         self._waits_for = waits_for(reply)
         self._view.push({"op": "status", "status": reply.status, "text": _in_words(reply)})
@@ -223,12 +246,7 @@ class LiveRun(RunOnShow):
             self._trouble.ended(self.agent, reply.error or "the run failed", last)
         self._view.close_run()
         asks = any(one.id in self._cards for one in (*reply.pending, *reply.credentials))
-        told = (asks or self.resumed) and self._place.show(whole, "run" if asks else "page")
-        if told and not asks:
-            self._reply = None
-        elif self.resumed and not told:  # the cell has its result already: what came after a click is shown under it
-            with self._own_cell.gets_what_is_displayed():
-                display(reply)
+        self._place.show(whole, "run" if asks else "page")
 
     def _fold(self, reply: Reply) -> None:
         """The run is over: what a reader looks for is the answer."""
@@ -267,14 +285,13 @@ class LiveRun(RunOnShow):
         if page == self._own_cell.page:
             return []
         self._own_cell.view_on_another_page = self._view
-        left = _output(0, *self._place.stands)
-        return [left, _output(None, *_as_displayed(self._reply))] if self._reply else [left]
+        return [_output(0, *self._place.stands)]
 
     def stays_as(self) -> str:
         return self._view.model_id if self._over and not self._place.is_open and views_stay() else ""
 
-    def stands_for_a_reply(self) -> bool:
-        return self._place.stands_for_a_reply
+    def shows_the_reply(self) -> bool:
+        return self._place.shows_the_reply
 
     def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:
         self._show_what_came()
@@ -320,7 +337,6 @@ class LiveRun(RunOnShow):
 
     def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self.resumed = True
-        self._place.why_not = "What waited here was answered; what came of it stands below."
         self.start_in_its_cell(work())
 
     def start_in_its_cell(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -370,11 +386,6 @@ _WORDS = {"done": "done", "cancelled": "stopped", "error": "ended with an error"
 
 def _output(at: int | None, data: Any, metadata: Any) -> dict[str, Any]:
     return {"at": at, "data": data, "metadata": metadata}
-
-
-def _as_displayed(reply: Reply) -> tuple[Any, Any]:
-    shell: Any = get_ipython()
-    return shell.display_formatter.format(reply)
 
 
 def _in_words(reply: Reply) -> str:

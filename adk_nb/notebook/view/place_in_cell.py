@@ -15,12 +15,14 @@ from adk_nb.notebook.view.widget import STUB
 
 
 class PlaceInCell:
-    """One output of a cell, which the view of a turn has until nothing waits in it any more."""
+    """One output of a cell: the view of a turn while it runs, and then its reply."""
 
     def __init__(self, model_id: str, own_cell: OwnCell) -> None:
         self._model_id = model_id
         self._own_cell = own_cell
         self._output: Any = None
+        self._words: Any = None
+        """What waits, in words beside the view, where no output may have both."""
         self._told: Reply | None = None
         """The turn, as far as this view has shown it."""
         self._asks: Reply | None = None
@@ -36,9 +38,9 @@ class PlaceInCell:
         return self._output is not None
 
     @property
-    def stands_for_a_reply(self) -> bool:
-        """Whether what waits is told here, so that the cell that is run now need not tell it as its result."""
-        return bool(self._output and self._asks and self._own_cell.is_run_now)
+    def shows_the_reply(self) -> bool:
+        """Whether the turn is shown here, in the cell that is run now: its result is not shown a second time."""
+        return self._told is not None and self._own_cell.is_run_now
 
     def open(self) -> None:
         """Display the view."""
@@ -54,19 +56,27 @@ class PlaceInCell:
         self._told = reply.after(self._told) if self._told else reply
         return self._told
 
-    def show(self, whole: Reply, of: Literal["run", "page"]) -> bool:
-        """Have the file tell a turn here, in which something waits (`run`), or which is over (`page`).
-
-        Returns:
-            False: there is no such place, or this page would keep the view in the file.
-        """
-        if not (self._output and views_stay()):
-            return False
+    def show(self, whole: Reply, of: Literal["run", "page"]) -> None:
+        """Show a turn here, in which something waits (`run`), or which is over (`page`)."""
+        if not self._output:
+            return
         self._asks = whole if of == "run" else None
-        self._update(*with_view(whole.in_words(), self._model_id, of))
+        words = whole.in_words()
+        if of == "run" and not views_stay():
+            self._show_beside(words)
+            return
+        stays = views_stay() and (of == "run" or whole.status != "pending")  # a card of it is in another view
+        self._update(with_view(words, self._model_id if stays else "", of))
         if of == "page":
+            self._show_beside(STUB)
             self._output = None
-        return True
+
+    def _show_beside(self, words: dict[str, str]) -> None:
+        if self._words:
+            self._words.update(words, raw=True)
+        elif words is not STUB:
+            with self._own_cell.gets_what_is_displayed():
+                self._words = display(words, raw=True, display_id=True)
 
     def answered(self, verdicts: Mapping[str, Verdict]) -> None:
         """What waited under these ids was answered in another cell."""
@@ -79,7 +89,7 @@ class PlaceInCell:
     def close(self) -> None:
         """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
         if self._output:
-            self._update(self._left(), {})
+            self._update(self._left())
             self._output = None
 
     def _left(self) -> dict[str, str]:
@@ -89,6 +99,7 @@ class PlaceInCell:
             return STUB
         return {"text/plain": self.why_not, "text/html": element("p", element("small", self.why_not))}
 
-    def _update(self, data: Any, metadata: Any) -> None:
-        self.stands = data, metadata
+    def _update(self, shown: Any) -> None:
+        self.stands = shown if isinstance(shown, tuple) else (shown, {})
+        data, metadata = self.stands
         self._output.update(data, metadata=metadata, raw=True)

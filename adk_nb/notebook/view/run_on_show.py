@@ -59,6 +59,8 @@ class RunOnShow:
         """Ids of what waits in other views: this one need not ask for it too."""
         self.events: list[Event] = []
         """Whole ones since the run began or last went on, oldest first."""
+        self.is_background = False
+        """Its cell does not wait for it."""
         self.resumed = False
         """It went on after a click, when its cell had a result already."""
 
@@ -119,8 +121,8 @@ class RunOnShow:
         """The widget that shows it on, in the place of its reply; empty: none does."""
         return ""
 
-    def stands_for_a_reply(self) -> bool:
-        """Whether it tells what waits, so that the cell that is run now need not."""
+    def shows_the_reply(self) -> bool:
+        """Whether the cell that is run now shows the reply already, also if it is not its last expression."""
         return False
 
     def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:
