@@ -157,8 +157,8 @@ def test_the_answers_of_a_tutorial_are_read_on_github(path: Path):
 
 
 def letters(text: str) -> str:
-    """Without what differs from form to form: marks, and what a key of a state is written in."""
-    return re.sub(r"[\W_]", "", text)
+    """Without what differs from form to form: marks, what a key of a state is written in, and capitals."""
+    return re.sub(r"[\W_]", "", text).casefold()
 
 
 @pytest.mark.parametrize("payload", [*PAYLOADS, "```\n\n# one\n \n\n\n- two\n```", "    a\n\n    b", "> \n\n<p>"])
