@@ -9,6 +9,7 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
+from adk_nb.errors import PendingError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
@@ -168,7 +169,12 @@ class Chat(GoesBack, IsKept):
         by = f"chat.ask(confirm={confirm!r})" if confirm else "%config AdkNb.confirm"
         check_policy(confirm or self.policy)
         turn = one_turn(attach=attach, tools=tools, model=model, show=show, max_cost=max_cost)
-        return settled(waited_for(self._talk.words(text, turn)), self.decide, confirm or self.policy, by)
+        try:
+            reply = waited_for(self._talk.words(text, turn))
+        except PendingError:
+            self._show_open_cards()
+            raise
+        return settled(reply, self.decide, confirm or self.policy, by)
 
     async def aask(self, text: str, **options: Unpack[TurnOptions]) -> Reply:
         """`ask` for a cell that awaits."""
@@ -350,17 +356,26 @@ class Chat(GoesBack, IsKept):
         """Let the cards that wait say whether their tools are as they were when they were asked for."""
         self._talk.tools_changed()
 
-    def ask_again(self, *ids: str) -> None:
-        """Show the cards anew of approvals and credentials that an earlier kernel has asked for, where a page can.
+    def ask_again(self, *ids: str) -> bool:
+        """Show the cards of open approvals and credential requests in this cell; one answer counts for all views.
 
         Args:
-            ids: Only of these. None: of all that wait.
+            ids: Only of these. None: of all that are open.
+
+        Returns:
+            Whether cards are shown: where no page can, none are.
         """
         events = self.events
         waiting = [one.id for one in (*approvals.pending(events), *credentials.pending(events))]
-        left = [one for one in waiting if (one in ids or not ids) and one not in self._talk.cards]
-        if left:
-            sync.run(self._talk.ask_again(left, self._talk.on_show(None)))
+        left = [one for one in waiting if one in ids or not ids]
+        return bool(left) and sync.run(self._talk.ask_again(left, self._talk.on_show(None)))
+
+    def _show_open_cards(self) -> None:
+        """The cell that was run again has lost its cards."""
+        events = self.events
+        asked = [one for one in approvals.pending(events) if self._talk.hears(one)]
+        if waiting := [one.id for one in (*asked, *credentials.pending(events))]:
+            self.ask_again(*waiting)
 
     @property
     def pending(self) -> list[Pending]:

@@ -28,6 +28,7 @@ from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, show_run
 from adk_nb.notebook.view.event_words import Verdict, verdict_of
+from adk_nb.notebook.view.render import to_be_approved, to_be_let_in
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.waiting_cards import WaitingCards
 from adk_nb.notebook.waiting_teams import WaitingTeams
@@ -298,12 +299,26 @@ class Talk:
 
     # -- the cards
 
-    async def ask_again(self, keys: Collection[str], shown: RunOnShow) -> None:
-        """Draw the cards of what waits under `keys`, which an earlier kernel, or another view, has asked for."""
+    async def ask_again(self, keys: Collection[str], shown: RunOnShow) -> bool:
+        """Draw the cards of the interrupts `keys`, which another view or an earlier kernel has drawn before.
+
+        Returns:
+            Whether `shown` can draw them.
+        """
         session = await self._of.loaded()
-        if session and shown.is_live:
-            shown.ask_again_of(keys, session, self.clicks_on(shown))
-            self.cards.also_in(shown, keys)
+        if not session or not shown.is_live:
+            return False
+        shown.ask_again_of(keys, session, self.clicks_on(shown), self._open_requests(keys, session.events))
+        self.cards.also_in(shown, keys)
+        return True
+
+    def _open_requests(self, keys: Collection[str], events: Sequence[Event]) -> dict[str, str]:
+        """The requests `keys` by media type, for the notebook file."""
+        waiting = [one for one in approvals.pending(events) if one.id in keys]
+        asked = [one for one in credentials.pending(events) if one.id in keys]
+        schemas = {one.id: schema_of(self._who_hears([one.id]), one) for one in waiting}
+        shown = to_be_approved(waiting, schemas) if waiting else None
+        return (to_be_let_in(asked, way(self._chat.magic()), below=shown) if asked else shown) or {}
 
     def tools_changed(self) -> None:
         """As `Chat.tools_changed`."""

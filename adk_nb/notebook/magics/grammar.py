@@ -139,7 +139,7 @@ SESSION = Grammar(
 
 CONFIRM = Grammar(
     "confirm",
-    "List the approvals that are open, with the cards of those that an earlier kernel has asked, or answer them.",
+    "Show the cards of the approvals that are open, or a list where no page can show a card, or answer them.",
     examples=[
         "%confirm",
         "%confirm --yes",

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -58,19 +58,24 @@ def last_reply(notebook: Notebook) -> Reply:
     return last
 
 
-def approvals(notebook: Notebook, session: str | None) -> Shown:
+def approvals(notebook: Notebook, session: str | None, drawn: Collection[str] = ()) -> Shown | None:
     """Each open approval, then what to open and to type for each tool that waits to be let in, and what to
-    type for what else waits.
+    type for what else waits. `drawn`: ids of requests that a card shows already.
     """
     events = notebook.sessions.events(session)
-    waiting, asked, left = pending(events), credentials.pending(events), inputs.pending(events)
-    if not (waiting or asked or left):
+    open_approvals, left = pending(events), inputs.pending(events)
+    waiting = [one for one in open_approvals if one.id not in drawn]
+    asked = [one for one in credentials.pending(events) if one.id not in drawn]
+    if not (waiting or asked or left or drawn):
         return said(none_open(notebook, session or notebook.sessions.current))
     shown = _approvals(notebook, waiting, events) if waiting else None
     shown = to_be_let_in(asked, way("%confirm"), below=shown) if asked else shown
     magic = notebook.confirm_magic(session or notebook.sessions.current)
     whole = to_be_answered(left, input_words.ways(magic), below=shown) if left else shown or {}
-    return Shown(whole).below(*edited_since(notebook, waiting, events, magic))
+    edited = edited_since(notebook, open_approvals, events, magic)
+    if not whole:
+        return said(*edited) if edited else None
+    return Shown(whole).below(*edited)
 
 
 def none_open(notebook: Notebook, session: str, why: str = "") -> str:

@@ -185,8 +185,8 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
     if not said:
         if asked.edit or asked.payload or asked.reason or asked.all or asked.id:
             raise InputError("%confirm: is it a yes or a no? add --yes or --no")
-        _draw_cards(notebook, asked.session, show)
-        return reports.approvals(notebook, asked.session)
+        drawn = _draw_cards(notebook, asked.session, show)
+        return reports.approvals(notebook, asked.session, drawn)
     session = asked.session or notebook.sessions.current
     if answered := _answered_likewise(notebook, asked):
         return shown_lines(*map(str, answered))
@@ -213,8 +213,8 @@ def _refuse_with_reask(asked: Any) -> None:
             raise InputError(f"%confirm: --{option} does not go with --reask, which leaves the call to the agent")
 
 
-def _draw_cards(notebook: Notebook, session: str | None, show: Mode) -> None:
-    """The cards of what an earlier kernel has asked, of agents that are there again."""
+def _draw_cards(notebook: Notebook, session: str | None, show: Mode) -> set[str]:
+    """Draw the cards of the open requests whose agents are defined; the ids of those drawn."""
     events = notebook.sessions.events(session)
     asked: dict[str, list[str]] = {}
     for one in (*pending(events), *credentials.pending(events)):
@@ -223,8 +223,8 @@ def _draw_cards(notebook: Notebook, session: str | None, show: Mode) -> None:
             if name := notebook.who_hears(one.id, heard_by, events):
                 notebook.chat(name, session, show=show)
                 asked.setdefault(name, []).append(one.id)
-    for name, ids in asked.items():
-        notebook.chat(name, session, show=show).ask_again(*ids)
+    drawn = [ids for name, ids in asked.items() if notebook.chat(name, session, show=show).ask_again(*ids)]
+    return {id for ids in drawn for id in ids}
 
 
 def _on_calls(notebook: Notebook, asked: Any, session: str, show: Mode) -> Reply:

@@ -93,7 +93,7 @@ class BoxOnShow(LiveRun):
         self._begun = True
         super().begin(session, clicks)
 
-    def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks) -> None:
+    def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
         self._clicks = clicks
         self._push({"op": "card", "card": self._waits[key]} for key in keys if key in self._waits)
         self._view.push({"op": "status", "status": "pending", "text": ""})

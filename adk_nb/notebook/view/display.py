@@ -150,8 +150,9 @@ class LiveRun(RunOnShow):
             self._view.push({"op": "notice", "text": self.notice})
         self._view.push({"op": "status", "status": "running", "text": "running"})
 
-    def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks) -> None:
+    def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
         self._clicks, self._history = clicks, list(session.events)
+        self._place.file_text = requests
         self._open(session, keys)
         self._view.push({"op": "status", "status": "pending", "text": ""})
         self._view.close_run()

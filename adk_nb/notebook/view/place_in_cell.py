@@ -27,6 +27,8 @@ class PlaceInCell:
         """The turn, as far as this view has shown it."""
         self._asks: Reply | None = None
         """What the file says while it waits."""
+        self.file_text: dict[str, str] = {}
+        """What the file has for the view from the start, by media type."""
         self.why_not = ""
         """Why nothing waits any more."""
         self.stands: tuple[Any, Any] = STUB, {}
@@ -44,10 +46,12 @@ class PlaceInCell:
 
     def open(self) -> None:
         """Display the view."""
-        self.stands = with_view(STUB, self._model_id, "run")
+        self.stands = with_view((views_stay() and self.file_text) or STUB, self._model_id, "run")
         data, metadata = self.stands
         with self._own_cell.gets_what_is_displayed():
             self._output = display(data, metadata=metadata, raw=True, display_id=True)
+        if self.file_text and not views_stay():
+            self._show_beside(self.file_text)
 
     def whole(self, reply: Reply) -> Reply:
         """`reply`, with what of its turn was shown before; it is the latest part."""
@@ -90,6 +94,7 @@ class PlaceInCell:
         """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
         if self._output:
             self._update(self._left())
+            self._show_beside(STUB)
             self._output = None
 
     def _left(self) -> dict[str, str]:

@@ -68,8 +68,8 @@ class RunOnShow:
         """The run starts, or goes on, in `session` as it is before."""
         self.events = []
 
-    def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks) -> None:
-        """No run starts: what waits in `session` under `keys`, and an earlier kernel has asked, is asked here."""
+    def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
+        """Draw the cards of the interrupts `keys` of `session`, and start no run. `requests`: they by media type."""
 
     def event(self, event: Event) -> None:
         """One more event, partial or whole."""
