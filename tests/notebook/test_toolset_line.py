@@ -69,6 +69,8 @@ def test_an_agent_calls_what_a_server_offers(shell: Shell, service: Service) -> 
     assert str(told) == "mcp v1\n1 tool: add"
     assert reply.text == "Five."
     assert "5" in str([event.get_function_responses() for event in reply.events])
+    assert "add(a=2, b=3) → 5" in str(shell.cell("%trace"))
+    assert shell.cell("%chat adder -m offline Add a=2 b=3").text == "add(a=2, b=3) gives 5."
     sync.run(shell.names["mcp"].close())
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from adk_nb import mcp_results
 from adk_nb.models.offline.tools import OfferedTool, Parameter
 
 MAX_ROWS = 12
@@ -95,6 +96,8 @@ def _result(tool: str, args: Mapping[str, Any], response: Any) -> str:
     answer: dict[str, Any] = cast(dict[str, Any], response) if isinstance(response, dict) else {"result": response}
     if "error" in answer:
         return _failure(name, answer["error"])
+    if (value := mcp_results.value_of(answer)) is not answer:
+        return _value(name, value)
     note = answer.get("note")
     told = _value(name, answer["result"] if "result" in answer and set(answer) <= {"result", "note"} else answer)
     return f"{told}\n\nNote: {_sentence(str(note))}" if note and "result" in answer else told

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
-from adk_nb import types
+from adk_nb import mcp_results, types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -183,7 +183,8 @@ def result_text(told: types.FunctionResponse) -> tuple[str, bool | None]:
         return media, True
     if {"media", "repr"} <= response.keys():  # it is only to be looked at
         return one_line(f"[{response['media']}] {response['repr']}"), True
-    text = shortened(json_text(response["result"] if response.keys() == {"result"} else response))
+    value: Any = response["result"] if response.keys() == {"result"} else mcp_results.value_of(response)
+    text = shortened(json_text(value))
     return f"{media} {text}".strip(), True
 
 
