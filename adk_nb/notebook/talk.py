@@ -26,7 +26,7 @@ from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome
 from adk_nb.notebook.typed_state import typed_change
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
-from adk_nb.notebook.view.display import Mode, show_run
+from adk_nb.notebook.view.display import Mode, in_a_kernel, show_run
 from adk_nb.notebook.view.event_words import Verdict, verdict_of
 from adk_nb.notebook.view.render import to_be_approved, to_be_let_in
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
@@ -39,6 +39,7 @@ from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
+from adk_nb.tools.base_toolset import on_left_out
 
 MessageAfter = Callable[[list[Event]], types.Content | None]
 """Given the session's events, what is said after them; None: nothing, the run goes on by itself."""
@@ -202,6 +203,8 @@ class Talk:
             runner = copy(runner)
             self._of.put(runner, agent)
         watch(runner.plugin_manager, shown)
+        if shown.is_live or in_a_kernel():  # elsewhere the log tells of it
+            on_left_out.set(shown.left_out)
         streaming = StreamingMode.SSE if shown.is_live else StreamingMode.NONE
         turn = runner.run_async(
             user_id=self._of.user_id,

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from adk_nb.auth.auth_tool import AuthConfig
@@ -14,6 +15,9 @@ from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.tools.base_tool import BaseTool
 
 logger = logging.getLogger(__name__)
+
+on_left_out: ContextVar[Callable[[str], None] | None] = ContextVar("adk_nb_on_left_out", default=None)
+"""Is called, in a run that somebody watches, with a sentence on each toolset that an agent goes on without."""
 
 ToolPredicate = Callable[[BaseTool, ReadonlyContext | None], bool]
 """Whether an agent is offered a tool. There is no context where nothing runs."""
@@ -153,8 +157,20 @@ async def _tools_of(
     except UserError:
         raise
     except Exception as error:
-        logger.warning(
-            "agent %r goes on without the tools of %s: %s: %s", agent, type(one).__name__, type(error).__name__, error
-        )
+        _report_left_out(agent, type(one).__name__, error)
         return []
     return [_Prepares(one, number), *tools] if prepares else tools
+
+
+def _report_left_out(agent: str, toolset: str, error: Exception) -> None:
+    report = on_left_out.get()
+    if report:
+        report(f"agent {agent!r} goes on without the tools of {toolset}: {str(error) or type(error).__name__}")
+    logger.log(
+        logging.INFO if report else logging.WARNING,
+        "agent %r goes on without the tools of %s: %s: %s",
+        agent,
+        toolset,
+        type(error).__name__,
+        error,
+    )

@@ -41,3 +41,27 @@ def test_the_files_of_a_question_are_named_and_a_number_is_an_answer(lab: Lab):
     page.screenshot("folded-dark")
     saved = page.saved().cells[1].outputs[-1].data
     assert "<p>105.</p>" in saved["text/html"] and saved["text/markdown"].startswith("105&#46;")
+
+
+MISSING = """
+%load_ext adk_nb
+from adk_nb.agents import Agent
+from adk_nb.models import ScriptedLlm
+%tool docs --mcp http://127.0.0.1:9/mcp
+reader = Agent(name="reader", model=ScriptedLlm("I cannot look."), tools=[docs])
+"""
+
+
+def test_a_server_that_is_not_there_is_one_row_of_the_folded_turn(lab: Lab):
+    page = lab.open(lab.write("missing.ipynb", MISSING, "%chat reader Look it up"))
+    page.run_all()
+
+    page.wait(".adknb-answered", "I cannot look.")
+    assert "goes on without the tools of McpToolset" in page.wait(".adknb-notice").text
+    page.screenshot("missing-light")
+    page.resize(640, 900)
+    page.screenshot("missing-640")
+    page.theme("JupyterLab Dark")
+    page.screenshot("missing-dark")
+    assert [output["output_type"] for output in page.outputs(1)].count("stream") == 0
+    assert page.saved().cells[1].outputs[-1].data["text/markdown"].count("goes on without the tools") == 1

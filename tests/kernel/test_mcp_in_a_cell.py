@@ -37,6 +37,19 @@ def test_a_program_is_started_and_called_and_the_last_words_of_another_are_told(
     assert loud.printed.endswith("it said: no settings\n")
 
 
+def test_a_server_that_is_not_there_is_one_row_of_the_reply(kernel: Kernel):
+    kernel.run(SETUP)
+    kernel.run("%load_ext adk_nb\n%tool docs --mcp http://127.0.0.1:9/mcp")
+    kernel.run("reader = Agent(name='reader', model=Calls('I cannot look.', 'Nor now.'), tools=[docs])")
+
+    for mode in ("static", "widget"):
+        shown = kernel.run(f"Chat(reader, show={mode!r}).ask('Look it up.')")
+
+        row = "agent 'reader' goes on without the tools of McpToolset: the MCP server 'http://127.0.0.1:9/mcp' was not"
+        assert shown.complained == ""
+        assert shown.text.count(row) == 1
+
+
 def test_what_a_server_asks_is_typed_under_the_cell(kernel: Kernel):
     kernel.run(SETUP + CONNECT)
     kernel.run(f"program = server({str(SERVERS / 'hostile_mcp_server.py')!r}, 'asks')")

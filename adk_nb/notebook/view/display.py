@@ -266,6 +266,10 @@ class LiveRun(RunOnShow):
         self._show_what_came()
         self._trouble.waits(model, error, seconds)
 
+    def left_out(self, words: str) -> None:
+        super().left_out(words)
+        self._view.push({"op": "notice", "text": self.notice})
+
     def anew(self, made: Callable[[], RunOnShow]) -> RunOnShow:
         shown = made()
         if isinstance(shown, LiveRun):

@@ -11,9 +11,13 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.changed_tools import Changed
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.event_words import Verdict
+from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.spending import cost_of, unlimited
 from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.session import Session
+
+_LEFT_OUT = 300
+"""Characters of why a toolset is left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +91,12 @@ class RunOnShow:
 
     def waits(self, model: str, error: str, seconds: float) -> None:
         """A model is busy (`error`: with what it said so), and is asked again after so long."""
+
+    def left_out(self, words: str) -> None:
+        """An agent goes on without tools that could not be listed; every form of the reply says so."""
+        line = one_line(words, _LEFT_OUT)
+        if line not in (self.notice or ""):
+            self.notice = "; ".join(filter(None, (self.notice, line)))
 
     def anew(self, made: "Callable[[], RunOnShow]") -> "RunOnShow":
         """Where the next try of a run that failed is shown: in its cell. `made`: makes a new one."""
