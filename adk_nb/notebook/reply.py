@@ -1,8 +1,12 @@
 """What one turn of a conversation came to."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
+
+from pydantic import ValidationError
+from pydantic_core import to_json
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
@@ -13,7 +17,7 @@ from adk_nb.notebook.view.event_words import Verdict, who_said
 from adk_nb.notebook.view.input_words import ways
 from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.path_picture import path_picture
-from adk_nb.notebook.view.plain_text import json_text
+from adk_nb.notebook.view.plain_text import json_text, shortened
 from adk_nb.notebook.view.render import bundle
 from adk_nb.notebook.view.spending import Cost, Usage, cost_of, usage_of
 from adk_nb.runtime.approvals import Pending
@@ -23,6 +27,7 @@ from adk_nb.runtime.inputs import PendingInput
 from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.state import State
 from adk_nb.tools.finish_task_tool import NAME as FINISH_TASK
+from adk_nb.tools.shape import Shape
 
 Status = Literal["done", "pending", "cancelled", "error"]
 
@@ -46,7 +51,7 @@ class Goes(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Reply:
     """The answer of an agent, with all that led to it. Shows itself at the end of a cell."""
 
@@ -96,6 +101,21 @@ class Reply:
     """The widget that shows it on the page; empty: none does."""
     is_shown: Callable[[], bool] = field(default=bool, repr=False, compare=False)
     """Whether the cell that is run now shows it already, where its turn ran."""
+
+    def __repr__(self) -> str:
+        answer = f"error={self.error!r:.80}" if self.error else f"text={shortened(self.text, 60)!r}"
+        return f"Reply(agent={self.agent!r}, status={self.status!r}, {answer})"
+
+    @property
+    def output(self) -> Any:
+        """The structured answer, of the type that `output_schema` names: a model, a list of models. None: it has none.
+
+        Plain JSON where no agent of the turn has an `output_schema` that it fits any more.
+        """
+        events = [
+            event for event in self.events if event.output is not None and (event.text or _as_text(event)) == self.text
+        ]
+        return _typed(events[-1], self.team) if events and self.text else None
 
     @property
     def state_delta(self) -> dict[str, Any]:
@@ -257,6 +277,20 @@ def _is_outcome(event: Event) -> bool:
 
 def _hands_back(event: Event) -> bool:
     return any(response.name == FINISH_TASK for response in event.get_function_responses())
+
+
+def _typed(event: Event, team: BaseAgent | None) -> Any:
+    agent = team.find_agent(event.author) if team else None
+    schema = getattr(agent, "output_schema", None)
+    if schema is None:
+        return event.output
+    for text in (
+        event.text,
+        to_json(event.output).decode(),
+    ):  # the text has fields of None, which the output leaves out
+        with suppress(ValidationError):
+            return Shape(schema).parse(text)
+    return event.output
 
 
 def _as_text(event: Event) -> str:

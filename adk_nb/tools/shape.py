@@ -70,16 +70,23 @@ class Shape:
             ValidationError: It is another shape, or no JSON.
             ConfigurationError: It is JSON that no state can hold: NaN, or too deep.
         """
+        value = self._adapter.dump_python(self.parse(text), mode="json", exclude_none=True)
+        committed({"the answer": value})
+        return value
+
+    def parse(self, text: str) -> Any:
+        """The value that `text` is, of the schema's own Python type: a model, a list of models.
+
+        Raises:
+            ValidationError: As `read`.
+        """
         text = _unfenced(text)
         try:
-            value = self._adapter.validate_json(text)
+            return self._adapter.validate_json(text)
         except ValidationError:
             if self.json_schema.get("type") == "string" and not self.json_schema.keys() - {"type", "title"}:
                 return text  # a string is what it says, in quotes or not
             raise
-        value = self._adapter.dump_python(value, mode="json", exclude_none=True)
-        committed({"the answer": value})
-        return value
 
     def read_arguments(self, args: dict[str, Any]) -> Any:
         """As `read`, for the arguments of a tool that was declared with `parameters`."""

@@ -4,6 +4,7 @@ from adk_nb.notebook.view import grounding, rich_results
 from adk_nb.notebook.view.event_words import question_text
 from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import to_html
+from adk_nb.notebook.view.output_view import output_view
 from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.notebook.view.render import heading
 from adk_nb.notebook.view.safe_html import element
@@ -17,7 +18,9 @@ def answer_shown(reply: ShownTurn) -> Json:
     """
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
-    said = to_html(words) if words.strip() else element("p", element("em", "No answer."))
+    output = output_view(reply.events, reply.text)
+    answer = output.html if output else to_html(words)
+    said = answer if words.strip() else element("p", element("em", "No answer."))
     return {
         "question": cleaned(question_text(reply.question, reply.events)),
         "who": heading(reply),

@@ -9,6 +9,7 @@ from adk_nb.notebook.view import call_shown, credential_words, grounding, input_
 from adk_nb.notebook.view.call_shown import Schemas
 from adk_nb.notebook.view.event_words import WAITS, Verdict, asks_text, in_words, is_of_a_graph
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_line, markdown_safe, to_html
+from adk_nb.notebook.view.output_view import output_view
 from adk_nb.notebook.view.plain_text import call_text, cleaned, name_text, one_line, shortened
 from adk_nb.notebook.view.rich_results import html_table
 from adk_nb.notebook.view.rows import rows_of
@@ -298,7 +299,9 @@ def _markdown(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
     blocks = [f"*{markdown_cell(heading(reply))}*"] if _was_another(reply) else []
-    blocks += [markdown_safe(words).strip(), *grounding.markdown(found), *rich_results.markdown_of(shown)]
+    output = output_view(reply.events, reply.text)
+    blocks += [output.markdown if output else markdown_safe(words).strip()]
+    blocks += [*grounding.markdown(found), *rich_results.markdown_of(shown)]
     if error := _error(reply):
         blocks += [f"**Error:** {markdown_cell(error)}", markdown_cell(reply.take_back_with)]
     if reply.status == "cancelled":
@@ -332,7 +335,8 @@ def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str) 
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
     parts: list[str] = [element("p", element("small", heading(reply)))] if _was_another(reply) else []
-    parts += [to_html(words)] if words.strip() else []
+    output = output_view(reply.events, reply.text)
+    parts += [output.html if output else to_html(words)] if words.strip() else []
     parts += [*grounding.html(found), *rich_results.html_of(shown)]
     if error := _error(reply):
         parts.append(element("p", element("strong", "Error:"), " " + error))
