@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import replace as with_
 from pathlib import Path
@@ -50,6 +50,8 @@ class Notebook(ByName):
         self.last_asked: str | None = None
         self.strict = False
         """What a cell names has to be there already."""
+        self.cell_number: Callable[[], int] = lambda: 0
+        """Returns n of the `In[n]` that runs."""
         self.used: dict[str, int] = {}
         """Agent -> n of the `In[n]` after which it was at work last."""
         self.removed: set[str] = set()
@@ -259,8 +261,7 @@ class Notebook(ByName):
 
     def _noted(self, reply: Reply) -> None:
         self.variables["_run"] = reply
-        number = max(len(self.variables.get("In", ())) - 1, 0)
-        self.used |= dict.fromkeys([reply.agent, *(event.author for event in reply.events)], number)
+        self.used |= dict.fromkeys([reply.agent, *(event.author for event in reply.events)], self.cell_number())
 
     def confirm_magic(self, session: str) -> str:
         """The `%confirm` that answers what is open in a session, as it has to be typed now."""

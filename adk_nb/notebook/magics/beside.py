@@ -76,4 +76,6 @@ class BesideMagics(Magics):
     @helps(EXPORT)
     def export(self, line: str, cell: str | None = None) -> Any:
         asked = alone(EXPORT, line, cell)
-        return shown(_late("export_line").export_from(self.shell, self.notebook, asked.path), asked)
+        return shown(
+            _late("export_line").export_from(self.shell, self._of.cells.sources, self.notebook, asked.path), asked
+        )

@@ -8,7 +8,6 @@ from adk_nb.notebook.export.statements import statements
 from adk_nb.notebook.place import folder_of
 
 
-def export_from(shell: Any, notebook: Notebook, place: str) -> list[str]:
-    """As `export`, of the cells that ran in `shell`."""
-    cells: list[str] = [str(one) for one in shell.history_manager.input_hist_raw]
+def export_from(shell: Any, cells: list[str], notebook: Notebook, place: str) -> list[str]:
+    """As `export`, of the `cells` that ran in `shell`."""
     return export(notebook, statements(cells, shell.transform_cell), place, folder_of(shell))

@@ -21,6 +21,7 @@ from adk_nb.notebook.magics.asked import alone, helps, shown, unless_silent
 from adk_nb.notebook.magics.beside import BesideMagics
 from adk_nb.notebook.magics.config import IN_A_FILE, AdkNb, hint
 from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, SESSION, STATE, TOOL, TOOLS, WORKFLOW
+from adk_nb.notebook.magics.run_cells import RunCells
 from adk_nb.notebook.magics.time_magics import TimeMagics
 from adk_nb.notebook.place import folder_of, is_being_tested
 from adk_nb.runtime import debug_view
@@ -64,6 +65,7 @@ class AdkMagics(Magics):
     def __init__(self, shell: Any, settings: AdkNb) -> None:
         super().__init__(shell)
         self.settings = settings
+        self.cells = RunCells(shell)
         if (kept := getattr(shell, _KEPT, None)) is not None:
             settings.sessions = kept.sessions.kept_in
         settings.on_sessions = self._keep_sessions_in
@@ -85,12 +87,13 @@ class AdkMagics(Magics):
             setattr(self.shell, _KEPT, notebook)
         notebook = getattr(self.shell, _KEPT)
         notebook.strict = self.settings.strict
+        notebook.cell_number = lambda: self.cell_number
         return notebook
 
     @property
     def cell_number(self) -> int:
-        """The number of the cell that runs. Versions of IPython differ in when they count `execution_count` up."""
-        return len(self.shell.history_manager.input_hist_parsed) - 1
+        """The number of the cell that runs."""
+        return self.cells.number
 
     def names(self, kind: str, /) -> Any:
         """What completion proposes."""
@@ -267,6 +270,7 @@ def load_ipython_extension(shell: Any) -> None:
     _forms(shell).for_type_by_name(*_DRAWN, lambda agent: _late("forms_of")(magics.notebook, agent))
     tracebacks.install(shell)
     debug_view.registered = lambda *run: _late("debug_view")(lambda: settings.display)(*run)
+    shell.events.register("pre_run_cell", magics.cells.begin_cell)
     shell.events.register("post_run_cell", hint)
     shell.events.register("post_run_cell", course_hints.hint)
     if os.environ.get("ADK_NB_REPLAY"):
@@ -294,6 +298,7 @@ def unload_ipython_extension(shell: Any) -> None:
     taping: Any = sys.modules.get("adk_nb.models.taping")
     if taping:  # else nothing can be recorded
         taping.now = None
+    shell.events.unregister("pre_run_cell", old.cells.begin_cell)
     shell.events.unregister("post_run_cell", hint)
     shell.events.unregister("post_run_cell", course_hints.hint)
 

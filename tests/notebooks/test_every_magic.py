@@ -1,0 +1,92 @@
+"""Every magic once: what a notebook shows when it is executed is what nbval finds when it runs it again."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from adk_nb.notebook.magics.grammar import GRAMMARS
+
+pytestmark = pytest.mark.kernel
+
+CELLS = [
+    "%load_ext adk_nb",
+    '%%tool --confirm\ndef pay(to: str, amount: int) -> str:\n    """Pay somebody."""\n    return f"{amount} to {to}"',
+    '%%tool\ndef add(a: int, b: int) -> int:\n    """Add two numbers."""\n    return a + b',
+    "%%agent clerk -m offline -t pay,add --root\nYou pay and add.",
+    '%%agent helper -m offline -t add --description "Adds."\nYou add.',
+    "%%agent team --kind sequential\nhelper -> clerk",
+    "def double(node_input: str) -> str:\n    return 2 * node_input",
+    "%%workflow flow\nSTART -> double",
+    "%agents",
+    "%agents --json",
+    "%agents --show clerk",
+    "%agents --graph team",
+    "%tools",
+    "%tools --schema",
+    "%chat helper add 2 and 3",
+    "%%chat ans << helper\nadd 20 and 3",
+    "ans",
+    "ans.text",
+    "%agents",
+    "%agents --json",
+    "%agents --show helper",
+    "%state topic=tea",
+    "%state",
+    "%state --json",
+    "%state --diff",
+    "%session",
+    "%session list",
+    "%chat clerk pay 4 to Anna",
+    "%confirm",
+    "%session",
+    "%confirm --yes",
+    "%trace",
+    "%trace 2",
+    "%trace --why",
+    "%rewind --dry-run",
+    "%rewind",
+    "%session fork other",
+    "%session new third",
+    "%session use main",
+    "%record --file tape.jsonl",
+    "%chat helper add 4 and 4",
+    "%record off",
+    "%replay --file tape.jsonl",
+    "%replay off",
+    "%key",
+    "%doctor",
+    "%export desk.py",
+    "%config AdkNb",
+    "from adk_nb import InMemoryRunner\nevents = await InMemoryRunner(helper).run_debug('add 1 and 2')",
+    "%agents --rm helper",
+    "%agents",
+]
+"""`%trace --raw` and `--waterfall` are left out: they show ids and times, which no two runs share."""
+
+
+def test_each_magic_is_here():
+    assert {name for name in GRAMMARS if any(cell.lstrip("%").startswith(name) for cell in CELLS)} == GRAMMARS.keys()
+
+
+def test_nbval_finds_what_an_execution_has_saved(tmp_path: Path):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    place = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(
+        notebook, timeout=60, resources=place, extra_arguments=["--log-level=ERROR"], coalesce_streams=True
+    ).execute()
+    nbformat.write(notebook, tmp_path / "all.ipynb")
+    for left in ("tape.jsonl", "desk.py"):
+        (tmp_path / left).unlink()
+    command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
+
+    ran = subprocess.run(
+        [*command, "--rootdir", str(tmp_path), "all.ipynb"], capture_output=True, text=True, cwd=tmp_path
+    )
+
+    assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
