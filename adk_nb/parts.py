@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from adk_nb import types
-from adk_nb.wire import copied
+from adk_nb.wire import copied, prototype
 
 
 def content(role: str, parts: list[types.Part]) -> types.Content:
@@ -19,6 +19,11 @@ def content(role: str, parts: list[types.Part]) -> types.Content:
 def words(text: str) -> types.Part:
     """A part that says `text`."""
     return copied(_words(), text=text)
+
+
+def call(id: str | None, name: str | None, args: dict[str, Any] | None) -> types.Part:
+    """A part with a call."""
+    return copied(_calling(), function_call=copied(_call(), id=id, name=name, args=args))
 
 
 def result(id: str | None, name: str, response: dict[str, Any]) -> types.Part:
@@ -33,24 +38,34 @@ def tool(declarations: list[types.FunctionDeclaration]) -> types.Tool:
 
 @cache
 def _content() -> types.Content:
-    return types.Content(role="user", parts=[])
+    return prototype(types.Content(role="user", parts=[]))
 
 
 @cache
 def _words() -> types.Part:
-    return types.Part(text="")
+    return prototype(types.Part(text=""))
+
+
+@cache
+def _call() -> types.FunctionCall:
+    return prototype(types.FunctionCall(id="", name="", args={}))
+
+
+@cache
+def _calling() -> types.Part:
+    return prototype(types.Part(function_call=_call()))
 
 
 @cache
 def _response() -> types.FunctionResponse:
-    return types.FunctionResponse(id="", name="", response={})
+    return prototype(types.FunctionResponse(id="", name="", response={}))
 
 
 @cache
 def _part() -> types.Part:
-    return types.Part(function_response=_response())
+    return prototype(types.Part(function_response=_response()))
 
 
 @cache
 def _tool() -> types.Tool:
-    return types.Tool(function_declarations=[])
+    return prototype(types.Tool(function_declarations=[]))

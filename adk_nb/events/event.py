@@ -17,7 +17,7 @@ from adk_nb import clock, types
 from adk_nb.errors import InputError
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.wire import WireModel, copied
+from adk_nb.wire import WireModel, copied, may_share_names
 
 _ACTS = {"state": "state_delta", "route": "route"}
 
@@ -48,6 +48,7 @@ class NodeInfo(WireModel):
         return self.path.rpartition("/")[2].partition("@")[0]
 
 
+@may_share_names
 class Event(LlmResponse):
     """One entry of a session's history. Written once, appended once, never changed after.
 

@@ -1,14 +1,13 @@
 """What an event does, beside what it says."""
 
-from functools import cache
 from typing import Any, cast
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from adk_nb import types
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.wire import WireModel, copied
+from adk_nb.wire import SharedNames, WireModel, bare, may_share_names
 
 DELETED: dict[str, bool] = {"__adk_deleted__": True}
 """In a state delta: the key is removed. `None` would set it to None."""
@@ -34,6 +33,7 @@ class UiWidget(WireModel):
     """JSON that the provider reads."""
 
 
+@may_share_names
 class EventActions(WireModel):
     """Side effects, carried as data: nothing happens until the event is appended to its session."""
 
@@ -69,6 +69,15 @@ class EventActions(WireModel):
     set_model_response: Any = None
     """The JSON answer of an agent that has an output schema and tools."""
 
+    @model_serializer(mode="wrap")
+    def _whole(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return write(bare(type(self), self.__pydantic_fields_set__, _DEFAULTS | self.__dict__))
+
+    def __eq__(self, other: Any) -> bool:
+        return type(self) is type(other) and _fields(self) == _fields(other)
+
+    __hash__ = None
+
     def merge(self, later: "EventActions") -> None:
         """Take in the actions of another tool of the same step: dicts united in depth (the later wins), flags or-ed."""
         for name, value in later.__dict__.items():
@@ -83,18 +92,35 @@ class EventActions(WireModel):
             self.set_model_response = later.set_model_response
 
 
+class _DictField:
+    """The default of a field that holds a dict: one of its own for each record, made when it is first looked at."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, actions: EventActions | None, owner: object) -> dict[str, Any]:
+        if actions is None:
+            raise AttributeError(self._name)  # else pydantic takes this for a subclass's default
+        return vars(actions).setdefault(self._name, {})
+
+
+_DEFAULTS: dict[str, Any] = {
+    name: {} if field.default_factory else None for name, field in EventActions.model_fields.items()
+}
+_NO_NAMES = SharedNames()
+
+for _name, _default in _DEFAULTS.items():
+    setattr(EventActions, _name, None if _default is None else _DictField(_name))
+
+
 def no_actions() -> EventActions:
-    """`EventActions()`, at half its price: many are made, most stay empty."""
-    made = copied(_empty())
-    held = vars(made)
-    held["state_delta"], held["artifact_delta"] = {}, {}
-    held["requested_tool_confirmations"], held["requested_auth_configs"] = {}, {}
-    return made
+    """`EventActions()` without anything in memory: many are made, most stay empty."""
+    return bare(EventActions, _NO_NAMES, {})
 
 
-@cache
-def _empty() -> EventActions:
-    return EventActions()
+def _fields(actions: EventActions) -> dict[str, Any]:
+    """The fields that are not empty, which may be stored all the same."""
+    return {name: value for name, value in actions.__dict__.items() if value is not None and value != {}}
 
 
 def _unite(mine: dict[str, Any], later: dict[str, Any]) -> None:

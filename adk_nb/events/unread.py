@@ -1,5 +1,7 @@
 """Events as they lie in a store, each parsed when something is first asked of it."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -8,12 +10,12 @@ from pydantic_core import from_json
 from adk_nb import parts, types
 from adk_nb.errors import StorageError
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import no_actions
-from adk_nb.wire import copied
+from adk_nb.events.event_actions import EventActions, no_actions
+from adk_nb.wire import SharedNames, bare, copied, prototype
 
-_RAW = "__pydantic_extra__"
-"""The slot that holds the JSON and its place of an event that was not looked at yet: no dict is made for it. Events
-have no extra fields."""
+_RAW, _PLACE = "__pydantic_extra__", "__pydantic_private__"
+"""The slots that hold the JSON, and of what place it is, of an event that was not looked at yet: no dict is made for
+it. Events have no extra and no private fields."""
 _NO_EVENT = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
 """What pydantic says of JSON that is no event, and what google-genai's own checks stumble over in it."""
 _put = object.__setattr__
@@ -28,6 +30,11 @@ _PLAIN: dict[str, tuple[str, type]] = {
     "timestamp": ("timestamp", float),
 }
 """Alias -> field, and the one type of which a value needs no reading."""
+_CALLS: dict[str, tuple[str, Callable[[str, str, dict[str, Any]], types.Part]]] = {
+    "functionCall": ("args", parts.call),
+    "functionResponse": ("response", parts.result),
+}
+"""Kind of part -> the third of its fields, and what makes it of all three."""
 _ALWAYS = {"id", "invocation_id", "author", "timestamp"}
 _NODE = Event.model_fields["node_info"].default
 
@@ -41,7 +48,8 @@ def unread(raw: bytes, where: str) -> Event:
         StorageError: When it is first read: this is no event.
     """
     one = _Unread.__new__(_Unread)
-    _put(one, _RAW, (raw, where))
+    _put(one, _RAW, raw)
+    _put(one, _PLACE, where)
     return one
 
 
@@ -64,11 +72,11 @@ class _Unread(Event):
 
 
 def _read(one: Event) -> None:
-    kept = object.__getattribute__(one, _RAW)
-    if isinstance(kept, tuple):  # else another thread has just read it, or it is a copy
-        fields, said = _fields_of(*cast(tuple[bytes, str], kept))
-        _put(one, "__pydantic_fields_set__", said)
-        _put(one, "__pydantic_private__", None)
+    raw = object.__getattribute__(one, _RAW)
+    if isinstance(raw, bytes):  # else another thread has just read it, or it is a copy
+        fields, names = _fields_of(raw, object.__getattribute__(one, _PLACE))
+        _put(one, "__pydantic_fields_set__", names)
+        _put(one, _PLACE, None)
         _put(one, "__dict__", fields)
         _put(one, _RAW, None)
     _put(one, "__class__", Event)
@@ -77,12 +85,12 @@ def _read(one: Event) -> None:
 def _fields_of(raw: bytes, where: str) -> tuple[dict[str, Any], set[str]]:
     """The fields of an event, and which of them its JSON has."""
     try:
-        said: dict[str, Any] = from_json(raw)
-        content = _words_in(said.get("content")) if type(said) is dict else None
-        if content and (fields := _plain(said, content)):
+        stored: dict[str, Any] = from_json(raw)
+        content = _content(stored.get("content")) if type(stored) is dict else None
+        if content and (fields := _plain(stored, content)):
             return fields
-        if content and said.keys() <= _SIMPLE and _is_delta(said.get("actions", {})):
-            event = Event.model_validate(said | {"content": content})
+        if content and stored.keys() <= _SIMPLE and _is_delta(stored.get("actions", {})):
+            event = Event.model_validate(stored | {"content": content})
         else:
             event = Event.model_validate_json(raw)
     except _NO_EVENT as error:
@@ -91,37 +99,97 @@ def _fields_of(raw: bytes, where: str) -> tuple[dict[str, Any], set[str]]:
     return cast(dict[str, Any], event.__dict__), event.model_fields_set
 
 
-def _words_in(content: Any) -> types.Content | None:
-    """`content` made without google-genai, which takes half of the time; None if it is more than words of a role."""
-    if type(content) is not dict or len(given := cast(dict[str, Any], content)) != 2:
+def _content(stored: Any) -> types.Content | None:
+    """The content made without google-genai, which takes half of the time; None if it is more than text and calls."""
+    if type(stored) is not dict or len(fields := cast(dict[str, Any], stored)) != 2:
         return None
-    role, found = given.get("role"), given.get("parts")
-    if type(role) is not str or type(found) is not list:
+    role, stored_parts = fields.get("role"), fields.get("parts")
+    if type(role) is not str or type(stored_parts) is not list:
         return None
     made: list[types.Part] = []
-    for part in cast(list[dict[str, Any]], found):
-        if type(part) is not dict or len(part) != 1 or type(text := part.get("text")) is not str:
+    for stored_part in cast(list[Any], stored_parts):
+        part = _part(stored_part)
+        if part is None:
             return None
-        made.append(parts.words(text))
+        made.append(part)
     return parts.content(role, made)
 
 
-def _plain(said: dict[str, Any], content: types.Content) -> tuple[dict[str, Any], set[str]] | None:
-    """`said` without pydantic, which takes two thirds of what is left; None if a value is not of its type already."""
-    fields: dict[str, Any] = {"content": content, "node_info": _NODE}
-    for alias, value in said.items():
+def _part(stored: Any) -> types.Part | None:
+    if type(stored) is not dict or len(fields := cast(dict[str, Any], stored)) != 1:
+        return None
+    ((kind, value),) = fields.items()
+    if type(value) is str:
+        return parts.words(value) if kind == "text" else None
+    if kind not in _CALLS or type(value) is not dict or len(values := cast(dict[str, Any], value)) != 3:
+        return None
+    last, make = _CALLS[kind]
+    key, name, given = values.get("id"), values.get("name"), values.get(last)
+    if type(key) is not str or type(name) is not str or type(given) is not dict:
+        return None
+    return make(key, name, cast(dict[str, Any], given))
+
+
+def _plain(stored: dict[str, Any], content: types.Content) -> tuple[dict[str, Any], set[str]] | None:
+    """The fields without pydantic, which takes two thirds of what is left; None if a value is not of its type."""
+    fields: dict[str, Any] = {"content": content, "node_info": _NODE, "actions": None}
+    for alias, value in stored.items():
         if alias in _PLAIN:
             name, kind = _PLAIN[alias]
             if type(value) is not kind:
                 return None
             fields[name] = value
+        elif alias == "usageMetadata" and (usage := _usage(value)):
+            fields["usage_metadata"] = usage
         elif alias != "content" and not (alias == "actions" and _is_delta(value)):
             return None
     if not fields.keys() >= _ALWAYS:
         return None
-    acts = said.get("actions")
-    fields["actions"] = copied(no_actions(), state_delta=acts["stateDelta"]) if acts else no_actions()
-    return fields, {_PLAIN[alias][0] if alias in _PLAIN else alias for alias in said}
+    given = stored.get("actions")
+    fields["actions"] = (
+        bare(EventActions, {"state_delta"}, {"state_delta": given["stateDelta"]}) if given else no_actions()
+    )
+    blank = _blank(frozenset(fields), "actions" in stored)
+    return blank.__dict__ | fields, blank.__pydantic_fields_set__
+
+
+@cache
+def _blank(names: frozenset[str], has_actions: bool) -> Event:
+    """An event of these fields; the names of those that its JSON has are shared by all that are like it."""
+    fields = _any_event().__dict__.copy()
+    for name in fields.keys() - names:
+        del fields[name]
+    return bare(Event, SharedNames(names - {"node_info"} - (set() if has_actions else {"actions"})), fields)
+
+
+@cache
+def _any_event() -> Event:
+    known = {name for name, _ in _PLAIN.values()} | {"content", "node_info", "actions", "usage_metadata"}
+    names = [name for name in Event.model_fields if name in known]
+    return prototype(bare(Event, set(names), dict.fromkeys(names)))
+
+
+def _usage(stored: Any) -> types.GenerateContentResponseUsageMetadata | None:
+    """Tokens as counted, of no kind but whole numbers."""
+    if type(stored) is not dict or not (counts := cast(dict[str, Any], stored)):
+        return None
+    known = _counts()
+    if not (counts.keys() <= known.keys() and all(type(count) is int for count in counts.values())):
+        return None
+    usage = copied(_no_usage(), **{known[alias]: count for alias, count in counts.items()})
+    _put(usage, "__pydantic_private__", dict.fromkeys(usage.__private_attributes__))
+    return usage
+
+
+@cache
+def _no_usage() -> types.GenerateContentResponseUsageMetadata:
+    return prototype(types.GenerateContentResponseUsageMetadata())
+
+
+@cache
+def _counts() -> dict[str, str]:
+    fields = types.GenerateContentResponseUsageMetadata.model_fields
+    return {field.alias or name: name for name, field in fields.items() if field.annotation == int | None}
 
 
 def _is_delta(actions: Any) -> bool:

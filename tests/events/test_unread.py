@@ -1,10 +1,12 @@
 """Events that are parsed when they are first looked at."""
 
 import copy
+import gc
 import json
 import operator
 import pickle
 import threading
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -86,6 +88,33 @@ PLAIN = {
         {"content": {"role": "model", "parts": [{"text": 5}]}},
         {"content": {"role": "model", "parts": None}},
         {"content": [1]},
+        {
+            "content": {
+                "role": "model",
+                "parts": [{"functionCall": {"id": "c", "name": "f", "args": {"a": [1.5, None]}}}],
+            }
+        },
+        {
+            "content": {
+                "role": "model",
+                "parts": [{"text": "a"}, {"functionCall": {"id": "c", "name": "f", "args": {}}}],
+            }
+        },
+        {"content": {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}},
+        {"content": {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "f", "args": None}}]}},
+        {"content": {"role": "model", "parts": [{"functionCall": {"id": 5, "name": "f", "args": {}}}]}},
+        {"content": {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "f", "partialArgs": []}}]}},
+        {"content": {"role": "model", "parts": [{"functionCall": {}, "thoughtSignature": "YQ=="}]}},
+        {"content": {"role": "user", "parts": [{"functionResponse": {"id": "c", "name": "f", "response": {"a": 1}}}]}},
+        {"content": {"role": "user", "parts": [{"functionResponse": {"id": "c", "name": "f", "response": [1]}}]}},
+        {"content": {"role": "user", "parts": [{"functionResponse": {"id": "c", "name": "f", "willContinue": True}}]}},
+        {"content": {"role": "user", "parts": [{"noSuchPart": {"id": "c", "name": "f", "response": {}}}]}},
+        {"usageMetadata": {}},
+        {"usageMetadata": None},
+        {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4, "totalTokenCount": 7}},
+        {"usageMetadata": {"promptTokenCount": 3.0, "totalTokenCount": True}},
+        {"usageMetadata": {"promptTokenCount": "3", "noSuchCount": 1}},
+        {"usageMetadata": {"promptTokensDetails": [{"modality": "TEXT", "tokenCount": 3}]}},
     ],
     ids=json.dumps,
 )
@@ -104,6 +133,10 @@ def test_it_is_read_as_pydantic_reads_it_whichever_way_is_taken(change: dict[str
     assert {name: type(value) for name, value in vars(read).items()} == {n: type(v) for n, v in vars(want).items()}
     if want.content:
         assert read.content and read.content.model_fields_set == want.content.model_fields_set
+        assert [vars(part) for part in read.parts] == [vars(part) for part in want.parts]
+        assert [part.model_fields_set for part in read.parts] == [part.model_fields_set for part in want.parts]
+    if want.usage_metadata:
+        assert read.usage_metadata and read.usage_metadata.model_fields_set == want.usage_metadata.model_fields_set
     assert read.model_copy(deep=True) == want
 
 
@@ -134,3 +167,37 @@ def test_what_is_no_event_is_told_of_each_time_it_is_looked_at():
     for _ in range(2):
         with pytest.raises(StorageError, match=r"an event of session 's' holds what is no event: .* valid string"):
             _ = event.author
+
+
+def test_what_is_set_on_an_event_is_set_on_no_other():
+    raw = json.dumps(PLAIN).encode()
+    changed, other = unread(raw, "a test"), unread(raw, "a test")
+    changed.partial = True
+    changed.actions.escalate = True
+    changed.actions.state_delta["k"] = 1
+    assert changed.model_fields_set - other.model_fields_set == {"partial"}
+    assert changed.actions.model_fields_set == {"escalate"} and other.actions.model_fields_set == set()
+    assert (other.partial, other.actions) == (None, EventActions()) and other == Event.model_validate_json(raw)
+
+
+def test_a_plain_event_takes_less_memory_than_what_pydantic_makes_of_it():
+    calls: list[dict[str, Any]] = [
+        {"content": {"role": "user", "parts": [{"text": "a"}]}},
+        {"content": {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "f", "args": {"a": 1}}}]}},
+        {"content": {"role": "user", "parts": [{"functionResponse": {"id": "c", "name": "f", "response": {"a": 1}}}]}},
+        {"content": {"role": "model", "parts": [{"text": "b"}]}, "usageMetadata": {"totalTokenCount": 3}},
+    ]
+    raws = [json.dumps(PLAIN | call).encode() for call in calls]
+
+    def bytes_each(read: Callable[[bytes], Event]) -> float:
+        assert all(read(raw).author for raw in raws)  # what is made once for all of them is there
+        gc.collect()
+        tracemalloc.start()
+        try:
+            events = [read(raw) for _ in range(250) for raw in raws]
+            assert all(event.author for event in events)
+            return tracemalloc.get_traced_memory()[0] / len(events)
+        finally:
+            tracemalloc.stop()
+
+    assert bytes_each(lambda raw: unread(raw, "a test")) < bytes_each(Event.model_validate_json) * 0.8
