@@ -63,7 +63,8 @@ class Reply:
     history: list[Event] = field(default_factory=list[Event], repr=False)
     """The session before this turn, where the turn answers an approval and goes on with a call made there."""
     text: str
-    """The words of the answer; empty if there is none yet, or the turn failed: see `error`."""
+    """The words of the answer, of a stopped turn as far as they had streamed; empty if there is none yet, or the turn
+    failed: see `error`."""
     answered_by: str = ""
     """Who of a team gave it, `agent` itself included; empty if there is none yet."""
     status: Status
@@ -242,6 +243,20 @@ def answer_in(events: Sequence[Event]) -> tuple[str, str]:
             goes_on = False
     answer = _not_before_a_pause(said, events) or list(asking.values())
     return "\n\n".join(event.text or _as_text(event) for event in answer), who_said(answer[-1]) if answer else ""
+
+
+def streamed_text(streaming: Iterable[Sequence[Event]]) -> tuple[str, str] | None:
+    """The text of answers that were stopped while they streamed, and the author of the last; None if none had begun.
+
+    Args:
+        streaming: The partial events of each answer.
+    """
+    texts = [
+        (text, who_said(pieces[-1]))
+        for pieces in streaming
+        if (text := "".join(piece.text for piece in pieces if not calls_to(piece.branch, piece.node_info.path)))
+    ]
+    return ("\n\n".join(text for text, _ in texts), texts[-1][1]) if texts else None
 
 
 def _not_before_a_pause(said: list[Event], events: Iterable[Event]) -> list[Event]:

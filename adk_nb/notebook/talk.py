@@ -22,7 +22,7 @@ from adk_nb.notebook.interrupted import in_a_cell, told_in_a_script
 from adk_nb.notebook.letting_in import Given
 from adk_nb.notebook.one_turn import OneTurn
 from adk_nb.notebook.past_turns import turns_of
-from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome
+from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome, streamed_text
 from adk_nb.notebook.typed_state import typed_change
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
@@ -254,7 +254,8 @@ class Talk:
         way_back = take_back([*before, *events], magic) if error and events else ""
         status, error = outcome(events, status, error)
         waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
-        text, answered_by = answer_in(events)
+        streamed = streamed_text(shown.streaming.values()) if status == "cancelled" else None
+        text, answered_by = streamed or answer_in(events)
         inputs = questions.shown([*before, *events], text)
         reply = Reply(
             question=shown.question,

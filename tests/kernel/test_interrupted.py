@@ -44,6 +44,18 @@ def test_an_interrupted_chat_cell_ends_within_a_second_and_the_next_one_works(ke
     assert "the run was stopped" in kernel.run(f"%trace -s {agent}").text
 
 
+@pytest.mark.parametrize("source", ["%chat -s words slow go on", "await Chat(slow).aask('go on')"])
+def test_an_interrupted_cell_keeps_the_text_that_had_streamed(kernel: Kernel, source: str):
+    kernel.run(SETUP)
+    cell = kernel.start(source)
+    kernel.until_printed(cell, "streaming")
+
+    kernel.interrupt(cell)
+
+    assert "word0 word1 word2" in kernel.updates[-1]
+    assert "stopped" in kernel.updates[-1]
+
+
 @pytest.mark.parametrize("agent", DOES)
 def test_an_interrupted_cell_that_awaits_ends_within_a_second(kernel: Kernel, agent: str):
     kernel.run(SETUP)
@@ -94,5 +106,7 @@ def test_stop_ends_a_run_with_a_reply_that_says_so(kernel: Kernel):
     cell = kernel.start("threading.Timer(0.3, chat.stop).start(); reply = chat.ask('go on')")
     kernel.until_ended(cell)
 
-    assert kernel.run("print(reply.status)").text == "cancelled"
+    status, streamed = kernel.run("print(reply.status, reply.text)").text.split(" ", 1)
+    assert status == "cancelled"
+    assert streamed.startswith("word0 word1 word2")
     assert_all_is_well(kernel, "chat.ask('are you there?')", "chat.events")

@@ -65,20 +65,25 @@ class RunOnShow:
         """Whole ones since the run began or last went on, oldest first."""
         self.is_background = False
         """Its cell does not wait for it."""
+        self.streaming: dict[str, list[Event]] = {}
+        """The partial events of answers that have no whole event yet, by event id."""
         self.resumed = False
         """It went on after a click, when its cell had a result already."""
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
         """The run starts, or goes on, in `session` as it is before."""
-        self.events = []
+        self.events, self.streaming = [], {}
 
     def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
         """Draw the cards of the interrupts `keys` of `session`, and start no run. `requests`: they by media type."""
 
     def event(self, event: Event) -> None:
         """One more event, partial or whole."""
-        if not event.partial:
-            self.events.append(event)
+        if event.partial:
+            self.streaming.setdefault(event.id, []).append(event)
+            return
+        self.streaming.pop(event.id, None)
+        self.events.append(event)
 
     def failed(self, wrong: BaseException) -> None:
         """What is raised ends it; `end` follows."""
