@@ -87,7 +87,8 @@ def talk_in_lines(ask: Callable[[str], Reply]) -> None:
         except KeyboardInterrupt:
             sys.stdout.write("stopped\n")
         else:
-            sys.stdout.write(f"{reply}\n")
+            if not reply.is_shown():
+                sys.stdout.write(f"{reply}\n")
 
 
 def decided_in_lines(reply: Reply) -> Reply:

@@ -1,8 +1,11 @@
-"""Tables in IPython in a terminal, where a line is as long as the window is wide."""
+"""IPython in a terminal: tables as wide as the window, and answers that stream."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,3 +60,126 @@ def test_a_saved_notebook_has_whole_tables_whatever_the_terminal_is(
     shell.cell(f"%state key='{text}'")
 
     assert text in str(shell.cell("%state"))
+
+
+SLOW = """%load_ext adk_nb
+import pathlib, time
+from adk_nb import tool
+from adk_nb.agents import Agent, ParallelAgent
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+def look(city: str) -> dict: print("looking"); return {"temp_c": 9}
+def keep(amount: int) -> str: return "kept"
+"""
+
+
+class Terminal:
+    """IPython in a terminal that reads its cells from a pipe."""
+
+    def __init__(self, folder: Path) -> None:
+        environment = {key: one for key, one in os.environ.items() if not key.startswith("PYTEST")}
+        environment |= {"IPYTHONDIR": str(folder), "PYTHONIOENCODING": "utf-8"}
+        command = [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--colors=nocolor"]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder, env=environment)
+        self.seen = ""
+        self._end = threading.Timer(60, self.process.kill)
+        self._end.start()
+
+    def type(self, text: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(text.encode())
+        self.process.stdin.flush()
+
+    def until(self, text: str) -> None:
+        """Read until `text` has been printed."""
+        assert self.process.stdout
+        while text not in self.seen:
+            piece = os.read(self.process.stdout.fileno(), 10_000)
+            assert piece, self.seen
+            self.seen += piece.decode()
+
+    def close(self) -> str:
+        """End it; all that it has printed."""
+        out, _ = self.process.communicate()
+        self._end.cancel()
+        return self.seen + out.decode()
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    terminal = Terminal(tmp_path)
+    yield terminal
+    terminal.process.kill()
+    terminal.close()
+
+
+GATED = """from adk_nb import types; from adk_nb.models import BaseLlm, LlmResponse; import asyncio
+
+def said(text, **more): return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]), **more)
+
+class Gated(BaseLlm):
+    async def generate_content_async(self, llm_request, stream=False):
+        yield said("The first half", partial=True)
+        while not pathlib.Path("go").exists(): await asyncio.sleep(0.01)
+        yield said(" and the second.", partial=True)
+        yield said("The first half and the second.")
+
+gated = Agent(name="gated", model=Gated(model="gated"))
+"""
+
+
+def test_an_answer_is_printed_while_it_streams_and_once(terminal: Terminal, tmp_path: Path) -> None:
+    terminal.type(SLOW + GATED + "\n%chat gated hi\n")
+    terminal.until("gated > The first half")
+    assert "second" not in terminal.seen
+
+    (tmp_path / "go").touch()
+    terminal.until("and the second.")
+    assert terminal.close().count("The first half and the second.") == 1
+
+
+def test_an_interrupted_answer_stays_and_says_so(terminal: Terminal) -> None:
+    terminal.type(SLOW + GATED + "\n%chat gated hi\n")
+    terminal.until("gated > The first half")
+
+    terminal.process.send_signal(signal.SIGINT)
+
+    terminal.until("KeyboardInterrupt")
+    assert "gated > The first half  [stopped]\n" in terminal.close()
+
+
+def test_calls_approvals_and_errors_are_printed_once_where_they_happen(terminal: Terminal) -> None:
+    cells = """
+answers = [call("look", city="Oslo"), ["It ", "is 9."], RuntimeError("boom")]
+weather = Agent(name="weather", model=ScriptedLlm(*answers), tools=[look])
+%chat weather How is it?
+payer = Agent(name="payer", model=ScriptedLlm(call("keep", amount=3), "All settled."), tools=[tool(confirm=True)(keep)])
+reply = %chat -s other payer Pay
+%confirm -s other --yes
+%chat weather again
+"""
+    terminal.type(SLOW + cells)
+    printed = terminal.close()
+
+    assert 'looking\nweather: look(city="Oslo") → {"temp_c": 9}\nweather > It is 9.  [1 tool call]\n' in printed
+    assert printed.count("It is 9.") == 1
+    assert printed.count("waits for approval: keep(amount=3)") == 1
+    assert 'payer: keep(amount=3) → "kept"\npayer > All settled.' in printed
+    assert printed.count("All settled.") == 1
+    assert printed.count("weather > error: RuntimeError: boom") == 1
+    assert "weather: error" not in printed
+
+
+def test_answers_that_stream_at_once_are_printed_one_after_the_other(terminal: Terminal) -> None:
+    cells = """
+a = Agent(name="a", model=ScriptedLlm(["a one ", "a two ", "a three."]))
+b = Agent(name="b", model=ScriptedLlm(["b one ", "b two ", "b three."]))
+both = ParallelAgent(name="both", sub_agents=[a, b])
+%chat both Go on.
+"""
+    terminal.type(SLOW + cells)
+    printed = terminal.close()
+
+    assert printed.count("a > a one a two a three.") == 1
+    assert printed.count("b > b one b two b three.") == 1

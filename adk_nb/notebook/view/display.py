@@ -37,6 +37,7 @@ from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.run_panels import PANELS, RunPanels
 from adk_nb.notebook.view.side_shell import side_shell
 from adk_nb.notebook.view.spending import Meter
+from adk_nb.notebook.view.terminal_run import TerminalRun, in_a_terminal
 from adk_nb.notebook.view.widget import LiveView
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import Pending
@@ -68,9 +69,11 @@ def show_run(
 ) -> RunOnShow:
     """A run that is shown as well as the place it runs in can show it."""
     name = agent.name
+    is_live = mode == "widget" or (mode == "auto" and not is_being_tested(get_ipython()))
     if mode == "off" or not in_a_kernel():
-        return RunOnShow(name, question, notice)
-    if mode in ("static", "text") or (mode == "auto" and is_being_tested(get_ipython())):
+        made = TerminalRun if is_live and in_a_terminal() else RunOnShow
+        return made(name, question, notice)
+    if not is_live:
         return StaticRun(name, question, notice)
     return LiveRun(agent, question, notice, schema_of)
 
