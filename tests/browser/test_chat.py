@@ -189,6 +189,26 @@ def test_stop_ends_a_streaming_answer_and_the_reply_says_so(lab: Lab):
     page.until(lambda: not page.running(2))
     page.wait(".adknb-status", "stopped")
     assert notes(page, 3) == "cancelled"
+    assert "word0 word1 " in json.dumps(page.saved().cells[2].outputs)
+
+
+def test_an_interrupt_of_the_kernel_leaves_the_text_that_had_streamed_as_stop_does(lab: Lab):
+    page = lab.open(lab.write("chat.ipynb", SETUP, SLOW, "%chat slow go on"))
+    page.run_cell(0)
+    page.run_cell(1)
+    page.run_cell(2, wait=False)
+    page.until(lambda: len(page.rows()) == 2 and "word5 " in page.rows()[1][1], "some words")
+
+    page.js("await panel.sessionContext.session.kernel.interrupt()")
+
+    page.until(lambda: not page.running(2))
+    page.wait(".adknb-status", "stopped")
+    assert "word5 " in page.rows()[1][1]
+    page.scroll_to(".adknb-view")
+    page.screenshot("interrupted")
+    outputs = page.saved().cells[2].outputs
+    assert "word0 word1 " in outputs[0]["data"]["text/html"]
+    assert outputs[-1]["ename"] == "KeyboardInterrupt"
 
 
 @pytest.mark.browser_all

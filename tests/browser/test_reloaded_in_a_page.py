@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from chats import ASK, PAYING, SETUP, SLOW
 from hands import card, press, says, unfold, within
-from lab import Lab
+from lab import Lab, Page
 
 pytestmark = pytest.mark.browser
 
@@ -76,17 +76,23 @@ def test_a_finished_turn_keeps_its_panels_after_a_reload(lab: Lab, theme: str, w
     assert not within(page, 2, ".adknb-view")
 
 
-@pytest.mark.parametrize(("theme", "width"), LOOKS)
-def test_a_notebook_that_is_not_trusted_says_how_to_get_its_card(lab: Lab, theme: str, width: int):
-    path = lab.write("cloned.ipynb", SETUP, PAYING, ASK, "")
+def waiting_in_a_clone(lab: Lab) -> Page:
+    """A notebook with an output of someone else, so that Jupyter does not trust it; an approval waits in a cell."""
+    path = lab.write("cloned.ipynb", SETUP, PAYING, ASK, "%confirm", "")
     notebook = nbformat.read(path, as_version=4)
     of_others = nbformat.v4.new_output("display_data", data={"text/html": "<b>of someone else</b>"})
-    notebook.cells[3].outputs = [of_others]
+    notebook.cells[4].outputs = [of_others]
     nbformat.write(notebook, path)
     page = lab.open(path)
     for cell in range(3):
         page.run_cell(cell)
     card(page, 2)
+    return page
+
+
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
+def test_a_notebook_that_is_not_trusted_says_how_to_get_its_card(lab: Lab, theme: str, width: int):
+    page = waiting_in_a_clone(lab)
 
     page.reload()
     says(page, 2, "not trusted")
@@ -103,3 +109,13 @@ def test_a_notebook_that_is_not_trusted_says_how_to_get_its_card(lab: Lab, theme
     press(page, 2, "Approve")
     says(page, 2, "All settled.")
     assert "not trusted" not in page.text(2)
+
+
+def test_confirm_draws_the_card_anew_where_a_notebook_that_is_not_trusted_has_it(lab: Lab):
+    page = waiting_in_a_clone(lab)
+    page.reload()
+    says(page, 2, "not trusted")
+
+    page.run_cell(3)
+    press(page, 3, "Approve")
+    says(page, 3, "All settled.")
