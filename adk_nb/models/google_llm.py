@@ -39,7 +39,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
 from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.response_stream import ResponseStream
-from adk_nb.models.retrying import BUSY, ask_again, for_as_long, seconds_of
+from adk_nb.models.retrying import BUSY, OUT_OF_QUOTA, ask_again, for_as_long, seconds_of
 from adk_nb.models.service_llm import ServiceLlm
 from adk_nb.redaction import refuse_pickle, remember_named, remember_url
 
@@ -234,9 +234,14 @@ class Gemini(ServiceLlm):
             options,
             model=model,
             within=self.retry_seconds,
-            passes=lambda error: error.code in statuses if isinstance(error, APIError) else isinstance(error, _PASSING),
+            passes=lambda error: (
+                error.code in statuses and not _is_spent(error)
+                if isinstance(error, APIError)
+                else isinstance(error, _PASSING)
+            ),
             asked_to_wait=lambda error: _asked_to_wait(error) if isinstance(error, APIError) else None,
             tried=tried,
+            address=self.base_url or (self.http_options and self.http_options.base_url) or None,
         )
 
     @contextmanager
@@ -273,7 +278,7 @@ class Gemini(ServiceLlm):
         body = ": ".join(str(one) for one in (error.status, error.message) if one)
         wrong_key = error.code in (401, 403) or "API_KEY_INVALID" in json.dumps(_details(error))
         hint = f"look at {KEY_VARIABLES[0]}" if wrong_key else _NEXT.get(error.code, "")
-        hint = redirect_hint(cast(Any, error).response) or hint
+        hint = OUT_OF_QUOTA if _is_spent(error) else redirect_hint(cast(Any, error).response) or hint
         hint = for_as_long(hint, _asked_to_wait(error))
         return ModelHTTPError(error.code, self._safe(body or json.dumps(_details(error))), model, hint=hint)
 
@@ -358,6 +363,11 @@ def _asked_to_wait(error: APIError) -> float | None:
         return seconds
     found = re.search(r'"retryDelay": "(\d+(?:\.\d+)?)s"', json.dumps(_details(error)))
     return float(found[1]) if found else None
+
+
+def _is_spent(error: APIError) -> bool:
+    """True if the requests of a day are used up. Source: https://ai.google.dev/gemini-api/docs/rate-limits."""
+    return error.code == 429 and bool(re.search(r'"quotaId": "[^"]*PerDay', json.dumps(_details(error))))
 
 
 def _details(error: APIError) -> Any:

@@ -1,7 +1,9 @@
 """The address of a service: what may be one, and what of it may be told."""
 
+import ipaddress
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -50,6 +52,15 @@ def redirect_hint(response: Any) -> str:
         return ""
     location = hidden(response.headers.get("location", ""))[:300]
     return f"it redirects to {location!r}, and redirects are not followed; write that address as its url"
+
+
+def is_loopback(url: str | None) -> bool:
+    """True for an address on this machine."""
+    host = urlsplit(url or "").hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def place_of(url: str) -> str:

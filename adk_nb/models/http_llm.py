@@ -131,14 +131,14 @@ class HttpLlm(BaseLlm):
                 with told(tried), self._our_errors():
                     body, media_type = await ask_again(
                         partial(self._ask, asked),
-                        (self.retry_options or types.HttpRetryOptions()).model_copy(
-                            update={"attempts": (self.retry_options and self.retry_options.attempts) or ATTEMPTS}
-                        ),
+                        self.retry_options,
+                        attempts=ATTEMPTS,
                         model=self.model,
                         within=self.total_timeout,
                         passes=self._passes,
                         asked_to_wait=_asked_to_wait,
                         tried=tried,
+                        address=asked["url"],
                     )
         except TimeoutError as error:
             raise self._unreachable(

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TypeVar, cast
@@ -18,12 +18,23 @@ from tenacity import (
 
 from adk_nb import clock, types
 from adk_nb.models.attempts import Attempt, on_wait
+from adk_nb.models.http_address import is_loopback
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 BUSY = (408, 429, 500, 502, 503, 504)
 """HTTP statuses that may pass by themselves."""
+
+
+_SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+"""Refusals with status 429 that no waiting ends. Source: https://platform.openai.com/docs/guides/error-codes."""
+OUT_OF_QUOTA = "asking again does not help: look at the plan, the billing and the quota of your account"
+
+
+def is_spent(kinds: Iterable[str]) -> bool:
+    """True if a service refuses because an account has nothing left; `kinds`: how it classes its refusal."""
+    return not _SPENT.isdisjoint(kinds)
 
 
 async def ask_again(
@@ -36,19 +47,25 @@ async def ask_again(
     asked_to_wait: Callable[[BaseException], float | None],
     what: str = "model",
     tried: list[Attempt] | None = None,
+    attempts: int = 5,
+    address: str | None = None,
 ) -> T:
     """What `ask` returns, which is called again for as long as its error may pass.
 
     Args:
         ask: One attempt.
-        options: Attempts (5), first delay (1 s), longest delay (60 s), growth (2) and jitter (1 s).
+        options: Attempts (`attempts`), first delay (1 s), longest delay (60 s), growth (2) and jitter (1 s).
         model: Named in the log.
         within: Seconds for all attempts and waits together; an attempt that could only start later is not made.
         passes: Whether an error may pass by itself. The others, and the last one, are raised as they are.
         asked_to_wait: How many seconds the service itself asked for, if it did.
         what: The kind of thing that `model` names.
         tried: Each attempt after which another is made is added to it.
+        attempts: Where `options` do not say.
+        address: The service's. One on this machine that takes no connection is not running: without `options` of the
+            caller's own it is asked once.
     """
+    is_asked_once = options is None and is_loopback(address)
     options = options or types.HttpRetryOptions()
     backoff = wait_exponential_jitter(
         initial=_given(options.initial_delay, 1.0),
@@ -68,7 +85,8 @@ async def ask_again(
             tried.append(attempt)
         if heard := on_wait.get():
             heard(attempt)
-        logger.warning(
+        logger.log(
+            logging.INFO if heard else logging.WARNING,  # a notebook shows the attempts itself
             "%s %r: %s; asking again in %.1f s (try %d)",
             what,
             model,
@@ -77,14 +95,14 @@ async def ask_again(
             state.attempt_number + 1,
         )
 
-    attempts = AsyncRetrying(
-        stop=stop_after_attempt(max(1, int(_given(options.attempts, 5)))) | stop_before_delay(within),
+    retrying = AsyncRetrying(
+        stop=stop_after_attempt(max(1, int(_given(options.attempts, attempts)))) | stop_before_delay(within),
         wait=wait,
-        retry=retry_if_exception(passes),
+        retry=retry_if_exception(lambda error: passes(error) and not (is_asked_once and found_no_way(error))),
         before_sleep=tell,
         reraise=True,
     )
-    return cast(T, await attempts(ask))
+    return cast(T, await retrying(ask))
 
 
 def seconds_of(retry_after: str) -> float | None:

@@ -29,7 +29,7 @@ from adk_nb.models.http_address import place_of, redirect_hint
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.own_task import OwnTask
-from adk_nb.models.retrying import BUSY, ask_again, for_as_long, found_no_way, seconds_of
+from adk_nb.models.retrying import BUSY, OUT_OF_QUOTA, ask_again, for_as_long, found_no_way, is_spent, seconds_of
 from adk_nb.models.service_llm import ServiceLlm
 from adk_nb.redaction import hidden, remember
 from adk_nb.wire import copied
@@ -170,9 +170,12 @@ class VendorLlm(ServiceLlm):
             options,
             model=model,
             within=self.retry_seconds,
-            passes=lambda error: self._status(error) in statuses or self._is_lost(error),
+            passes=lambda error: (
+                (self._status(error) in statuses and not is_spent(_kinds(error))) or self._is_lost(error)
+            ),
             asked_to_wait=_asked_to_wait,
             tried=tried,
+            address=self._address(),
         )
 
     @property
@@ -226,6 +229,7 @@ class VendorLlm(ServiceLlm):
             said = f"its service said: {body}"
             return ModelError(reader.broken(said) if reader else f"model {model!r} gave no answer; {said}")
         hint = f"look at {self._sent_key()}" if status in (401, 403) else _NEXT.get(status, "")
+        hint = OUT_OF_QUOTA if is_spent(_kinds(error)) else hint
         hint = redirect_hint(getattr(error, "response", None)) or hint
         return ModelHTTPError(status, body, model, hint=for_as_long(hint, _asked_to_wait(error)))
 
@@ -277,6 +281,15 @@ _NEXT = {
 def _why(error: Any) -> str:
     said = f"{type(error).__name__}: {hidden(str(error))[:300]}"
     return said.removesuffix(": ")
+
+
+def _kinds(error: Any) -> list[str]:
+    """The words by which a service classes its refusal."""
+    body: Any = getattr(error, "body", None)
+    outer = cast(dict[str, Any], body) if isinstance(body, dict) else {}
+    inner: Any = outer.get("error") or outer
+    told = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
+    return [str(told.get(name)) for name in ("type", "code")]
 
 
 def _body(error: Any) -> str:

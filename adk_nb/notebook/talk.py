@@ -219,7 +219,7 @@ class Talk:
             ),
             yield_user_message=True,
         )
-        if shown.is_live:
+        if shown.is_live or in_a_kernel():  # elsewhere the log tells of waits
             on_wait.set(lambda one: shown.waits(one.model, one.error, one.waited))
         with shown.trace.listening(), self._of.at_work():
             async with aclosing(turn) as events:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple, cast
 
 from adk_nb import mcp_results, types
@@ -162,12 +162,20 @@ def doings(event: Event) -> list[str]:
 
 
 def in_vain(event: Event) -> list[str]:
-    """The attempts before its answer."""
-    return [
-        f"{one_line(one.model, 100)} gave no answer ({one_line(one.error, 100)}); asked "
-        + (f"{one_line(one.next_model, 100)} instead" if one.next_model else "again")
-        for one in event.attempts or ()
-    ]
+    """The attempts before its answer, one line for each model that was asked.
+
+    An error says itself how often its model was tried.
+    """
+    lines: list[str] = []
+    for model, group in groupby(event.attempts or (), key=lambda attempt: attempt.model):
+        attempts = list(group)
+        last = attempts[-1]
+        if event.error_code and not last.next_model:
+            continue
+        often = f", tried {len(attempts)} times" if len(attempts) > 1 else ""
+        then = f"{one_line(last.next_model, 100)} instead" if last.next_model else "again"
+        lines.append(f"{one_line(model, 100)} gave no answer ({one_line(last.error, 100)}{often}); asked {then}")
+    return lines
 
 
 def result_text(told: types.FunctionResponse) -> tuple[str, bool | None]:
