@@ -304,3 +304,48 @@ def test_a_long_running_tool_of_a_cell_waits_for_its_outcome(shell: Shell) -> No
     [asked] = [one for event in events for one in event.get_function_calls()]
     assert asked.id in events[-1].long_running_tool_ids
     assert events[-1].get_function_responses()[0].will_continue
+
+
+# ---- helpers
+
+CLEAN = "def clean(text, *more):\n    return text.strip()\n"
+SHOUT = "def shout(text: str) -> str:\n    'Shout.'\n    return clean(text).upper()\n"
+
+
+@pytest.mark.parametrize("line", ["%%tool", "%%tool shout", "%%tool --confirm never"])
+def test_a_function_without_types_stays_a_helper_of_the_tools_in_its_cell(shell: Shell, line: str) -> None:
+    told = str(shell.cell(f"{line}\n{CLEAN}{SHOUT}")).splitlines()
+
+    assert told[0] == "shout v1" and len(told) == 2
+    assert "clean" in told[1] and "types" in told[1]
+    assert inspect.isfunction(shell.names["clean"]) and isinstance(shell.names["shout"], FunctionTool)
+    assert "clean" not in str(shell.cell("%tools"))
+    shell.names["model"] = ScriptedLlm(call("shout", text=" hi "), "Done.")
+    shell.cell("%%agent crier -m model -t shout\nShout.")
+    responses = [one for event in shell.cell("%chat crier Hi").events for one in event.get_function_responses()]
+    assert [one.response for one in responses] == [{"result": "HI"}]
+
+
+def test_only_still_narrows_and_says_nothing_of_helpers(shell: Shell) -> None:
+    assert str(shell.cell(f"%%tool --only shout\n{CLEAN}{SHOUT}")) == "shout v1"
+    assert "'clean'" in shell.fails(f"%%tool --only clean\n{CLEAN}{SHOUT}")
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "def half(text: str, times):\n    'Half.'\n",  # a type was forgotten
+        "def noted(text, tool_context):\n    'Noted.'\n",  # only tools take it
+        "def odd(text: 'Nowhere'):\n    'Odd.'\n",
+    ],
+)
+def test_a_function_that_is_meant_as_a_tool_is_refused_for_its_types(shell: Shell, helper: str) -> None:
+    name = helper[4 : helper.index("(")]
+
+    assert f"tool {name!r}: parameter" in shell.fails(f"%%tool\n{helper}    return text\n{SHOUT}")
+
+
+def test_a_cell_with_helpers_alone_and_a_helper_by_name_are_refused(shell: Shell) -> None:
+    assert "tool 'clean': parameter" in shell.fails(f"%%tool\n{CLEAN}")
+    assert "tool 'clean': parameter" in shell.fails("%tool clean")
+    assert "tool 'tidy': parameter" in shell.fails(f"%%tool --rename clean=tidy\n{CLEAN}{SHOUT}")

@@ -13,6 +13,7 @@ from adk_nb.expression import Expression
 from adk_nb.notebook.cells.definitions import ToolDefinition, digest_of_tool
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.user_variables import user_variables
+from adk_nb.notebook.note import Note
 from adk_nb.sessions.journal import Effect
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Decides, as_condition
@@ -67,6 +68,8 @@ class Found:
     source: str
     lines: dict[str, int]
     """Parameter -> line of the cell."""
+    has_types: bool = True
+    """False: it is written without a type at any of its parameters."""
 
 
 def options_of(asked: Any, cell: str | None) -> ToolOptions:
@@ -210,10 +213,38 @@ def chosen(found: list[Found], options: ToolOptions, mark: str) -> list[Found]:
     if options.only:
         found = [one for one in found if one.variable in options.only]
     elif len(found) > 1:
-        found = [one for one in found if one.variable != options.confirm]
+        helpers = untyped_helpers(found, options)
+        found = [one for one in found if one.variable != options.confirm and one.variable not in helpers]
     if options.name and len(found) > 1:
         raise InputError(f"{mark} {options.name}: {len(found)} functions cannot have one name; use --only or --rename")
     return found
+
+
+def untyped_helpers(found: list[Found], options: ToolOptions) -> list[str]:
+    """The functions of a cell that only help its tools: without a type at any parameter, beside others that have them.
+
+    Empty if `--only` names the tools, or if none would be left.
+    """
+    if options.only:
+        return []
+    spoken_of = {options.confirm, *(old for old, _ in options.rename)}
+    functions = [one for one in found if one.variable not in spoken_of]
+    helpers = [one.variable for one in functions if _has_no_types(one)]
+    return helpers if len(helpers) < len(functions) else []
+
+
+def _has_no_types(found: Found) -> bool:
+    if found.has_types or not inspect.isfunction(found.value):
+        return False
+    return found.lines.keys() == signature_of(found.value, found.variable).faults.keys()  # `tool_context` is none
+
+
+def helper_note(names: list[str]) -> str:
+    """What to say of functions that became no tools."""
+    return Note(
+        f"no tool, for {'they have' if len(names) > 1 else 'it has'} no types: {', '.join(names)}; "
+        "write types and a docstring to let the model call it"
+    )
 
 
 def made_tool(
@@ -321,7 +352,9 @@ def _found(node: _Function, value: Any, source: str) -> Found:
     given = [*node.args.posonlyargs, *node.args.args, *starred, *node.args.kwonlyargs]
     first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
     text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
-    return Found(variable=node.name, value=value, source=text, lines={one.arg: one.lineno for one in given})
+    has_types = not given or any(one.annotation for one in given)
+    lines = {one.arg: one.lineno for one in given}
+    return Found(variable=node.name, value=value, source=text, lines=lines, has_types=has_types)
 
 
 def _source_of(value: Any) -> str:

@@ -141,7 +141,9 @@ class AdkMagics(Magics):
             free = partial(notebook.check_function_name, replace=options.replace)
             found = room.run_tool_cell(self.shell, cell, self.cell_number, free)
         chosen = room.chosen(found, options, asked.mark)
-        return shown(room.define(notebook, chosen, options, self.cell_number), asked)
+        told = room.define(notebook, chosen, options, self.cell_number)
+        helpers = room.untyped_helpers(found, options) if cell is not None else []
+        return shown([*told, *([room.helper_note(helpers)] if helpers else [])], asked)
 
     @no_var_expand
     @line_cell_magic
