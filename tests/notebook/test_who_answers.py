@@ -173,3 +173,65 @@ def test_what_an_agent_hands_back_that_the_user_gave_a_task_to_is_its_answer() -
     chat = Chat(agent("booking", "Which day?", call("finish_task", result="Friday"), mode="task"), show="off")
 
     assert [chat.ask("A table, please").text, chat.ask("Friday").text] == ["Which day?", "Friday"]
+
+
+# ---- a first word that looks like the name of somebody else
+
+
+def agents(shell: Shell, *names: str) -> None:
+    shell.names["model"] = ScriptedLlm(*["Hello."] * 4)
+    for name in names:
+        shell.cell(f"%%agent {name} -m model\nBe brief.")
+        shell.cell(f"%chat {name} Hi")
+
+
+def heading(shell: Shell, line: str) -> str:
+    """What a line of `%chat` shows before its reply."""
+    shell.cell(line)
+    return shell.printed.partition("Out[")[0]
+
+
+@pytest.mark.parametrize("line", ["%chat barista hi", "%chat barista What do you have?", "%chat tea_maker hello there"])
+def test_a_line_for_an_agent_that_is_not_there_says_who_is_asked_and_why(shell: Shell, line: str) -> None:
+    agents(shell, "waiter", "cook")
+
+    said = heading(shell, line)
+
+    assert "cook" in said and "asked last" in said and repr(line.split()[1]) in said
+    assert shell.names["_run"].agent == "cook" and shell.names["_run"].question == line.removeprefix("%chat ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%chat What do you have?",  # capitals: no agent is named so
+        "%chat do you have tea",
+        "%chat barista",  # no words follow
+        "%chat -- barista hi",
+        "%chat coffee, please",
+        "%%chat\nbarista hi",
+        "%chat waiter barista hi",
+    ],
+)
+def test_a_line_that_names_nobody_says_nothing_of_it(shell: Shell, line: str) -> None:
+    agents(shell, "cook", "waiter")
+
+    assert "no agent" not in heading(shell, line)
+
+
+def test_where_one_agent_is_alone_verbs_are_no_names(shell: Shell) -> None:
+    agents(shell, "waiter")
+
+    assert "no agent" not in heading(shell, "%chat order a coffee")
+    assert "the only agent" in heading(shell, "%chat barista What do you have?")
+
+
+def test_an_answer_to_a_question_of_an_agent_is_no_name(shell: Shell) -> None:
+    shell.names["model"] = ScriptedLlm(call("adk_request_input", message="Which colour?"), "Fine.")
+    agents_tool = "from adk_nb.tools import request_input"
+    shell.cell(agents_tool)
+    shell.cell("%%agent painter -m model -t request_input\nAsk.")
+    shell.cell("%%agent cook -m model\nCook.")
+    shell.cell("%chat painter Paint it")
+
+    assert "no agent" not in heading(shell, "%chat blue with stripes")

@@ -41,6 +41,22 @@ def first_word_names(
     return False
 
 
+def supposed_name(text: str, known: Sequence[str]) -> str:
+    """The first word of a text that named no agent, if it may have been meant as the name of one; else empty.
+
+    Where one agent alone is `known` a verb begins as many texts: then only `my_agent`, `agent2` and `agent What ...`
+    look like names.
+    """
+    word, _, rest = text.partition(" ")
+    rest = rest.lstrip()
+    if not (rest and word.isidentifier()) or word.lower() in _FUNCTION_WORDS:
+        return ""
+    if all(word[:1].isupper() != name[:1].isupper() for name in known):
+        return ""
+    is_likely = "_" in word or not word.isalpha() or rest[:1].isupper()
+    return word if is_likely or len(known) > 1 else ""
+
+
 def _is_slip(word: str, name: str) -> bool:
     """At most two letters off, less in a short name; the first in the same case; no word of everyday English."""
     if word.lower() in _FUNCTION_WORDS or word[:1].isupper() != name[:1].isupper():

@@ -16,7 +16,7 @@ import adk_nb
 from adk_nb.errors import InputError
 from adk_nb.lazy import face
 from adk_nb.notebook.magics import completion, course_hints, lines, tracebacks
-from adk_nb.notebook.magics.addressee import first_word_names
+from adk_nb.notebook.magics.addressee import first_word_names, supposed_name
 from adk_nb.notebook.magics.asked import alone, helps, shown, unless_silent
 from adk_nb.notebook.magics.beside import BesideMagics
 from adk_nb.notebook.magics.config import IN_A_FILE, AdkNb, hint
@@ -183,6 +183,7 @@ class AdkMagics(Magics):
             model=asked.model,
             max_cost=asked.max_cost,
             cell=self.cell_number,
+            supposed_name=supposed_name(asked.text, names) if cell is None and not (asked.agent or asked.plain) else "",
             first_line=0 if cell is None else 2,
         )
         if opens_box:

@@ -67,6 +67,8 @@ class Said:
     """n of `In[n]`."""
     max_cost: float | None = None
     """US dollars that this turn may cost."""
+    supposed_name: str = ""
+    """The first word of the text, if it looks like the name of an agent that is not there."""
     first_line: int = 0
     """The line of the cell on which the text begins; 0: that is not known."""
 
@@ -79,6 +81,7 @@ def say(notebook: Notebook, said: Said) -> Reply:
     """
     if said.capture:
         _check_capture(notebook, said.capture)
+    tell_of_addressee(notebook, said)
     chat, told = addressed(notebook, said)
     tell_of_new_session(notebook, said)
     reply = chat.ask(**told, confirm="ask")
@@ -106,6 +109,19 @@ def addressed(notebook: Notebook, said: Said) -> tuple[Chat, dict[str, Any]]:
     if name in notebook.agent_names:
         chat.sticky = said.agent is None
     return chat, told
+
+
+def tell_of_addressee(notebook: Notebook, said: Said) -> None:
+    """Say who gets a line, and why, if its first word looks like a name of somebody else."""
+    if not said.supposed_name or _who_asks(notebook, said):  # what answers a question begins with any word
+        return
+    name = notebook.agent_for_text()
+    if notebook.root == name:
+        why = "the root agent"
+    else:
+        why = "the only agent" if len(notebook.agent_names) == 1 else "the agent that was asked last"
+    told = f"{name} is asked, {why}: no agent is named {said.supposed_name!r}; %agents lists them"
+    display(shown_lines(told))
 
 
 def tell_of_new_session(notebook: Notebook, said: Said) -> None:
