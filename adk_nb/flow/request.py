@@ -6,7 +6,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.flow.context_cache import remember_cache
-from adk_nb.flow.history.contents import contents_before, contents_for
+from adk_nb.flow.history.contents import contents_before, read_contents
 from adk_nb.flow.history.lent import Lent
 from adk_nb.flow.instructing import instruct
 from adk_nb.flow.planning import ask_to_plan
@@ -52,7 +52,7 @@ async def build_request(
     request.append_tools([tool for tool in tools if _only_declares(tool)])
     if ctx.compaction:
         await ctx.compaction.before_model(ctx, spec.name)
-    _converse(ctx, spec, request, instruction)
+    await _converse(ctx, spec, request, instruction)
     if ctx.context_cache_config:
         remember_cache(ctx, spec.name, request)
     for tool in tools:
@@ -89,11 +89,13 @@ def _ask_for(output: Shape, request: LlmRequest, tools: Sequence[BaseTool]) -> N
         request.set_output_schema(output.schema)
 
 
-def _converse(ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, instruction: types.Content | None) -> None:
+async def _converse(
+    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, instruction: types.Content | None
+) -> None:
     """The history that the agent sees, and what is told for this call alone."""
     this_turn, run = spec.include_contents == "none", ctx.run_config
     thoughts = run.include_thoughts_from_other_agents and not this_turn
-    request.contents = contents_for(
+    request.contents = await read_contents(
         ctx.session, spec.name, ctx.branch, ctx.isolation_scope, this_turn=this_turn, thoughts=thoughts
     )
     if ctx.delegated:

@@ -1,18 +1,16 @@
 """A runner's sessions: found in its service, or as the last run left them."""
 
-import asyncio
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 
-from adk_nb import clock
 from adk_nb.errors import SessionNotFoundError
 from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.state import State
+from adk_nb.slices import in_slices
 
 _KEPT_HOT = 256
-_SLICE_SECONDS = 0.01
-"""How long a long history is read before the event loop goes on with others."""
 
 
 class OpenSessions:
@@ -44,7 +42,7 @@ class OpenSessions:
         where: dict[str, Any] = {"app_name": self._app_name, "user_id": user_id, "session_id": session_id}
         found = await self._service.get_session(**where, config=config)
         if found:
-            await _read_events(found)
+            await in_slices(_parsed(found))
             return found
         if create:
             return await self._service.create_session(**where)
@@ -77,11 +75,6 @@ class OpenSessions:
         return SessionNotFoundError("session", session_id, [one.id for one in mine], hint=hint)
 
 
-async def _read_events(session: Session) -> None:
-    """Parse what the service left unread, and let the event loop go on meanwhile: a run looks at every event."""
-    began = clock.ticks()
-    for at, event in enumerate(session.events):
-        event.author  # noqa: B018  # the first look parses it
-        if at % 16 == 0 and clock.ticks() - began > _SLICE_SECONDS:
-            await asyncio.sleep(0)
-            began = clock.ticks()
+def _parsed(session: Session) -> Iterator[str]:
+    """Each event, parsed if the service left it unread: a run looks at all of them."""
+    return (event.author for event in session.events)

@@ -5,6 +5,7 @@ import sqlite3
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from adk_nb.events.unread import unread
 from adk_nb.sessions.base_session_service import not_found
 from adk_nb.sessions.sqlite_file import Damaged, crc, named
 from adk_nb.sessions.state import State, apply_delta, read_state, read_value
+from adk_nb.slices import many_objects
 from adk_nb.wire import copied, not_json
 
 Key = tuple[str, str, str]
@@ -24,6 +26,8 @@ Key = tuple[str, str, str]
 _FREE = ("agent_state", "artifact_delta", "route", "set_model_response")
 """Actions that hold values of a user's or a model's choice, or numbers of any length."""
 _DICTS = {name for name, field in EventActions.model_fields.items() if field.default_factory}
+_MANY = 5_000
+"""From so many events on reading them takes longer than a collection of garbage."""
 _NO_STATE = "{}"
 SHARED = {State.APP_PREFIX: "app_states", State.USER_PREFIX: "user_states"}
 
@@ -278,8 +282,13 @@ def add_event(db: sqlite3.Connection, number: int, seq: int, row: EventRow) -> N
 
 def events_of(db: sqlite3.Connection, key: Key, head: Head, count: int | None, after: float | None) -> list[Event]:
     """The last `count` events that there are, without those before `after`; oldest first, unread."""
+    first = 0 if count is None else max(head.seq - count, 0)
+    with many_objects() if head.seq - first > _MANY else nullcontext():
+        return _unread_events(db, key, head, first, after)
+
+
+def _unread_events(db: sqlite3.Connection, key: Key, head: Head, first: int, after: float | None) -> list[Event]:
     seq = head.seq
-    first = 0 if count is None else max(seq - count, 0)
     where = f"{named(db)}: an event of session {key[2]!r}"
     found: list[Event] = []
     at = first

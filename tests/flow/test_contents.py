@@ -1,5 +1,7 @@
 """What an agent sees of a session: its branch, others told in quotes, every call with its answer beside it."""
 
+import asyncio
+import itertools
 from typing import Any
 
 import pytest
@@ -7,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from adk_nb import types
+from adk_nb import clock, types
 from adk_nb.events import Event, EventActions
 from adk_nb.events.requests import APPROVAL_REQUEST
-from adk_nb.flow.history.contents import contents_for
+from adk_nb.flow.history.contents import contents_for, read_contents
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions import Session
 from tests.talk import sent
@@ -362,6 +364,30 @@ def test_a_view_kept_up_to_date_skips_what_was_undone(events: list[Event], steps
         kept = contents_for(session, "me", None)
         assert kept == contents_for(Session(id="s", events=list(session.events)), "me", None)
         assert kept == contents_for(Session(id="s", events=surviving(session.events)), "me", None)
+
+
+MANY = st.lists(st.one_of(st.builds(of_run, EVENT, RUNS), st.builds(mark, RUNS)), min_size=20, max_size=60)
+
+
+@given(MANY, st.integers(0, 60))
+def test_two_agents_that_read_a_growing_history_in_slices_see_all_of_it(events: list[Event], later: int):
+    session = Session(id="s", events=events[:later])
+
+    async def grow() -> None:
+        for event in events[later:]:
+            session.events.append(event)
+            await asyncio.sleep(0)
+
+    async def read() -> list[list[types.Content]]:
+        reads = [read_contents(session, "me", None) for _ in range(2)]
+        await asyncio.gather(*reads, grow())
+        return [await read_contents(session, "me", None), contents_for(session, "me", None)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock, "ticks", itertools.count().__next__)  # each look at the clock is a second later
+        found = asyncio.run(read())
+    anew = contents_for(Session(id="s", events=list(session.events)), "me", None)
+    assert found == [anew, anew]
 
 
 @given(EVENTS)

@@ -1,6 +1,6 @@
 """The session's events become the history that one agent may see: an ordered, well-paired list of contents."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from adk_nb import types
 from adk_nb.events.event import Event
@@ -12,6 +12,7 @@ from adk_nb.flow.live.recording import is_recording
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
+from adk_nb.slices import in_slices
 from adk_nb.tools.content_blocks import for_model
 
 _FRAMEWORK = "adk_framework"
@@ -48,6 +49,30 @@ def contents_for(
         this_turn: Leave out what came before the newest message, the user's or another agent's.
         thoughts: Tell what other agents thought, too.
     """
+    view = _view(session, agent, branch, scope, this_turn=this_turn, thoughts=thoughts)
+    for _ in view.look(session):
+        pass
+    return view.said.contents()
+
+
+async def read_contents(
+    session: Session,
+    agent: str,
+    branch: str | None,
+    scope: str | None = None,
+    *,
+    this_turn: bool = False,
+    thoughts: bool = False,
+) -> list[types.Content]:
+    """As `contents_for`; the event loop goes on meanwhile, so that a long history holds nobody up."""
+    view = _view(session, agent, branch, scope, this_turn=this_turn, thoughts=thoughts)
+    await in_slices(view.look(session))
+    return view.said.contents()
+
+
+def _view(
+    session: Session, agent: str, branch: str | None, scope: str | None, *, this_turn: bool, thoughts: bool
+) -> "_View":
     views: dict[object, _View] = session.views.setdefault("contents", {})
     key = (agent, branch, scope, this_turn, thoughts)
     view = views.get(key)
@@ -55,8 +80,7 @@ def contents_for(
         if len(views) >= _MOST_VIEWS:
             del views[next(iter(views))]
         view = views[key] = _View(agent, branch, scope, this_turn, thoughts, session.views.setdefault("told", {}))
-    view.look(session)
-    return view.said.contents()
+    return view
 
 
 def contents_before(
@@ -82,6 +106,9 @@ class _View:
         self._thoughts = thoughts
         self._told = told
         self.seen = 0
+        self._events: list[Event] = []
+        self._next = self._end = 0
+        """Which of `_events` are still to be taken in."""
         self._standing: Standing | None = None
         """What summaries cover, if there are any."""
         self._begin()
@@ -95,22 +122,30 @@ class _View:
         self._spoken = ""
         """What that speaker was heard to say so far."""
 
-    def look(self, session: Session) -> None:
-        """Take in the events that came since the last look; all that count, if some do not count any more."""
-        events = session.events
-        start, self.seen = self.seen or self._first(events), len(events)
-        for event in events[start:]:
-            if event.actions.compaction or event.actions.rewind_before_invocation_id:
+    def look(self, session: Session) -> Iterator[None]:
+        """Take in the events that came since the last look, one a step; all that count, if some do not any more.
+
+        Several may look at once: what one of them takes in, the others do not.
+        """
+        while self._next < self._end or self.seen < len(session.events):
+            if self._next == self._end:
+                self._events, self._next = session.events, self.seen or self._first(session.events)
+                self._end = self.seen = len(session.events)
+            event = self._events[self._next]
+            is_stored = self._events is session.events
+            if is_stored and (event.actions.compaction or event.actions.rewind_before_invocation_id):
                 self._begin()
                 self._standing = standing(session)
-                start, events = 0, self._standing.events
-                break
-        for at in range(start, len(events)):
-            if self._scope and any(call.id == self._scope for call in events[at].get_function_calls()):
+                self._events, self._next = list(self._standing.events), 0
+                self._end, self.seen = len(self._events), len(session.events)
+                continue
+            self._next += 1
+            if self._scope and any(call.id == self._scope for call in event.get_function_calls()):
                 self._begin()  # some services number calls anew: what was done for the last of that number is over
             if self._this_turn:
-                self._turn(events, at)
-            self._take(events[at])
+                self._turn(self._events, self._next - 1)
+            self._take(event)
+            yield
 
     def _first(self, events: list[Event]) -> int:
         """Where a new view begins: at the call that its scope is of, since all before that is left out."""
@@ -138,7 +173,7 @@ class _View:
             return event.actions.compaction.compacted_content if event.actions.compaction else _heard(event)
         content = for_model(content)
         parts = content.parts or []
-        if event.actions.artifact_delta and is_recording(parts):
+        if is_recording(parts) and event.actions.artifact_delta:
             return None
         if event.author == "user" or event.long_running_tool_ids:
             parts = _without_requests(event, parts)

@@ -1,0 +1,69 @@
+"""Long work on the event loop: in slices, and without garbage collections of all there is."""
+
+import asyncio
+import gc
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from adk_nb import clock
+from adk_nb.slices import in_slices, many_objects
+
+
+@pytest.fixture
+def second_at_each_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "ticks", itertools.count().__next__)
+
+
+@pytest.fixture
+def nothing_frozen() -> Iterator[None]:
+    """As in a program of its own; the tests' own process has frozen what it imported."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+def full_collections() -> int:
+    return gc.get_stats()[2]["collections"]
+
+
+def test_objects_that_are_made_in_slices_cause_no_full_collection_and_are_collected_later(
+    second_at_each_look: None, nothing_frozen: None
+):
+    made: list[list[object]] = []
+
+    def make() -> Iterator[None]:
+        for _ in range(1_000):
+            made.extend([[]] for _ in range(400))
+            made[-1].append(made[-1])
+            yield
+
+    gc.collect()
+    before = full_collections()
+    asyncio.run(in_slices(make()))
+    assert len(made) == 400_000 and full_collections() == before
+    assert gc.isenabled() and gc.get_freeze_count() == 0
+    made.clear()
+    assert gc.collect() >= 1_000
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_collector_is_left_as_it_was_also_after_an_error(is_on: bool):
+    if not is_on:
+        gc.disable()
+    try:
+        with pytest.raises(ValueError, match="no"), many_objects():
+            assert not gc.isenabled()
+            raise ValueError("no")
+        assert gc.isenabled() is is_on
+    finally:
+        gc.enable()
+
+
+def test_what_a_user_froze_stays_frozen(nothing_frozen: None):
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with many_objects():
+        pass
+    assert gc.get_freeze_count() == frozen > 0
