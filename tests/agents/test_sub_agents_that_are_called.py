@@ -1,6 +1,8 @@
 """Sub-agents of a single turn: their parent calls them as tools, in its own session."""
 
 import asyncio
+import sys
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from adk_nb.agents.live_request_queue import LiveRequestQueue
 from adk_nb.agents.run_config import StreamingMode
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.runners import InMemoryRunner
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext
 from tests.talk import SECONDS, Talk, look, requests, told
 
@@ -117,6 +120,32 @@ def test_with_all_contents_it_sees_what_earlier_calls_came_to_and_nothing_of_how
     words = "\n".join(text for _, text in second)
     assert [text for _, text in second if not text.count("\n")] == ["go", "B"]
     assert "called tool `child`" in words and """{"result":"one"}""" in words and "look" not in words
+
+
+@pytest.mark.parametrize("contents", ["default", "none"])
+def test_a_late_call_takes_no_more_work_than_an_early_one(contents: Any):
+    work, starts = 0, list[int]()
+
+    def count(frame: object, event: str, arg: object) -> None:
+        nonlocal work
+        work += event == "call"
+
+    child = single("child", *["ok"] * 80, include_contents=contents)
+    child.before_agent_callback = lambda callback_context: starts.append(work)
+    root = agent("root", *[call("child", request="x")] * 80, "done", sub_agents=[child], max_iterations=100)
+
+    async def run() -> list[Event]:
+        runner = InMemoryRunner(root, app_name="app")
+        await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
+        sys.setprofile(count)
+        try:
+            return [event async for event in runner.run_async(user_id="u", session_id="s", new_message="hi")]
+        finally:
+            sys.setprofile(None)
+
+    assert len(asyncio.run(run())) == 80 * 3 + 1
+    each = [after - before for before, after in pairwise(starts)]
+    assert sum(each[-10:]) < 1.3 * sum(each[10:20])
 
 
 def test_what_it_asks_of_a_person_is_asked_in_the_parents_conversation():

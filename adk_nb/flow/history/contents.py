@@ -23,6 +23,8 @@ _OF_A_GRAPH = "interruptId"
 _TRANSFER = "transfer_to_agent"
 _Told = dict[tuple[int, bool], tuple[Event, types.Content | None]]
 """Which event, with its thoughts or without -> the event, which so keeps its number, and what others are told of it."""
+_NO_CALL = "@"
+"""A step of a branch that no agent has."""
 _MOST_VIEWS = 256
 """Kept for one session: an agent that is run as a tool has another branch, and so another view, at each call."""
 
@@ -87,10 +89,27 @@ def contents_before(
     session: Session, count: int, agent: str, branch: str | None, scope: str | None, *, thoughts: bool = False
 ) -> list[types.Content]:
     """As `contents_for`, of the first `count` events alone."""
-    before = session.views.get("before")
-    if not isinstance(before, Session) or len(before.events) != count:
-        before = session.views["before"] = Session.model_construct(id=session.id, events=session.events[:count])
+    branch = _as_of_any_call(session, count, branch)
+    views: dict[object, Session] = session.views.setdefault("before", {})
+    key = (agent, branch, scope, thoughts)
+    before = views.get(key)
+    if before is None or len(before.events) > count:
+        if len(views) >= _MOST_VIEWS:
+            del views[next(iter(views))]
+        before = views[key] = Session.model_construct(id=session.id, events=[])
+    before.events.extend(session.events[len(before.events) : count])
     return contents_for(before, agent, branch, scope, thoughts=thoughts)
+
+
+def _as_of_any_call(session: Session, count: int, branch: str | None) -> str | None:
+    """`branch`, or, if it begins with a call in the last of `count` events, the branch of no call beside it.
+
+    All that comes before them is the same for both, so that one view serves all calls that are made one by one.
+    """
+    outer, _, step = (branch or "").rpartition(".")
+    made = session.events[count - 1].get_function_calls() if 0 < count <= len(session.events) else ()
+    keys = [key for _, key in calls_to(step)]
+    return f"{outer}.{_NO_CALL}" if any(call.id in keys for call in made) else branch
 
 
 class _View:
