@@ -1,6 +1,7 @@
 // What the other parts are made of: elements, safe markup, drawings. Only row.html is markup; all else goes in as text.
 
 const MAX_ROWS = 1000;
+const FOLD_ABOVE = 480; // pixels; what is cut shows 420 of them (.adknb-clip), so that a fold saves some lines
 const STATUS = {
   idle: ["○", "idle"],
   running: ["●", "running"],
@@ -84,7 +85,35 @@ function safeMarkup(html) {
     }
     if (!TAGS.has(tag)) node.replaceWith(...node.childNodes);
   }
+  for (const table of template.content.querySelectorAll("table")) {
+    const scroller = el("div", "wide");
+    table.replaceWith(scroller);
+    scroller.append(table);
+  }
   return template.content;
+}
+
+// Content that is cut at a height, with a button for the rest; what is short has none.
+function foldable(...content) {
+  const inner = el("div", "", ...content);
+  const clip = el("div", "clip", inner);
+  const more = button("Show all", "small show-all", () => {
+    open = !open;
+    paint();
+    if (!open) clip.scrollIntoView({ block: "nearest" });
+  });
+  let open = false;
+  const paint = () => {
+    const long = inner.offsetHeight > FOLD_ABOVE;
+    clip.toggleAttribute("data-cut", long && !open);
+    more.hidden = !long;
+    more.textContent = open ? "Show less" : "Show all";
+    more.setAttribute("aria-expanded", String(open));
+  };
+  more.hidden = true;
+  more.addEventListener("keydown", (event) => event.stopPropagation()); // Enter is the button's, not the notebook's
+  new ResizeObserver(paint).observe(inner);
+  return el("div", "", clip, more);
 }
 
 // A page that somebody else wrote, as Python made it ready: it runs nothing, loads nothing, and is of no origin.

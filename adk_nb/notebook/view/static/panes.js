@@ -68,9 +68,9 @@ class Summary {
     this.node.hidden = !folded;
     if (!folded || this.drawn === answer) return;
     this.drawn = answer;
-    const asked = answer.question ? el("div", "asked", el("span", "author", "you"), el("div", "text", answer.question)) : null;
+    const asked = answer.question ? el("div", "asked", el("span", "author", "you"), foldable(el("div", "text", answer.question))) : null;
     const words = el("div", "html", safeMarkup(answer.html), ...(answer.pages ?? []).map((page) => isolated(page)));
     words.append(lookedAt(answer.shown) ?? "");
-    put(this.node, asked, el("div", "answered", el("span", "author", answer.who), words));
+    put(this.node, asked, el("div", "answered", el("span", "author", answer.who), foldable(words)));
   }
 }
