@@ -5,12 +5,25 @@ from collections.abc import Sequence
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from adk_nb.notebook.view.mathematics import Formula, formula_at
 from adk_nb.notebook.view.plain_text import cleaned
-from adk_nb.notebook.view.safe_html import ATTRIBUTES, LINK_REL, TAGS, Html, code, element, escaped, is_safe_link
+from adk_nb.notebook.view.safe_html import (
+    ATTRIBUTES,
+    LINK_REL,
+    TAGS,
+    Html,
+    code,
+    element,
+    escaped,
+    formula,
+    is_safe_link,
+)
 
 MAX_RENDERED = 32_000
 """Characters; a longer text is shown as it was written."""
@@ -22,7 +35,8 @@ _HEADINGS = {"h1": "h4", "h2": "h5", "h3": "h6"}
 
 
 def to_html(text: str) -> Html:
-    """`text` as html: raw html is shown as text, links go to http, https and mailto only, nothing is loaded.
+    """`text` as html: raw html is shown as text, links go to http, https and mailto only, nothing is loaded. TeX that
+    `mathematics` knows stands there for the page to draw.
 
     A text over `MAX_RENDERED` is shown as it was written, so that no answer holds up the run that gave it.
     """
@@ -30,6 +44,13 @@ def to_html(text: str) -> Html:
     if len(text) > MAX_RENDERED or text.count("[") > _MAX_BRACKETS:
         return element("pre", code(text))
     return Html(_MARKDOWN.render(text).strip())
+
+
+def blocks_of(text: str) -> list[tuple[str, int]]:
+    """The kind of each block that is in no other, as markdown-it names it, and its first line, counted from 0."""
+    tokens: list[Token] = []
+    _MARKDOWN.block.parse(text, _MARKDOWN, {}, tokens)
+    return [(token.type, token.map[0]) for token in tokens if token.level == 0 and token.map]
 
 
 class _Renderer(RendererHTML):
@@ -59,6 +80,12 @@ class _Renderer(RendererHTML):
         url = str(token.attrs.get("src", ""))
         words = cleaned(self.renderInlineAsText(token.children, options, env)).strip() or "image"
         return element("a", words, href=url, rel=LINK_REL) if is_safe_link(url) else escaped(words)
+
+    def math_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return formula(tokens[idx].content, display=tokens[idx].block)
+
+    def math_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return element("p", formula(tokens[idx].content, display=True)) + "\n"
 
     def renderToken(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         token = tokens[idx]
@@ -113,11 +140,56 @@ def _paragraph(items: Sequence[Token]) -> list[Token]:
 
 _LIST_OPEN = ("ordered_list_open", "bullet_list_open")
 _LIST_CLOSE = ("ordered_list_close", "bullet_list_close")
+
+
+def _math_inline(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] not in "$\\":
+        return False
+    found = formula_at(state.src, state.pos)
+    if not found or found.end > state.posMax:
+        return False
+    if not silent:
+        token = state.push("math_inline", "", 0)
+        token.content, token.block = found.tex, found.display
+    state.pos = found.end
+    return True
+
+
+def _math_block(state: StateBlock, start: int, last: int, silent: bool) -> bool:
+    """A formula that has its lines for itself: what in them looks like a list or a heading is none."""
+    found = _on_own_lines(state, start, last) if state.sCount[start] - state.blkIndent < 4 else None
+    if not found:
+        return False
+    if not silent:
+        formula_found, after = found
+        token = state.push("math_block", "", 0)
+        token.content, token.map = formula_found.tex, [start, after]
+        state.line = after
+    return True
+
+
+def _on_own_lines(state: StateBlock, start: int, last: int) -> tuple[Formula, int] | None:
+    first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
+    closing = {"$$": "$$", "\\[": "\\]"}.get(first[:2])
+    if not closing:
+        return None
+    for line in range(start, min(last, start + _MOST_LINES)):
+        if state.getLines(line, line + 1, 0, False).rstrip().endswith(closing) and (line > start or len(first) > 3):
+            text = state.getLines(start, line + 1, state.blkIndent, False).strip()
+            found = formula_at(text, 0)
+            return (found, line + 1) if found and found.end == len(text) else None
+    return None
+
+
+_MOST_LINES = 100
 _MARKDOWN = _Markdown("js-default", {"html": False, "linkify": False, "typographer": False}, renderer_cls=_Renderer)
+_MARKDOWN.inline.ruler.before("escape", "math_inline", _math_inline)
+_MARKDOWN.block.ruler.before("fence", "math_block", _math_block, {"alt": ["paragraph", "blockquote", "list"]})
 _MARKDOWN.core.ruler.after("block", "empty_lists", _unwrap_empty_lists)
 
 # ---- markdown for other renderers: what they take for html, a link, an image, mathematics or a directive is spelled
-# out, whatever they take for code. So it does not matter where their reading differs from this one's.
+# out, whatever they take for code; of mathematics, what a page may draw stays. So it does not matter where their
+# reading differs from this one's.
 
 _SOURCE = re.compile(
     r"""
@@ -140,11 +212,25 @@ _CELL = re.compile(r"[&<>|`*\[\]~!$\\]|(?<![^\W_])_|_(?![^\W_])|\{(?=[:.#{%=])")
 
 
 def markdown_safe(text: str) -> str:
-    """Untrusted markdown as markdown that no renderer turns into html, a script, a loaded image or mathematics.
+    """Untrusted markdown as markdown that no renderer turns into html, a script, a loaded image or TeX that acts.
 
-    Emphasis, lists, tables, code and links to http, https and mailto stay what they are; an image becomes a link.
+    Emphasis, lists, tables, code, links to http, https and mailto and TeX that `mathematics` knows stay what they are;
+    an image becomes a link.
     """
-    return _SOURCE.sub(_made_safe, cleaned(text))
+    text, parts, at = cleaned(text), list[str](), 0
+    while found := _SOURCE.search(text, at):
+        parts.append(text[at : found.start()])
+        drawn = formula_at(text, found.start()) if found[0][0] in "$\\" else None
+        parts.append(_formula_source(drawn) if drawn else _made_safe(found))
+        at = drawn.end if drawn else found.end()
+    return "".join([*parts, text[at:]])
+
+
+def _formula_source(found: Formula) -> str:
+    """In the delimiters that all renderers know. Where one knows none, nothing in it is a tag."""
+    delimiter = "$$" if found.display else "$"
+    tex = found.tex.replace("<", "\\lt ").replace(">", "\\gt ")
+    return f"{delimiter}{tex}{delimiter}"
 
 
 def markdown_cell(text: str) -> str:

@@ -149,7 +149,7 @@ class RunRows:
             row = f"{event.id}/{kind}"
             if row not in self._streamed:
                 self._streamed.add(row)
-                told.append(row, _who(event), kind, text="", streaming=True)
+                told.append(row, _who(event), kind, text="", html="", streaming=True)
             told.ops.append({"op": "text", "id": row, "s": cleaned(words)})
         return told.ops
 
@@ -158,7 +158,7 @@ class RunRows:
             words, row = event_words.said(event, thoughts=kind == "thought"), f"{event.id}/{kind}"
             if not words and row not in self._streamed:
                 continue
-            shown: Json = {"text": cleaned(words).strip("\n")}
+            shown: Json = {"text": cleaned(words).strip("\n"), "html": None}
             if event.author not in ("user", NOTEBOOK) and words:
                 shown["html"] = to_html(grounding.cited_in(event, words) if event.grounding_metadata else words)
                 shown |= self._timed(self._last_at, event)

@@ -48,6 +48,12 @@ def code(text: str) -> Html:
     return Html(_EMPTY_LINE.sub("&#10;", html.escape(text, quote=False)))
 
 
+def formula(tex: str, *, display: bool) -> Html:
+    """TeX for the page to draw; `tex` must be drawable: see `mathematics.is_drawable`."""
+    opening, closing = ("\\[", "\\]") if display else ("\\(", "\\)")
+    return Html(f"{opening}{html.escape(tex, quote=False)}{closing}")
+
+
 def element(tag: str, *children: str, **attributes: str) -> Html:
     """One element.
 

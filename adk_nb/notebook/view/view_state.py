@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adk_nb.notebook.view.call_shown import on_page
+from adk_nb.notebook.view.streamed_markdown import StreamedMarkdown
 
 Json = dict[str, Any]
 
@@ -16,6 +17,7 @@ _ROW: Json = {
     "lane": "",
     "text": "",
     "html": None,
+    "tail": "",
     "pages": None,
     "tool": None,
     "args": None,
@@ -78,11 +80,13 @@ class ViewState:
         self.drawing: Json | None = None
         self.marks: dict[str, str] = {}
         self.lanes: dict[str, Json] = {}
+        self.streams: dict[str, StreamedMarkdown] = {}
+        """Of rows that stream markdown."""
         self.artifacts: dict[str, Json] = {}
         self.offers: list[str] = []
         """What the page may ask Python for, as `waterfall` or `rerun`."""
         self.answer: Json | None = None
-        """Of a run that is over: `{"question", "who", "html", "pages"}`."""
+        """Of a run that is over: `{"question", "members", "who", "html", "pages"}`."""
 
     def apply(self, op: Json) -> Json:
         """Change the state by one op, and return that op as the front end is to hear it.
@@ -163,23 +167,31 @@ def _append(view: ViewState, op: Json) -> Json:
     row = {**_ROW, **op["row"]}
     view.rows[row["id"]] = row
     while len(view.rows) > MAX_ROWS:
-        del view.rows[next(iter(view.rows))]
+        oldest = next(iter(view.rows))
+        del view.rows[oldest]
+        view.streams.pop(oldest, None)
         view.earlier += 1
     return {**op, "row": dict(row)}
 
 
 def _text(view: ViewState, op: Json) -> Json:
     row = view.rows.get(op["id"])
-    if row is not None:
-        row["text"] += op["s"]
-        row["streaming"] = True
-    return op
+    if row is None:
+        return op
+    row["text"] += op["s"]
+    row["streaming"] = True
+    if row["html"] is None:
+        return op
+    complete, row["tail"] = view.streams.setdefault(op["id"], StreamedMarkdown()).feed(op["s"])
+    row["html"] += complete
+    return {**op, "html": complete, "tail": row["tail"]}
 
 
 def _patch(view: ViewState, op: Json) -> Json:
     row = view.rows.get(op["id"])
     if row is not None:
-        row["streaming"] = False
+        row |= {"streaming": False, "tail": ""}
+        view.streams.pop(op["id"], None)
         row.update({field: value for field, value in op.items() if field not in ("op", "id")})
     return op
 

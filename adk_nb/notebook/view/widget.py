@@ -27,6 +27,8 @@ FIRST_SECONDS = 0.01
 BATCH_SECONDS = 0.04
 ROWS_SECONDS = 0.1
 """From rows to the next batch where no text streams: as soon as a reader takes in a row."""
+OPS_SHARE = 10
+"""Times as long as a batch took to render is waited for the next one."""
 SNAPSHOT_SECONDS = 1.0
 SNAPSHOT_SHARE = 50
 """Times as long as a snapshot took to write is waited for the next one: however much there is, that is 2 % of a run."""
@@ -86,7 +88,8 @@ class LiveView(anywidget.AnyWidget):
         Args:
             op: Plain JSON values, copied one level deep. One of
                 `{"op": "append", "row": {"id", "author", "kind", ...}}` (kind: user, text, thought, call, error,
-                marker), `{"op": "text", "id", "s"}` (a streamed piece of that row's text), `{"op": "patch", "id",
+                marker), `{"op": "text", "id", "s"}` (a streamed piece of that row's text; markdown, if its `html` is
+                not None), `{"op": "patch", "id",
                 **fields}`, `{"op": "state", "event", "changes"}` (and `state`, the whole, to begin with), `{"op":
                 "card", "card": {"id", ...}}` (its fields laid over what is known; an answered card stays answered
                 unless it is asked again with a note; the page gets what `call_shown.on_page` makes of it),
@@ -96,8 +99,8 @@ class LiveView(anywidget.AnyWidget):
                 `{"op": "lane", "lane": {"id", "name", "label", "state"}}` (one of those that work at once; a row's
                 `lane` is the id of its own), `{"op": "artifact", "artifact": {"id", ...}}` (of `rich_results.artifact`,
                 in the place of the one with that id), `{"op": "offers", "what"}` (what the page may ask for),
-                `{"op": "answer", "answer": {"question", "who", "html", "pages"}}` (of a run that is over), `{"op":
-                "panel", "name", "id", "data"}` (what the page has asked for; pages that come later do not know it).
+                `{"op": "answer", "answer": {"question", "members", "who", "html", "pages"}}` (of a run that is over),
+                `{"op": "panel", "name", "id", "data"}` (what the page has asked for; pages that come later do not know it).
 
         Raises:
             ValueError: There is no such op.
@@ -117,8 +120,9 @@ class LiveView(anywidget.AnyWidget):
                 batch, self._pending, self._pending_text = self._pending, [], {}
             if not batch:
                 return
+            began = time.monotonic()
             told = [op for op in map(self._apply, batch) if op]
-            self._pause = self._pause_after(told)
+            self._pause = max(self._pause_after(told), OPS_SHARE * (time.monotonic() - began))
             self._seq += 1
             self.send({"kind": "ops", "seq": self._seq, "ops": told})
 

@@ -93,6 +93,49 @@ function safeMarkup(html) {
   return template.content;
 }
 
+const isMarkup = (row) => row.html !== null && row.html !== undefined;
+
+// Words as Python rendered them.
+function markup(html, manager) {
+  const node = el("div", "html", safeMarkup(html));
+  drawFormulas(node, manager);
+  return node;
+}
+
+// As the page itself draws TeX; where it draws none, one reads the source. What is not TeX that may be drawn has no
+// delimiters in Python's markup: see safe_html.py.
+function drawFormulas(node, manager) {
+  if (!/\\[([]/.test(node.textContent)) return;
+  (manager?.rendermime ?? manager?._rendermime)?.latexTypesetter?.typeset(node);
+}
+
+// Words that still come: what is complete stays as it is drawn, and only the open end is drawn anew.
+class Growing {
+  constructor(manager) {
+    this.manager = manager;
+    this.length = 0;
+    this.tail = el("div", "html");
+    this.caret = el("span", "caret", "▌");
+    this.complete = el("div", "html");
+    this.node = el("div", "growing", this.complete, this.tail);
+  }
+
+  paint({ html, tail }) {
+    if (html.length > this.length) {
+      const added = document.createElement("div");
+      added.append(safeMarkup(html.slice(this.length)));
+      this.complete.append(...added.childNodes);
+      drawFormulas(this.complete, this.manager);
+      this.length = html.length;
+    }
+    put(this.tail, safeMarkup(tail));
+    drawFormulas(this.tail, this.manager);
+    let last = this.tail;
+    while (last.lastElementChild?.matches("p, ul, ol, li, blockquote, pre, h4, h5, h6, pre > code")) last = last.lastElementChild;
+    last.append(this.caret);
+  }
+}
+
 // Content that is cut at a height, with a button for the rest; what is short has none.
 function foldable(...content) {
   const inner = el("div", "", ...content);

@@ -33,7 +33,7 @@ class Events {
       if (op.op === "patch" && this.open.has(op.id) && !op.failure) this.details.ask(op);
     } else if (op.op === "panel" && op.name === "event") this.reread(op.id);
     else if (op.op === "offers") this.reset();
-    else if (op.op === "status") for (const [id, { text }] of this.nodes) if (text) this.mark(id);
+    else if (op.op === "status") for (const [id, { text, growing }] of this.nodes) if (text || growing) this.mark(id);
   }
 
   // What the reader opened stays where it is.
@@ -44,7 +44,7 @@ class Events {
 
   mark(id) {
     const drawn = this.nodes.get(id);
-    if (drawn) drawn.text = null; // redraw the whole row, not its tail alone
+    if (drawn) drawn.text = drawn.growing = null; // redraw the whole row, not its tail alone
     this.dirty.add(id);
   }
 
@@ -74,6 +74,10 @@ class Events {
   paintRow(row, id) {
     if (!row) return;
     const drawn = this.nodes.get(id);
+    if (drawn?.growing && row.streaming) {
+      drawn.growing.paint(row);
+      return;
+    }
     if (drawn?.text && row.streaming) {
       drawn.text.appendData(row.text.slice(drawn.length));
       drawn.length = row.text.length;
@@ -86,12 +90,14 @@ class Events {
     node.tabIndex = id === this.selected ? 0 : -1;
     node.setAttribute("aria-busy", String(Boolean(row.streaming)));
     const what = el("div", "what");
-    const text = this.fill(what, row);
+    const growing = row.streaming && isMarkup(row) ? new Growing(this.store.manager) : null;
+    const text = growing ? what.append(growing.node) : this.fill(what, row);
+    growing?.paint(row);
     const more = this.details.may(row) ? this.disclosure(row) : el("span", "more");
     put(node, more, this.author(row), what, this.numbers(row), this.detail(row));
     if (!drawn) this.node.append(node);
     if (this.words) node.hidden = !this.fits(row);
-    this.nodes.set(id, { node, text: row.streaming ? text : null, length: row.text.length });
+    this.nodes.set(id, { node, growing, text: row.streaming ? text : null, length: row.text.length });
   }
 
   // All have the room of the longest.
@@ -123,8 +129,9 @@ class Events {
     }
     if (row.kind === "error") what.append(el("span", "label bad", "✗ Error "));
     if (row.kind === "thought") what.append(el("span", "label dim", "thought "));
-    if (row.html !== null && row.html !== undefined) {
-      what.append(el("div", "html", safeMarkup(row.html)), ...(row.pages ?? []).map((page) => isolated(page)));
+    if (isMarkup(row)) {
+      const words = markup(row.html + (row.tail ?? ""), this.store.manager);
+      what.append(words, ...(row.pages ?? []).map((page) => isolated(page)));
       what.append(lookedAt(row.shown) ?? "");
       return null;
     }

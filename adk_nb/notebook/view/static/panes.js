@@ -69,8 +69,10 @@ class Summary {
     if (!folded || this.drawn === answer) return;
     this.drawn = answer;
     const asked = answer.question ? el("div", "asked", el("span", "author", "you"), foldable(el("div", "text", answer.question))) : null;
-    const words = el("div", "html", safeMarkup(answer.html), ...(answer.pages ?? []).map((page) => isolated(page)));
-    words.append(lookedAt(answer.shown) ?? "");
-    put(this.node, asked, el("div", "answered", el("span", "author", answer.who), foldable(words)));
+    const words = markup(answer.html, this.store.manager);
+    words.append(...(answer.pages ?? []).map((page) => isolated(page)), lookedAt(answer.shown) ?? "");
+    const members = (answer.members ?? []).map(({ who, text }) =>
+      el("div", "asked member", el("span", "author", who), el("div", "text", text)));
+    put(this.node, asked, ...members, el("div", "answered", el("span", "author", answer.who), foldable(words)));
   }
 }

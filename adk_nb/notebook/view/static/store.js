@@ -3,6 +3,7 @@
 class Store {
   constructor(model) {
     this.model = model;
+    this.manager = model.widget_manager;
     this.views = new Set();
     this.sent = new Map(); // card id -> card.again at the click: closed here until Python says what became of it
     this.panels = new Map(); // what was asked of Python for a panel, as "waterfall" or "event/id" -> the answer
@@ -87,9 +88,10 @@ class Store {
     } else if (op.op === "text" && row) {
       row.text += op.s;
       row.streaming = true;
+      if (op.tail !== undefined) Object.assign(row, { html: row.html + op.html, tail: op.tail });
     } else if (op.op === "patch" && row) {
       const { op: _, ...fields } = op;
-      Object.assign(row, { streaming: false }, fields);
+      Object.assign(row, { streaming: false, tail: "" }, fields);
     } else if (op.op === "state") {
       this.state = op.state ?? this.changed(op.entries);
       if (row) row.changes = [...(row.changes ?? []), ...op.changes];
