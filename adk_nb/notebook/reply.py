@@ -1,6 +1,6 @@
 """What one turn of a conversation came to."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -226,7 +226,7 @@ def answer_in(events: Sequence[Event]) -> tuple[str, str]:
     asking: dict[str, Event] = {}
     """Scope -> the last words of an agent that was called, and has not given the call its result: those are for the
     user, as an agent's that talks its task over."""
-    for event in events:
+    for event in _without_asides(events):
         for response in event.get_function_responses():
             asking.pop(response.id or "", None)
         if calls_to(event.branch, event.node_info.path):
@@ -275,6 +275,22 @@ def _said_together(one: Event, other: Event) -> bool:
     return (one.author, one.node_info.path) == (other.author, other.node_info.path)
 
 
+def _without_asides(events: Iterable[Event]) -> Iterator[Event]:
+    """All but what is said in a graph after its output."""
+    answered = ""
+    for event in events:
+        graph = event.node_info.path.partition("/")[0]
+        if _is_output_of(graph, event):
+            answered = graph
+        elif graph and graph == answered:
+            continue
+        yield event
+
+
+def _is_output_of(graph: str, event: Event) -> bool:
+    return graph != "" and graph in (event.node_info.output_for or ())
+
+
 def _is_of_a_model(event: Event) -> bool:
     """True for what a model has answered, and not a callback: an answer of its own, as in each pass of a loop."""
     return bool(event.finish_reason or event.turn_complete or event.model_version)
@@ -282,11 +298,14 @@ def _is_of_a_model(event: Event) -> bool:
 
 def _is_outcome(event: Event) -> bool:
     """True for what came of it without words: given by a node of the run's own graph, by that graph itself after an
-    answer, or handed back by an agent that talked a task over with the user alone.
+    answer, by a node further within whose output it is, or handed back by an agent that talked a task over with the
+    user alone.
     """
     path = event.node_info.path
-    if event.output is None or event.text or path.count("/") > 1:
+    if event.output is None or event.text:
         return False
+    if path.count("/") > 1:
+        return _is_output_of(path.partition("/")[0], event)
     return path != "" or _hands_back(event)
 
 

@@ -128,7 +128,7 @@ def test_a_reply_is_headed_by_the_agent_of_the_chat_and_by_who_of_its_team_has_a
 
     forms = bundle(reply)
     assert forms["text/plain"].startswith("desk · helper > Helper here.")
-    assert forms["text/markdown"].startswith("*desk · helper*\n\nHelper here.")
+    assert "*desk · helper*\n\nHelper here." in forms["text/markdown"]
     assert "<p><small>desk · helper</small></p>\n<p>Helper here.</p>" in forms["text/html"]
     assert (reply.agent, reply.answered_by) == ("desk", "helper")
 
@@ -235,3 +235,40 @@ def test_an_answer_to_a_question_of_an_agent_is_no_name(shell: Shell) -> None:
     shell.cell("%chat painter Paint it")
 
     assert "no agent" not in heading(shell, "%chat blue with stripes")
+
+
+def _shout(node_input: str) -> str:
+    return node_input.upper()
+
+
+def _drop(node_input: str) -> None:
+    return None
+
+
+def test_the_output_node_of_a_workflow_within_a_workflow_answers() -> None:
+    inner = Workflow(name="inner", edges=[(START, agent("poet", "a verse"), node(_shout, name="shout"))])
+
+    reply = Chat(Workflow(name="outer", edges=[(START, inner)])).ask("Go.")
+
+    assert (reply.text, reply.answered_by) == ("A VERSE", "shout")
+
+
+def test_an_agent_that_speaks_after_the_output_node_does_not_take_its_place() -> None:
+    late = (START, node(_shout, name="first"), agent("chatter", "by the way"), node(_drop, name="drop"))
+    edges = [(START, node(_shout, name="shout")), late]
+
+    reply = Chat(Workflow(name="flow", edges=edges)).ask("go")
+
+    assert (reply.text, reply.answered_by) == ("GO", "shout")
+
+
+def test_a_workflow_without_an_output_is_answered_by_who_spoke_last() -> None:
+    flow = Workflow(name="flow", edges=[(START, agent("chatter", "by the way"), node(_drop, name="drop"))])
+
+    assert Chat(flow).ask("go").text == "by the way"
+
+
+def test_what_follows_a_workflow_in_a_team_answers() -> None:
+    flow = Workflow(name="flow", edges=[(START, node(_shout, name="shout"))])
+
+    assert Chat(SequentialAgent(name="team", sub_agents=[flow, agent("editor", "Edited.")])).ask("go").text == "Edited."
