@@ -4,6 +4,7 @@ from adk_nb.notebook.view import grounding, rich_results
 from adk_nb.notebook.view.event_words import question_text
 from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import to_html
+from adk_nb.notebook.view.members import last_words
 from adk_nb.notebook.view.output_view import output_view
 from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.notebook.view.render import heading
@@ -13,8 +14,8 @@ from adk_nb.notebook.view.view_state import Json
 
 
 def answer_shown(reply: ShownTurn) -> Json:
-    """`{"question", "who", "html", "pages", "shown"}`; `question` is empty where the run went on from an approval,
-    `shown` is as `rich_results.of_events` has it.
+    """`{"question", "members", "who", "html", "pages", "shown"}`; `question` is empty where the run went on from an
+    approval, `members` are as `members.last_words` has them, `shown` as `rich_results.of_events`.
     """
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
@@ -23,6 +24,7 @@ def answer_shown(reply: ShownTurn) -> Json:
     said = answer if words.strip() else element("p", element("em", "No answer."))
     return {
         "question": cleaned(question_text(reply.question, reply.events)),
+        "members": last_words(reply.events, reply.answered_by, reply.text),
         "who": heading(reply),
         "html": "".join([said, *grounding.words(found)]),
         "pages": [isolated_page(one) for one in found.suggestions],

@@ -107,8 +107,8 @@ def _fenced(code: str) -> str:
 
 def who_said(event: Event) -> str:
     """Who an event is of: its author; what a graph's function says is said by its node."""
-    graph = event.node_info.path.rpartition("/")[0].rpartition("/")[2].partition("@")[0]
-    return event.node_info.name if graph == event.author else event.author
+    graphs = [step.partition("@")[0] for step in event.node_info.path.split("/")[:-1]]
+    return event.node_info.name if event.author in graphs else event.author
 
 
 def failure(event: Event) -> str:

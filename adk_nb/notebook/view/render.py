@@ -9,6 +9,7 @@ from adk_nb.notebook.view import call_shown, credential_words, grounding, input_
 from adk_nb.notebook.view.call_shown import Schemas
 from adk_nb.notebook.view.event_words import WAITS, Verdict, asks_text, in_words, is_of_a_graph
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_line, markdown_safe, to_html
+from adk_nb.notebook.view.members import last_words
 from adk_nb.notebook.view.output_view import output_view
 from adk_nb.notebook.view.plain_text import call_text, cleaned, name_text, one_line, shortened
 from adk_nb.notebook.view.rich_results import html_table
@@ -227,6 +228,14 @@ def _was_another(reply: ShownReply) -> bool:
     return bool(reply.text.strip()) and reply.answered_by not in ("", reply.agent)
 
 
+def _members(reply: ShownReply) -> list[Json]:
+    return last_words(reply.events, reply.answered_by, reply.text) if reply.status == "done" else []
+
+
+def _named(member: Json) -> str:
+    return f"{member['who']}: {member['text']}" if member["who"] else member["text"]
+
+
 def row_text(row: Json) -> str:
     """A row in words, on one line."""
     if row["kind"] != "call":
@@ -269,6 +278,7 @@ def _suffixes(reply: ShownReply, rows: list[Json]) -> list[str]:
     asked = sum(is_of_a_graph(call) for event in reply.events for call in event.get_function_calls())
     calls = sum(row["kind"] == "call" and row["author"] != "user" for row in rows) - asked
     said = [f"{calls} tool call{'s' if calls > 1 else ''}"] if calls > 0 else []
+    said += [f"{failed} failed"] if (failed := _failed(rows)) else []
     return [*said, "stopped"] if reply.status == "cancelled" else said
 
 
@@ -298,7 +308,8 @@ def _narrowed(widths: list[int], most: int) -> list[int]:
 def _markdown(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
-    blocks = [f"*{markdown_cell(heading(reply))}*"] if _was_another(reply) else []
+    blocks = [f"*{markdown_cell(_named(one))}*" for one in _members(reply)]
+    blocks += [f"*{markdown_cell(heading(reply))}*"] if _was_another(reply) else []
     output = output_view(reply.events, reply.text)
     blocks += [output.markdown if output else markdown_safe(words).strip()]
     blocks += [*grounding.markdown(found), *rich_results.markdown_of(shown)]
@@ -318,7 +329,7 @@ def _markdown(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
         blocks += input_words.markdown(one, reply.input_with)
     if reply.notice:
         blocks.append(f"*{markdown_cell(reply.notice)}*")
-    blocks += [_count(rows) + ":", _markdown_table(*_trace(rows))] if rows else []
+    blocks += [markdown_cell(", ".join(_counts(rows))) + ":", _markdown_table(*_trace(rows))] if rows else []
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -334,7 +345,8 @@ def _markdown_table(head: list[str], body: list[list[str]]) -> str:
 def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
-    parts: list[str] = [element("p", element("small", heading(reply)))] if _was_another(reply) else []
+    parts: list[str] = [element("p", element("small", _named(one))) for one in _members(reply)]
+    parts += [element("p", element("small", heading(reply)))] if _was_another(reply) else []
     output = output_view(reply.events, reply.text)
     parts += [output.html if output else to_html(words)] if words.strip() else []
     parts += [*grounding.html(found), *rich_results.html_of(shown)]
@@ -348,7 +360,9 @@ def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str) 
         parts.append(element("p", element("small", cleaned(reply.notice))))
     if rows:
         drawn = [Html(f"\n{picture}\n")] if picture else []
-        parts.append(element("details", element("summary", _count(rows)), *drawn, _html_table(*_trace(rows))))
+        count, *failed = _counts(rows)
+        summary = element("summary", count, *[part for one in failed for part in (", ", element("strong", one))])
+        parts.append(element("details", summary, *drawn, _html_table(*_trace(rows))))
     return element("section", "\n", Html("\n".join(parts)), "\n")
 
 
@@ -389,6 +403,15 @@ def _trace(rows: list[Json]) -> tuple[list[str], list[list[str]]]:
 
 def _who(row: Json) -> str:
     return "you" if row["author"] == "user" else row["author"]
+
+
+def _counts(rows: list[Json]) -> list[str]:
+    failed = _failed(rows)
+    return [_count(rows), *([f"{failed} tool{'' if failed == 1 else 's'} failed"] if failed else [])]
+
+
+def _failed(rows: list[Json]) -> int:
+    return sum(row["kind"] == "call" and row["ok"] is False for row in rows)
 
 
 def _count(rows: list[Json]) -> str:

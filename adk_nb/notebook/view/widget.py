@@ -89,18 +89,18 @@ class LiveView(anywidget.AnyWidget):
             op: Plain JSON values, copied one level deep. One of
                 `{"op": "append", "row": {"id", "author", "kind", ...}}` (kind: user, text, thought, call, error,
                 marker), `{"op": "text", "id", "s"}` (a streamed piece of that row's text; markdown, if its `html` is
-                not None), `{"op": "patch", "id",
-                **fields}`, `{"op": "state", "event", "changes"}` (and `state`, the whole, to begin with), `{"op":
-                "card", "card": {"id", ...}}` (its fields laid over what is known; an answered card stays answered
-                unless it is asked again with a note; the page gets what `call_shown.on_page` makes of it),
-                `{"op": "status", "status", "text"}`, `{"op": "usage", "text", "title"}` (of the footer),
-                `{"op": "notice", "text"}`, `{"op": "drawing", "drawing"}` (of `drawing_svg.live_drawing`), `{"op":
-                "mark", "marks"}` (shape's key -> how it stands, as `drawing_path.Marks`, laid over what is known),
-                `{"op": "lane", "lane": {"id", "name", "label", "state"}}` (one of those that work at once; a row's
-                `lane` is the id of its own), `{"op": "artifact", "artifact": {"id", ...}}` (of `rich_results.artifact`,
-                in the place of the one with that id), `{"op": "offers", "what"}` (what the page may ask for),
-                `{"op": "answer", "answer": {"question", "members", "who", "html", "pages"}}` (of a run that is over),
-                `{"op": "panel", "name", "id", "data"}` (what the page has asked for; pages that come later do not know it).
+                not None), `{"op": "patch", "id", **fields}`, `{"op": "state", "event", "changes"}` (and `state`, the
+                whole, to begin with), `{"op": "card", "card": {"id", ...}}` (its fields laid over what is known; an
+                answered card stays answered unless it is asked again with a note; the page gets what
+                `call_shown.on_page` makes of it), `{"op": "status", "status", "text"}`, `{"op": "usage", "text",
+                "title"}` (of the footer), `{"op": "notice", "text"}`, `{"op": "drawing", "drawing"}` (of
+                `drawing_svg.live_drawing`), `{"op": "mark", "marks"}` (shape's key -> how it stands, as
+                `drawing_path.Marks`, laid over what is known), `{"op": "lane", "lane": {"id", "name", "label",
+                "state"}}` (one of those that work at once; a row's `lane` is the id of its own), `{"op": "artifact",
+                "artifact": {"id", ...}}` (of `rich_results.artifact`, in the place of the one with that id), `{"op":
+                "offers", "what"}` (what the page may ask for), `{"op": "answer", "answer": {"question", "members",
+                "who", "html", "pages"}}` (of a run that is over), `{"op": "panel", "name", "id", "data"}` (what the
+                page has asked for; pages that come later do not know it).
 
         Raises:
             ValueError: There is no such op.

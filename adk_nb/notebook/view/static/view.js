@@ -94,7 +94,13 @@ class View {
     const running = store.status.status === "running";
     this.title.textContent = store.title;
     this.root.dataset.status = store.status.status;
-    put(this.status, el("span", "icon", icon), ` ${store.status.text || word}`);
+    const failed = store.box ? 0 : [...store.rows.values()].filter((row) => row.kind === "call" && row.ok === false).length;
+    put(
+      this.status,
+      failed ? el("span", "failed bad", `${failed} tool${failed === 1 ? "" : "s"} failed`) : null,
+      el("span", "icon", icon),
+      ` ${store.status.text || word}`,
+    );
     this.stop.hidden = !running;
     this.stop.disabled = Boolean(this.stopping);
     this.stop.textContent = this.stopping ? "Stopping…" : "Stop";
