@@ -32,7 +32,8 @@ from adk_nb.notebook.going_back import GoesBack
 from adk_nb.notebook.interrupted import shown_in_brief, waited_for
 from adk_nb.notebook.is_kept import IsKept
 from adk_nb.notebook.letting_in import ASK, Given
-from adk_nb.notebook.one_turn import LentTool, TurnOptions, one_turn
+from adk_nb.notebook.one_turn import LentTool, OneTurn, TurnOptions, one_turn
+from adk_nb.notebook.place import this_cell
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.talk import Talk
 from adk_nb.notebook.view.box_on_show import BoxOnShow
@@ -169,12 +170,25 @@ class Chat(GoesBack, IsKept):
         by = f"chat.ask(confirm={confirm!r})" if confirm else "%config AdkNb.confirm"
         check_policy(confirm or self.policy)
         turn = one_turn(attach=attach, tools=tools, model=model, show=show, max_cost=max_cost)
+        return self.ask_with_policy(text, turn, confirm or self.policy, by)
+
+    def ask_with_policy(self, text: str, turn: OneTurn, confirm: Confirm, by: str) -> Reply:
+        """`ask`, in one view also after the approvals that `confirm` answers. `by`: who set that, for the log."""
+        shown = self._talk.on_show(text, turn)
+        shown.answers_approvals = confirm != "ask"
         try:
-            reply = waited_for(self._talk.words(text, turn))
+            reply = waited_for(self._talk.words(text, turn, shown))
         except PendingError:
             self._show_open_cards()
             raise
-        return settled(reply, self.decide, confirm or self.policy, by)
+
+        def decide(decisions: Decisions) -> Reply:
+            nonlocal reply
+            shown.resumed = True
+            reply = waited_for(self._talk.decide(decisions, shown)).after(reply)
+            return reply
+
+        return settled(reply, decide, confirm, by)
 
     async def aask(self, text: str, **options: Unpack[TurnOptions]) -> Reply:
         """`ask` for a cell that awaits."""
@@ -276,7 +290,7 @@ class Chat(GoesBack, IsKept):
         events = self.events
         self._talk.check(decisions, events, as_asked=as_asked)
         self._talk.refuse_while_busy()
-        verdicts = {key: verdict_of(decided) for key, decided in decisions.items()}
+        verdicts = {key: verdict_of(decided, this_cell()) for key, decided in decisions.items()}
         said = {key: copied(decided, by=decided.by or "chat.decide()") for key, decided in decisions.items()}
         return self._answered(verdicts, lambda shown: self._talk.decide(said, shown, as_asked=as_asked))
 

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from IPython.core.getipython import get_ipython
+
 from adk_nb.errors import InputError
 
 
@@ -27,3 +29,12 @@ def check_folder_above(path: Path) -> None:
     """
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}; make it, or give another path")
+
+
+def this_cell() -> str:
+    """The cell that is run now, as `in [8]`; empty outside of IPython."""
+    shell: Any = get_ipython()
+    if not shell:
+        return ""
+    # execution_count: versions of IPython differ in when they count it up
+    return f"in [{len(shell.history_manager.input_hist_parsed) - 1}]"

@@ -417,7 +417,8 @@ class Talk:
             else:  # another kernel has taken the answer
                 shown.say_stale(key)
         else:
-            self.cards.close_answered(*self.cards.answered({key: verdict}, others))
+            clicked = verdict._replace(where="by a click in another view")
+            self.cards.close_answered(*self.cards.answered({key: clicked}, others))
 
     async def _is_open(self, key: str) -> bool:
         session = await self._of.loaded()

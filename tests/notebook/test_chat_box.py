@@ -197,7 +197,7 @@ def test_what_is_refused_while_something_waits_is_not_what_its_answer_is_to(box:
     wire.wait_for(lambda wire: told(wire, "row", id="refused1"))
     wire.says(kind="answer", id=told(wire, "card", state="asked")[0]["id"], decision="approve")
 
-    assert kept.get(timeout=WAIT) == "you > Pay me back.\nguide > Paid.  [1 tool call]"
+    assert kept.get(timeout=WAIT).startswith("you > Pay me back.\nguide > Paid.  [1 tool call]\n✓ You approved refund(")
 
 
 def test_a_page_that_asks_as_soon_as_it_hears_of_the_end_is_told_all_of_the_turn(box: Any) -> None:
@@ -271,18 +271,24 @@ def test_what_waits_already_is_asked_in_a_new_box_too_and_answered_once(
     else:
         (run if answered_in == "the cell" else box).says(kind="answer", id=card["id"], decision="approve")
 
+    where = cell_of(shell) if answered_in == "a line" else "by a click in another view"
     for page in {"the cell": [box], "the box": [run], "a line": [run, box]}[answered_in]:
-        page.wait_for(lambda page: told(page, "card", id=card["id"], state="approved", note="in another cell"))
+        page.wait_for(lambda page: told(page, "card", id=card["id"], state="approved", note=where))
     assert len(shell.names["model"].requests) == 2
     assert shell.names["_run"].text == "Paid."
+
+
+def cell_of(shell: Shell) -> str:
+    """The cell that was run last, as `in [8]`."""
+    return f"in [{len(shell.ip.history_manager.input_hist_parsed) - 1}]"
 
 
 @pytest.mark.parametrize(
     ("typed", "row", "note"),
     [
-        ("%confirm --yes", "approved in another cell", "in another cell"),
-        ("%confirm --no --reason 'too much'", "rejected in another cell", "in another cell: too much"),
-        ("%confirm --edit order=B2 --yes", "edited in another cell", 'in another cell: ran with order="B2"'),
+        ("%confirm --yes", "approved CELL", "CELL"),
+        ("%confirm --no --reason 'too much'", "rejected CELL", "CELL: too much"),
+        ("%confirm --edit order=B2 --yes", "edited CELL", 'CELL: ran with order="B2"'),
         ("%rewind 1", "its turn was undone", "its turn was undone"),
     ],
 )
@@ -297,6 +303,7 @@ def test_what_is_settled_in_another_cell_waits_nowhere_any_more(
 
     shell.cell(typed)
 
+    row, note = (text.replace("CELL", cell_of(shell)) for text in (row, note))
     box.wait_for(lambda page: told(page, "card", note=note))
     [asked] = told(box, "row", kind="call")
     box.wait_for(lambda page: [one["text"] for one in ops(page, "patch") if one["id"] == asked["id"]][-1] == row)

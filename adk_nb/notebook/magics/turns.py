@@ -23,13 +23,14 @@ from adk_nb.notebook.cells.templates import Place, read
 from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.chat_box import decided_in_lines
-from adk_nb.notebook.decisions import ASKED_ANEW, Confirm, Decisions, edited_words, how_to_answer, settled
+from adk_nb.notebook.decisions import ASKED_ANEW, Confirm, Decisions, edited_words, how_to_answer
 from adk_nb.notebook.last_error import last_error
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.answered_approvals import AnsweredApproval, last_answered
 from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.magics.shown import said as shown_lines
 from adk_nb.notebook.note import Note
+from adk_nb.notebook.one_turn import one_turn
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
@@ -84,8 +85,8 @@ def say(notebook: Notebook, said: Said) -> Reply:
     tell_of_addressee(notebook, said)
     chat, told = addressed(notebook, said)
     tell_of_new_session(notebook, said)
-    reply = chat.ask(**told, confirm="ask")
-    reply = settled(reply, chat.decide, said.confirm, said.policy)
+    text = told.pop("text")
+    reply = chat.ask_with_policy(text, one_turn(**told), said.confirm, said.policy)
     if said.in_lines and not is_being_tested(get_ipython()):
         reply = decided_in_lines(reply)
     keep(notebook, reply, said.capture)

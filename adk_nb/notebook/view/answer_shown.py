@@ -7,7 +7,8 @@ from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.members import last_words
 from adk_nb.notebook.view.output_view import output_view
 from adk_nb.notebook.view.plain_text import cleaned
-from adk_nb.notebook.view.render import heading
+from adk_nb.notebook.view.render import decisions_html, heading
+from adk_nb.notebook.view.rows import rows_and_decisions
 from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.said_so_far import ShownTurn
 from adk_nb.notebook.view.view_state import Json
@@ -19,6 +20,7 @@ def answer_shown(reply: ShownTurn) -> Json:
     """
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
+    decisions = rows_and_decisions(reply.events, history=reply.history, elsewhere=reply.elsewhere)[1]
     output = output_view(reply.events, reply.text)
     answer = output.html if output else to_html(words)
     said = answer if words.strip() else element("p", element("em", "No answer."))
@@ -26,7 +28,7 @@ def answer_shown(reply: ShownTurn) -> Json:
         "question": cleaned(question_text(reply.question, reply.events)),
         "members": last_words(reply.events, reply.answered_by, reply.text),
         "who": heading(reply),
-        "html": "".join([said, *grounding.words(found)]),
+        "html": "".join([*decisions_html(decisions), said, *grounding.words(found)]),
         "pages": [isolated_page(one) for one in found.suggestions],
         "shown": rich_results.of_events(reply.events, live=True),
     }

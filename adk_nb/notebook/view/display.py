@@ -85,12 +85,16 @@ class StaticRun(RunOnShow):
         super().__init__(agent, question, notice)
         self._own_cell = OwnCell()
         self._is_shown = False
+        self._whole: Reply | None = None
 
     def end(self, reply: Reply) -> None:
         if self.is_background:  # its cell may be over: what it shows would come too late for a comparison
             return
+        self._whole = reply.after(self._whole) if self._whole else reply
+        if self.answers_approvals and reply.pending:
+            return
         with self._own_cell.gets_what_is_displayed():
-            display(reply)
+            display(self._whole)
         self._is_shown = True
 
     def shows_the_reply(self) -> bool:
@@ -250,7 +254,8 @@ class LiveRun(RunOnShow):
             self._trouble.ended(self.agent, reply.error or "the run failed", last)
         self._view.close_run()
         asks = any(one.id in self._cards for one in (*reply.pending, *reply.credentials))
-        self._place.show(whole, "run" if asks else "page")
+        if not (asks and self.answers_approvals):
+            self._place.show(whole, "run" if asks else "page")
 
     def _fold(self, reply: Reply) -> None:
         """The run is over: what a reader looks for is the answer."""
@@ -318,8 +323,9 @@ class LiveRun(RunOnShow):
             for key in self._cards.intersection(verdicts):
                 self._push(self._rows.answered_elsewhere(key, verdicts[key]))
         self._place.answered(verdicts)
-        self._place.why_not = "What waited here was answered in another cell."
-        status, text = ("done", "answered in another cell") if last else ("pending", self._waits_for)
+        where = next(filter(None, (one.where for one in verdicts.values())), "in another cell")
+        self._place.why_not = f"What waited here was answered {where}."
+        status, text = ("done", f"answered {where}") if last else ("pending", self._waits_for)
         self._view.push({"op": "status", "status": status, "text": text})
         self._view.close_run()
 

@@ -220,9 +220,12 @@ def outcome_of(event: Event, call: types.FunctionCall) -> str:
 
 def asks_text(one: Pending) -> str:
     """What a person is asked, and what the tool wants to know beside a yes; empty if only whether it may run."""
-    hint = abridged(with_escapes(without_known(one.hint.strip())), ROOM)
-    wanted = "" if one.payload is None else f"payload: {abridged(exact_text(one.payload), ROOM)}"
-    return " · ".join(filter(None, (hint, wanted)))
+    return " · ".join(filter(None, (hint_text(one), _payload_text(one.payload))))
+
+
+def hint_text(one: Pending) -> str:
+    """The hint alone: the payload that was offered is none of a card that is settled."""
+    return abridged(with_escapes(without_known(one.hint.strip())), ROOM)
 
 
 class Verdict(NamedTuple):
@@ -230,15 +233,33 @@ class Verdict(NamedTuple):
 
     state: str
     note: str = ""
+    where: str = ""
+    """Where the answer was given, as `in [8]`; empty: in the view itself."""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of the card."""
+        return {"state": self.state, "note": self.note}
 
 
-def verdict_of(decided: ToolConfirmation) -> Verdict:
-    """Of an approval."""
+def verdict_of(decided: ToolConfirmation, where: str = "") -> Verdict:
+    """The verdict of an approval."""
     if not decided.confirmed:
-        return Verdict("rejected", cleaned(decided.reason or ""))
-    if decided.args is None:
-        return Verdict("approved")
-    return Verdict("edited", f"ran with {call_shown.arguments_line(decided.args)}")
+        return Verdict("rejected", cleaned(decided.reason or ""), where)
+    ran = "" if decided.args is None else f"ran with {call_shown.arguments_line(decided.args)}"
+    note = "; ".join(filter(None, (ran, _payload_text(decided.payload))))
+    return Verdict("edited" if ran else "approved", note, where)
+
+
+def _payload_text(payload: Any) -> str:
+    return "" if payload is None else f"payload: {abridged(exact_text(payload), ROOM)}"
+
+
+def decision_line(verdict: Verdict, call: str) -> str:
+    """A decision on `call`, and where or by what it was made."""
+    mark, did = ("✗", "rejected") if verdict.state == "rejected" else ("✓", "approved")
+    note = f": {one_line(verdict.note)}" if verdict.note else ""
+    return f"{mark} You {did} {call} {verdict.where}".rstrip() + note
 
 
 def decision_text(decided: ToolConfirmation, tool: str) -> str:
@@ -248,5 +269,5 @@ def decision_text(decided: ToolConfirmation, tool: str) -> str:
     if not decided.confirmed:
         return f"rejects {tool}{by}{why}"
     changed = f", with {call_shown.arguments_line(decided.args)}" if decided.args is not None else ""
-    told = f", payload: {abridged(exact_text(decided.payload), ROOM)}" if decided.payload is not None else ""
+    told = f", {_payload_text(decided.payload)}" if decided.payload is not None else ""
     return f"approves {tool}{by}{changed}{told}{why}"

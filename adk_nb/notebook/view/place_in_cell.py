@@ -99,7 +99,8 @@ class PlaceInCell:
 
     def _left(self) -> dict[str, str]:
         if self._asks:
-            return replace(self._asks, pending=[], credentials=[], notice=self.why_not or self._asks.notice).in_words()
+            notice = self._asks.notice if self._asks.elsewhere else self.why_not or self._asks.notice
+            return replace(self._asks, pending=[], credentials=[], notice=notice).in_words()
         if not self.why_not:
             return STUB
         return {"text/plain": self.why_not, "text/html": element("p", element("small", self.why_not))}

@@ -13,7 +13,7 @@ from adk_nb.notebook.view.members import last_words
 from adk_nb.notebook.view.output_view import output_view
 from adk_nb.notebook.view.plain_text import call_text, cleaned, name_text, one_line, shortened
 from adk_nb.notebook.view.rich_results import html_table
-from adk_nb.notebook.view.rows import rows_of
+from adk_nb.notebook.view.rows import rows_and_decisions, rows_of
 from adk_nb.notebook.view.safe_html import Html, code, element, words_of
 from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
@@ -108,14 +108,14 @@ def bundle(reply: ShownReply, *, history: Iterable[Event] = (), picture: str = "
             of a turn that went on from an approval.
         picture: Markup of this package, folded together with the events of `text/html`.
     """
-    rows = rows_of(reply.events, history=history, elsewhere=reply.elsewhere)
+    rows, decisions = rows_and_decisions(reply.events, history=history, elsewhere=reply.elsewhere)
     shown = rich_results.of_events(reply.events)
     if not reply.pending:
         rows = [{**row, "text": _WAITED} if row["text"] == WAITS else row for row in rows]
     return {
-        "text/plain": _plain(reply, rows, shown),
-        "text/markdown": _markdown(reply, rows, shown),
-        "text/html": _html(reply, rows, shown, picture),
+        "text/plain": _plain(reply, rows, shown, decisions),
+        "text/markdown": "\n\n".join([*map(markdown_line, decisions), _markdown(reply, rows, shown)]),
+        "text/html": _html(reply, rows, shown, picture, decisions),
     }
 
 
@@ -250,7 +250,7 @@ def row_text(row: Json) -> str:
 # ---- plain text
 
 
-def _plain(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
+def _plain(reply: ShownReply, rows: list[Json], shown: list[Json], decisions: list[str]) -> str:
     found = grounding.grounding_of(reply.events)
     words = cleaned(grounding.cited(reply.text, reply.events, found, grounding.PLAIN)).strip()
     if error := _error(reply):
@@ -258,7 +258,7 @@ def _plain(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
     elif not words:
         words = f"({waits_for(reply) or (_WAITED if reply.status == 'pending' else 'no answer')})"
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
-    lines = [f"{heading(reply)} > {words}{suffix}", *filter(None, [reply.take_back_with])]
+    lines = [f"{heading(reply)} > {words}{suffix}", *filter(None, [reply.take_back_with]), *decisions]
     lines += [*grounding.plain(found), *rich_results.plain_of(shown)]
     for number, one in _numbered(reply.pending):
         lines.append(f"waits for approval{number}: {asked_text(one, reply.schemas)}")
@@ -342,11 +342,17 @@ def _markdown_table(head: list[str], body: list[list[str]]) -> str:
 # ---- html
 
 
-def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str) -> str:
+def decisions_html(decisions: list[str]) -> list[str]:
+    """A paragraph for each approval that was decided."""
+    return [element("p", element("code", code(line))) for line in decisions]
+
+
+def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str, decisions: list[str]) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
     parts: list[str] = [element("p", element("small", _named(one))) for one in _members(reply)]
     parts += [element("p", element("small", heading(reply)))] if _was_another(reply) else []
+    parts += decisions_html(decisions)
     output = output_view(reply.events, reply.text)
     parts += [output.html if output else to_html(words)] if words.strip() else []
     parts += [*grounding.html(found), *rich_results.html_of(shown)]

@@ -11,7 +11,15 @@ from adk_nb.notebook.view import credential_words, event_words, grounding, rich_
 from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import to_html
-from adk_nb.notebook.view.plain_text import arguments_text, cleaned, json_text, name_text, one_line, shortened
+from adk_nb.notebook.view.plain_text import (
+    arguments_text,
+    call_text,
+    cleaned,
+    json_text,
+    name_text,
+    one_line,
+    shortened,
+)
 from adk_nb.notebook.view.spending import row_usage
 from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
@@ -92,6 +100,10 @@ class RunRows:
         self._state = ShownState(state or {})
         self._calls: dict[str, _Call] = {}
         self._cards: dict[str, Json] = {}
+        self._hints: dict[str, str] = {}
+        """Approval id -> its hint without the payload that is offered."""
+        self.decisions: list[str] = []
+        """A line for each approval that was decided."""
         self._asked_for: dict[str, str] = {}
         """Call id -> id of the card that asks for it."""
         self._streamed: set[str] = set()
@@ -277,6 +289,7 @@ class RunRows:
             "note": "",
         }
         self._cards[one.id] = card
+        self._hints[one.id] = event_words.hint_text(one)
         self._asked_for[one.call.id or ""] = one.id
         self._calls.setdefault(one.call.id or "", _Call(card["tool"], card["args"], None, None))
         return card
@@ -288,14 +301,22 @@ class RunRows:
         words = event_words.decision_text(decided, card["tool"] if card else "the call")
         told.append(row, event.author, "user", text=words)
         if card:
+            by = f"by {one_line(decided.by, 100)}" if decided.by else "by a function response"
+            self._decided(card, event_words.verdict_of(decided, by))
             self._go_on(card, event, event_words.verdict_of(decided), told)
+
+    def _decided(self, card: Json, verdict: Verdict) -> None:
+        if card["kind"] != "approval":
+            return
+        card["hint"] = self._hints.get(card["id"], card["hint"])
+        self.decisions.append(event_words.decision_line(verdict, call_text(card["tool"], arguments_text(card["args"]))))
 
     def _go_on(self, card: Json, event: Event, verdict: Verdict, told: _Told) -> None:
         for call_id, asked in self._asked_for.items():
             if asked == card["id"]:
                 self._calls[call_id].asked_at = event.timestamp
         if card["state"] == "asked":
-            card |= verdict._asdict()
+            card |= verdict.fields
             told.ops.append({"op": "card", "card": dict(card)})
 
     def closed(self, key: str, verdict: Verdict, text: str) -> list[Json]:
@@ -308,15 +329,18 @@ class RunRows:
         """
         if not (card := self._cards.get(key)):
             return []
-        card |= verdict._asdict()
+        card |= verdict.fields
         waited = [self._calls[call_id].row for call_id, asked in self._asked_for.items() if asked == key]
         rows: list[Json] = [{"op": "patch", "id": row, "text": text} for row in waited if row]
         return [{"op": "card", "card": dict(card)}, *rows]
 
     def answered_elsewhere(self, key: str, verdict: Verdict) -> list[Json]:
         """The ops that show what was answered in another cell."""
-        note = ": ".join(filter(None, ("in another cell", verdict.note)))
-        return self.closed(key, Verdict(verdict.state, note), f"{verdict.state} in another cell")
+        where = verdict.where or "in another cell"
+        note = ": ".join(filter(None, (where, verdict.note)))
+        if card := self._cards.get(key):
+            self._decided(card, verdict)
+        return self.closed(key, Verdict(verdict.state, note), f"{verdict.state} {where}")
 
     def _remember(self, event: Event, *, with_state: bool) -> None:
         """Take in an event that is shown elsewhere."""
@@ -364,13 +388,20 @@ def rows_of(
     """The rows of a run that is over, oldest first, at most `view_state.MAX_ROWS`, with nothing that changes from run
     to run but their ids. `elsewhere`: what was answered in another cell, by card id.
     """
+    return rows_and_decisions(events, history=history, elsewhere=elsewhere)[0]
+
+
+def rows_and_decisions(
+    events: Iterable[Event], *, history: Iterable[Event] = (), elsewhere: Mapping[str, Verdict] | None = None
+) -> tuple[list[Json], list[str]]:
+    """`rows_of`, and a line for each approval that was decided."""
     rows, view = RunRows(history=history, live=False), ViewState()
     ops = [op for event in events if not event.partial for op in rows.feed(event)]
     for key, verdict in (elsewhere or {}).items():
         ops += rows.answered_elsewhere(key, verdict)
     for op in ops:
         view.apply(op)
-    return list(view.rows.values())
+    return list(view.rows.values()), rows.decisions
 
 
 def _tool_at_work(event: Event) -> str:

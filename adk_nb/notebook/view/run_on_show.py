@@ -63,6 +63,8 @@ class RunOnShow:
         """Ids of what waits in other views: this one need not ask for it too."""
         self.events: list[Event] = []
         """Whole ones since the run began or last went on, oldest first."""
+        self.answers_approvals = False
+        """A policy answers its approvals at once, and it goes on."""
         self.is_background = False
         """Its cell does not wait for it."""
         self.streaming: dict[str, list[Event]] = {}
