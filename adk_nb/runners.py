@@ -42,6 +42,7 @@ from adk_nb.sessions.base_session_service import BaseSessionService, stripped
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
 from adk_nb.tools import input_answer
+from adk_nb.wire import copied_in_depth
 
 logger = logging.getLogger(__name__)
 
@@ -332,7 +333,7 @@ class Runner:
             async with aclosing(invoke(ctx, first)) as events:
                 async for event in events:
                     if event is not first or yield_user_message:
-                        yield event
+                        yield event if event.partial else copied_in_depth(event)  # the event itself is history
             if event is first and ctx.standing:
                 logger.warning("invocation %r does not go on: %s", ctx.invocation_id, idle(ctx))
             if self._compaction and not shared.stop.why:

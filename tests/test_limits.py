@@ -87,7 +87,7 @@ def test_an_agent_that_goes_on_and_on_is_ended_with_an_event():
     assert "LlmAgent(max_iterations=...)" in (events[-1].error_message or "")
     assert talk.error is None
     assert asked(talk) == 2
-    assert talk.stored().events[-1] is events[-1]
+    assert talk.stored().events[-1] == events[-1]
 
 
 def test_the_end_by_limit_is_an_end_like_any_other():

@@ -77,7 +77,7 @@ def test_each_event_is_history_before_it_is_seen_and_the_agent_waits_until_it_is
 
     for event in talk.runner.run(user_id="u", session_id="s", new_message="go"):
         stored = talk.stored().events
-        steps.append((len(stored), stored[-1] is event))
+        steps.append((len(stored), stored[-1] == event))
 
     assert steps == [(2, True), "tool", (3, True), (4, True)]
 

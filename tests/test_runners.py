@@ -209,7 +209,7 @@ def test_what_a_model_raises_is_an_event_and_then_raised():
     assert told(events) == [("guide", "failed RuntimeError")]
     assert events[0].error_message == "the line is dead"
     assert isinstance(talk.error, RuntimeError)
-    assert talk.stored().events[-1] is events[0]
+    assert talk.stored().events[-1] == events[0]
     assert told(talk.say("still there?")) == [("guide", "back again .")]
 
 

@@ -1,6 +1,6 @@
-"""Events as they lie in a store, each parsed when something is first asked of it."""
+"""Events as they lie in a store, each parsed or copied when something is first asked of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, cast
 
@@ -11,11 +11,11 @@ from adk_nb import parts, types
 from adk_nb.errors import StorageError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, no_actions
-from adk_nb.wire import SharedNames, bare, copied, prototype
+from adk_nb.wire import SharedNames, bare, copied, copied_in_depth, prototype
 
 _RAW, _PLACE = "__pydantic_extra__", "__pydantic_private__"
-"""The slots that hold the JSON, and of what place it is, of an event that was not looked at yet: no dict is made for
-it. Events have no extra and no private fields."""
+"""The slots of an event that was not looked at yet: the JSON, and of what place it is, or the event to copy. No dict is
+made for it. Events have no extra and no private fields."""
 _NO_EVENT = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
 """What pydantic says of JSON that is no event, and what google-genai's own checks stumble over in it."""
 _put = object.__setattr__
@@ -53,6 +53,25 @@ def unread(raw: bytes, where: str) -> Event:
     return one
 
 
+def lent(event: Event) -> Event:
+    """A copy of `event`, made when it is first looked at: what a reader changes in it is in no history.
+
+    Args:
+        event: A stored event, which nobody changes.
+    """
+    if type(event) is not Event:
+        return event.model_copy(deep=True)
+    one = _Unread.__new__(_Unread)
+    _put(one, _RAW, event)
+    _put(one, _PLACE, None)
+    return one
+
+
+def originals(events: Iterable[Event]) -> list[Event]:
+    """The stored events in the place of `lent` ones that nobody has looked at, for a run: it copies no history."""
+    return [kept if type(kept := object.__getattribute__(event, _RAW)) is Event else event for event in events]
+
+
 class _Unread(Event):
     """Becomes the event, class and all, when it is first looked at."""
 
@@ -72,14 +91,20 @@ class _Unread(Event):
 
 
 def _read(one: Event) -> None:
-    raw = object.__getattribute__(one, _RAW)
-    if isinstance(raw, bytes):  # else another thread has just read it, or it is a copy
-        fields, names = _fields_of(raw, object.__getattribute__(one, _PLACE))
+    raw: bytes | Event | None = object.__getattribute__(one, _RAW)
+    if raw is not None:  # else another thread has just read it, or it is a copy
+        is_stored = isinstance(raw, bytes)
+        fields, names = _fields_of(raw, object.__getattribute__(one, _PLACE)) if is_stored else _fields_copied(raw)
         _put(one, "__pydantic_fields_set__", names)
         _put(one, _PLACE, None)
         _put(one, "__dict__", fields)
         _put(one, _RAW, None)
     _put(one, "__class__", Event)
+
+
+def _fields_copied(event: Event) -> tuple[dict[str, Any], set[str]]:
+    made = copied_in_depth(event)
+    return cast(dict[str, Any], made.__dict__), made.model_fields_set
 
 
 def _fields_of(raw: bytes, where: str) -> tuple[dict[str, Any], set[str]]:

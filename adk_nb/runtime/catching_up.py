@@ -2,6 +2,7 @@
 
 from adk_nb.events.event import Event
 from adk_nb.events.requests import REQUESTS
+from adk_nb.events.unread import originals
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.state import State
@@ -18,12 +19,13 @@ async def caught_up(ctx: InvocationContext) -> bool:
         session_id=session.id,
         config=ctx.run_config.get_session_config,
     )
-    if not found or not {event.id for event in session.events} < {event.id for event in found.events}:
+    events = originals(found.events) if found else []
+    if not found or not {event.id for event in session.events} < {event.id for event in events}:
         return False
-    own = {key: value for key, value in session.state.items() if key.startswith(State.TEMP_PREFIX)}
+    own = {key: value for key, value in dict(session.state).items() if key.startswith(State.TEMP_PREFIX)}
     session.state.clear()
     session.state.update(found.state | own)
-    session.events[:] = found.events
+    session.events[:] = events
     session.views.clear()
     session.revision = found.revision
     return True

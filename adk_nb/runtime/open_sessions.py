@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from adk_nb.errors import SessionNotFoundError
+from adk_nb.events.unread import originals
 from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.state import State
@@ -42,6 +43,7 @@ class OpenSessions:
         where: dict[str, Any] = {"app_name": self._app_name, "user_id": user_id, "session_id": session_id}
         found = await self._service.get_session(**where, config=config)
         if found:
+            found.events = originals(found.events)
             await in_slices(_parsed(found))
             return found
         if create:
@@ -57,7 +59,7 @@ class OpenSessions:
 
     async def put_back(self, session: Session) -> None:
         """Keep it as a run left it, for the next run."""
-        for key in [key for key in session.state if key.startswith(State.TEMP_PREFIX)]:
+        for key in [key for key in list(session.state) if key.startswith(State.TEMP_PREFIX)]:
             del session.state[key]
         if not await self._service.is_current(session):
             return  # another run wrote meanwhile, or something was put into the state that no event carries

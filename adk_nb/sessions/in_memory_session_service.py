@@ -9,6 +9,7 @@ from typing import Any
 from adk_nb import clock
 from adk_nb.errors import AlreadyExistsError, InputError, SessionNotFoundError
 from adk_nb.events.event import Event
+from adk_nb.events.unread import lent
 from adk_nb.sessions.base_session_service import (
     BaseSessionService,
     GetSessionConfig,
@@ -274,9 +275,7 @@ def _copy_of(kept: _Kept, config: GetSessionConfig | None = None) -> Session:
 
 
 def _recent(events: list[Event], config: GetSessionConfig | None) -> list[Event]:
-    """A list of the caller's own, cut as `config` says; the events in it are shared, since they never change."""
-    if config is None:
-        return list(events)
-    count, after = config.num_recent_events, config.after_timestamp
+    """Copies for the caller, cut as `config` says, each made when it is first looked at."""
+    count, after = (config.num_recent_events, config.after_timestamp) if config else (None, None)
     kept = events if count is None else events[len(events) - min(count, len(events)) :]
-    return [event for event in kept if after is None or event.timestamp >= after]
+    return [lent(event) for event in kept if after is None or event.timestamp >= after]

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from adk_nb.errors import ConfigurationError, StateSchemaError, closest
 from adk_nb.events.event_actions import DELETED
-from adk_nb.wire import not_json
+from adk_nb.wire import copied_in_depth, not_json
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class State(MutableMapping[str, Any]):
         self._read.pop(key, None)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._value)
+        return iter(list(self._value))  # a tool in another thread may write meanwhile
 
     def __len__(self) -> int:
         return len(self._value)
@@ -119,7 +119,7 @@ class State(MutableMapping[str, Any]):
             ConfigurationError: Something was put in that the store cannot keep.
             StateSchemaError: Something was put in that does not fit the schema.
         """
-        for key, before in self._read.items():
+        for key, before in list(self._read.items()):
             value = self._value.get(key, _ABSENT)
             if value is not _ABSENT and (now := repr(value)) != before:
                 self._check(key, value)
@@ -191,6 +191,8 @@ def detached(value: Any) -> Any:
         return value
     try:
         return copy.deepcopy(cast(Any, value))
+    except RuntimeError:  # a sync tool in another thread writes to it
+        return copied_in_depth(cast(Any, value))
     except Exception:  # an object in it, such as an open connection, cannot be copied
         return copy.copy(cast(Any, value))
 

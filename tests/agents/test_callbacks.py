@@ -375,7 +375,7 @@ def test_what_a_callback_raises_is_an_event_and_then_raised(kind: str):
     assert author == "a" and words.removesuffix(" .").endswith("failed LookupError")
     assert words.startswith("answers {'error': 'look() ") == ("tool" in kind)
     assert isinstance(talk.error, LookupError)
-    assert talk.stored().events[-1] is events[-1]
+    assert talk.stored().events[-1] == events[-1]
 
 
 def test_a_callback_may_end_the_run_after_its_step():
