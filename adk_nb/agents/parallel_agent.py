@@ -164,7 +164,7 @@ class ParallelAgent(BaseAgent):
 
 def _copy_of(state: dict[str, Any]) -> dict[str, Any]:
     """A copy in depth, but for `temp:` keys: they may hold what nothing can copy, such as a lock."""
-    return {key: value if key.startswith(State.TEMP_PREFIX) else deepcopy(value) for key, value in state.items()}
+    return {key: value if key.startswith(State.TEMP_PREFIX) else deepcopy(value) for key, value in dict(state).items()}
 
 
 def _parted(ctx: InvocationContext, name: str) -> tuple[list[Event], list[Event]]:

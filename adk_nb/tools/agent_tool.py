@@ -237,7 +237,8 @@ class AgentTool(BaseTool):
         """An invocation of the agent alone, that is a part of the caller's."""
         ours, cache = caller.session, caller.context_cache_config
         service = InMemorySessionService()
-        state = {key: value for key, value in ours.state.items() if not key.startswith(_RUNTIME_KEYS)}
+        # A copy first: a sync tool in a thread may write beside this call.
+        state = {key: value for key, value in dict(ours.state).items() if not key.startswith(_RUNTIME_KEYS)}
         # The same id, in a service of its own: files are saved to the caller's session.
         session = service.create_session(app_name=ours.app_name, user_id=ours.user_id, session_id=ours.id, state=state)
         return replace(

@@ -1,7 +1,9 @@
 """Agents at work at the same time change values in place: no change is lost, and none reaches history or the others."""
 
 import asyncio
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,12 @@ import pytest
 
 from adk_nb import sync
 from adk_nb.agents import LlmAgent, ParallelAgent
+from adk_nb.agents.callback_context import CallbackContext
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService
-from adk_nb.tools import ToolContext
-from tests.talk import SECONDS, WHERE
+from adk_nb.tools import AgentTool, ToolContext
+from tests.talk import SECONDS, WHERE, Talk
 
 
 def agent(name: str, tool: Callable[..., Any], calls: int = 1) -> LlmAgent:
@@ -93,3 +96,43 @@ def test_an_isolated_agent_s_later_change_in_place_leaves_its_first_event_as_it_
     session = sync.run(run(InMemorySessionService(), team, asyncio.Event(), {}))
 
     assert deltas(session) == [{"items": ["x"]}, {"items": ["x", "x"]}]
+
+
+@pytest.fixture
+def rapid_switches() -> Iterator[None]:
+    """Let threads take turns a thousand times as often as usual."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("rapid_switches")
+def test_a_sync_tool_writes_state_while_agents_that_are_called_begin():
+    calls, rounds, begun, over = 20, 3, list[str](), threading.Event()
+
+    def write(tool_context: ToolContext) -> str:
+        """Writes until the agents are done."""
+        over.clear()
+        state = tool_context.state
+        inner = state.setdefault("inner", {"values": {f"n{n}": n for n in range(300)}})["values"]
+        for n in range(100_000):
+            if over.is_set():
+                break
+            state[f"k{n % 500}"] = inner[f"n{n % 700}"] = n
+            state.pop(f"k{n * 7 % 500}", None)
+            inner.pop(f"n{n * 7 % 700}", None)
+        return f"{len(list(state)) > 0}"
+
+    def note(callback_context: CallbackContext) -> None:
+        begun.append(callback_context.agent_name)
+        if len(begun) % calls == 0:
+            over.set()
+
+    helper = LlmAgent(name="helper", model=ScriptedLlm(*["ok"] * calls * rounds), after_agent_callback=note)
+    step = [call("write"), *(call("helper", request="x") for _ in range(calls))]
+    boss = LlmAgent(name="boss", model=ScriptedLlm(*[step, "done"] * rounds), tools=[write, AgentTool(helper)])
+    talk = Talk(boss, {f"s{n}": n for n in range(300)})
+    for _ in range(rounds):
+        responses = [one.response for event in talk.say() for one in event.get_function_responses()]
+        assert responses == [{"result": "True"}, *[{"result": "ok"}] * calls]
