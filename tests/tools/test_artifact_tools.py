@@ -124,9 +124,7 @@ def test_pictures_are_shown_text_is_read_and_other_bytes_are_described():
     ]
 
 
-@pytest.mark.parametrize(
-    "name", ["other.txt", "../a.txt", "user:a.txt", "A.TXT", "a.txt ", "/etc/passwd", "\ud800", ""]
-)
+@pytest.mark.parametrize("name", ["other.txt", "../a.txt", "user:a.txt", "A.TXT", "a.txt ", "/etc/passwd", ""])
 def test_a_name_that_was_not_listed_is_not_looked_up(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture):
     model = ScriptedLlm(call("load_artifacts", artifact_names=[name, "a.txt", "a.txt"]), "seen")
     talk = Talk(LlmAgent(name="a", model=model, tools=[load_artifacts]))
