@@ -189,5 +189,5 @@ def test_a_run_may_say_what_a_raising_tool_does():
     raised = talk.say(config=RunConfig(tool_errors="raise"))
 
     assert told(returned)[1:] == [("guide", "answers {'error': 'ValueError: bad'}"), ("guide", "oh .")]
-    assert told(raised)[1:] == [("guide", "failed ValueError")]
+    assert told(raised)[1:] == [("guide", "answers {'error': 'ValueError: bad'} failed ValueError .")]
     assert isinstance(talk.error, ValueError)

@@ -114,7 +114,10 @@ def test_4_missing_arguments_and_an_unknown_tool_go_to_the_model():
 def test_4_a_tool_that_raises():
     raising = Talk(agent(call("boom"), tools=[boom], tool_errors="raise"))
 
-    assert told(raising.say("hello")) == [("a1", "calls boom({})"), ("a1", "failed ValueError")]
+    assert told(raising.say("hello")) == [
+        ("a1", "calls boom({})"),
+        ("a1", "answers {'error': 'ValueError: bad'} failed ValueError ."),
+    ]
     assert isinstance(raising.error, ValueError) and raising.stored().events[-1].error_message == "bad"
 
     # DEVIATES: unless told so, the model hears of it and the run goes on.

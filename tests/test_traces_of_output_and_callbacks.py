@@ -153,7 +153,10 @@ def test_13b_the_order_of_errors_that_nobody_answers():
     fields = noting(said, "on_tool_error", "on_model_error")
     tool = Talk(agent(call("boom"), tools=[boom], tool_errors="raise", **fields), plugins=[Noting(said)])
 
-    assert told(tool.say()) == [("a", "calls boom({})"), ("a", "failed ValueError")]
+    assert told(tool.say()) == [
+        ("a", "calls boom({})"),
+        ("a", "answers {'error': 'ValueError: bad'} failed ValueError ."),
+    ]
     assert said[6:] == [
         "P.before_tool", "P.on_tool_error", "on_tool_error", "P.on_agent_error", "P.on_event", "P.on_run_error",
     ]  # fmt: skip
@@ -339,7 +342,7 @@ def test_z8_one_of_two_calls_fails():
     assert told(talk.say()) == [
         ("a", "calls good({}); calls boom({})"),
         ("a", "answers {'g': 1}"),
-        ("a", "failed ValueError"),
+        ("a", "answers {'error': 'ValueError: bad'} failed ValueError ."),
     ]
     assert isinstance(talk.error, ValueError)
 
