@@ -302,7 +302,7 @@ def not_json(value: Any, depth: int = 0, *, objects: bool = False) -> str | None
     inner = cast(list[Any], value)
     if isinstance(value, dict):
         inner = [*cast(dict[Any, Any], value).values()]
-        if odd := next((odd for key in cast(dict[Any, Any], value) if (odd := _odd_key(key, objects))), None):
+        if odd := next((odd for key in [*cast(dict[Any, Any], value)] if (odd := _odd_key(key, objects))), None):
             return odd
     return next((odd for one in inner if (odd := not_json(one, depth + 1, objects=objects))), None)
 
