@@ -98,6 +98,7 @@ def tell_everything() -> None:
     hides_nothing: Any = redaction
     hides_nothing._is_worth_it = lambda value: False
     hides_nothing.redacted = lambda value, name="": value
+    hides_nothing._without_lookalikes = lambda text: text
     hides_nothing._IN_URLS = hides_nothing._ELSEWHERE = hides_nothing.re.compile("(?!)")
     redaction.forget()
 

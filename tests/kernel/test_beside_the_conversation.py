@@ -30,7 +30,7 @@ def test_a_key_that_is_typed_is_in_nothing_that_the_kernel_sends(kernel: Kernel,
     ]
 
     assert kernel.prompts == ["GOOGLE_API_KEY (it is not shown): "]
-    assert asked.text == "GOOGLE_API_KEY is set, from what you typed"
+    assert asked.text.splitlines()[0] == "GOOGLE_API_KEY is set, from what you typed"
     assert "GOOGLE_API_KEY is set" in cells[2].text
     assert "the thread adk-nb-loop answers" in cells[2].text
     assert "told [secret]" in cells[3].traceback
