@@ -180,9 +180,8 @@ def _copied_record(one: BaseModel) -> BaseModel:
     if one.__pydantic_private__ or one.__pydantic_extra__:
         return one.model_copy(deep=True)
     kind = one.__class__
-    for key in given | _with_defaults(kind):
-        field = own.get(key)
-        if type(field) not in _ATOMS:
+    for key in given if _has_plain_defaults(kind) else own:
+        if type(field := own.get(key)) not in _ATOMS:
             own[key] = _copied(field)
     return bare(kind, given if isinstance(given, SharedNames) else given.copy(), own)
 
@@ -194,9 +193,9 @@ def _is_record(kind: type) -> bool:
 
 
 @cache
-def _with_defaults(kind: type[BaseModel]) -> frozenset[str]:
-    """Fields that hold more than an atom where none is given."""
-    return frozenset(name for name, field in kind.model_fields.items() if type(field.default) not in _ATOMS)
+def _has_plain_defaults(kind: type[BaseModel]) -> bool:
+    """True if fields that are not given hold nothing to copy."""
+    return all(type(field.default) in _ATOMS for field in kind.model_fields.values())
 
 
 def reads_privates_fast(model: type[M]) -> type[M]:
