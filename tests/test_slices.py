@@ -62,8 +62,9 @@ def test_the_collector_is_left_as_it_was_also_after_an_error(is_on: bool):
 
 
 def test_what_a_user_froze_stays_frozen(nothing_frozen: None):
+    frozen = [object()]
     gc.freeze()
-    frozen = gc.get_freeze_count()
     with many_objects():
         pass
-    assert gc.get_freeze_count() == frozen > 0
+    assert gc.get_freeze_count() > 0  # the number itself falls when another thread drops something
+    assert not any(one is frozen for one in gc.get_objects())
