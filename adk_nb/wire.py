@@ -162,16 +162,16 @@ def copied_in_depth(value: D) -> D:
 
 
 def _copied(value: Any) -> Any:
-    kind = cast(Any, type(value))  # exactly: a subclass may hold more than its items
+    kind = value.__class__  # exactly: a subclass may hold more than its items
     if kind is dict:
         # A snapshot: a sync tool in a thread may write to the dict.
         return {key: one if type(one) in _ATOMS else _copied(one) for key, one in value.copy().items()} if value else {}
     if kind is list:
         return [one if type(one) in _ATOMS else _copied(one) for one in value]
     if kind is set:
-        return cast(set[Any], value).copy()
+        return value.copy()
     if kind is tuple:
-        return tuple(map(_copied, cast(tuple[Any, ...], value)))
+        return tuple(map(_copied, value))
     return _copied_record(value) if _is_record(kind) else value
 
 
