@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 
 from adk_nb import sync
-from adk_nb.lazy import require
 from adk_nb.tools.effects import pure
+from adk_nb.tools.html_parser import TooDeepError, parse_html
 from adk_nb.tools.web_access import WebAccess
 
 web = WebAccess()
@@ -21,7 +21,6 @@ _WORDS = 3
 _MAX_CHARACTERS = 2_000_000
 _MAX_DEPTH = 500
 """Elements in each other."""
-_PIECE = 65_536
 _UNSEEN = {"script", "style", "template", "noscript"}
 _WITHIN_A_LINE = re.compile(
     "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strike|strong|sub|"
@@ -54,15 +53,9 @@ async def load_web_page(url: str) -> str | dict[str, Any]:
 def _lines(html: str) -> str:
     """The long lines of a page."""
     page = _Page()
-    # libxml2 ends a text at a null character.
-    parser: Any = require("lxml.etree", package="lxml").HTMLParser(target=page, encoding="utf-8", no_network=True)
-    read = html[:_MAX_CHARACTERS].replace("\0", "").encode("utf-8", "replace")
     try:
-        parser.feed(b"<html>")  # lxml raises for a page without an element
-        for start in range(0, len(read), _PIECE):
-            parser.feed(read[start : start + _PIECE])
-        parser.close()
-    except _TooDeepError:
+        parse_html(html[:_MAX_CHARACTERS], page)
+    except TooDeepError:
         page.pieces.append(f"\n[the rest is not read: more than {_MAX_DEPTH} elements are in each other]")
     lines = (" ".join(line.split()) for line in "".join(page.pieces).split("\n"))
     text = "\n".join(line for line in lines if len(line.split()) > _WORDS)
@@ -81,10 +74,6 @@ def _decoded(body: bytes, kind: str) -> str:
         return body.decode("utf-8", "replace")
 
 
-class _TooDeepError(Exception):
-    pass
-
-
 class _Page:
     """Collects what a reader of the page sees, with a line break at each end of a block. A parser target of lxml."""
 
@@ -96,7 +85,7 @@ class _Page:
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
         if self._depth > _MAX_DEPTH:  # libxml2 compares each end tag with every open element
-            raise _TooDeepError
+            raise TooDeepError
         self._unseen += tag in _UNSEEN
         self._break(tag)
 

@@ -7,15 +7,14 @@ and looks up names for `<iframe>` before it asks the policy. Such markup must no
 import html
 import re
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
 
-from adk_nb.lazy import require
 from adk_nb.notebook.view.plain_text import visible
 from adk_nb.notebook.view.safe_html import Html, frame, is_safe_link
+from adk_nb.tools.html_parser import TooDeepError, parse_html
 
 MAX_DEPTH = 500
 """Elements in each other; Chromium keeps 512. What is deeper is left out, with all that comes after it."""
-_PIECE = 65_536
 _PROSE = (
     "a abbr address article aside b bdi bdo big blockquote br caption center cite code col colgroup data dd del "
     "details dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hgroup hr i img ins kbd label "
@@ -75,21 +74,9 @@ def rewritten(markup: str) -> str:
     result, it finds no other elements in it.
     """
     page = _Page()
-    # libxml2 ends a text at a null character.
-    parser: Any = require("lxml.etree", package="lxml").HTMLParser(target=page, encoding="utf-8", no_network=True)
-    read = markup.replace("\0", "").encode("utf-8", "replace")
-    try:
-        parser.feed(b"<html>")  # lxml raises for a page without an element
-        for start in range(0, len(read), _PIECE):
-            parser.feed(read[start : start + _PIECE])
-        parser.close()
-    except _TooDeepError:
-        pass
+    with suppress(TooDeepError):
+        parse_html(markup, page)
     return "".join(page.pieces)
-
-
-class _TooDeepError(Exception):
-    pass
 
 
 class _Page:
@@ -104,7 +91,7 @@ class _Page:
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._open.append(tag)
         if len(self._open) > MAX_DEPTH:  # libxml2 compares each end tag with every open element
-            raise _TooDeepError
+            raise TooDeepError
         self._drawings += tag == "svg"
         self._unseen += self._is_unseen(tag)
         if self._is_written(tag):
