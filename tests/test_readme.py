@@ -91,7 +91,9 @@ def test_no_row_of_the_table_is_overlooked():
 
 def test_what_readme_and_make_open_first_is_the_notebook_to_start_with():
     typed = TEXTS["README"].partition("## In two minutes")[2].split("```")[1].split("\n")
-    made = subprocess.run(["make", "-n", "lab"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    # make below make says which folder it leaves, after the last command.
+    make = ["make", "--no-print-directory", "-n", "lab"]
+    made = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
     opened = made.splitlines()[-1].split()[-1]
     assert opened == "notebooks/00_start_here.ipynb" and (ROOT / opened).is_file()
