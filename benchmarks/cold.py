@@ -9,7 +9,7 @@ from {package}.agents import LlmAgent
 def add(x: int) -> str:
     'Adds one.'
     return str(x + 1)
-LlmAgent(name='a', model='gemini-2.5-flash', instruction='Be brief.', tools=[add])
+LlmAgent(name='a', model='gemini-3.5-flash-lite', instruction='Be brief.', tools=[add])
 """
 SHELL = "from IPython.core.interactiveshell import InteractiveShell; shell = InteractiveShell.instance()"
 LOAD_EXT = """

@@ -19,7 +19,7 @@ from adk_nb.flow.loop import run_llm
 from adk_nb.flow.output import settled
 from adk_nb.models import taping
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.default_model import default_model
+from adk_nb.models.default_model import GEMINI_MODEL, default_model
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.planners.base_planner import BasePlanner
 from adk_nb.runtime.context import ReadonlyContext
@@ -183,7 +183,7 @@ class LlmAgent(TeamAgent):
         if not isinstance(cast(Any, model), str | BaseLlm):
             raise TypeError(f"a default model is a BaseLlm or the name of a model, and not {shown(model)}")
         if not model:
-            raise ConfigurationError("the name of the default model is empty; pass one such as 'gemini-2.5-flash'")
+            raise ConfigurationError(f"the name of the default model is empty; pass one such as {GEMINI_MODEL!r}")
         LlmAgent._default_model = model
 
     @property

@@ -33,7 +33,7 @@ _MOST_OF_A_VALUE = 2000
 
 
 class LlmEventSummarizer(BaseEventsSummarizer):
-    """Sums up in a model's words: LlmEventSummarizer(llm=Gemini(model="gemini-2.5-flash-lite")).
+    """Sums up in a model's words: LlmEventSummarizer(llm=Gemini(model="gemini-3.5-flash-lite")).
 
     The call is no agent's: callbacks and plugins do not see it. It counts for the limits of its run (`max_llm_calls`,
     `max_cost_usd`).

@@ -9,6 +9,7 @@ import httpx2
 from adk_nb.models.anthropic_answers import MessageReader, message_response
 from adk_nb.models.anthropic_messages import message_question
 from adk_nb.models.base_llm import LlmCapabilities
+from adk_nb.models.default_model import CLAUDE_MODEL
 from adk_nb.models.fitting import fitted
 from adk_nb.models.http_address import check_url
 from adk_nb.models.json_schemas import closed, output_schema_of
@@ -35,13 +36,13 @@ _STATUSES = {
 
 
 class Claude(VendorLlm):
-    """A Claude model of Anthropic's: `LlmAgent(name="guide", model="claude-sonnet-4-5")`.
+    """A Claude model of Anthropic's: `LlmAgent(name="guide", model="claude-sonnet-5")`.
 
     Thoughts are asked for with `thinking_config`, and sent back as Claude signed them. With a ContextCacheConfig
     Anthropic keeps the tools, the static instruction and the conversation from call to call.
     """
 
-    model: str = "claude-sonnet-4-5"
+    model: str = CLAUDE_MODEL
     max_tokens: int = 8192
     """Of an answer, thoughts included, where the agent's `max_output_tokens` does not say."""
 

@@ -7,6 +7,20 @@ from dataclasses import dataclass
 
 from adk_nb.models.google_access import KEY_VARIABLES, key_from_environment, uses_vertex
 
+GEMINI_MODEL = "gemini-3.5-flash-lite"
+OPENAI_MODEL = "gpt-6-luna"
+CLAUDE_MODEL = "claude-sonnet-5"
+"""What is asked where a key alone is given: a small stable model that takes tools through the API of our adapter. Docs
+and tutorials name the same ones.
+
+Sources, as of November 2026, with the shutdown of what stood here before:
+https://ai.google.dev/gemini-api/docs/deprecations (gemini-2.5-flash: 1 December 2026, routed to gemini-3.5-flash-lite
+at the same price); https://developers.openai.com/api/docs/deprecations (gpt-5-mini: 11 December 2026; gpt-6-luna takes
+tools in chat completions, see openai_families); https://platform.claude.com/docs/en/about-claude/model-deprecations
+(claude-sonnet-4-5: 30 November 2026). claude-sonnet-5-5 costs the same as claude-sonnet-5 and refuses a forced tool,
+and thoughts behind an instruction that changed: .../build-with-claude/preserved-thinking.
+"""
+
 MODEL_VARIABLE = "ADK_NB_DEFAULT_MODEL"
 """Of the environment; `%config AdkNb.model` sets it."""
 
@@ -35,11 +49,11 @@ class _Vendor:
     """The module that asks it, which is also the extra that brings it."""
 
 
-_GEMINI = _Vendor(variables=KEY_VARIABLES, model="gemini-2.5-flash")
+_GEMINI = _Vendor(variables=KEY_VARIABLES, model=GEMINI_MODEL)
 _VENDORS = (
     _GEMINI,
-    _Vendor(variables=("OPENAI_API_KEY",), model="gpt-5-mini", package="openai"),
-    _Vendor(variables=("ANTHROPIC_API_KEY",), model="claude-sonnet-4-5", package="anthropic"),
+    _Vendor(variables=("OPENAI_API_KEY",), model=OPENAI_MODEL, package="openai"),
+    _Vendor(variables=("ANTHROPIC_API_KEY",), model=CLAUDE_MODEL, package="anthropic"),
 )
 """In the order in which their keys count."""
 

@@ -11,6 +11,7 @@ from adk_nb.errors import ConfigurationError, ModelError, ModelHTTPError
 from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.base_llm_connection import BaseLlmConnection
+from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.registry import LLMRegistry
@@ -21,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class FallbackModel(BaseLlm):
-    """Asks `models` in their order until one answers: `FallbackModel(models=["gemini-2.5-pro", "claude-sonnet-4-5"])`.
+    """Asks `models` in their order until one answers: `FallbackModel(models=["gemini-3.8-flash", "claude-sonnet-5"])`.
 
     Each is asked as its own `retry_options` say, and the next one when its service has refused with one of
     `retriable_status_codes`, or no connection to it came about. Any other error is raised; so is one that comes when
@@ -43,7 +44,7 @@ class FallbackModel(BaseLlm):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         if not self.models:
-            raise ConfigurationError("FallbackModel has no models; write FallbackModel(models=['gemini-2.5-flash'])")
+            raise ConfigurationError(f"FallbackModel has no models; write FallbackModel(models=[{GEMINI_MODEL!r}])")
         first = self.models[0] if isinstance(self.models[0], str) else self.models[0].model
         if self.model not in ("", first):
             raise ConfigurationError(

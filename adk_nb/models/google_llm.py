@@ -28,6 +28,7 @@ from adk_nb.errors import (
 from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.call_ids import all_as_sent
+from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.models.fitting import fitted
 from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, key_from_environment, uses_vertex
 from adk_nb.models.google_cache import Caches, Caching, Question
@@ -59,7 +60,7 @@ class Gemini(ServiceLlm):
     with `client_kwargs={"vertexai": True, "project": ..., "location": ...}`.
     """
 
-    model: str = "gemini-2.5-flash"
+    model: str = GEMINI_MODEL
     client_kwargs: dict[str, Any] = Field(default_factory=dict[str, Any], repr=False)
     """Arguments of google-genai's `Client`: `vertexai`, `project`, `location`, `credentials`. They stand above what the
     environment says."""

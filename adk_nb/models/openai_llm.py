@@ -10,6 +10,7 @@ from pydantic import Field
 
 from adk_nb.errors import ModelError
 from adk_nb.models.base_llm import LlmCapabilities
+from adk_nb.models.default_model import OPENAI_MODEL
 from adk_nb.models.http_address import check_url, place_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
@@ -27,7 +28,7 @@ _SPELLED = re.compile(r"(https?://[^#]+/v1)/?(?:#(.+))?")
 
 
 class OpenAILlm(VendorLlm):
-    """A model of OpenAI's: `LlmAgent(name="guide", model="openai:gpt-5-mini")`. Or of a server that speaks as OpenAI's.
+    """A model of OpenAI's: `LlmAgent(name="guide", model="openai:gpt-6-luna")`. Or of a server that speaks as OpenAI's.
 
     `OpenAILlm(model="qwen3", base_url="http://127.0.0.1:8000/v1")` asks vLLM, llama.cpp's server, LM Studio, or any
     other; no key is needed then. So does `model="http://127.0.0.1:8000/v1"`, the first model that the server lists, and
@@ -35,7 +36,7 @@ class OpenAILlm(VendorLlm):
     OPENAI_BASE_URL in the environment, or OpenAI.
     """
 
-    model: str = "gpt-5-mini"
+    model: str = OPENAI_MODEL
     extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])
     """JSON that is sent beside what a request says: what your server knows and others do not, such as `top_k`."""
 

@@ -25,7 +25,7 @@ from adk_nb.models.signals import note_replayed
 class RecordedLlm(BaseLlm):
     """Records another model's answers to a file of JSON lines, or replays them from it.
 
-        RecordedLlm("demo.jsonl", record=Gemini(model="gemini-2.5-flash"))    # asks the model and writes
+        RecordedLlm("demo.jsonl", record=Gemini(model="gemini-3.5-flash-lite"))    # asks the model and writes
         RecordedLlm("demo.jsonl")                                             # reads; needs no key and no network
         RecordedLlm("demo.jsonl", record=model, replay=True)                  # reads what is there, asks for the rest
 

@@ -9,6 +9,7 @@ from typing import cast
 
 from adk_nb.errors import ModelNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.default_model import CLAUDE_MODEL, GEMINI_MODEL, OPENAI_MODEL
 from adk_nb.models.google_access import GEMINI_NAMES
 from adk_nb.models.meant_address import as_address
 
@@ -35,20 +36,20 @@ _BUILT_IN = [
         name="Gemini",
         module="adk_nb.models.google_llm",
         patterns=GEMINI_NAMES,
-        spelled=("gemini-2.5-flash", "gemini-2.5-flash-lite", "gemini-2.5-pro"),
+        spelled=(GEMINI_MODEL, "gemini-3.8-flash"),
     ),
     _Entry(
         name="OpenAILlm",
         module="adk_nb.models.openai_llm",
         patterns=(r"gpt-.*", r"chatgpt-.*", r"o\d.*", r"https?://[^#]+/v1/?(#.+)?"),
-        spelled=("gpt-5", "gpt-5-mini"),
+        spelled=(OPENAI_MODEL, "gpt-6.1-terra"),
     ),
     _Entry(name="OllamaLlm", module="adk_nb.models.openai_llm", patterns=(), spelled=("ollama:llama3.2",)),
     _Entry(
         name="Claude",
         module="adk_nb.models.anthropic_llm",
         patterns=(r"claude-.*",),
-        spelled=("claude-opus-4-1", "claude-sonnet-4-5", "claude-haiku-4-5"),
+        spelled=(CLAUDE_MODEL, "claude-opus-5-5", "claude-haiku-5-5"),
         provider="anthropic",
     ),
     _Entry(name="HttpLlm", module="adk_nb.models.http_llm", patterns=(r"https?://.+",)),
@@ -104,6 +105,11 @@ class LLMRegistry:
         return found.named(name)
 
 
+def proposed_names() -> list[str]:
+    """Names of models to propose when one was mistyped."""
+    return [name for entry in (*_registered, *_BUILT_IN) for name in entry.spelled]
+
+
 def _replayed(model: str) -> BaseLlm | None:
     return importlib.import_module("adk_nb.models.recorded_llm").replayed(model)
 
@@ -133,7 +139,7 @@ def _entry_of(model: str) -> tuple[_Entry, str]:
     for entry in entries:
         if any(re.fullmatch(pattern, model) for pattern in entry.patterns):
             return entry, model
-    known = [name for entry in entries for name in entry.spelled]
+    known = proposed_names()
     family, dash, rest = model.partition("-")
     near = closest(family, [name.partition("-")[0] for name in known if "-" in name]) if dash else None
     if near not in (None, family):

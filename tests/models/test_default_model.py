@@ -1,16 +1,29 @@
 """Which model answers for agents that name none: it follows the keys that are set."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from gemini_server import GeminiServer, Reply
 
 from adk_nb.models import Claude, Gemini, OpenAILlm
-from adk_nb.models.default_model import default_model, find_default_model, vendor_model
+from adk_nb.models.default_model import (
+    CLAUDE_MODEL,
+    GEMINI_MODEL,
+    OPENAI_MODEL,
+    default_model,
+    find_default_model,
+    vendor_model,
+)
+from adk_nb.models.registry import proposed_names
 
-GEMINI, OPENAI, CLAUDE = "gemini-2.5-flash", "gpt-5-mini", "claude-sonnet-4-5"
+ROOT = Path(__file__).parents[2]
+HOSTED = re.compile(r"\b(?:gemini-\d|gpt-\d|claude-(?:opus|sonnet|haiku)-\d)(?:[\w.-]*\w)?")
+FACTS = ("claude_families", "default_model", "google_cache", "google_live", "openai_families")
+"""Modules about all models, the retired ones too."""
 
 
 @pytest.fixture
@@ -30,14 +43,14 @@ def lists(server: GeminiServer, *names: str) -> None:
         ({}, "offline"),
         ({"GOOGLE_API_KEY": " "}, "offline"),
         ({"GOOGLE_GENAI_USE_VERTEXAI": "false"}, "offline"),
-        ({"GOOGLE_API_KEY": "k"}, GEMINI),
-        ({"GEMINI_API_KEY": "k"}, GEMINI),
-        ({"GOOGLE_GENAI_USE_VERTEXAI": "True"}, GEMINI),
-        ({"OPENAI_API_KEY": "k"}, OPENAI),
-        ({"ANTHROPIC_API_KEY": "k"}, CLAUDE),
-        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, OPENAI),
-        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k"}, GEMINI),
-        ({"GOOGLE_API_KEY": "k", "ADK_NB_DEFAULT_MODEL": "gemini-2.5-pro"}, "gemini-2.5-pro"),
+        ({"GOOGLE_API_KEY": "k"}, GEMINI_MODEL),
+        ({"GEMINI_API_KEY": "k"}, GEMINI_MODEL),
+        ({"GOOGLE_GENAI_USE_VERTEXAI": "True"}, GEMINI_MODEL),
+        ({"OPENAI_API_KEY": "k"}, OPENAI_MODEL),
+        ({"ANTHROPIC_API_KEY": "k"}, CLAUDE_MODEL),
+        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, OPENAI_MODEL),
+        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k"}, GEMINI_MODEL),
+        ({"GOOGLE_API_KEY": "k", "ADK_NB_DEFAULT_MODEL": "gemini-3.8-flash"}, "gemini-3.8-flash"),
     ],
 )
 def test_it_follows_the_keys_that_are_set_in_a_fixed_order(
@@ -54,6 +67,30 @@ def test_it_is_the_model_that_the_class_of_each_vendor_has_as_its_own():
     assert OpenAILlm().model == vendor_model(OpenAILlm.KEY_VARIABLE)
     assert Claude().model == vendor_model(Claude.KEY_VARIABLE)
     assert vendor_model("TAVILY_API_KEY") == ""
+
+
+def shown_names() -> Iterator[tuple[str, str]]:
+    """Where users read a hosted model's name, and the name."""
+    pages = [ROOT / "README.md", *(ROOT / "docs/pages").glob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
+    modules = [path for path in (ROOT / "adk_nb").rglob("*.py") if path.stem not in FACTS]
+    for path in (*pages, *modules):
+        for name in HOSTED.findall(path.read_text(encoding="utf-8")):
+            yield path.name, name
+
+
+def test_docs_tutorials_and_help_name_current_models_alone():
+    shown = set(shown_names())
+
+    assert {(where, name) for where, name in shown if name not in proposed_names()} == set()
+    assert {name for where, name in shown if where == "models.md"} >= {GEMINI_MODEL, OPENAI_MODEL, CLAUDE_MODEL}
+    assert {name for where, name in shown if where == "01_first_agent.ipynb"} == {OPENAI_MODEL}
+
+
+def test_the_page_on_models_names_the_default_of_each_vendor_beside_its_key():
+    page = (ROOT / "docs/pages/models.md").read_text(encoding="utf-8")
+
+    for variable in ("GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        assert re.search(rf"^\d\. `{re.escape(vendor_model(variable))}`, if .*`{variable}`", page, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("variable", "package"), [("OPENAI_API_KEY", "openai"), ("ANTHROPIC_API_KEY", "anthropic")])
@@ -79,7 +116,7 @@ def test_without_a_key_ollama_answers_with_its_newest_model_that_talks(ollama: G
 def test_a_key_stands_above_ollama_which_is_not_asked_then(ollama: GeminiServer, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
 
-    assert default_model() == CLAUDE
+    assert default_model() == CLAUDE_MODEL
     assert ollama.requests == []
 
 

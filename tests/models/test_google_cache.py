@@ -17,6 +17,7 @@ from adk_nb.models import Gemini, LlmRequest, LlmResponse, ScriptedLlm
 
 KEY = "AIza-a-key-that-must-not-be-shown"
 USED = {"usageMetadata": {"promptTokenCount": 9000, "totalTokenCount": 9001}}
+FLASH = "gemini-2.5-flash"
 KEPT = {"name": "cachedContents/c1", "model": "models/gemini-2.5-flash"}
 
 
@@ -41,7 +42,7 @@ class Talk:
     def __init__(self, server: GeminiServer, *, tools: Any = (), **config: Any) -> None:
         self.server = server
         patience = types.HttpRetryOptions(attempts=1)
-        model = Gemini(base_url=server.url, api_key=KEY, retry_options=patience)  # pyright: ignore[reportArgumentType]
+        model = Gemini(model=FLASH, base_url=server.url, api_key=KEY, retry_options=patience)  # pyright: ignore[reportArgumentType]
         self.agent = LlmAgent(name="guide", model=model, instruction="Be brief. " * 900, tools=list(tools))
         app = App(name="app", root_agent=self.agent, context_cache_config=ContextCacheConfig(**config))
         self.runner = InMemoryRunner(app=app, auto_create_session=True)
@@ -245,7 +246,7 @@ def test_a_cache_that_cannot_be_made_is_a_warning(server: GeminiServer, caplog: 
 def test_a_cache_that_is_gone_is_a_warning_and_everything_is_sent(
     server: GeminiServer, caplog: pytest.LogCaptureFixture, stream: bool
 ):
-    model = Gemini(base_url=server.url, api_key=KEY)  # pyright: ignore[reportArgumentType]
+    model = Gemini(model=FLASH, base_url=server.url, api_key=KEY)  # pyright: ignore[reportArgumentType]
     known = noted(server, model)
     gone = refusal(403, "PERMISSION_DENIED", "CachedContent not found (or permission denied)")
     server.say(gone, status=403)
@@ -264,7 +265,7 @@ def test_a_cache_that_is_gone_is_a_warning_and_everything_is_sent(
 
 
 def test_a_busy_service_is_not_taken_for_a_cache_that_is_gone(server: GeminiServer):
-    model = Gemini(base_url=server.url, api_key=KEY, retry_options=types.HttpRetryOptions(attempts=1))  # pyright: ignore[reportArgumentType]
+    model = Gemini(model=FLASH, base_url=server.url, api_key=KEY, retry_options=types.HttpRetryOptions(attempts=1))  # pyright: ignore[reportArgumentType]
     known = noted(server, model)
     server.say(refusal(503, "UNAVAILABLE", "busy"), status=503)
 
@@ -273,7 +274,7 @@ def test_a_busy_service_is_not_taken_for_a_cache_that_is_gone(server: GeminiServ
 
 
 def test_of_a_stream_the_whole_answer_tells_of_the_cache(server: GeminiServer):
-    model = Gemini(base_url=server.url, api_key=KEY)  # pyright: ignore[reportArgumentType]
+    model = Gemini(model=FLASH, base_url=server.url, api_key=KEY)  # pyright: ignore[reportArgumentType]
     known = noted(server, model)
     server.say(answer("Mi"), answer("ld.", finish="STOP"))
 
@@ -285,7 +286,7 @@ def test_of_a_stream_the_whole_answer_tells_of_the_cache(server: GeminiServer):
 
 
 def test_the_request_is_not_changed(server: GeminiServer):
-    model = Gemini(base_url=server.url, api_key=KEY)  # pyright: ignore[reportArgumentType]
+    model = Gemini(model=FLASH, base_url=server.url, api_key=KEY)  # pyright: ignore[reportArgumentType]
     request = noted(server, model)
     before = request.model_copy(deep=True)
     server.say(answer("Mild.", finish="STOP"))
@@ -296,7 +297,7 @@ def test_the_request_is_not_changed(server: GeminiServer):
 
 
 def test_a_call_is_not_parted_from_its_response(server: GeminiServer):
-    model = Gemini(base_url=server.url, api_key=KEY)  # pyright: ignore[reportArgumentType]
+    model = Gemini(model=FLASH, base_url=server.url, api_key=KEY)  # pyright: ignore[reportArgumentType]
     call = types.Part(function_call=types.FunctionCall(name="look", args={}))
     seen = types.Part(function_response=types.FunctionResponse(name="look", response={}))
     request = conversation("one")

@@ -24,6 +24,7 @@ from adk_nb.errors import (
 from adk_nb.models import Gemini, LlmRequest, LlmResponse
 from adk_nb.models.per_loop import PerLoop
 
+FLASH = "gemini-2.5-flash"
 KEY = "AIza-a-key-that-must-not-be-shown"
 
 
@@ -35,7 +36,7 @@ def server() -> Iterator[GeminiServer]:
 
 def gemini(server: GeminiServer, *, attempts: int = 1, **fields: Any) -> Gemini:
     patience = types.HttpRetryOptions(attempts=attempts, initial_delay=0.01, max_delay=0.02, jitter=0.01)
-    return Gemini(**{"base_url": server.url, "api_key": KEY, "retry_options": patience} | fields)
+    return Gemini(**{"model": FLASH, "base_url": server.url, "api_key": KEY, "retry_options": patience} | fields)
 
 
 def question(*contents: str | types.Content, **config: Any) -> LlmRequest:

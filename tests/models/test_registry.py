@@ -1,5 +1,6 @@
 """Names of models: which class answers, what an unknown name is told, and which model is used when none is named."""
 
+import re
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
@@ -21,6 +22,7 @@ from adk_nb.models import (
     OpenAILlm,
     registry,
 )
+from adk_nb.models.default_model import GEMINI_MODEL
 
 
 class Parrot(BaseLlm):
@@ -92,9 +94,9 @@ def test_a_class_that_comes_later_goes_first(parrots: None):
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
-        ("gemni-2.5-flash", "gemini-2.5-flash"),
+        (GEMINI_MODEL.replace("gemini", "gemni"), GEMINI_MODEL),
         ("Offline", "offline"),
-        ("gemini2.5-pro", "gemini-2.5-pro"),
+        ("gemini3.8-flash", "gemini-3.8-flash"),
         ("gtp-4o", "gpt-4o"),
         ("cluade-sonnet-9", "claude-sonnet-9"),
         ("127.0.0.1:18731/v1", "http://127.0.0.1:18731/v1"),
@@ -130,7 +132,7 @@ def test_a_model_whose_package_is_missing_is_told_the_one_command(
 @pytest.mark.parametrize("name", ["", "parrot", "http://", ":", ":x", "gemini:"])
 def test_an_unknown_name_is_told_what_there_is_and_what_to_do(name: str):
     with pytest.raises(
-        ValueError, match=r"gemini-2\.5-flash, .*offline, .*; for one of your own, pass the model itself"
+        ValueError, match=rf"{re.escape(GEMINI_MODEL)}, .*offline, .*; for one of your own, pass the model itself"
     ):
         LLMRegistry.resolve(name)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from IPython.core.completer import provisionalcompleter
 
+from adk_nb.models.default_model import GEMINI_MODEL
 from tests.notebook.conftest import Shell
 
 
@@ -65,7 +66,7 @@ def test_what_fits_is_offered_and_nothing_else(full: Shell, typed: str, offered:
 
 def test_an_empty_place_offers_all_that_can_stand_there(full: Shell) -> None:
     assert full.complete("%chat ")[:1] == ["%chat guide"]
-    assert "%%agent guide -m gemini-2.5-flash" in full.complete("%%agent guide -m ")
+    assert f"%%agent guide -m {GEMINI_MODEL}" in full.complete("%%agent guide -m ")
     assert "%%agent guide --root" in full.complete("%%agent guide --")
     assert "%%agent guide --root --root" not in full.complete("%%agent guide --root --")
 

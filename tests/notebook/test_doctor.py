@@ -14,6 +14,7 @@ import pytest
 
 from adk_nb import redaction, sync
 from adk_nb.code_executors import isolation
+from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.notebook import doctor
 from adk_nb.notebook.doctor import Finding, findings
 from tests.notebook.conftest import Shell
@@ -51,7 +52,7 @@ def test_keys_are_shown_by_their_names_alone(shell: Shell, monkeypatch: pytest.M
     assert told["key openai"] == Finding("key openai", "OPENAI_API_KEY is set")
     assert told["key gemini"] == Finding("key gemini", "GEMINI_API_KEY is set")
     assert told["key anthropic"] == Finding("key anthropic", "not set", "%key anthropic")
-    assert told["model"].found == "gemini-2.5-flash (GEMINI_API_KEY is set), for agents that name none"
+    assert told["model"].found == f"{GEMINI_MODEL} (GEMINI_API_KEY is set), for agents that name none"
     assert "secret" not in str(shell.cell("%doctor"))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from adk_nb import types
+from adk_nb.models.default_model import GEMINI_MODEL
 from tests.exports import ANSWERS, MODEL, NOTEBOOKS, Notebook, told_in_the_notebook
 from tests.notebook.conftest import Shell
 from tests.peers.told_exported import ASKS, heard
@@ -44,7 +45,7 @@ def written(file: Path) -> dict[str, Any]:
         return runpy.run_path(str(file))
     code = (file / "agent.py").read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": "exported"}
-    exec(re.sub("[\"']gemini-2.5-flash[\"']", repr(MODEL), code.replace("google.adk", "adk_nb")), names)
+    exec(re.sub(f"[\"']{re.escape(GEMINI_MODEL)}[\"']", repr(MODEL), code.replace("google.adk", "adk_nb")), names)
     return names
 
 
@@ -225,7 +226,7 @@ def test_what_google_adk_has_not_is_told(shell: Shell, work: Path):
     assert package.splitlines()[1:4] == [
         "note: guide: max_iterations is left out; google-adk has RunConfig(max_llm_calls=...)",
         "note: tool look: timeout is left out, as google-adk has none",
-        "note: guide: the model is gemini-2.5-flash there, as google-adk does not have the one of here",
+        f"note: guide: the model is {GEMINI_MODEL} there, as google-adk does not have the one of here",
     ]
     assert "note" not in script
     assert written(work / "agent.py")["root_agent"].max_iterations == 3
@@ -311,7 +312,7 @@ def test_a_model_that_google_adk_has_not_is_another_there(shell: Shell, work: Pa
     shell.cell("%export agent.py")
     code = (work / "exported/agent.py").read_text()
 
-    assert "note: three, one, two: the model is gemini-2.5-flash there" in package
+    assert f"note: three, one, two: the model is {GEMINI_MODEL} there" in package
     assert "Scripted" not in code
     assert "Offline" not in code
     assert written(work / "exported")["three"].sub_agents[1].model == MODEL

@@ -16,6 +16,7 @@ from keyring.backend import KeyringBackend
 from keyring.errors import NoKeyringError
 
 from adk_nb import redaction
+from adk_nb.models.default_model import CLAUDE_MODEL, GEMINI_MODEL, OPENAI_MODEL
 from tests.models.gemini_server import GeminiServer, Reply
 from tests.notebook.conftest import Shell
 
@@ -330,11 +331,11 @@ def test_agents_that_name_no_model_ask_the_vendor_whose_key_was_set_at_once(
         reply = shell.cell("%chat waiter Hi")
 
     assert reply.text == "Coffee?"
-    assert server.requests[0].body["model"] == "gpt-5-mini" and "gpt-5-mini" in told
+    assert server.requests[0].body["model"] == OPENAI_MODEL and OPENAI_MODEL in told
     again = str(shell.cell(WAITER))
-    assert "unchanged" not in again and "model offline -> gpt-5-mini" in again
+    assert "unchanged" not in again and f"model offline -> {OPENAI_MODEL}" in again
     assert "unchanged" in str(shell.cell(WAITER))
-    assert "model gpt-5-mini -> offline" in str(shell.cell("%key openai --forget") and shell.cell(WAITER))
+    assert f"model {OPENAI_MODEL} -> offline" in str(shell.cell("%key openai --forget") and shell.cell(WAITER))
 
 
 def test_the_line_that_installs_the_vendor_s_package_is_told_with_the_key(
@@ -360,12 +361,12 @@ def test_a_key_that_does_not_decide_says_what_does_and_how_to_ask_its_model(
     shell.cell('%config AdkNb.model = "offline"')
     as_set = str(shell.cell("%key openai"))
 
-    assert "gemini-2.5-flash still (GOOGLE_API_KEY is set)" in after_another
-    assert after_another.endswith('%config AdkNb.model = "claude-sonnet-4-5"')
+    assert f"{GEMINI_MODEL} still (GOOGLE_API_KEY is set)" in after_another
+    assert after_another.endswith(f'%config AdkNb.model = "{CLAUDE_MODEL}"')
     assert "offline still" in as_set and as_set.endswith('%config AdkNb.model = ""')
     shell.cell('%config AdkNb.model = ""')
-    assert str(shell.cell("%key")).endswith("gemini-2.5-flash (GOOGLE_API_KEY is set)")
-    assert str(shell.cell("%key gemini --forget")).endswith("gpt-5-mini (OPENAI_API_KEY is set)")
+    assert str(shell.cell("%key")).endswith(f"{GEMINI_MODEL} (GOOGLE_API_KEY is set)")
+    assert str(shell.cell("%key gemini --forget")).endswith(f"{OPENAI_MODEL} (OPENAI_API_KEY is set)")
 
 
 def test_ollama_needs_no_key_and_is_told_how_it_is_named(shell: Shell, work: Path):

@@ -7,6 +7,7 @@ import pytest
 
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import UserError
+from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.magics.extension import load_ipython_extension, unload_ipython_extension
 from adk_nb.notebook.reply import Reply
@@ -83,7 +84,7 @@ def test_the_greeting_says_live_which_model_answers(bare: Shell, monkeypatch: py
     bare.cell("%reload_ext adk_nb")
 
     assert without == "adk_nb 0.1.0 · model offline (no key is set) · %%agent?, %%tool?, %chat?, %agents\n"
-    assert "model gemini-2.5-flash (GOOGLE_API_KEY is set)" in bare.printed
+    assert f"model {GEMINI_MODEL} (GOOGLE_API_KEY is set)" in bare.printed
 
 
 def test_loading_twice_and_reloading_keep_what_was_defined(shell: Shell) -> None:
@@ -242,7 +243,7 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
         ("%%agent other\n\n  \n", "InputError", "%%agent other has no instruction"),
         ("%agent other", "InputError", "%%agent other has no instruction"),
         ("%%agent other --modle x\nHi", "InputError", "did you mean --model? see %%agent?"),
-        ("%%agent other -m gemni-2.5-flash\nHi", "ModelNotFoundError", "did you mean 'gemini-2.5-flash'?"),
+        ("%%agent other -m gemni-3.8-flash\nHi", "ModelNotFoundError", "did you mean 'gemini-3.8-flash'?"),
         (
             "%%agent my-agent\nHi",
             "ConfigurationError",

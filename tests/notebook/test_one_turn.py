@@ -262,12 +262,12 @@ def test_nothing_is_attached_to_the_answer_of_a_question(shell: Shell, folder: P
 
 
 def test_a_service_that_fails_is_told_with_what_to_do(shell: Shell) -> None:
-    begin(shell, ModelHTTPError(429, "slow down", "gemini-2.5-flash"), ModelHTTPError(404, "no", "gemini-2.5-flsh"))
+    begin(shell, ModelHTTPError(429, "slow down", "gemini-2.5-flash"), ModelHTTPError(404, "no", "gemini-3.8-flsh"))
 
     busy, unknown = shell.broke_off("%chat guide Hi"), shell.broke_off("%chat guide Hi")
 
     assert busy.error.endswith("HTTP 429: slow down; another model is asked with %chat --model NAME")
-    assert unknown.error.endswith("HTTP 404: no; did you mean 'gemini-2.5-flash'?")
+    assert unknown.error.endswith("HTTP 404: no; did you mean 'gemini-3.8-flash'?")
 
 
 def test_the_trace_tells_which_model_was_asked_instead(shell: Shell) -> None:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from adk_nb.errors import InputError
 from adk_nb.lazy import require
+from adk_nb.models.default_model import GEMINI_MODEL
 
 _FENCE = "---"
 _KEY = re.compile(r"([a-z][\w-]*)\s*:(?:\s|$)")
@@ -62,7 +63,7 @@ def _read(text: str, mark: str) -> FrontMatter:
         at = getattr(error, "problem_mark", None)
         where = f"line {at.line + 2}" if at else "front matter"
         why = getattr(error, "problem", None) or error
-        raise InputError(f"{mark}, {where}: {why}; write one option a line, as model: gemini-2.5-flash") from None
+        raise InputError(f"{mark}, {where}: {why}; write one option a line, as model: {GEMINI_MODEL}") from None
     if texts is None or texts == "":
         return FrontMatter({}, {})
     if not isinstance(texts, dict):

@@ -8,8 +8,9 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.loop_agent import LoopAgent
 from adk_nb.errors import InputError
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.notebook.export.statements import Statement, first_line
-from adk_nb.notebook.export.target import GEMINI, LEFT_OUT, Target, is_class_there, is_known_there
+from adk_nb.notebook.export.target import LEFT_OUT, Target, is_class_there, is_known_there
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.tool_decorator import tool
 
@@ -86,7 +87,7 @@ class Rewriter(ast.NodeTransformer):
     def _change_model(self, node: ast.Call) -> None:
         for one in node.keywords:
             if one.arg == "model" and not self._is_known_there(one.value):
-                one.value = ast.Constant(GEMINI)
+                one.value = ast.Constant(GEMINI_MODEL)
                 self.changed = True
                 self.elsewhere.append(_named(node))
 

@@ -55,9 +55,6 @@ _OURS_ALONE = frozenset(
 )
 _OURS_ROOMS = ("notebook", "graph_compose", "engines", "flow", "runtime", "wire", "sync", "errors")
 
-GEMINI = "gemini-2.5-flash"
-"""What agents ask in google-adk whose model it does not have."""
-
 
 def is_known_there(model: str) -> bool:
     """Whether google-adk finds a model by this name: Gemini's, and those of litellm with a provider before `/`."""

@@ -11,7 +11,7 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, UserError
-from adk_nb.models.default_model import default_model
+from adk_nb.models.default_model import GEMINI_MODEL, default_model
 from adk_nb.notebook.cells import team_cell
 from adk_nb.notebook.cells.cell_agent import CellAgent
 from adk_nb.notebook.cells.definitions import AgentDefinition
@@ -23,7 +23,7 @@ from adk_nb.notebook.export.instructions import FROM_STATE, instruction_of
 from adk_nb.notebook.export.pieces import Order, Piece
 from adk_nb.notebook.export.rewriting import Rewriter, rewritten, without_tool_decorators
 from adk_nb.notebook.export.statements import Statement, imports_of, is_function, names_in
-from adk_nb.notebook.export.target import GEMINI, LEFT_OUT, Target, is_class_there, is_known_there
+from adk_nb.notebook.export.target import LEFT_OUT, Target, is_class_there, is_known_there
 from adk_nb.redaction import redacted
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
@@ -100,7 +100,8 @@ class Writer:
                 self._notes[f"{name} is left out: {error}"] = None
         if self._elsewhere:
             others = ", ".join(self._elsewhere)
-            self._notes[f"{others}: the model is {GEMINI} there, as google-adk does not have the one of here"] = None
+            note = f"{others}: the model is {GEMINI_MODEL} there, as google-adk does not have the one of here"
+            self._notes[note] = None
         code = joined([self._imports.code, *(one.text for one in order.pieces), f"root_agent = {root}"]) + "\n"
         _refuse_secrets(code)
         return Written(code, root, agents, [*self._notes])
@@ -255,7 +256,7 @@ class Writer:
             return (text_code(definition.model) if definition.model else None), []
         if held is not None or not is_known_there(model):
             self._elsewhere.append(definition.name)
-            model = GEMINI
+            model = GEMINI_MODEL
         return text_code(model), []
 
     def _is_key(self, name: str) -> bool:

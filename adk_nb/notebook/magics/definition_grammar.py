@@ -21,14 +21,14 @@ AGENT = Grammar(
     cells=True,
     examples=[
         "%%agent weather -t get_weather\nAnswer in one sentence.\nAlways call get_weather; never guess.",
-        "%%agent guide --model gemini-2.5-flash --output-key plan\nPlan a trip for {user:name?} within {budget} euros.",
+        "%%agent guide --model gemini-3.5-flash-lite --output-key plan\nPlan a trip for {user:name?} within {budget}.",
         "%%agent planner --root\nThe season table is:\n{{season_table}}",
         "%%agent desk --sub tickets,tours\nSend visitors to the colleague who can help them.",
         "%%agent pipeline --kind sequential\ndraft -> critic -> editor",
         "%%agent refine --kind loop --max-iterations 4\nwriter -> critic\nuntil: session_state.get('score', 0) >= 8",
         "%%agent ask_all --kind parallel\nweather, news",
         "%%agent reader --output-schema Trip --set include_contents=none\nRead the message and fill in the form.",
-        "%%agent researcher\n---\nmodel: gemini-2.5-pro\ntools: [search, read_page]\nset:\n  include_contents: none\n"
+        "%%agent researcher\n---\nmodel: gemini-3.8-flash\ntools: [search, read_page]\nset:\n  include_contents: none\n"
         "---\nYou are a careful researcher. Cite a source for each claim.",
     ],
     words=[Word(name="NAME", help="a Python name; the variable of that name is the agent", needed=True, names="agent")],

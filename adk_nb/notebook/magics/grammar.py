@@ -173,7 +173,7 @@ RECORD = Grammar(
     examples=["%record", "%record --file cassettes/demo.jsonl", "%record off"],
     words=[Word(name="MODE", help="off: models are asked, and nothing is kept", names="off")],
     options=[_FILE],
-    twin='RecordedLlm("cassettes/demo.jsonl", record=Gemini(model="gemini-2.5-flash"))',
+    twin='RecordedLlm("cassettes/demo.jsonl", record=Gemini(model="gemini-3.5-flash-lite"))',
 )
 
 REPLAY = Grammar(
