@@ -16,6 +16,7 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.ollama import ollama_url
 from adk_nb.models.openai_answers import ChatReader, as_chunks, chat_response
+from adk_nb.models.openai_families import as_taken
 from adk_nb.models.openai_messages import chat_question
 from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.vendor_llm import VendorLlm, extra, http_client
@@ -81,7 +82,7 @@ class OpenAILlm(VendorLlm):
             question["max_tokens" if self._address() else "max_completion_tokens"] = limit
         if self.extra_body:
             question["extra_body"] = self.extra_body
-        return question
+        return as_taken(question)
 
     @property
     def _server(self) -> str:
