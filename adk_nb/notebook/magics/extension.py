@@ -21,6 +21,7 @@ from adk_nb.notebook.magics.asked import alone, helps, shown, unless_silent
 from adk_nb.notebook.magics.beside import BesideMagics
 from adk_nb.notebook.magics.config import IN_A_FILE, AdkNb, hint
 from adk_nb.notebook.magics.grammar import AGENT, AGENTS, CHAT, CONFIRM, SESSION, STATE, TOOL, TOOLS, WORKFLOW
+from adk_nb.notebook.magics.preload import Preload
 from adk_nb.notebook.magics.run_cells import RunCells
 from adk_nb.notebook.magics.time_magics import TimeMagics
 from adk_nb.notebook.place import folder_of, is_being_tested
@@ -66,6 +67,7 @@ class AdkMagics(Magics):
         super().__init__(shell)
         self.settings = settings
         self.cells = RunCells(shell)
+        self.preload = Preload()
         if (kept := getattr(shell, _KEPT, None)) is not None:
             settings.sessions = kept.sessions.kept_in
         settings.on_sessions = self._keep_sessions_in
@@ -274,8 +276,10 @@ def load_ipython_extension(shell: Any) -> None:
     tracebacks.install(shell)
     debug_view.registered = lambda *run: _late("debug_view")(lambda: settings.display)(*run)
     shell.events.register("pre_run_cell", magics.cells.begin_cell)
+    shell.events.register("pre_run_cell", magics.preload.pause)
     shell.events.register("post_run_cell", hint)
     shell.events.register("post_run_cell", course_hints.hint)
+    shell.events.register("post_run_cell", magics.preload.after_cell)
     if os.environ.get("ADK_NB_REPLAY"):
         _late("recording_line").begin_as_the_environment_says(shell, settings)
     sys.stdout.write(greeting(shell, settings) + "\n")
@@ -302,8 +306,11 @@ def unload_ipython_extension(shell: Any) -> None:
     if taping:  # else nothing can be recorded
         taping.now = None
     shell.events.unregister("pre_run_cell", old.cells.begin_cell)
+    old.preload.pause()
+    shell.events.unregister("pre_run_cell", old.preload.pause)
     shell.events.unregister("post_run_cell", hint)
     shell.events.unregister("post_run_cell", course_hints.hint)
+    shell.events.unregister("post_run_cell", old.preload.after_cell)
 
 
 def _forms(shell: Any) -> Any:

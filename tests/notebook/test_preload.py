@@ -1,0 +1,63 @@
+"""After %load_ext the runtime is imported in the background: not in its cell, and not by a plain import."""
+
+import pytest
+
+from tests.own_process import script
+
+SHELL = """
+import sys, threading, time
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+def background():
+    "The threads that import, or are about to."
+    return [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+"""
+LOAD = "shell.run_cell('%load_ext adk_nb')\n"
+
+
+def run(code: str) -> list[str]:
+    """What a process with a shell printed, after the greeting."""
+    out, err, _ = script(SHELL + code)
+    assert err == ""
+    return [line for line in out.splitlines() if line and not line.startswith("adk_nb ")]
+
+
+def test_the_runtime_arrives_once_the_cell_has_ended_and_no_other_is_needed():
+    modules = "('google.genai.types', 'adk_nb.agents.llm_agent', 'adk_nb.notebook.magics.turns')"
+    printed = run(
+        f"def loaded(*_): print([name for name in {modules} if name in sys.modules])\n"
+        "shell.events.register('post_run_cell', loaded)\n"  # before that of the extension
+        + LOAD
+        + "[thread.join() for thread in background()]\nloaded()\n"
+        "shell.events.unregister('post_run_cell', loaded)\nshell.run_cell('None')\nprint(background())"
+    )
+
+    assert printed == ["[]", str(list(eval(modules))), "[]"]
+
+
+def test_a_plain_import_begins_nothing():
+    assert run("import adk_nb; dir(adk_nb); print(background(), 'google.genai' in sys.modules)") == ["[] False"]
+
+
+def test_an_extension_that_is_unloaded_begins_nothing():
+    code = "shell.run_cell('%load_ext adk_nb\\n%unload_ext adk_nb')\n"
+
+    assert run(code + "print(background(), 'google.genai' in sys.modules)") == ["[] False"]
+
+
+def test_what_cannot_be_imported_is_told_by_the_cell_that_needs_it():
+    printed = run(
+        "sys.modules['google.genai'] = None\n" + LOAD + "[thread.join() for thread in background()]\nprint('quiet')\n"
+        "result = shell.run_cell('%%tool\\ndef add(x: int) -> int:\\n    return x')\n"
+        "print('error', repr(result.error_in_exec))"
+    )
+
+    assert printed[0] == "quiet"
+    assert printed[-1].startswith("error ModuleNotFoundError") and "google.genai" in printed[-1]
+
+
+@pytest.mark.parametrize("module", ["google.genai", "adk_nb.agents.llm_agent"])
+def test_a_process_that_ends_meanwhile_ends_in_silence(module: str):
+    meanwhile = f"while {module!r} not in sys.modules: time.sleep(0.001)\n"
+
+    assert run(LOAD + meanwhile + "print('end')") == ["end"]
