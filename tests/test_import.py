@@ -44,3 +44,13 @@ def test_the_runtime_needs_no_notebook_and_no_optional_package(use: str):
 
 def test_running_async_work_needs_no_content_types():
     assert loaded_by("from adk_nb import run", ("google.genai", "pydantic")) == []
+
+
+def test_a_schema_is_checked_without_the_grammar_of_a_format_which_still_works_for_others():
+    check = "from adk_nb.tools.json_arguments import JsonArguments\n"
+    check += "assert JsonArguments({'type': 'integer'}, '').wrong('x')"
+    iri = "from jsonschema import FormatChecker; fits = FormatChecker().conforms; "
+    iri += "assert fits('http://ä.de/x', 'iri') and not fits('a b', 'iri')"
+
+    assert loaded_by(check, ("jsonschema", "rfc3987_syntax", "lark")) == ["jsonschema"]
+    assert loaded_by(f"{check}\n{iri}", ("rfc3987_syntax", "lark")) == ["rfc3987_syntax", "lark"]

@@ -1,7 +1,11 @@
 """Checks of arguments and results against a JSON Schema that someone else wrote."""
 
+import importlib
+import sys
 from collections.abc import Mapping
 from functools import cached_property
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 from adk_nb.lazy import require
@@ -24,7 +28,7 @@ class JsonArguments:
         Raises:
             MissingExtraError: It is not installed.
         """
-        jsonschema = require("jsonschema", package=package)
+        jsonschema = _jsonschema(package)
         known = require("jsonschema_specifications", package=package).REGISTRY
         self._schema = schema
         self._kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
@@ -57,3 +61,25 @@ class JsonArguments:
         if len(told) > _TOLD:
             told[_TOLD:] = [f"and {len(told) - _TOLD} more"]
         return "; ".join(told) or None
+
+
+_IRI_GRAMMAR = "rfc3987_syntax"
+
+
+def _jsonschema(package: str) -> Any:
+    """Import jsonschema without the grammar of its format `iri`, which is imported when such a format is checked."""
+    # rfc3987-syntax comes with JupyterLab and builds 35 parsers at import, for a second; nothing here checks formats.
+    # Source: https://github.com/jupyter-server/jupyter_server/issues/1559
+    if "jsonschema" in sys.modules or _IRI_GRAMMAR in sys.modules or not find_spec(_IRI_GRAMMAR):
+        return require("jsonschema", package=package)
+    stand_in: Any = ModuleType(_IRI_GRAMMAR)
+    stand_in.is_valid_syntax = _is_valid_syntax
+    sys.modules[_IRI_GRAMMAR] = stand_in
+    try:
+        return require("jsonschema", package=package)
+    finally:
+        sys.modules.pop(_IRI_GRAMMAR, None)
+
+
+def _is_valid_syntax(rule: str, text: str) -> bool:
+    return importlib.import_module(_IRI_GRAMMAR).is_valid_syntax(rule, text)
