@@ -224,8 +224,8 @@ class Chat(GoesBack, IsKept):
         """Open a box for this session; what waits in it for an answer in this chat is asked there too."""
         events = self.events
         box.open(sync.run(self._conversation.loaded()), self._talk.clicks_on(box.shown))
-        asked = [one for one in approvals.pending(events) if self._talk.hears(one)]
-        if waiting := [one.id for one in (*asked, *credentials.pending(events))]:
+        unheard = {one.id for one in approvals.pending(events) if not self._talk.hears(one)}
+        if waiting := [key for key in questions.open_requests(events) if key not in unheard]:
             sync.run(self._talk.ask_again(waiting, box.shown))
 
     async def say_in(
@@ -371,7 +371,7 @@ class Chat(GoesBack, IsKept):
         self._talk.tools_changed()
 
     def ask_again(self, *ids: str) -> bool:
-        """Show the cards of open approvals and credential requests in this cell; one answer counts for all views.
+        """Show the cards of what waits for the user in this cell; one answer counts for all views.
 
         Args:
             ids: Only of these. None: of all that are open.
@@ -380,8 +380,7 @@ class Chat(GoesBack, IsKept):
             Whether cards are shown: where no page can, none are.
         """
         events = self.events
-        waiting = [one.id for one in (*approvals.pending(events), *credentials.pending(events))]
-        left = [one for one in waiting if one in ids or not ids]
+        left = [one for one in questions.open_requests(events) if one in ids or not ids]
         return bool(left) and sync.run(self._talk.ask_again(left, self._talk.on_show(None)))
 
     def _show_open_cards(self) -> None:

@@ -9,6 +9,8 @@ from adk_nb.errors import InputError, PendingError
 from adk_nb.events.event import Event
 from adk_nb.notebook.decisions import waiting_words
 from adk_nb.notebook.letting_in import open_words
+from adk_nb.notebook.view import input_words
+from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.runtime import approvals, credentials, inputs
 from adk_nb.runtime.called import speaker
 from adk_nb.runtime.inputs import PendingInput
@@ -40,7 +42,7 @@ def message(
 
 def who_asks(events: Sequence[Event]) -> tuple[str, str] | None:
     """The oldest open question, by its id, and the agent that hears first of the answer. None: nothing is asked."""
-    asked = next((one for one in inputs.pending(events) if one.is_question), None)
+    asked = next(iter(open_questions(events)), None)
     return (asked.id, speaker(events, [asked.id])) if asked else None
 
 
@@ -63,8 +65,32 @@ def answer(value: Any, events: Sequence[Event], which: str | int | None, session
     for number, one in enumerate(waiting, 1):
         if which in (None, one.id, number):
             asked = one.is_question and isinstance(value, str)
-            return _of(inputs.answer(one, input_answer.typed(one, value) if asked else value))
+            message = _of(inputs.answer(one, input_answer.typed(one, value) if asked else value))
+            input_answer.check(message, events)
+            return message
     raise InputError(f"call {which!r} waits for no answer; it has one already, or there never was such a call")
+
+
+def open_questions(events: Sequence[Event]) -> list[PendingInput]:
+    """The questions that wait for an answer, oldest first."""
+    return [one for one in inputs.pending(events) if one.is_question]
+
+
+def open_requests(events: Sequence[Event]) -> list[str]:
+    """Ids of the approvals, the credential requests and the questions that wait for the user."""
+    waiting = (*approvals.pending(events), *credentials.pending(events), *open_questions(events))
+    return [one.id for one in waiting]
+
+
+def verdicts(message: types.Content | None, events: Sequence[Event], where: str) -> dict[str, Verdict]:
+    """The verdicts of the open questions that `message` answers, by id. `where`: as of `Verdict`."""
+    responses = [part.function_response for part in (message and message.parts) or () if part.function_response]
+    asked = {one.id: one for one in open_questions(events)} if responses else {}
+    return {
+        one.id: input_words.verdict_of(one, inputs.answered(response), where)
+        for response in responses
+        if (one := asked.get(response.id or ""))
+    }
 
 
 def shown(events: Sequence[Event], text: str) -> list[PendingInput]:

@@ -164,6 +164,7 @@ class Reply:
             self,
             pending=[one for one in self.pending if one.id not in verdicts],
             credentials=[one for one in self.credentials if one.id not in verdicts],
+            inputs=[one for one in self.inputs if one.id not in verdicts],
             elsewhere={**self.elsewhere, **verdicts},
         )
 

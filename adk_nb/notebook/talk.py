@@ -28,7 +28,7 @@ from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, in_a_kernel, show_run
 from adk_nb.notebook.view.event_words import Verdict, verdict_of
-from adk_nb.notebook.view.render import to_be_approved, to_be_let_in
+from adk_nb.notebook.view.render import to_be_answered, to_be_approved, to_be_let_in
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.waiting_cards import WaitingCards
 from adk_nb.notebook.waiting_teams import WaitingTeams
@@ -172,6 +172,7 @@ class Talk:
         ended = partial(self._ended, agent, shown, before)
         shown.max_cost_usd = self.max_cost or settings.now.max_cost_usd
         shown.asked_elsewhere = self.cards.elsewhere(shown)
+        others = self._mark_answered(message, before, shown)
         shown.begin(session, self.clicks_on(shown))
         try:
             await self._walk(agent, message, shown, invocation_id)
@@ -192,8 +193,17 @@ class Talk:
             return told_in_a_script(ended("error", why))
         finally:
             self._task = None
+            self.cards.close_answered(*others)
             self.teams.note(agent, [*before, *shown.events], self._about(agent))
         return told_in_a_script(ended("done"))
+
+    def _mark_answered(
+        self, message: types.Content | None, events: Sequence[Event], shown: RunOnShow
+    ) -> list[RunOnShow]:
+        """Mark the questions that `message` answers in all views but `shown`, and return those views."""
+        verdicts = questions.verdicts(message, events, "by a click in another view" if shown.resumed else shown.where)
+        views = [view for key in verdicts for view in self.cards.asking(key) if view is not shown]
+        return self.cards.answered(verdicts, views)
 
     async def _walk(
         self, agent: BaseAgent, message: types.Content | None, shown: RunOnShow, invocation_id: str | None
@@ -282,7 +292,8 @@ class Talk:
             live=shown.stays_as,
             is_shown=shown.shows_the_reply,
         )
-        self.cards.wait_after(shown, (one.id for one in (*waiting, *asked)))
+        asked_words = questions.open_questions([*before, *events])
+        self.cards.wait_after(shown, (one.id for one in (*waiting, *asked, *asked_words)))
         if self._chat.on_reply:
             self._chat.on_reply(reply)
         with shown.ending():
@@ -322,7 +333,9 @@ class Talk:
         asked = [one for one in credentials.pending(events) if one.id in keys]
         schemas = {one.id: schema_of(self._who_hears([one.id]), one) for one in waiting}
         shown = to_be_approved(waiting, schemas) if waiting else None
-        return (to_be_let_in(asked, way(self._chat.magic()), below=shown) if asked else shown) or {}
+        shown = to_be_let_in(asked, way(self._chat.magic()), below=shown) if asked else shown
+        left = [one for one in questions.open_questions(events) if one.id in keys]
+        return (to_be_answered(left, input_words.ways(self._chat.magic()), below=shown) if left else shown) or {}
 
     def tools_changed(self) -> None:
         """As `Chat.tools_changed`."""
@@ -346,6 +359,9 @@ class Talk:
             go_on = partial(self.let_in, key, given, shown)
             shown.in_its_cell(lambda: self._go_on_from_click(key, letting_in.verdict_of(given), go_on, shown))
 
+        def answered(key: str, value: Any) -> None:
+            shown.in_its_cell(lambda: self._answer_from_click(key, value, shown))
+
         def write(key: str, text: str | None) -> None:
             sync.start(self._write(key, text, shown))
 
@@ -363,6 +379,7 @@ class Talk:
             decided=decided,
             as_asked=partial(decided, as_asked=True),
             let_in=let_in,
+            answered=answered,
             write=write,
             retry=retry,
             drop=drop,
@@ -406,21 +423,30 @@ class Talk:
     async def _go_on_from_click(
         self, key: str, verdict: Verdict, go_on: Callable[[], Coroutine[Any, Any, Reply]], shown: RunOnShow
     ) -> None:
-        while (turn := self._task) and not turn.done():  # two cards clicked one after the other
-            await asyncio.wait([turn])
+        await self._until_idle()
         others = [one for one in self.cards.asking(key) if one is not shown]
         try:
             await go_on()
         except InputError as wrong:
-            if await self._is_open(key):
-                shown.ask_again(key, str(wrong))
-            else:  # another kernel has taken the answer
-                shown.say_stale(key)
+            await self._refuse_click(key, wrong, shown)
         else:
             clicked = verdict._replace(where="by a click in another view")
             self.cards.close_answered(*self.cards.answered({key: clicked}, others))
 
-    async def _is_open(self, key: str) -> bool:
+    async def _answer_from_click(self, key: str, value: Any, shown: RunOnShow) -> None:
+        await self._until_idle()
+        try:
+            await self.answer(value, key, shown)
+        except InputError as wrong:
+            await self._refuse_click(key, wrong, shown)
+
+    async def _until_idle(self) -> None:
+        while (turn := self._task) and not turn.done():  # two cards clicked one after the other
+            await asyncio.wait([turn])
+
+    async def _refuse_click(self, key: str, wrong: InputError, shown: RunOnShow) -> None:
         session = await self._of.loaded()
-        events = session.events if session else []
-        return any(one.id == key for one in (*approvals.pending(events), *credentials.pending(events)))
+        if key in questions.open_requests(session.events if session else ()):
+            shown.ask_again(key, str(wrong))
+        else:  # another kernel has taken the answer
+            shown.say_stale(key)

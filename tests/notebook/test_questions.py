@@ -42,7 +42,7 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
 
     assert (asks.status, asks.text, [one.message for one in asks.inputs]) == ("pending", "", ["Which *order*?"])
     assert lines(asks) == [
-        "clerk > (waits for an answer)  [1 tool call]",
+        "clerk > (waits for an answer)",
         "clerk asks: Which *order*?",
         "    answer with chat.ask('...')",
     ]
@@ -50,11 +50,10 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
     assert "**clerk asks: Which &#42;order&#42;?**" in shown["text/markdown"]
     assert "<strong>clerk asks: Which *order*?</strong>" in shown["text/html"]
     assert (answered.status, answered.text, answered.inputs) == ("done", "A1 then.", [])
-    assert rows_of(asks.events)[1]["text"] == "waits for an answer"
-    assert (
-        '| you | adk_request_input(message="Which &#42;order&#42;?") → "A1" |'
-        in bundle(answered, history=answered.history)["text/markdown"]
-    )
+    assert rows_of(asks.events)[1]["text"] == "asks: Which *order*?"
+    kept = bundle(answered, history=answered.history)
+    assert "| you | A1 |" in kept["text/markdown"]
+    assert '✓ You answered "Which *order*?": A1' in kept["text/plain"]
 
 
 @pytest.mark.parametrize(("typed", "chosen"), [("Coffee", "coffee"), ("2", "coffee"), ("juice", "juice"), ("9", "9")])
@@ -282,9 +281,11 @@ def test_a_question_of_a_graph_is_told_without_its_id(shell: Shell):
     shell.cell("%chat repair lamps")
     shown = bundle(answered := shell.cell("%chat 250"), history=answered.history)
 
-    told = 'adk_request_input(message="lamps: how much?", response_schema={"type": "integer"}) → 250'
-    assert told in shown["text/html"]
-    assert told in str(shell.cell("%trace"))
+    assert '✓ You answered "lamps: how much?": 250' in shown["text/plain"]
+    trace = str(shell.cell("%trace"))
+    assert "asks: lamps: how much?" in trace
+    for view in (*shown.values(), trace):
+        assert "adk_request_input" not in view
 
 
 def test_a_graph_that_asks_has_no_answer_yet_and_calls_no_tool():
@@ -306,9 +307,9 @@ def test_a_graph_that_asks_has_no_answer_yet_and_calls_no_tool():
     assert lines(asks) == [
         "repair > (waits for an answer)",
         "repair asks: How much?",
-        "    answer with chat.ask('...')",
+        "    answer (a whole number) with chat.ask('...')",
     ]
-    assert str(done) == "repair · order > ordered for 250"
+    assert lines(done) == ["repair · order > ordered for 250", '✓ You answered "How much?": 250']
 
 
 def test_what_a_node_says_before_it_asks_is_shown_above_the_question():

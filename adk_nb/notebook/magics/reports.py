@@ -63,7 +63,7 @@ def approvals(notebook: Notebook, session: str | None, drawn: Collection[str] = 
     type for what else waits. `drawn`: ids of requests that a card shows already.
     """
     events = notebook.sessions.events(session)
-    open_approvals, left = pending(events), inputs.pending(events)
+    open_approvals, left = pending(events), [one for one in inputs.pending(events) if one.id not in drawn]
     waiting = [one for one in open_approvals if one.id not in drawn]
     asked = [one for one in credentials.pending(events) if one.id not in drawn]
     if not (waiting or asked or left or drawn):

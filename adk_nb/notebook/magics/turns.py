@@ -234,7 +234,7 @@ def _draw_cards(notebook: Notebook, session: str | None, show: Mode) -> set[str]
     """Draw the cards of the open requests whose agents are defined; the ids of those drawn."""
     events = notebook.sessions.events(session)
     asked: dict[str, list[str]] = {}
-    for one in (*pending(events), *credentials.pending(events)):
+    for one in (*pending(events), *credentials.pending(events), *questions.open_questions(events)):
         heard_by = _heard_by(one) if isinstance(one, Pending) else one.author
         with suppress(UserError):  # a cell that is still to be run: the list below names it
             if name := notebook.who_hears(one.id, heard_by, events):

@@ -47,6 +47,7 @@ class BoxOnShow(LiveRun):
     ) -> None:
         view = LiveView(f"{agent.name} ─ session {session}", {"height": height})
         super().__init__(agent, None, notice, lambda asked: schema_of(self._answers, asked), view)
+        self.where = "in a chat box"
         self._answers = agent
         self._on_ask = on_ask
         self._twin: Any = None

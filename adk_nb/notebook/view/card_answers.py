@@ -25,7 +25,15 @@ def answer_of(card: Json, message: Json) -> tuple[Json, Json] | None:
     """
     if card["kind"] == "error":
         return _after_an_error(card, message)
+    if card["kind"] == "input":
+        return _answered(card, message)
     return _let_in(card, message) if card["kind"] == "credential" else _decided(card, message)
+
+
+def _answered(card: Json, message: Json) -> tuple[Json, Json] | None:
+    if message.get("decision") != "answer" or "value" not in message:
+        return None
+    return {"kind": "answer", "id": card["id"], "decision": "answer", "value": message["value"]}, {"state": "sent"}
 
 
 def _after_an_error(card: Json, message: Json) -> tuple[Json, Json] | None:

@@ -253,8 +253,8 @@ class LiveRun(RunOnShow):
             last = reply.events[-1].id if reply.events else ""
             self._trouble.ended(self.agent, reply.error or "the run failed", last)
         self._view.close_run()
-        asks = any(one.id in self._cards for one in (*reply.pending, *reply.credentials))
-        if not (asks and self.answers_approvals):
+        asks = any(one.id in self._cards for one in (*reply.pending, *reply.credentials, *reply.inputs))
+        if not (asks and reply.pending and self.answers_approvals):
             self._place.show(whole, "run" if asks else "page")
 
     def _fold(self, reply: Reply) -> None:
@@ -387,6 +387,8 @@ class LiveRun(RunOnShow):
             clicks.rerun(said["event"])
         elif said["decision"] in ("retry", "drop"):
             (clicks.retry if said["decision"] == "retry" else clicks.drop)(said["id"])
+        elif said["decision"] == "answer":
+            clicks.answered(said["id"], said["value"])
         elif "given" in said:
             clicks.let_in(said["id"], said["given"])
         else:

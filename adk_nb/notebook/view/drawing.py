@@ -10,6 +10,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.loop_agent import LoopAgent
 from adk_nb.agents.parallel_agent import ParallelAgent
 from adk_nb.agents.sequential_agent import SequentialAgent
+from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.tools.agent_tool import AgentTool
@@ -276,9 +277,13 @@ def _tools(agent: BaseAgent, but: Sequence[BaseAgent] = ()) -> list[str]:
     )
 
 
+_TOOL_NAMES = {INPUT_REQUEST: "request_input"}
+"""Tools that are known to models by another name."""
+
+
 def _tool_name(tool: Any) -> str:
     name = getattr(tool, "name", None) or getattr(tool, "__name__", None) or type(tool).__name__
-    return one_line(str(name), _LABEL)
+    return one_line(_TOOL_NAMES.get(str(name), str(name)), _LABEL)
 
 
 # ---- trees

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, cast
 
 from adk_nb import mcp_results, types
 from adk_nb.events.event import Event
-from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.budget import MAX_COST
 from adk_nb.flow.loop import MAX_ITERATIONS
@@ -33,7 +32,6 @@ WAITS = "waits for approval"
 STOPPED = INVOCATION_ABORTED
 """The error code of a run that its reader stopped; shown as a note, not as a failure."""
 
-_ID = "interruptId"
 _TICKS = re.compile("`{3,}")
 _ATTACHED = re.compile(r"\[attached: (.*)\]")
 """What `notebook.attachments` writes before a file."""
@@ -142,14 +140,14 @@ def repeated(event: Event, call: str | None = None) -> str:
     return f" (attempt {attempt}; an earlier one may have taken effect)" if isinstance(attempt, int) else ""
 
 
-def doings(event: Event) -> list[str]:
+def doings(event: Event, *, with_transfer: bool = True) -> list[str]:
     """What the event does besides speaking and writing state: hands over, saves files, changes a definition."""
     actions = event.actions
     done: list[str] = []
     if changed := (event.custom_metadata or {}).get("definition_changed"):
         done.append(one_line(str(changed)))
-    if actions.transfer_to_agent:
-        done.append(f"→ transfer to {one_line(actions.transfer_to_agent, 100)}")
+    if actions.transfer_to_agent and with_transfer:
+        done.append(transfer(actions.transfer_to_agent))
     done += [f"saved {one_line(name, 100)}, version {version}" for name, version in actions.artifact_delta.items()]
     if actions.compaction:
         words = " ".join(part.text or "" for part in actions.compaction.compacted_content.parts or ())
@@ -159,6 +157,11 @@ def doings(event: Event) -> list[str]:
     if actions.escalate:
         done.append("leaves the loop")
     return done
+
+
+def transfer(agent: str) -> str:
+    """The marker of a transfer."""
+    return f"→ transfer to {one_line(agent, 100)}"
 
 
 def in_vain(event: Event) -> list[str]:
@@ -196,26 +199,14 @@ def result_text(told: types.FunctionResponse) -> tuple[str, bool | None]:
     return f"{media} {text}".strip(), True
 
 
-def is_of_a_graph(call: types.FunctionCall) -> bool:
-    """True for what a graph asks; a model that asks the same calls a tool."""
-    return call.name == INPUT_REQUEST and _ID in (call.args or {})
-
-
-def arguments_of(call: types.FunctionCall) -> dict[str, Any]:
-    """The arguments that a reader is told: of what a graph asks, those that it has, and not the id of the question."""
-    args = call.args or {}
-    if not is_of_a_graph(call):
-        return args
-    return {name: value for name, value in args.items() if value is not None and name != _ID}
+def is_question(event: Event, call: types.FunctionCall) -> bool:
+    """Whether a call asks the user a question."""
+    return call.id in (event.long_running_tool_ids or ()) and PendingInput(call=call, author=event.author).is_question
 
 
 def outcome_of(event: Event, call: types.FunctionCall) -> str:
-    """What a call waits for whose outcome comes from outside; empty for any other."""
-    if call.id not in (event.long_running_tool_ids or ()):
-        return ""
-    return (
-        "waits for an answer" if PendingInput(call=call, author=event.author).is_question else "waits for its outcome"
-    )
+    """The text of a call whose outcome comes from outside; empty for any other."""
+    return "waits for its outcome" if call.id in (event.long_running_tool_ids or ()) else ""
 
 
 def asks_text(one: Pending) -> str:

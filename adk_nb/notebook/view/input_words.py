@@ -1,8 +1,10 @@
 """What waits for an answer from outside as a reader sees it: a question with its options, or work under way."""
 
+import json
 from typing import Any, cast
 
-from adk_nb.notebook.view.call_shown import call_line
+from adk_nb.notebook.view.call_shown import MOST_ON_PAGE, call_line
+from adk_nb.notebook.view.event_words import Verdict, decision_line
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_line
 from adk_nb.notebook.view.plain_text import (
     abridged,
@@ -17,6 +19,7 @@ from adk_nb.notebook.view.plain_text import (
     with_escapes,
 )
 from adk_nb.notebook.view.safe_html import Html, code, element
+from adk_nb.notebook.view.view_state import Json
 from adk_nb.redaction import without_known
 from adk_nb.runtime.inputs import PendingInput
 
@@ -50,14 +53,81 @@ def _message(one: PendingInput) -> str:
 
 def _payload(one: PendingInput) -> str:
     """The call that waits for approval; of any other question what is shown with it."""
+    if node := _node(one):
+        tool, args, beside = node
+        return call_line(tool, args) + (f" · {abridged(exact_text(beside), _ASKED)}" if beside else "")
+    return "" if one.payload is None else f"payload: {shortened(json_text(one.payload), _ASKED)}"
+
+
+def _node(one: PendingInput) -> tuple[str, Json, Json] | None:
+    """The name and the arguments of a node that waits for approval, and the rest of the payload."""
     payload = one.payload
-    if one.is_approval and isinstance(payload, dict):
-        beside = dict(cast(dict[str, Any], payload))
-        tool, args = beside.pop("tool_name", ""), beside.pop("args", None)
-        if isinstance(args, dict):
-            rest = f" · {abridged(exact_text(beside), _ASKED)}" if beside else ""
-            return call_line(str(tool), cast(dict[str, Any], args)) + rest
-    return "" if payload is None else f"payload: {shortened(json_text(payload), _ASKED)}"
+    if not one.is_approval or not isinstance(payload, dict):
+        return None
+    beside = dict(cast(Json, payload))
+    tool, args = beside.pop("tool_name", ""), beside.pop("args", None)
+    return (str(tool), cast(Json, args), beside) if isinstance(args, dict) else None
+
+
+def row_text(one: PendingInput) -> str:
+    """The question in a log."""
+    options = f"({', '.join(option for _, option in _options(one))})" if one.options else ""
+    return " ".join(filter(None, ("asks:", " · ".join(filter(None, (_message(one), _payload(one)))), options)))
+
+
+def card(one: PendingInput, magic: str) -> Json:
+    """A card of the live view. `magic`: as for `ways`."""
+    node = _node(one)
+    tool, args, beside = node or ("", {} if one.payload is None else {"payload": one.payload}, {})
+    return {
+        "id": one.id,
+        "kind": "input",
+        "agent": one_line(one.author, 100),
+        "tool": tool and name_text(tool),
+        "hint": abridged(with_escapes(without_known(one.message)), _ASKED),
+        "args": {**args, **beside},
+        "answer_schema": _answer_schema(one),
+        "how": _way(one, ways(magic)),
+        "state": "asked",
+        "note": "",
+    }
+
+
+def _answer_schema(one: PendingInput) -> Json:
+    """The JSON schema of what the page is to send; empty for text, also where the schema is too large for a page."""
+    if one.is_approval:
+        choices = {"Approve": {"confirmed": True}, "Reject": {"confirmed": False}}
+        return {"oneOf": [{"title": title, "const": value} for title, value in choices.items()]}
+    schema = {"enum": one.options} if one.options else one.response_schema
+    return schema if len(json.dumps(schema, default=str)) <= MOST_ON_PAGE else {}
+
+
+def verdict_of(one: PendingInput, value: Any, where: str = "") -> Verdict:
+    """The verdict of an answer. `value`: as `inputs.answered` has it."""
+    if one.is_approval and isinstance(value, dict):
+        decided = cast(Json, value)
+        return Verdict("approved" if decided.get("confirmed") else "rejected", str(decided.get("reason") or ""), where)
+    return Verdict("answered", answer_text(value), where)
+
+
+def answer_text(value: Any) -> str:
+    """An answer in a log: text as it is, any other value as JSON."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return cleaned(value) if isinstance(value, str) else shortened(json_text(value), _ASKED)
+
+
+def decision_row_text(one: PendingInput, verdict: Verdict) -> str:
+    """The decision on a node in a log; empty for the answer to any other question."""
+    return f"{verdict.state} {_payload(one)}" if one.is_approval else ""
+
+
+def answered_line(one: PendingInput, verdict: Verdict) -> str:
+    """An answer, with its question, and where it was given."""
+    if one.is_approval:
+        return decision_line(verdict, _payload(one))
+    question = f'"{one_line(one.message, 200)}"' if one.message else one_line(one.author, 100)
+    return f"✓ You answered {question} {verdict.where}".rstrip() + f": {one_line(verdict.note, _ASKED)}"
 
 
 def plain(one: PendingInput, typed: Ways) -> list[str]:
@@ -70,14 +140,18 @@ def markdown(one: PendingInput, typed: Ways) -> list[str]:
     """Blocks of markdown."""
     options = "\n".join(f"{number}. {markdown_cell(option)}" for number, option in _options(one))
     way = _way(one, typed).replace("`", "'")
-    return [f"**{markdown_line(needs(one))}**", *([options] if options else []), f"{_then(one).capitalize()} `{way}`."]
+    return [
+        f"**{markdown_line(needs(one))}**",
+        *([options] if options else []),
+        f"{markdown_cell(_capitalized(_then(one)))} `{way}`.",
+    ]
 
 
 def html(one: PendingInput, typed: Ways) -> list[Html]:
     """Paragraphs, and a list of the options."""
     options = [element("li", option) for _, option in _options(one)]
     listed = [element("ol", *options)] if options else []
-    how = element("p", f"{_then(one).capitalize()} ", element("code", code(_way(one, typed))), ".")
+    how = element("p", f"{_capitalized(_then(one))} ", element("code", code(_way(one, typed))), ".")
     return [element("p", element("strong", needs(one))), *listed, how]
 
 
@@ -88,7 +162,26 @@ def _options(one: PendingInput) -> list[tuple[int, str]]:
 def _then(one: PendingInput) -> str:
     if one.options:
         return "choose one, by its words or its number, with"
-    return "answer with" if one.is_question else "send it with"
+    if not one.is_question:
+        return "send it with"
+    expected = "" if one.is_approval else _expected(one.response_schema)
+    return f"answer ({expected}) with" if expected else "answer with"
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+_KINDS = {"boolean": "yes or no", "integer": "a whole number", "number": "a number", "array": "a list as JSON"}
+
+
+def _expected(schema: Json) -> str:
+    """What fits a schema, on one line; empty for text, and where only the schema could tell."""
+    if isinstance(choices := schema.get("enum"), list):
+        return one_line(f"one of {', '.join(map(answer_text, cast(list[Any], choices)))}")
+    if isinstance(fields := schema.get("properties"), dict):
+        return one_line(f"JSON with {', '.join(cast(Json, fields))}")
+    return _KINDS.get(str(schema.get("type")), "")
 
 
 def _way(one: PendingInput, typed: Ways) -> str:

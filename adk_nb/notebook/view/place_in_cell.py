@@ -87,7 +87,7 @@ class PlaceInCell:
         if not self._asks:
             return
         self._told = self._asks = self._asks.answered_elsewhere(verdicts)
-        if self._asks.pending or self._asks.credentials:
+        if self._asks.pending or self._asks.credentials or self._asks.inputs:
             self.show(self._asks, "run")
 
     def close(self) -> None:
@@ -100,7 +100,8 @@ class PlaceInCell:
     def _left(self) -> dict[str, str]:
         if self._asks:
             notice = self._asks.notice if self._asks.elsewhere else self.why_not or self._asks.notice
-            return replace(self._asks, pending=[], credentials=[], notice=notice).in_words()
+            outcomes = [one for one in self._asks.inputs if not one.is_question]
+            return replace(self._asks, pending=[], credentials=[], inputs=outcomes, notice=notice).in_words()
         if not self.why_not:
             return STUB
         return {"text/plain": self.why_not, "text/html": element("p", element("small", self.why_not))}

@@ -7,7 +7,7 @@ from typing import Protocol
 from adk_nb.events.event import Event
 from adk_nb.notebook.view import call_shown, credential_words, grounding, input_words, rich_results
 from adk_nb.notebook.view.call_shown import Schemas
-from adk_nb.notebook.view.event_words import WAITS, Verdict, asks_text, in_words, is_of_a_graph
+from adk_nb.notebook.view.event_words import WAITS, Verdict, asks_text, in_words
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_line, markdown_safe, to_html
 from adk_nb.notebook.view.members import last_words
 from adk_nb.notebook.view.output_view import output_view
@@ -219,6 +219,11 @@ def waits_for(reply: ShownReply) -> str:
     return "waits for an answer" if any(one.is_question for one in reply.inputs) else "waits for an outcome"
 
 
+def _waited(reply: ShownReply) -> str:
+    answered = any(verdict.state == "answered" for verdict in reply.elsewhere.values())
+    return "waited for an answer" if answered else _WAITED
+
+
 def heading(reply: ShownReply) -> str:
     """Whom the chat is with, and behind that who of its team has answered, if it was another one."""
     return one_line(f"{reply.agent} · {reply.answered_by}" if _was_another(reply) else reply.agent)
@@ -240,7 +245,7 @@ def row_text(row: Json) -> str:
     """A row in words, on one line."""
     if row["kind"] != "call":
         words = one_line(row["text"] if row["html"] is None else words_of(row["html"]))
-        return words if row["kind"] in ("user", "text", "marker") else f"{row['kind']}: {words}"
+        return words if row["kind"] in ("user", "text", "marker", "question") else f"{row['kind']}: {words}"
     done = call_text(row["tool"], row["args"])
     if row["result"] is None:
         return f"{done}  {row['text']}".rstrip()
@@ -256,7 +261,7 @@ def _plain(reply: ShownReply, rows: list[Json], shown: list[Json], decisions: li
     if error := _error(reply):
         words = f"{words}\nerror: {error}".strip()
     elif not words:
-        words = f"({waits_for(reply) or (_WAITED if reply.status == 'pending' else 'no answer')})"
+        words = f"({waits_for(reply) or (_waited(reply) if reply.status == 'pending' else 'no answer')})"
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
     lines = [f"{heading(reply)} > {words}{suffix}", *filter(None, [reply.take_back_with]), *decisions]
     lines += [*grounding.plain(found), *rich_results.plain_of(shown)]
@@ -275,8 +280,7 @@ def _plain(reply: ShownReply, rows: list[Json], shown: list[Json], decisions: li
 
 
 def _suffixes(reply: ShownReply, rows: list[Json]) -> list[str]:
-    asked = sum(is_of_a_graph(call) for event in reply.events for call in event.get_function_calls())
-    calls = sum(row["kind"] == "call" and row["author"] != "user" for row in rows) - asked
+    calls = sum(row["kind"] == "call" and row["author"] != "user" for row in rows)
     said = [f"{calls} tool call{'s' if calls > 1 else ''}"] if calls > 0 else []
     said += [f"{failed} failed"] if (failed := _failed(rows)) else []
     return [*said, "stopped"] if reply.status == "cancelled" else said

@@ -6,8 +6,9 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.notebook import settings
-from adk_nb.notebook.view import credential_words, event_words, grounding, rich_results
+from adk_nb.notebook.view import credential_words, event_words, grounding, input_words, rich_results
 from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import to_html
@@ -23,11 +24,13 @@ from adk_nb.notebook.view.plain_text import (
 from adk_nb.notebook.view.spending import row_usage
 from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
-from adk_nb.runtime import approvals, credentials
+from adk_nb.runtime import approvals, credentials, inputs
 from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.branches import calls_to, lane_of
 from adk_nb.runtime.credentials import PendingCredential
+from adk_nb.runtime.inputs import PendingInput
 from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.tasks import TRANSFER
 
 SchemaOf = Callable[[Pending], dict[str, Any] | None]
 """What waits -> the JSON schema of its tool's parameters."""
@@ -53,6 +56,8 @@ class _Told:
 
     ops: list[Json] = field(default_factory=list[Json])
     row: str | None = None
+    is_transfer: bool = False
+    """A row says that the event hands over."""
 
     def append(self, row: str, author: str, kind: str, **fields: Any) -> None:
         self.ops.append({"op": "append", "row": {"id": row, "author": one_line(author, 100), "kind": kind, **fields}})
@@ -103,7 +108,9 @@ class RunRows:
         self._hints: dict[str, str] = {}
         """Approval id -> its hint without the payload that is offered."""
         self.decisions: list[str] = []
-        """A line for each approval that was decided."""
+        """A line for each approval that was decided, and each question that was answered."""
+        self._questions: dict[str, PendingInput] = {}
+        """By the id of their cards."""
         self._asked_for: dict[str, str] = {}
         """Call id -> id of the card that asks for it."""
         self._streamed: set[str] = set()
@@ -192,7 +199,10 @@ class RunRows:
             if _is_ask(event, call):
                 continue
             tool, row = name_text(call.name), f"{event.id}/call{index}"
-            args = event_words.arguments_of(call)
+            if event_words.is_question(event, call):
+                told.append(row, _who(event), "question", text=input_words.row_text(_question(event, call)))
+                continue
+            args = call.args or {}
             self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
             fields: Json = {"tool": tool, "args": arguments_text(args), "text": event_words.outcome_of(event, call)}
             told.append(row, _who(event), "call", **fields)
@@ -205,14 +215,21 @@ class RunRows:
             if response.name == credentials.REQUEST and event.author == "user":
                 self._let_in(event, response, f"{event.id}/answer{index}", told)
                 continue
+            if event.author == "user" and (response.name == INPUT_REQUEST or response.id in self._questions):
+                self._answered_question(event, response, f"{event.id}/answer{index}", told)
+                continue
             call = self._calls.setdefault(response.id or "", _unseen(response))
             fields = self._response_fields(event, response, call)
+            if call.tool == TRANSFER and fields.get("ok") and (agent := event.actions.transfer_to_agent):
+                fields |= {"kind": "marker", "tool": None, "result": None, "ok": None}
+                fields["text"], told.is_transfer = event_words.transfer(agent), True
             if call.row:
                 told.patch(call.row, **fields)
                 continue
             call.row = f"{event.id}/call{index}"
             args = None if call.args is None else arguments_text(call.args)
-            told.append(call.row, _who(event), "call", tool=call.tool, args=args, **fields)
+            kind = str(fields.pop("kind", "call"))
+            told.append(call.row, _who(event), kind, **{"tool": call.tool, "args": args, **fields})
 
     def _response_fields(self, event: Event, response: types.FunctionResponse, call: _Call) -> Json:
         if approvals.is_placeholder(event, response):
@@ -240,7 +257,22 @@ class RunRows:
         cards = [self._card(one) for one in _asked_in(event)]
         for one in _to_be_let_in(event):
             cards += self._credential_cards(one)
-        return cards
+        return cards + [self._question_card(one) for one in _questions_in(event)]
+
+    def _question_card(self, one: PendingInput) -> Json:
+        self._questions[one.id] = one
+        self._cards[one.id] = card = input_words.card(one, self._magic)
+        return card
+
+    def _answered_question(self, event: Event, response: types.FunctionResponse, row: str, told: _Told) -> None:
+        value = inputs.answered(response)
+        text = input_words.answer_text(value)
+        if one := self._questions.get(response.id or ""):
+            verdict = input_words.verdict_of(one, value)
+            text = input_words.decision_row_text(one, verdict) or text
+            self.decisions.append(input_words.answered_line(one, verdict))
+            self._go_on(self._cards[one.id], event, verdict, told)
+        told.append(row, event.author, "user", text=text)
 
     def _credential_cards(self, one: PendingCredential) -> list[Json]:
         """The card of a request, after those that it takes the place of."""
@@ -306,6 +338,8 @@ class RunRows:
             self._go_on(card, event, event_words.verdict_of(decided), told)
 
     def _decided(self, card: Json, verdict: Verdict) -> None:
+        if one := self._questions.get(card["id"]):
+            self.decisions.append(input_words.answered_line(one, verdict))
         if card["kind"] != "approval":
             return
         card["hint"] = self._hints.get(card["id"], card["hint"])
@@ -338,6 +372,8 @@ class RunRows:
         """The ops that show what was answered in another cell."""
         where = verdict.where or "in another cell"
         note = ": ".join(filter(None, (where, verdict.note)))
+        if verdict.state == "answered":
+            note = f"{verdict.note} ({where})"
         if card := self._cards.get(key):
             self._decided(card, verdict)
         return self.closed(key, Verdict(verdict.state, note), f"{verdict.state} {where}")
@@ -345,13 +381,16 @@ class RunRows:
     def _remember(self, event: Event, *, with_state: bool) -> None:
         """Take in an event that is shown elsewhere."""
         for call in event.get_function_calls():
-            if call.id and not _is_ask(event, call):
-                args = event_words.arguments_of(call)
-                self._calls[call.id] = _Call(name_text(call.name), args, event.timestamp, None)
+            if call.id and not _is_ask(event, call) and not event_words.is_question(event, call):
+                self._calls[call.id] = _Call(name_text(call.name), call.args or {}, event.timestamp, None)
         self._cards_of(event)
         for response in event.get_function_responses():
             card = self._cards.get(self._asked_for.get(response.id or "", response.id or ""))
-            waits = approvals.is_placeholder(event, response) or credentials.is_waiting(event, response)
+            waits = (
+                approvals.is_placeholder(event, response)
+                or credentials.is_waiting(event, response)
+                or response.will_continue
+            )
             if card and not waits:
                 card["state"] = "superseded"
         if with_state:
@@ -367,7 +406,7 @@ class RunRows:
         if event.output is not None and not event.content:
             output = shortened(json_text(event.output))
             told.append(f"{event.id}/output", _who(event), "text", text=f"→ {output}{event_words.repeated(event)}")
-        for index, deed in enumerate(event_words.doings(event)):
+        for index, deed in enumerate(event_words.doings(event, with_transfer=not told.is_transfer)):
             told.append(f"{event.id}/deed{index}", _who(event), "marker", text=deed)
 
     def _state_change(self, event: Event, told: _Told) -> None:
@@ -394,7 +433,7 @@ def rows_of(
 def rows_and_decisions(
     events: Iterable[Event], *, history: Iterable[Event] = (), elsewhere: Mapping[str, Verdict] | None = None
 ) -> tuple[list[Json], list[str]]:
-    """`rows_of`, and a line for each approval that was decided."""
+    """`rows_of`, and a line for each approval that was decided and each question that was answered."""
     rows, view = RunRows(history=history, live=False), ViewState()
     ops = [op for event in events if not event.partial for op in rows.feed(event)]
     for key, verdict in (elsewhere or {}).items():
@@ -441,6 +480,14 @@ def _looked_up(event: Event) -> list[Json]:
     pages = [isolated_page(one) for one in found.suggestions]
     told.append(f"{event.id}/sources", event.author, "sources", text="", html=words, pages=pages)
     return told.ops
+
+
+def _question(event: Event, call: types.FunctionCall) -> PendingInput:
+    return PendingInput(call=call, author=event.author, branch=event.branch, asked_in=event)
+
+
+def _questions_in(event: Event) -> list[PendingInput]:
+    return [_question(event, call) for call in event.get_function_calls() if event_words.is_question(event, call)]
 
 
 def _to_be_let_in(event: Event) -> list[PendingCredential]:

@@ -9,6 +9,7 @@ from adk_nb import sync, types
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.changed_tools import Changed
+from adk_nb.notebook.place import this_cell
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.notebook.view.plain_text import one_line
@@ -31,6 +32,8 @@ class Clicks:
     """As `decided`, of a call that is to be made with the tool as it was when it was asked."""
     let_in: Callable[[str, str | None], None]
     """Is told the credential request's id and what was typed; None: it was refused."""
+    answered: Callable[[str, Any], None] = lambda key, value: None
+    """Is told the question's id and the answer, as `Chat.answer` takes it."""
     write: Callable[[str, str | None], None] = lambda key, text: None
     """Is told a key of the state and what was typed as its value, JSON or else text; None: the key goes away."""
     rerun: Callable[[str], None] = lambda event_id: None
@@ -55,6 +58,8 @@ class RunOnShow:
         self.notice = notice
         self.magic = ""
         """The `%confirm` that answers what it asks; empty: only Python has its chat."""
+        self.where = this_cell()
+        """Where an answer is typed that goes on in this view, as `in [8]`."""
         self.trace = Trace()
         """What it asks its models and tools, also after a pause."""
         self.max_cost_usd: float | None = None

@@ -73,7 +73,7 @@ class TerminalRun(RunOnShow):
     def _print_row(self, key: str) -> None:
         row = self._view.rows[key]
         is_open = row["streaming"] or (row["kind"] == "call" and row["result"] is None)
-        if is_open or row["kind"] == "user" or key in self._printed:
+        if is_open or row["kind"] in ("user", "question") or key in self._printed:  # the reply says what is asked
             return
         self._printed.add(key)
         if key == self._streaming_row:

@@ -41,6 +41,7 @@ _CARD: Json = {
     "fields": [],
     "args": {},
     "schema": None,
+    "answer_schema": None,
     "how": "",
     "title": "",
     "where": "",

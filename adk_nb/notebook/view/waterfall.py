@@ -6,14 +6,17 @@ from typing import Any, Literal, TypedDict
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.events.requests import REQUESTS
-from adk_nb.notebook.view.event_words import who_said
+from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
+from adk_nb.notebook.view.event_words import is_question, who_said
 from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime.branches import calls_to, lane_of
+from adk_nb.runtime.tasks import TRANSFER
 from adk_nb.runtime.trace import Trace, TracedRequest, TracedTool
 
 Kind = Literal["agent", "model", "tool", "person"]
+_INTERNAL = (*REQUESTS, INPUT_REQUEST, TRANSFER)
+"""Calls of the runtime itself: they have no bar of a tool."""
 
 
 class Bar(TypedDict):
@@ -51,7 +54,7 @@ def bars(events: Iterable[Event], trace: Trace | None = None) -> list[Bar]:
     """
     told = [event for event in events if not event.partial and event.author != NOTEBOOK]
     noted = trace or Trace()
-    works = [*map(_of_request, noted.requests), *map(_of_tool, noted.tools), *_from_events(told, noted)]
+    works = [*map(_of_request, noted.requests), *_of_tools(noted.tools), *_from_events(told, noted)]
     if not works:
         return []
     start = min([work.begin for work in works] + [event.timestamp for event in told[:1]])
@@ -110,6 +113,10 @@ def _of_request(sent: TracedRequest) -> _Work:
     return work
 
 
+def _of_tools(called: Iterable[TracedTool]) -> list[_Work]:
+    return [_of_tool(one) for one in called if one.tool not in _INTERNAL]
+
+
 def _of_tool(called: TracedTool) -> _Work:
     work = _Work("tool", called.tool, called.agent, called.branch, called.path, called.began, called.within)
     work.end, work.call, work.error, work.number = called.ended, called.call_id, called.error, called.number
@@ -131,12 +138,17 @@ def _from_events(events: Sequence[Event], noted: Trace) -> list[_Work]:
             work.end, work.event, work.error = event.timestamp, event.id, event.error_code or ""
             works.append(work)
         for call in event.get_function_calls():
-            asks = call.name in REQUESTS and call.id in (event.long_running_tool_ids or ())
-            if asks or event.timestamp < since:
+            asks = _asks(event, call)
+            if asks or (event.timestamp < since and call.name not in _INTERNAL):
                 works.append(_called(event, call, asks=asks))
                 open_calls[call.id or ""] = works[-1]
         last = event.timestamp
     return works
+
+
+def _asks(event: Event, call: types.FunctionCall) -> bool:
+    is_request = call.name in REQUESTS and call.id in (event.long_running_tool_ids or ())
+    return is_request or is_question(event, call)
 
 
 def _called(event: Event, call: types.FunctionCall, *, asks: bool) -> _Work:

@@ -38,8 +38,8 @@ STUB = {"text/plain": "", "text/html": ""}
 _STATIC = Path(__file__).parent / "static"
 _SCRIPTS = (
     *("elements", "store", "json_tree", "lanes", "picture", "state_panel", "row_detail", "events", "tabs", "panes"),
-    *("waterfall", "state_table", "prompt", "artifacts", "log_tools", "forms", "error_cards", "cards", "chat_box"),
-    *("announce", "keys", "keep", "missed", "view"),
+    *("waterfall", "state_table", "prompt", "artifacts", "log_tools", "forms", "answer_form", "error_cards"),
+    *("cards", "chat_box", "announce", "keys", "keep", "missed", "view"),
 )
 _SHEETS = ("frame", "drawing", "events", "panels", "cards", "chat_box", "narrow")
 """Files of `static`, in the order in which they become one module and one sheet: no bundler, no import between them."""
@@ -140,7 +140,8 @@ class LiveView(anywidget.AnyWidget):
                 "reason"}`, once per card however often it is clicked (`args`: all arguments as edited, or None when
                 unchanged; `reason`: text or None), of a card of kind `credential` `{"kind": "answer", "id", "decision":
                 "let_in" | "refuse", "given"}` (`given`: what was typed, which nothing here keeps, or None), of one of
-                kind `error` `{"kind": "answer", "id", "decision": "retry" | "drop"}`, or
+                kind `error` `{"kind": "answer", "id", "decision": "retry" | "drop"}`, of one of kind `input` `{"kind":
+                "answer", "id", "decision": "answer", "value"}` (`value`: JSON), or
                 `{"kind": "stop"}`, what `page_requests.request_of` tells, or, where it can be typed into, `{"kind":
                 "ask", "text"}`.
         """

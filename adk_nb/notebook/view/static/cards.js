@@ -5,6 +5,7 @@ class Cards {
     this.store = store;
     this.view = view;
     this.nodes = new Map(); // card id -> {node, drawn}
+    this.forms = new Map(); // card id -> the form of a question, which keeps what was typed when that is refused
     this.node = el("div", "cards");
   }
 
@@ -15,14 +16,14 @@ class Cards {
       this.nodes.delete(id);
     }
     for (const card of this.store.cards.values()) {
-      const drawn = JSON.stringify([card, this.store.isOpen(card)]);
+      const drawn = JSON.stringify([card, this.store.isOpen(card), this.isNext(card)]);
       const known = this.nodes.get(card.id);
       if (known?.drawn === drawn) continue;
       const node = this.card(card);
       const focused = known?.node.contains(document.activeElement);
       if (known) known.node.replaceWith(node);
       else this.node.append(node);
-      if (focused) node.focus();
+      if (focused) ((this.store.isOpen(card) && this.forms.get(card.id)?.first) || node).focus();
       this.nodes.set(card.id, { node, drawn });
     }
   }
@@ -33,16 +34,20 @@ class Cards {
     const toBeLetIn = card.kind === "credential";
     const head = el("div", "ask", el("span", "icon", open ? "⚠" : ""), ` ${card.agent} `);
     if (toBeLetIn) head.append("calls ", el("b", "", card.tool), `, which needs ${card.needs}`);
+    else if (card.kind === "input" && !card.tool) head.append("asks");
     else head.append("asks to call ", el("b", "", card.tool));
     const node = this.frame(card, head, open ? "alertdialog" : "group");
     const whole = (value, more) => this.showAll(card, value, more);
-    node.append(argumentList(card.arguments, whole) ?? "", card.hint ? el("div", "hint", card.hint) : "");
+    const hint = card.hint ? el("div", card.kind === "input" ? "question" : "hint", card.hint) : "";
+    const args = argumentList(card.arguments, whole) ?? "";
+    node.append(...(card.kind === "input" ? [hint, args] : [args, hint]));
     node.append(...(card.remarks ?? []).map((remark) => el("div", "remark", remark)));
     if (open) {
       node.append(card.note ? el("div", "problem", card.note) : "");
       if (toBeLetIn) this.offerToLetIn(node, card);
+      else if (card.kind === "input") this.offerToAnswer(node, card);
       else this.offer(node, card);
-      this.view.said.textContent = `${head.textContent} ${card.note}`;
+      this.view.said.textContent = [head.textContent, card.kind === "input" ? card.hint : "", card.note].filter(Boolean).join(" ");
     } else {
       node.append(this.outcome(card));
       this.view.said.textContent = "";
@@ -145,6 +150,22 @@ class Cards {
     const refuse = button("Refuse", "refuse", () => this.store.decide(card, "refuse", { given: null }));
     const command = el("span", "twin", "or type: ", el("code", "", card.how));
     node.append(letInLink(card.link) ?? "", form, el("div", "buttons", button("Continue", "go", send), refuse, command));
+  }
+
+  offerToAnswer(node, card) {
+    if (!this.forms.has(card.id)) {
+      const send = (value) => this.store.decide(this.store.cards.get(card.id), "answer", { value });
+      this.forms.set(card.id, new AnswerForm(card.answer_schema, send));
+    }
+    const form = this.forms.get(card.id);
+    const twin = this.store.box && !card.tool ? ["or type it below"] : ["or type: ", el("code", "", card.how)];
+    put(form.twin, ...(this.isNext(card) ? twin : []));
+    node.append(form.node);
+  }
+
+  // Words that are typed elsewhere answer the oldest question.
+  isNext(card) {
+    return card === [...this.store.cards.values()].find((each) => each.kind === "input" && this.store.isOpen(each));
   }
 
   approve(card, args) {

@@ -24,16 +24,22 @@ class ChatBox {
   get reason() {
     const { status, cards } = this.store;
     if (this.store.gone) return "The kernel is gone: run the cell again.";
-    if ([...cards.values()].some((card) => this.store.isOpen(card) && !["error", "wait"].includes(card.kind))) return "Answer the card above first.";
+    if ([...cards.values()].some((card) => this.store.isOpen(card) && !this.isTypedHere(card))) return "Answer the card above first.";
     if (this.waits) return "Sent; the kernel answers when it is free.";
     return status.status === "running" ? "Wait for the answer, or stop it." : "";
   }
 
+  // What is typed is the answer to a question, and no card of an error waits for it.
+  isTypedHere(card) {
+    return ["error", "wait"].includes(card.kind) || (card.kind === "input" && !card.tool);
+  }
+
   paint() {
     const { reason } = this;
+    const asks = [...this.store.cards.values()].some((card) => card.kind === "input" && this.store.isOpen(card));
     this.send.disabled = Boolean(reason);
     this.input.disabled = Boolean(this.store.gone);
-    this.hint.textContent = reason || "Enter sends, Shift+Enter makes a new line.";
+    this.hint.textContent = reason || `Enter sends${asks ? " your answer" : ""}, Shift+Enter makes a new line.`;
   }
 
   touch(op) {

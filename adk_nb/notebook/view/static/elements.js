@@ -14,6 +14,7 @@ const ANSWERED = {
   approved: ["✓", "approved"],
   edited: ["✎", "approved with changes"],
   rejected: ["✗", "rejected"],
+  answered: ["✓", "You answered"],
   reasked: ["↻", "asked anew"],
   given: ["✓", "answered"],
   refused: ["✗", "refused"],

@@ -9,6 +9,9 @@ const defaultOf = (schema) => (schema?.default === null ? undefined : schema?.de
 function plainSchema(schema, root) {
   const named = /^#\/\$defs\/(.+)$/.exec(schema.$ref ?? "")?.[1];
   if (named && root.$defs?.[named]) return { ...plainSchema(root.$defs[named], { $defs: {} }), ...schema, $ref: undefined };
+  if (Array.isArray(schema.type) && schema.type.length === 2 && schema.type.includes("null")) {
+    return { ...schema, type: schema.type.find((each) => each !== "null"), nullable: true };
+  }
   const others = (schema.anyOf ?? []).filter((each) => each.type !== "null");
   if (others.length !== 1 || others.length === schema.anyOf.length) return schema;
   const { anyOf: _, ...rest } = schema;
