@@ -67,7 +67,9 @@ def test_every_panel_is_told_what_it_shows_when_it_is_opened(lab: Lab):
     assert tabs(page) == ["Events", "Waterfall", "State", "Graph", "Prompt", "Artifacts"]
 
     tab(page, "Waterfall")
-    page.until(lambda: len(page.all(".adknb-bars [data-kind=tool]")) == 2, "a bar for each call, and none for a transfer")
+    page.until(
+        lambda: len(page.all(".adknb-bars [data-kind=tool]")) == 2, "a bar for each call, and none for a transfer"
+    )
     page.click(".adknb-twin-table summary")
     page.wait(".adknb-twin-table td", "get_weather")
     tab(page, "Graph")
