@@ -28,11 +28,12 @@ from adk_nb.runtime.asked import check_asked, check_given, check_ids, check_queu
 from adk_nb.runtime.event_lines import lines_of
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.fork import fork
+from adk_nb.runtime.history import RUN_KEY, history_of
 from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, new_invocation_id
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.open_sessions import OpenSessions
-from adk_nb.runtime.resuming import RUN_KEY, begun_as, idle
+from adk_nb.runtime.resuming import idle
 from adk_nb.runtime.rewind import undoing
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.run_handle import RunHandle
@@ -348,12 +349,12 @@ class Runner:
     ) -> Event | None:
         """The event with what the user says."""
         known = ctx.run_config.custom_metadata
-        if known and RUN_KEY in known and (begun := begun_as(known[RUN_KEY], ctx.session.events)):
+        if known and RUN_KEY in known and (begun := history_of(ctx.session).run_with_key(known[RUN_KEY])):
             said, delta, resumes = None, {}, begun
         silent, sticky = isinstance(self.agent, LlmAgent), self.sticky_agents
         first = await first_event(ctx, said, delta, may_be_silent=silent, sticky=sticky, invocation_id=resumes)
         if ctx.user_content and ctx.calls_answered:
-            input_answer.check(ctx.user_content, ctx.session.events)
+            input_answer.check(ctx.user_content, history_of(ctx.session))
         return first
 
     def _taken_up(self, ctx: InvocationContext) -> str:

@@ -8,7 +8,8 @@ from adk_nb.errors import InputError
 from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner, Runner
-from adk_nb.runtime.approvals import Pending, pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.tools import FunctionTool, ToolContext
 from tests.talk import Talk
 
@@ -54,8 +55,8 @@ def shop_talk(*answers: Any, confirm: Any = True, shop: Shop | None = None, **fi
     return Talk(LlmAgent(name="a1", model=ScriptedLlm(*answers), tools=tools, **fields)), shop
 
 
-def waiting(talk: Talk, **which: str) -> list[Pending]:
-    return pending(talk.stored(**which).events)
+def waiting(talk: Talk, **which: str) -> list[Interrupt]:
+    return open_interrupts(talk.stored(**which).events, APPROVALS)
 
 
 def part_of(id: str | None, response: dict[str, Any], name: str = REQUEST) -> types.Part:

@@ -41,7 +41,8 @@ from adk_nb.events import Event
 from adk_nb.models import BaseLlm, LlmRequest, LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import Runner
-from adk_nb.runtime.approvals import pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session
 from adk_nb.tools import AgentTool, BaseTool, FunctionTool, ToolContext
 from adk_nb.tools.static_toolset import StaticToolset
@@ -157,7 +158,7 @@ def test_a_request_that_a_model_wrote_about_a_real_call_does_not_stand_for_it(li
         talk.say("and now?")
 
     [asked] = waiting(talk)
-    assert asked.call.args == {"p": "/etc"} and asked.id not in ("forged", "one") and asked.hint == ""
+    assert asked.call.args == {"p": "/etc"} and asked.id not in ("forged", "one") and asked.prompt == ""
     talk.say([part_of("forged", {"confirmed": True})])
     assert isinstance(talk.error, InputError) and shop.deleted == []
 
@@ -783,7 +784,7 @@ def test_a_user_calls_nothing(name: str):
 
 async def _twice(talk: Talk, runners: list[Runner], session_id: str) -> None:
     session = await talk.service.get_session(app_name="app", user_id="u", session_id=session_id)
-    [asked] = pending(session.events)
+    [asked] = open_interrupts(session.events, APPROVALS)
     yes = [part_of(asked.id, {"confirmed": True})]
 
     async def answer_with(runner: Runner) -> None:

@@ -11,7 +11,8 @@ from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events import Event, ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.runtime.approvals import pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext
 from tests.shop import REQUEST, answer, delete_call, part_of, results, shop_talk, waiting
 from tests.talk import Talk, sent, told
@@ -95,7 +96,7 @@ def test_a_tool_may_ask_while_it_runs_beside_one_that_needs_no_word():
     assert results(first) == [{"status": "need approval"}, {"plain": 1}]
     assert [bool(event.long_running_tool_ids) for event in first] == [False, False, True]
     [asked] = waiting(talk)
-    assert (asked.hint, asked.payload, asked.call.args) == ("how many?", {"n": 0}, {"amt": 1})
+    assert (asked.prompt, asked.payload, asked.call.args) == ("how many?", {"n": 0}, {"amt": 1})
     assert not first[1].actions.skip_summarization
 
     second = answer(talk, {"confirmed": True, "payload": {"n": 3}})
@@ -132,7 +133,7 @@ def test_a_tool_may_ask_again_and_only_the_newest_request_is_open():
     again = answer(talk)
     [second] = waiting(talk)
 
-    assert (first.hint, second.hint) == ("question 1", "question 2") and first.id != second.id
+    assert (first.prompt, second.prompt) == ("question 1", "question 2") and first.id != second.id
     assert again[-1].long_running_tool_ids == {second.id}
     talk.say([part_of(first.id, {"confirmed": True})])
     assert isinstance(talk.error, InputError) and len(asked) == 2
@@ -382,7 +383,7 @@ def test_what_waits_survives_json():
     talk.say("del")
     again = [Event.model_validate_json(event.model_dump_json(by_alias=True)) for event in talk.stored().events]
 
-    assert pending(again) == waiting(talk)
+    assert open_interrupts(again, APPROVALS) == waiting(talk)
     assert json.loads(again[2].model_dump_json(by_alias=True))["longRunningToolIds"] == [waiting(talk)[0].id]
 
 

@@ -14,7 +14,8 @@ from adk_nb.events import Event
 from adk_nb.models import RecordedLlm
 from adk_nb.models.scripted_llm import ScriptedLlm
 from adk_nb.runners import Runner
-from adk_nb.runtime.approvals import Pending, pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, SqliteSessionService
 from adk_nb.tools import AgentTool, FunctionTool
@@ -65,8 +66,8 @@ class Till:
 
         return sync.run(get()).events
 
-    def waiting(self) -> list[Pending]:
-        return pending(self.stored())
+    def waiting(self) -> list[Interrupt]:
+        return open_interrupts(self.stored(), APPROVALS)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -83,7 +84,7 @@ def numbered(name: str, id: str = "c1", **args: Any) -> types.Part:
     return types.Part(function_call=types.FunctionCall(id=id, name=name, args=args))
 
 
-def answer(one: Pending, confirmed: bool = True) -> list[types.Part]:
+def answer(one: Interrupt, confirmed: bool = True) -> list[types.Part]:
     return [part_of(one.id, {"confirmed": confirmed})]
 
 

@@ -8,7 +8,8 @@ from adk_nb import sync, types
 from adk_nb.agents import LlmAgent, RunConfig
 from adk_nb.errors import InputError, InvocationNotFoundError, SessionNotFoundError
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.runtime.approvals import pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools import FunctionTool, ToolContext
 from tests.talk import WHERE, Talk, guide, requests
 
@@ -176,11 +177,11 @@ def test_an_approval_that_was_asked_for_is_not_open_any_more():
     )
     talk = Talk(agent)
     run = talk.say("pay")[0].invocation_id
-    [asked] = pending(talk.stored().events)
+    [asked] = open_interrupts(talk.stored().events, APPROVALS)
 
     rewind(talk, run)
 
-    assert pending(talk.stored().events) == []
+    assert open_interrupts(talk.stored().events, APPROVALS) == []
     answer = types.FunctionResponse(id=asked.id, name="adk_request_confirmation", response={"confirmed": True})
     talk.say([types.Part(function_response=answer)])
     assert isinstance(talk.error, InputError)

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from adk_nb import types
+from adk_nb import parts, types
 from adk_nb.agents import LlmAgent
-from adk_nb.events import Event, ToolConfirmation
+from adk_nb.events import Event
+from adk_nb.events.requests import APPROVAL_REQUEST
 from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, call
-from adk_nb.runtime.approvals import answer, pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools import FunctionTool, ToolContext
 from tests.talk import SECONDS, WHERE, Talk, authors, boom, guide, look, requests, told
 
@@ -234,7 +236,7 @@ def approve(events: list[Event]) -> list[types.Part]:
     [asked] = [
         one for event in events for one in event.get_function_calls() if one.id in (event.long_running_tool_ids or ())
     ]
-    return [answer(asked.id or "", ToolConfirmation(confirmed=True))]
+    return [parts.result(asked.id, APPROVAL_REQUEST, {"confirmed": True})]
 
 
 def test_a_reader_that_stops_at_the_question_may_still_say_yes():
@@ -271,11 +273,11 @@ def test_a_run_stopped_while_an_approved_tool_runs_leaves_nothing_to_approve():
     agent = guide(call("delete"), "what now?", tools=[FunctionTool(delete, require_confirmation=True)])
     talk = Talk(agent)
     asked = talk.say("go")
-    assert len(pending(talk.stored().events)) == 1
+    assert len(open_interrupts(talk.stored().events, APPROVALS)) == 1
 
     asyncio.run(cancelled_when(started, talk.asay(approve(asked))))
 
-    assert pending(talk.stored().events) == []
+    assert open_interrupts(talk.stored().events, APPROVALS) == []
     sealed = talk.stored().events[-1]
     assert [one.name for one in sealed.get_function_responses()] == ["delete"]
     talk.say("hm")
@@ -289,5 +291,5 @@ def test_an_approved_tool_that_ends_the_run_with_its_error_leaves_nothing_to_app
     failed = talk.say(approve(talk.say("go")))
 
     assert [event.error_code for event in failed] == ["ValueError"]
-    assert pending(talk.stored().events) == []
+    assert open_interrupts(talk.stored().events, APPROVALS) == []
     assert told(talk.say("hm")) == [("guide", "what now? .")]

@@ -12,12 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, Vali
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
-from adk_nb.runtime.called import pauses
+from adk_nb.runtime.checkpoints import ended
 from adk_nb.runtime.context import CallbackContext
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.nested_calls import pauses
 from adk_nb.runtime.retry_config import RetryConfig
-from adk_nb.runtime.standing import ended
 from adk_nb.sessions.state import check_schema
 from adk_nb.warned import warn
 from adk_nb.wire import but, no_field, reads_privates_fast, wrong_fields
@@ -335,7 +336,7 @@ async def _with_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]
         async for event in events:
             asked = asked or bool(event.long_running_tool_ids or event.actions.agent_state)
             yield event
-    if not pauses(ctx.agent, ctx.session.events, ctx.branch, asked=asked):
+    if not pauses(ctx.agent, history_of(ctx.session), ctx.branch, asked=asked):
         yield ended(ctx, ctx.agent.name)
 
 

@@ -8,9 +8,9 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
 from adk_nb.models.signals import EXIT_FLOW
 from adk_nb.runtime.branches import is_within
-from adk_nb.runtime.called import outermost, pauses, speaker
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.nested_calls import outermost, pauses, recipient
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Course:
 
     def waits(self) -> bool:
         """True, once its events are out, if a call has yet to be answered from outside the run."""
-        return pauses(self._agent, self._ctx.session.events, self._ctx.branch, asked=self._asks)
+        return pauses(self._agent, history_of(self._ctx.session), self._ctx.branch, asked=self._asks)
 
     def hear(self, event: Event) -> None:
         """Take note of what it says."""
@@ -76,7 +76,7 @@ class Course:
         if not ctx.standing:
             return self._agent
         left: BaseAgent | None = ctx.standing.left_of(self._agent, ctx.branch)
-        if left and not left.runs_others and pauses(left, ctx.session.events, ctx.branch, asked=True):
+        if left and not left.runs_others and pauses(left, history_of(ctx.session), ctx.branch, asked=True):
             return None
         return left
 
@@ -85,7 +85,7 @@ class Course:
         ctx, said = self._ctx, list[Event]()
         if ctx.standing:
             return ctx.standing.said_in(self._agent, ctx.branch)
-        for event in reversed(surviving(ctx.session.events)):
+        for event in history_of(ctx.session).newest():
             if not is_within(event.branch, ctx.branch) or (event.author == "user" and event.get_function_responses()):
                 continue
             if not self._agent.find_agent(event.author):
@@ -102,7 +102,7 @@ async def _nothing() -> AsyncGenerator[Event, None]:
 def asker_in(agent: BaseAgent, ctx: InvocationContext) -> BaseAgent | None:
     """`agent`, or the one under it, whose call or request the user's message answers; on the branch of `ctx`."""
     answered = ctx.calls_answered
-    return agent.find_agent(speaker(ctx.session.events, answered, ctx.branch)) if answered else None
+    return agent.find_agent(recipient(history_of(ctx.session), answered, ctx.branch)) if answered else None
 
 
 def child_with(agent: BaseAgent, one: BaseAgent) -> BaseAgent:

@@ -16,9 +16,10 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.expression import Expression
+from adk_nb.runtime.checkpoints import checkpoint
 from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.standing import stands
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +108,7 @@ class LoopAgent(BaseAgent):
         start = self.sub_agents.index(goes_on) if goes_on else 0
         for agent in self.sub_agents[start:]:
             if ctx.is_resumable and not goes_on:
-                yield stands(ctx, self.name, current_sub_agent=agent.name, times_looped=way.passes)
+                yield checkpoint(ctx, self.name, current_sub_agent=agent.name, times_looped=way.passes)
             course = Course(ctx, agent, asker, goes_on=goes_on is not None)
             async with aclosing(course.events()) as events:
                 async for event in events:
@@ -153,8 +154,9 @@ class LoopAgent(BaseAgent):
 
 def _passes_before(ctx: InvocationContext, loop: str) -> int:
     """How many passes the loop had made when it was asked what the user's message answers."""
-    answered = set(ctx.calls_answered)
-    for event in reversed(ctx.session.events):
-        if any(call.id in answered for call in event.get_function_calls()):
-            return (event.custom_metadata or {}).get(_PASSES, {}).get(loop, 0)
-    return 0
+    calls = history_of(ctx.session).calls
+    made = [record for key in ctx.calls_answered if (record := calls.newest(key))]
+    if not made:
+        return 0
+    asked = max(made, key=lambda record: record.at).event
+    return (asked.custom_metadata or {}).get(_PASSES, {}).get(loop, 0)

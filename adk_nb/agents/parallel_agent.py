@@ -14,11 +14,11 @@ from adk_nb.agents.course import Course, asker_in
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.runtime.branches import is_under
+from adk_nb.runtime.checkpoints import checkpoint, ended
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.sealing import failure
 from adk_nb.runtime.side_by_side import SideBySide
-from adk_nb.runtime.standing import ended, stands
 from adk_nb.sessions.state import State, apply_delta
 from adk_nb.wire import but
 
@@ -52,7 +52,7 @@ class ParallelAgent(BaseAgent):
         if goes_on or any(askers.values()):
             self._restore(ctx, contexts, wrote)
         elif ctx.is_resumable:
-            yield stands(ctx, self.name)
+            yield checkpoint(ctx, self.name)
         courses = self._courses(lanes, contexts, askers, goes_on=goes_on)
         async with aclosing(self._together(contexts, courses, wrote)) as events:
             async for event in events:
@@ -169,7 +169,7 @@ def _copy_of(state: dict[str, Any]) -> dict[str, Any]:
 
 def _parted(ctx: InvocationContext, name: str) -> tuple[list[Event], list[Event]]:
     """What was before the agents of `name` began, of what they are at, and what was since."""
-    events, block = surviving(ctx.session.events), f"{ctx.branch}.{name}" if ctx.branch else name
+    events, block = history_of(ctx.session).events, f"{ctx.branch}.{name}" if ctx.branch else name
     at = len(events)
     while at and (_answers(last := events[at - 1]) or last.author == name or is_under(last.branch, block)):
         at -= 1

@@ -7,9 +7,9 @@ from typing import ClassVar
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.course import Course, asker_in, child_with, stood
 from adk_nb.events.event import Event
+from adk_nb.runtime.checkpoints import checkpoint
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.run_config import RunConfig
-from adk_nb.runtime.standing import stands
 from adk_nb.wire import but
 
 
@@ -30,7 +30,7 @@ class SequentialAgent(BaseAgent):
         start, said = self.sub_agents.index(goes_on) if goes_on else 0, ""
         for agent in self.sub_agents[start:]:
             if ctx.is_resumable and not goes_on:
-                yield stands(ctx, self.name, current_sub_agent=agent.name)
+                yield checkpoint(ctx, self.name, current_sub_agent=agent.name)
             course = Course(ctx, agent, asker, goes_on=goes_on is not None)
             async with aclosing(course.events()) as events:
                 async for event in events:

@@ -8,7 +8,7 @@ from typing import Any
 from adk_nb import types
 from adk_nb.errors import SessionBusyError, StaleSessionError, StorageError
 from adk_nb.runners import Runner
-from adk_nb.runtime.resuming import RUN_KEY, begun_as
+from adk_nb.runtime.history import RUN_KEY, History
 from adk_nb.runtime.run_config import RunConfig
 
 _PAUSE_SECONDS = 0.2
@@ -80,7 +80,7 @@ class KeyedRuns:
         """Of a run that had come to its end, and nobody had heard."""
         runner = self._runner
         session = await runner.session_service.get_session(app_name=runner.app_name, **where)
-        return (begun_as(run_id, session.events) if session else None) or ""
+        return (History(session.events).run_with_key(run_id) if session else None) or ""
 
     @contextmanager
     def _signal(self, run_id: str) -> Generator[asyncio.Event]:

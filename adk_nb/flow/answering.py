@@ -11,13 +11,13 @@ from adk_nb.flow import credentials
 from adk_nb.flow.progress import Progress
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Tools, answer_calls
-from adk_nb.runtime.approvals import PLACEHOLDERS, Wanted, ask, pending, take_answers
-from adk_nb.runtime.called import held, in_line, is_told, leads_to, unanswered, without_result
+from adk_nb.runtime.approvals import PLACEHOLDERS, Wanted, ask, take_answers
 from adk_nb.runtime.catching_up import caught_up, is_first
-from adk_nb.runtime.credentials import is_of_toolset
 from adk_nb.runtime.durable import recall
+from adk_nb.runtime.history import history_of
+from adk_nb.runtime.interrupts import is_toolset
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.nested_calls import calls_with_answers, has_results, held_calls, in_line, unanswered
 from adk_nb.runtime.sealing import abandoned
 from adk_nb.tools.fingerprint import fingerprint
 
@@ -55,17 +55,17 @@ class Answering:
                 yield event
 
     async def _carried_out(self) -> AsyncGenerator[Event, None]:
-        ctx, led = self._ctx, leads_to(self._ctx)
+        ctx, led = self._ctx, calls_with_answers(self._ctx)
         gone = [call for call in led if not self._takes_up(call.name or "")]
         for call in gone:
             for event in abandoned(ctx, call):
                 yield event
         let_in = [*self._taken, *await credentials.take(ctx)]
-        runs = [call for call in let_in if not is_of_toolset(call)]
+        runs = [call for call in let_in if not is_toolset(call)]
         calls = [*await take_answers(ctx), *runs, *(call for call in led if call not in gone)]
         if not ctx.calls_answered:
             calls += unanswered(ctx)
-        if not (calls or gone or let_in or is_told(ctx)):
+        if not (calls or gone or let_in or has_results(ctx)):
             self.ends_the_turn = bool(ctx.calls_answered)
             return  # someone else answered a moment ago: nothing is left to do for this message
         await recall(ctx, calls)
@@ -83,14 +83,18 @@ class Answering:
 
     def _unasked(self) -> Event | None:
         """What the agent was about to ask, its results being out, when its run was cut."""
-        ctx, events = self._ctx, surviving(self._ctx.session.events)
-        mine = (one for one in reversed(events) if one.author == ctx.agent.name and one.branch == ctx.branch)
+        ctx, history = self._ctx, history_of(self._ctx.session)
+        mine = (event for event in history.newest() if event.author == ctx.agent.name and event.branch == ctx.branch)
         last = next(mine, None)
         wanted = last.actions.requested_tool_confirmations if last else {}
-        left = wanted.keys() - {one.call.id for one in pending(events)} if wanted else set[str]()
+        left = (
+            wanted.keys() - {asked.call.id for asked in history.interrupts(kinds=("approval",))}
+            if wanted
+            else set[str]()
+        )
         if last is None or not left or last.invocation_id != ctx.invocation_id:
             return None
-        calls = [call for event in events for call in event.get_function_calls() if call.id in left]
+        calls = [record.call for key in left for record in history.calls.all(key)[-1:]]
         ran = {one.id: one.response not in PLACEHOLDERS for one in last.get_function_responses()}
         names = {call.id: self._tools[call.name or ""] for call in calls if call.name in self._tools}
         asked = {
@@ -103,8 +107,8 @@ class Answering:
     async def _goes_on(self, led: bool) -> bool:
         """True if the model is to be asked: all of its calls have results, and no run beside this one asks it."""
         ctx = self._ctx
-        left = held(ctx)
-        if left and (not await caught_up(ctx) or without_result(left, surviving(ctx.session.events))):
+        left = held_calls(ctx)
+        if left and (not await caught_up(ctx) or history_of(ctx.session).calls.without_result(left)):
             return False
         return not led or await is_first(ctx)
 

@@ -13,7 +13,8 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime import credentials
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.credentials import PendingCredential, WaitingCall
+from adk_nb.runtime.history import history_of
+from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt, WaitingCall, use_key
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.tools.auth import exchange, oauth
 
@@ -99,12 +100,13 @@ async def take(ctx: InvocationContext) -> list[types.FunctionCall]:
     are made all the same, and ask again. What stands for a toolset is among them, too.
     """
     taken: list[types.FunctionCall] = []
-    open_now = {one.id: one for one in credentials.pending(ctx.session.events)} if ctx.credential_answers else {}
+    asked_now = history_of(ctx.session).interrupts(kinds=CREDENTIALS) if ctx.credential_answers else ()
+    open_now = {interrupt.id: interrupt for interrupt in asked_now}
     for key, said in list(ctx.credential_answers.items()):
         asked = open_now.get(key)
         if asked and not is_within(asked.branch, ctx.branch):
             continue  # it was asked inside one of the agent's own calls
-        if asked is None or asked.author != ctx.agent.name or not await _first(ctx, key):
+        if asked is None or asked.agent != ctx.agent.name or not await _first(ctx, key):
             logger.warning("the answer to credential request %r was ignored: none is open", key)
             continue
         del ctx.credential_answers[key]
@@ -124,12 +126,12 @@ def _refused(why: str) -> Decided:
 
 
 async def _first(ctx: InvocationContext, request_id: str) -> bool:
-    use = credentials.use_of(request_id)
+    use = use_key(request_id, "credential")
     return ctx.session.lease is not None or await ctx.session_service.consume(ctx.session, use)
 
 
-async def _use(ctx: InvocationContext, asked: PendingCredential, said: Mapping[str, Any]) -> None:
-    context, config = Context(ctx), asked.auth_config
+async def _use(ctx: InvocationContext, asked: Interrupt, said: Mapping[str, Any]) -> None:
+    context, config = Context(ctx), credentials.auth_config(asked)
     place = _kept_for(asked.id, config)
     kept = await context.load_credential(place)
     try:

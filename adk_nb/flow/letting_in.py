@@ -10,7 +10,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.flow import credentials
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.credentials import TOOLSET, is_of_toolset
+from adk_nb.runtime.interrupts import TOOLSET, is_toolset
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.auth import exchange
 from adk_nb.tools.base_toolset import BaseToolset
@@ -37,7 +37,7 @@ async def let_toolsets_in(ctx: InvocationContext, spec: LlmSpec) -> tuple[list[E
         elif key not in wanted and not await _is_in(toolset, config, Context(ctx)):
             wanted[key] = config
             calls.append(types.FunctionCall(id=key, name=name, args={}))
-    if not wanted or not all(is_of_toolset(call) for call in taken):  # what was let in runs first
+    if not wanted or not all(is_toolset(call) for call in taken):  # what was let in runs first
         return [], taken
     asking = Event(author=spec.name, actions=EventActions(requested_auth_configs=wanted))
     return await credentials.ask(ctx, spec.name, calls, {}, asking), taken

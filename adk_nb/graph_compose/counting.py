@@ -6,8 +6,8 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import REQUESTS
 from adk_nb.plugins.base_plugin import BasePlugin
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 
 MESSAGES, CYCLES = "_user_message_count", "orchestration_cycle_count"
@@ -16,7 +16,7 @@ MESSAGES, CYCLES = "_user_message_count", "orchestration_cycle_count"
 
 def turns_of(session: Session) -> int:
     """How often the root agent was set to work, for a message or for an answer."""
-    return len({event.invocation_id for event in surviving(session.events) if event.author == "user"})
+    return len({event.invocation_id for event in history_of(session).events if event.author == "user"})
 
 
 class WorkflowPlugin(BasePlugin):
@@ -40,7 +40,7 @@ class WorkflowPlugin(BasePlugin):
             return None
         session, counted = invocation_context.session, dict[str, int]()
         if session.events and session.events[-1].author == "user":
-            said = sum(1 for one in surviving(session.events) if one.author == "user")
+            said = sum(1 for one in history_of(session).events if one.author == "user")
             counted[MESSAGES] = said
         if event.author in self._agents and _is_answered(event):
             counted[CYCLES] = self._cycles(session) + 1
@@ -51,7 +51,7 @@ class WorkflowPlugin(BasePlugin):
 
     def _cycles(self, session: Session) -> int:
         """As counted last, and not as anything else has written it."""
-        for event in reversed(surviving(session.events)):
+        for event in history_of(session).newest():
             if event.author in self._agents and _is_answered(event) and CYCLES in event.actions.state_delta:
                 return event.actions.state_delta[CYCLES]
         return 0

@@ -7,7 +7,7 @@ agent of a sequence, and an agent in a loop's third pass, are sent the user's me
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.loop_agent import LoopAgent
 from adk_nb.events.event import Event
-from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.history import history_of
 from adk_nb.sessions.session import Session
 
 ITERATION = "current_agent_loop_iteration"
@@ -19,7 +19,7 @@ def own_session(session: Session, agent: BaseAgent) -> Session:
     """A copy with the events that `agent` is to see, and with the same state. In a loop: of what it did itself, only
     this pass. The caller adds the events that come.
     """
-    events, calls = surviving(session.events), set[str | None]()
+    events, calls = history_of(session).events, set[str | None]()
     since = _begin_of_pass(agent, events)
     seen: list[Event] = []
     for at, event in enumerate(events):

@@ -16,7 +16,8 @@ from adk_nb.graph_compose.counting import CYCLES, turns_of
 from adk_nb.models.http_messages import ASK_A_PERSON, CHAT
 from adk_nb.models.signals import WAIT_FOR_USER_INPUT
 from adk_nb.runners import InMemoryRunner
-from adk_nb.runtime.inputs import PendingInput, pending
+from adk_nb.runtime.history import history_of
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session
 
 _USER = "user"
@@ -80,13 +81,13 @@ class WorkflowHandle:
             PendingError: A person has to answer something else first.
             InputError: The conversation is over.
         """
-        asked = pending((await self.session()).events)
+        asked = history_of(await self.session()).interrupts()
         for one in asked:
             if _is_chat(one):
                 return await self._turn([_answer(one, {"result": text})])
         if asked:
             raise PendingError(
-                f"{asked[0].message!r:.200} is open; type: await handle.confirm_action({asked[0].id!r}, True)"
+                f"{asked[0].prompt!r:.200} is open; type: await handle.confirm_action({asked[0].id!r}, True)"
             )
         return await self._turn(text)
 
@@ -97,7 +98,7 @@ class WorkflowHandle:
             NotFoundError: No such request is open.
             InputError: The conversation is over.
         """
-        asked = {one.id: one for one in pending((await self.session()).events) if not _is_chat(one)}
+        asked = {one.id: one for one in history_of(await self.session()).interrupts() if not _is_chat(one)}
         if request_id not in asked:
             raise NotFoundError("open request", request_id, asked)
         return await self._turn([_answer(asked[request_id], {"confirmed": confirmed, "payload": payload})])
@@ -117,16 +118,14 @@ class WorkflowHandle:
 
     async def get_pending_confirmation_details(self) -> dict[str, dict[str, Any]]:
         """What waits for a person, by id: `request_id`, `action`, `details` and `requested_at`."""
-        events = (await self.session()).events
-        asked_at = {call.id: event.timestamp for event in events for call in event.get_function_calls()}
         return {
             one.id: {
                 "request_id": one.id,
-                "action": one.message,
+                "action": one.prompt,
                 "details": (one.call.args or {}).get("payload"),
-                "requested_at": asked_at.get(one.id),
+                "requested_at": one.asked_at,
             }
-            for one in pending(events)
+            for one in history_of(await self.session()).interrupts()
             if not _is_chat(one)
         }
 
@@ -186,7 +185,7 @@ class WorkflowHandle:
         return self._turns[-1]
 
     def _result(self, session: Session, events: Sequence[Event]) -> WorkflowResult:
-        waits = pending(session.events)
+        waits = history_of(session).interrupts()
         failed = next((event for event in reversed(events) if event.error_code), None)
         exited = any(exits(event, one) for event in events for one in self._speakers())
         open_end = not (self._root.runs_others or exited or failed)
@@ -215,7 +214,7 @@ class WorkflowHandle:
         return list(self._root.sub_agents) if self._root.runs_others else [self._root]
 
 
-def _is_chat(asked: PendingInput) -> bool:
+def _is_chat(asked: Interrupt) -> bool:
     return bool((asked.call.args or {}).get(CHAT))
 
 
@@ -223,7 +222,7 @@ def _says_wait(event: Event) -> bool:
     return (event.custom_metadata or {}).get(WAIT_FOR_USER_INPUT) is True
 
 
-def _answer(asked: PendingInput, response: dict[str, Any]) -> types.Part:
+def _answer(asked: Interrupt, response: dict[str, Any]) -> types.Part:
     return types.Part(
         function_response=types.FunctionResponse(id=asked.id, name=asked.call.name or ASK_A_PERSON, response=response)
     )

@@ -9,7 +9,8 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, ToolNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.notebook.decisions import how_to_answer, how_to_reask, redefined
-from adk_nb.runtime.approvals import Pending, pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 
 CHANGED = "the tool changed since this was asked"
 
@@ -17,11 +18,11 @@ CHANGED = "the tool changed since this was asked"
 class Versions(Protocol):
     """Keeps tools as they were before they were redefined."""
 
-    def label(self, one: Pending, /) -> str:
+    def label(self, one: Interrupt, /) -> str:
         """Which version a call was asked of, as `v2`; empty if that is not known any more."""
         ...
 
-    def as_asked(self, waiting: Sequence[Pending], /) -> AbstractContextManager[None]:
+    def as_asked(self, waiting: Sequence[Interrupt], /) -> AbstractContextManager[None]:
         """Within this, the tools of these calls, each of which has a label, are as they were, until the calls have
         their results.
         """
@@ -44,15 +45,15 @@ class Changed:
     """What can be typed instead of a click."""
 
 
-def told(one: Pending, agent: BaseAgent, events: Sequence[Event], versions: Versions | None, magic: str) -> Changed:
+def told(one: Interrupt, agent: BaseAgent, events: Sequence[Event], versions: Versions | None, magic: str) -> Changed:
     """What the card of a waiting call is to say now; `agent` is who answers, `magic` as for `how_to_answer`."""
-    which = one.number if len(pending(events)) > 1 else None
+    which = one.number if len(open_interrupts(events, APPROVALS)) > 1 else None
     if not redefined(one, agent, events):
         return Changed("", "", how_to_answer(magic, which)[0])
     return Changed(CHANGED, versions.label(one) if versions else "", how_to_reask(magic, which))
 
 
-def label_of(versions: Versions | None) -> Callable[[Pending], str]:
+def label_of(versions: Versions | None) -> Callable[[Interrupt], str]:
     """`Versions.label`, where something keeps them."""
     return versions.label if versions else lambda _: ""
 
@@ -72,7 +73,7 @@ def as_asked(
     Raises:
         InputError: An earlier version is not known.
     """
-    chosen = [one for one in pending(events) if one.id in decided]
+    chosen = [one for one in open_interrupts(events, APPROVALS) if one.id in decided]
     if not chosen:
         return nullcontext()
     if versions is None:
@@ -83,7 +84,7 @@ def as_asked(
     return versions.as_asked(chosen)
 
 
-def _none_before(one: Pending, now: Changed) -> str:
+def _none_before(one: Interrupt, now: Changed) -> str:
     if not now.words:
         return f"{one.call.name} is as it was when this was asked; approve it with {now.typed}"
     gone, no = f"{one.call.name} as it was is not in this kernel any more", f"{now.typed.removesuffix('reask')}no"
@@ -91,7 +92,7 @@ def _none_before(one: Pending, now: Changed) -> str:
 
 
 def ways(
-    waiting: Sequence[Pending], events: Sequence[Event], magic: str, agent_of: Callable[[Pending], BaseAgent]
+    waiting: Sequence[Interrupt], events: Sequence[Event], magic: str, agent_of: Callable[[Interrupt], BaseAgent]
 ) -> tuple[str, str]:
     """As `Reply.answer_with`, of what waits in a session with `events`; `agent_of`: who answers each."""
     numbers = [one.number for one in waiting] if len(waiting) > 1 else [None]
@@ -103,7 +104,7 @@ def ways(
 
 
 def _yes(
-    one: Pending, events: Sequence[Event], magic: str, which: int | None, agent_of: Callable[[Pending], BaseAgent]
+    one: Interrupt, events: Sequence[Event], magic: str, which: int | None, agent_of: Callable[[Interrupt], BaseAgent]
 ) -> str:
     with suppress(ToolNotFoundError):  # its cell was not run yet
         if redefined(one, agent_of(one), events):

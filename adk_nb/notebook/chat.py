@@ -41,8 +41,8 @@ from adk_nb.notebook.view.display import Mode, Show, checked_mode, in_a_kernel
 from adk_nb.notebook.view.event_words import Verdict, verdict_of
 from adk_nb.notebook.view.run_on_show import RunOnShow
 from adk_nb.runners import Runner
-from adk_nb.runtime import approvals, credentials
-from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt
 from adk_nb.runtime.trace import Traces
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.wire import copied
@@ -224,7 +224,7 @@ class Chat(GoesBack, IsKept):
         """Open a box for this session; what waits in it for an answer in this chat is asked there too."""
         events = self.events
         box.open(sync.run(self._conversation.loaded()), self._talk.clicks_on(box.shown))
-        unheard = {one.id for one in approvals.pending(events) if not self._talk.hears(one)}
+        unheard = {one.id for one in open_interrupts(events, APPROVALS) if not self._talk.hears(one)}
         if waiting := [key for key in questions.open_requests(events) if key not in unheard]:
             sync.run(self._talk.ask_again(waiting, box.shown))
 
@@ -317,7 +317,7 @@ class Chat(GoesBack, IsKept):
             InputError: Nothing waits, or it is no answer to what is asked.
         """
         self._talk.refuse_while_busy()
-        one = letting_in.one_of(credentials.pending(self.events), id, self.session_id)
+        one = letting_in.one_of(open_interrupts(self.events, CREDENTIALS), id, self.session_id)
         given = letting_in.typed_in(one) if given is ASK else given
         letting_in.response_for(one, given)
         verdicts = {one.id: letting_in.verdict_of(given)}
@@ -362,7 +362,7 @@ class Chat(GoesBack, IsKept):
         self._talk.refuse_while_busy()
         sync.run(self._conversation.leave())
 
-    def ways(self, waiting: Sequence[Pending], events: Sequence[Event]) -> tuple[str, str]:
+    def ways(self, waiting: Sequence[Interrupt], events: Sequence[Event]) -> tuple[str, str]:
         """As `Reply.answer_with`, of approvals that wait in a session with `events`, as it is now."""
         return self._talk.ways(waiting, events)
 
@@ -386,14 +386,14 @@ class Chat(GoesBack, IsKept):
     def _show_open_cards(self) -> None:
         """The cell that was run again has lost its cards."""
         events = self.events
-        asked = [one for one in approvals.pending(events) if self._talk.hears(one)]
-        if waiting := [one.id for one in (*asked, *credentials.pending(events))]:
+        asked = [one for one in open_interrupts(events, APPROVALS) if self._talk.hears(one)]
+        if waiting := [one.id for one in (*asked, *open_interrupts(events, CREDENTIALS))]:
             self.ask_again(*waiting)
 
     @property
-    def pending(self) -> list[Pending]:
+    def pending(self) -> list[Interrupt]:
         """The approvals that are open in this session, oldest first."""
-        return approvals.pending(self.events)
+        return open_interrupts(self.events, APPROVALS)
 
     @property
     def events(self) -> list[Event]:

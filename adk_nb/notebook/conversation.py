@@ -22,8 +22,9 @@ from adk_nb.notebook.decisions import waiting_words
 from adk_nb.notebook.time_travel import Rewound
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runners import Runner
-from adk_nb.runtime import approvals
 from adk_nb.runtime.fork import fork
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -163,7 +164,7 @@ class Conversation:
         if session is None or not runs:
             if run := await cut_runs.at_work(self.service, session):
                 raise SessionBusyError(self.session_id, run.owner, run.started)
-            waiting = approvals.pending(session.events) if session else []
+            waiting = open_interrupts(session.events, APPROVALS) if session else []
             left = waiting_words(waiting, magic) if waiting else "nothing is left to go on with"
             raise InputError(f"no run of session {self.session_id!r} was cut; {left}")
         if not edited and runs[-1].version not in ("", version_of(self.agent)):
@@ -183,7 +184,7 @@ class Conversation:
         """
         session = await self.loaded()
         runs = await cut_runs.cut_runs(self.service, session)
-        if session and runs and not approvals.pending(session.events):
+        if session and runs and not open_interrupts(session.events, APPROVALS):
             raise PendingError(cut_runs.cut_words(runs[-1], session.events, session.id, cut_runs.ways(magic)))
 
     def _is_here(self, other: "Conversation") -> bool:

@@ -11,8 +11,9 @@ from adk_nb.errors import InputError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.reply import Reply
-from adk_nb.runtime.approvals import Pending, answer, expired_words
+from adk_nb.runtime.approvals import expired_words
 from adk_nb.runtime.branches import calls_to
+from adk_nb.runtime.interrupts import Interrupt, answer
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
@@ -34,11 +35,11 @@ def notice_of(agent: BaseAgent) -> str | None:
     return next((said for one in agent.members if (said := notice_of(one))), None)
 
 
-def answers_to(waiting: Sequence[Pending], decisions: Decisions) -> list[types.Part]:
+def answers_to(waiting: Sequence[Interrupt], decisions: Decisions) -> list[types.Part]:
     """The parts of a message that carry `decisions`. A yes without a payload takes the one that was suggested."""
-    suggested = {one.id: one.payload for one in waiting}
+    asked = {interrupt.id: interrupt for interrupt in waiting}
     return [
-        answer(key, copied(one, payload=suggested[key]) if one.confirmed and one.payload is None else one)
+        answer(asked[key], copied(one, payload=asked[key].payload) if one.confirmed and one.payload is None else one)
         for key, one in decisions.items()
     ]
 
@@ -50,12 +51,12 @@ def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
     return {tool.name: tool for tool in [*agent.tools_now(), *agent.sub_agent_tools]}
 
 
-def schema_of(agent: BaseAgent, asked: Pending) -> dict[str, Any] | None:
+def schema_of(agent: BaseAgent, asked: Interrupt) -> dict[str, Any] | None:
     """The JSON schema of a call's arguments: of who asks, under `agent` or called from there. None: there is none."""
-    asks = agent.find_agent(asked.author)
+    asks = agent.find_agent(asked.agent)
     if asks and (found := tools_of(asks).get(asked.call.name or "")):
         return _for_a_form(found)
-    leads = agent.find_agent(asked.led_by) or agent
+    leads = agent.find_agent(asked.recipient) or agent
     called = [one.agent for one in tools_of(leads).values() if isinstance(one, AgentTool) and one.takes_up]
     schemas = (schema_of(one, asked) for one in called if isinstance(one, BaseAgent))
     return next(filter(None, schemas), None)
@@ -74,14 +75,14 @@ def _for_a_form(tool: BaseTool) -> dict[str, Any] | None:
     return {**schema, "x-destructive": True} if schema and destructive else schema
 
 
-def asker(agent: BaseAgent, one: Pending, events: Sequence[Event]) -> BaseAgent | None:
+def asker(agent: BaseAgent, one: Interrupt, events: Sequence[Event]) -> BaseAgent | None:
     """Who asked, in `agent`'s tree or called from there as a tool, as it is now. None: it is not there any more."""
     here: BaseAgent | None = agent
     if led := calls_to(one.branch):
         made = {call.id: (event.author, call.name or "") for event in events for call in event.get_function_calls()}
         for _, key in led:
             here = _called(here, *made.get(key, ("", "")))
-    return here and here.find_agent(one.author)
+    return here and here.find_agent(one.agent)
 
 
 def _called(tree: BaseAgent | None, author: str, name: str) -> BaseAgent | None:
@@ -94,11 +95,11 @@ def _called(tree: BaseAgent | None, author: str, name: str) -> BaseAgent | None:
 
 def check(
     decisions: Decisions,
-    waiting: Sequence[Pending],
+    waiting: Sequence[Interrupt],
     agent: BaseAgent,
     magic: str,
     events: Sequence[Event],
-    label: Callable[[Pending], str],
+    label: Callable[[Interrupt], str],
 ) -> None:
     """Refuse what cannot be carried out.
 
@@ -119,14 +120,14 @@ def check(
     for key, decided in decisions.items():
         if not (one := by_id.get(key)):
             raise InputError(f"approval {key!r} is not open; it was answered already, or there never was one")
-        if not agent.find_agent(first := one.led_by or one.author):
+        if not agent.find_agent(first := one.recipient):
             raise InputError(f"this approval was asked by agent {first!r}; answer it in a chat with it")
         if decided.confirmed:
             which = one.number if len(waiting) > 1 else None
             yes, no = how_to_answer(magic, which)
             if (asked_by := asker(agent, one, events)) is None:
                 raise InputError(
-                    f"agent {one.author!r}, which asked this, is not there as it was; refuse the call with {no}, and "
+                    f"agent {one.agent!r}, which asked this, is not there as it was; refuse the call with {no}, and "
                     "ask again"
                 )
             if redefined(one, agent, events) and not one.is_expired:
@@ -145,7 +146,7 @@ def _check_kind(decisions: Any) -> None:
         )
 
 
-def _check_yes(one: Pending, decided: ToolConfirmation, tool: BaseTool | None, yes: str, no: str) -> None:
+def _check_yes(one: Interrupt, decided: ToolConfirmation, tool: BaseTool | None, yes: str, no: str) -> None:
     name = one.call.name or ""
     if one.is_expired:
         raise InputError(f"{expired_words(one.call.name)}; refuse the call with {no}, and ask again")
@@ -162,7 +163,7 @@ _TO_A_MODEL = re.compile(r"\w+\(\) was not called: (?:wrong arguments: )?(.*)\. 
 """What a tool says of arguments to the model that sent them."""
 
 
-def _misfit(one: Pending, args: dict[str, object], wrong: str, yes: str) -> str:
+def _misfit(one: Interrupt, args: dict[str, object], wrong: str, yes: str) -> str:
     if told := _TO_A_MODEL.fullmatch(wrong):
         wrong = told[1]
     key = next((key for key in args if re.match(rf"{re.escape(key)}[.:]", wrong)), "NAME")
@@ -170,7 +171,7 @@ def _misfit(one: Pending, args: dict[str, object], wrong: str, yes: str) -> str:
     return f"{one.call.name}() cannot run with that: {wrong}; type {edited}, or, to let it run as it was asked, {yes}"
 
 
-def redefined(one: Pending, agent: BaseAgent, events: Sequence[Event]) -> bool:
+def redefined(one: Interrupt, agent: BaseAgent, events: Sequence[Event]) -> bool:
     """Whether the tool of a waiting call was redefined since; `agent` is who answers, `events` are the session's."""
     asked_by = asker(agent, one, events)
     return asked_by is not None and _is_another(one, tools_of(asked_by).get(one.call.name or ""))
@@ -191,7 +192,7 @@ def how_to_reask(magic: str, which: int | None) -> str:
     return f"{yes.removesuffix('yes')}reask" if magic else no
 
 
-def redefined_words(one: Pending, magic: str, which: int | None, label: Callable[[Pending], str]) -> str:
+def redefined_words(one: Interrupt, magic: str, which: int | None, label: Callable[[Interrupt], str]) -> str:
     """That it was, and what to type.
 
     Args:
@@ -209,11 +210,11 @@ def redefined_words(one: Pending, magic: str, which: int | None, label: Callable
     return f"{words}; let it be asked anew with {again}, or {old}"
 
 
-def _is_another(one: Pending, tool: BaseTool | None) -> bool:
-    return tool is not None and one.tool is not None and fingerprint(tool) != one.tool
+def _is_another(one: Interrupt, tool: BaseTool | None) -> bool:
+    return tool is not None and one.tool_fingerprint is not None and fingerprint(tool) != one.tool_fingerprint
 
 
-def _refuse_unknown(one: Pending, args: dict[str, object], tool: BaseTool) -> None:
+def _refuse_unknown(one: Interrupt, args: dict[str, object], tool: BaseTool) -> None:
     schema: dict[str, Any] = (tool.declaration and tool.declaration.parameters_json_schema) or {}
     takes_any = schema.get("additionalProperties", not schema)
     if isinstance(tool, FunctionTool):
@@ -259,7 +260,7 @@ def by_policy(reply: Reply, confirm: Confirm, by: str) -> Decisions:
     return {one.id: ToolConfirmation(confirmed=confirm == "yes", by=by) for one in reply.pending}
 
 
-def one_of(waiting: Sequence[Pending], which: str | int | None, session: str) -> Pending:
+def one_of(waiting: Sequence[Interrupt], which: str | int | None, session: str) -> Interrupt:
     """The approval with that id, of that call, or with that number; None: the only one.
 
     Raises:
@@ -291,7 +292,7 @@ def how_to_answer(magic: str, which: int | None = None) -> tuple[str, str]:
     return f"{line} --yes", f"{line} --no"
 
 
-def waiting_words(waiting: Sequence[Pending], magic: str) -> str:
+def waiting_words(waiting: Sequence[Interrupt], magic: str) -> str:
     """That nothing can be asked while approvals are open, and what to type."""
     tools = ", ".join(one.call.name or "" for one in waiting)
     count = "1 approval is" if len(waiting) == 1 else f"{len(waiting)} approvals are"

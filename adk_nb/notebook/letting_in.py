@@ -11,7 +11,9 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.credential_words import needs, way
 from adk_nb.notebook.view.event_words import Verdict
-from adk_nb.runtime.credentials import PendingCredential, answer, check_answer, pending
+from adk_nb.runtime.credentials import check_answer
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt, answer
 
 Given = str | dict[str, Any] | AuthCredential | None
 ASK = "\0ask"
@@ -23,14 +25,14 @@ def verdict_of(given: Given) -> Verdict:
     return Verdict("refused" if given is None else "given")
 
 
-def open_words(asked: Sequence[PendingCredential], magic: str) -> str:
+def open_words(asked: Sequence[Interrupt], magic: str) -> str:
     """That nothing can be asked while credentials are wanted, and what to type."""
     typed = way(magic)
     told = "; ".join(needs(one) for one in asked)
     return f"{told}; answer with {typed}, or refuse with {typed[:-1]}None)"
 
 
-def one_of(asked: Sequence[PendingCredential], which: str | int | None, session: str) -> PendingCredential:
+def one_of(asked: Sequence[Interrupt], which: str | int | None, session: str) -> Interrupt:
     """The request with that id or at that place, 1 for the oldest; None: the oldest.
 
     Raises:
@@ -44,7 +46,7 @@ def one_of(asked: Sequence[PendingCredential], which: str | int | None, session:
     raise InputError(f"credential request {which!r} is not open; it was answered already, or there never was one")
 
 
-def typed_in(one: PendingCredential) -> str:
+def typed_in(one: Interrupt) -> str:
     """What a person types or pastes into a field that does not show it.
 
     Raises:
@@ -60,7 +62,7 @@ def typed_in(one: PendingCredential) -> str:
     return given
 
 
-def response_for(one: PendingCredential, given: Given) -> dict[str, Any]:
+def response_for(one: Interrupt, given: Given) -> dict[str, Any]:
     """`given` as an answer to `one`: text is read as what that asks for.
 
     Raises:
@@ -73,18 +75,18 @@ def response_for(one: PendingCredential, given: Given) -> dict[str, Any]:
 
 def message(key: str, given: Given, events: Sequence[Event], session: str) -> types.Content:
     """What answers the request `key` of a session with `events`. Raises as `one_of` and `response_for`."""
-    one = one_of(pending(events), key, session)
-    return types.Content(role="user", parts=[answer(key, response_for(one, given))])
+    one = one_of(open_interrupts(events, CREDENTIALS), key, session)
+    return types.Content(role="user", parts=[answer(one, response_for(one, given))])
 
 
-def _read(one: PendingCredential, given: Given) -> dict[str, Any]:
+def _read(one: Interrupt, given: Given) -> dict[str, Any]:
     if given is None:
         return {"error": "access_denied"}
     if isinstance(given, AuthCredential):
         return {"exchangedAuthCredential": given.model_dump(mode="json", by_alias=True, exclude_none=True)}
     if isinstance(given, dict):
         return given
-    scheme = one.auth_config.auth_scheme
+    scheme = one.auth_scheme
     if isinstance(scheme, APIKey):
         return {"apiKey": given}
     if isinstance(scheme, HTTPBase):

@@ -11,9 +11,10 @@ from adk_nb.notebook.decisions import waiting_words
 from adk_nb.notebook.letting_in import open_words
 from adk_nb.notebook.view import input_words
 from adk_nb.notebook.view.event_words import Verdict
-from adk_nb.runtime import approvals, credentials, inputs
-from adk_nb.runtime.called import speaker
-from adk_nb.runtime.inputs import PendingInput
+from adk_nb.runtime import interrupts
+from adk_nb.runtime.history import History, open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, INPUTS, Interrupt
+from adk_nb.runtime.nested_calls import recipient
 from adk_nb.tools import input_answer
 
 
@@ -28,29 +29,29 @@ def message(
     """
     if not isinstance(text, str) or not text.strip():
         raise InputError(f"a message is text with something in it, and {text!r:.60} is not; write chat.ask('...')")
-    if waiting := approvals.pending(events):
+    if waiting := open_interrupts(events, APPROVALS):
         raise PendingError(waiting_words(waiting, magic))
-    if asked := credentials.pending(events):
+    if asked := open_interrupts(events, CREDENTIALS):
         raise PendingError(open_words(asked, magic))
-    for one in inputs.pending(events):
-        if one.is_question and agent.find_agent(speaker(events, [one.id])):
+    for one in open_interrupts(events, INPUTS):
+        if one.is_question and agent.find_agent(recipient(History(events), [one.id])):
             if attached:
                 raise InputError("this answers what was asked, and nothing can be attached to that; answer it first")
-            return _of(inputs.answer(one, input_answer.typed(one, text)))
+            return _of(interrupts.answer(one, input_answer.typed(one, text)))
     return _of(types.Part(text=text), *attached)
 
 
 def who_asks(events: Sequence[Event]) -> tuple[str, str] | None:
     """The oldest open question, by its id, and the agent that hears first of the answer. None: nothing is asked."""
     asked = next(iter(open_questions(events)), None)
-    return (asked.id, speaker(events, [asked.id])) if asked else None
+    return (asked.id, recipient(History(events), [asked.id])) if asked else None
 
 
-def node_approval(events: Sequence[Event]) -> PendingInput | None:
+def node_approval(events: Sequence[Event]) -> Interrupt | None:
     """The oldest open question whether a node of a graph may run. None: there is none, or a call waits for approval."""
-    if approvals.pending(events):
+    if open_interrupts(events, APPROVALS):
         return None
-    return next((one for one in inputs.pending(events) if one.is_approval), None)
+    return next((one for one in open_interrupts(events, INPUTS) if one.kind == "node_approval"), None)
 
 
 def answer(value: Any, events: Sequence[Event], which: str | int | None, session: str) -> types.Content:
@@ -59,26 +60,26 @@ def answer(value: Any, events: Sequence[Event], which: str | int | None, session
     Raises:
         InputError: Nothing waits, or that does not; or it is no answer to it.
     """
-    waiting = inputs.pending(events)
+    waiting = open_interrupts(events, INPUTS)
     if not waiting:
         raise InputError(f"nothing waits for an answer or an outcome in session {session!r}")
     for number, one in enumerate(waiting, 1):
         if which in (None, one.id, number):
             asked = one.is_question and isinstance(value, str)
-            message = _of(inputs.answer(one, input_answer.typed(one, value) if asked else value))
-            input_answer.check(message, events)
+            message = _of(interrupts.answer(one, input_answer.typed(one, value) if asked else value))
+            input_answer.check(message, History(events))
             return message
     raise InputError(f"call {which!r} waits for no answer; it has one already, or there never was such a call")
 
 
-def open_questions(events: Sequence[Event]) -> list[PendingInput]:
+def open_questions(events: Sequence[Event]) -> list[Interrupt]:
     """The questions that wait for an answer, oldest first."""
-    return [one for one in inputs.pending(events) if one.is_question]
+    return [one for one in open_interrupts(events, INPUTS) if one.is_question]
 
 
 def open_requests(events: Sequence[Event]) -> list[str]:
     """Ids of the approvals, the credential requests and the questions that wait for the user."""
-    waiting = (*approvals.pending(events), *credentials.pending(events), *open_questions(events))
+    waiting = (*open_interrupts(events, APPROVALS), *open_interrupts(events, CREDENTIALS), *open_questions(events))
     return [one.id for one in waiting]
 
 
@@ -87,15 +88,15 @@ def verdicts(message: types.Content | None, events: Sequence[Event], where: str)
     responses = [part.function_response for part in (message and message.parts) or () if part.function_response]
     asked = {one.id: one for one in open_questions(events)} if responses else {}
     return {
-        one.id: input_words.verdict_of(one, inputs.answered(response), where)
+        one.id: input_words.verdict_of(one, interrupts.answered_value(response), where)
         for response in responses
         if (one := asked.get(response.id or ""))
     }
 
 
-def shown(events: Sequence[Event], text: str) -> list[PendingInput]:
+def shown(events: Sequence[Event], text: str) -> list[Interrupt]:
     """What a turn that ended with `text` waits for: open questions, and outcomes without which there is no answer."""
-    return [one for one in inputs.pending(events) if one.is_question or not text]
+    return [one for one in open_interrupts(events, INPUTS) if one.is_question or not text]
 
 
 def _of(*parts: types.Part) -> types.Content:

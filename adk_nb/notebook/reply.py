@@ -20,10 +20,8 @@ from adk_nb.notebook.view.path_picture import path_picture
 from adk_nb.notebook.view.plain_text import json_text, shortened
 from adk_nb.notebook.view.render import bundle
 from adk_nb.notebook.view.spending import Cost, Usage, cost_of, usage_of
-from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.branches import calls_to
-from adk_nb.runtime.credentials import PendingCredential
-from adk_nb.runtime.inputs import PendingInput
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.state import State
 from adk_nb.tools.finish_task_tool import NAME as FINISH_TASK
@@ -46,7 +44,7 @@ class Goes(Protocol):
     @property
     def submit_credential(self) -> "Callable[..., Reply]": ...
 
-    def ways(self, waiting: Sequence[Pending], events: Sequence[Event], /) -> tuple[str, str]:
+    def ways(self, waiting: Sequence[Interrupt], events: Sequence[Event], /) -> tuple[str, str]:
         """As `Reply.answer_with`, of approvals that wait in a session with `events`, as it is now."""
         ...
 
@@ -68,7 +66,7 @@ class Reply:
     answered_by: str = ""
     """Who of a team gave it, `agent` itself included; empty if there is none yet."""
     status: Status
-    pending: list[Pending] = field(default_factory=list[Pending])
+    pending: list[Interrupt] = field(default_factory=list[Interrupt])
     """The approvals that are open; answer them with `%confirm`, `chat.approve()` or `chat.reject()`."""
     elsewhere: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict], repr=False)
     """How what waited was answered in other cells since, by its id."""
@@ -76,11 +74,11 @@ class Reply:
     """The parameters of the tools of `pending`, by approval id."""
     answer_with: tuple[str, str] = ("chat.approve()", "chat.reject()")
     """What to type for a yes, and for a no; of several approvals, to the first, and to those that take another yes."""
-    credentials: list[PendingCredential] = field(default_factory=list[PendingCredential])
+    credentials: list[Interrupt] = field(default_factory=list[Interrupt])
     """What tools wait to be let in with; answer with `chat.submit_credential()`."""
     credential_with: str = "chat.submit_credential()"
     """What to type to let a tool in."""
-    inputs: list[PendingInput] = field(default_factory=list[PendingInput])
+    inputs: list[Interrupt] = field(default_factory=list[Interrupt])
     """What waits for an answer or an outcome: the user's next words answer a question, `chat.answer()` any of them."""
     input_with: tuple[str, str] = ways("")
     """What to type to answer a question, and to send an outcome."""

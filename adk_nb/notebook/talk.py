@@ -35,8 +35,8 @@ from adk_nb.notebook.waiting_teams import WaitingTeams
 from adk_nb.notebook.watching import watch
 from adk_nb.notebook.what_next import take_back, what_next
 from adk_nb.redaction import hidden
-from adk_nb.runtime import approvals, credentials
-from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
 from adk_nb.tools.base_toolset import on_left_out
@@ -122,7 +122,7 @@ class Talk:
 
         def answers(events: list[Event]) -> types.Content:
             self._check(decisions, events)
-            return types.Content(role="user", parts=answers_to(approvals.pending(events), decisions))
+            return types.Content(role="user", parts=answers_to(open_interrupts(events, APPROVALS), decisions))
 
         session = await self._of.loaded()
         with self._as_asked(decisions if as_asked else {}, session.events if session else ()):
@@ -135,7 +135,7 @@ class Talk:
 
     def _check(self, decisions: Decisions, events: Sequence[Event]) -> None:
         label, agent = changed_tools.label_of(self._chat.versions), self._who_hears(decisions)
-        check(decisions, approvals.pending(events), agent, self._chat.magic(), events, label)
+        check(decisions, open_interrupts(events, APPROVALS), agent, self._chat.magic(), events, label)
 
     def _as_asked(self, decisions: Decisions, events: Sequence[Event]) -> AbstractContextManager[None]:
         agent = self._who_hears(decisions)
@@ -263,7 +263,10 @@ class Talk:
             self._chat.traces.keep(events[0].invocation_id, shown.trace)
         way_back = take_back([*before, *events], magic) if error and events else ""
         status, error = outcome(events, status, error)
-        waiting, asked = approvals.pending([*before, *events]), credentials.pending([*before, *events])
+        waiting, asked = (
+            open_interrupts([*before, *events], APPROVALS),
+            open_interrupts([*before, *events], CREDENTIALS),
+        )
         streamed = streamed_text(shown.streaming.values()) if status == "cancelled" else None
         text, answered_by = streamed or answer_in(events)
         inputs = questions.shown([*before, *events], text)
@@ -301,13 +304,13 @@ class Talk:
             self.cards.close_answered(shown)
         return reply
 
-    def ways(self, waiting: Sequence[Pending], events: Sequence[Event]) -> tuple[str, str]:
+    def ways(self, waiting: Sequence[Interrupt], events: Sequence[Event]) -> tuple[str, str]:
         """As `Reply.answer_with`."""
         return changed_tools.ways(waiting, events, self._chat.magic(), lambda one: self._who_hears([one.id]))
 
-    def hears(self, one: Pending) -> bool:
+    def hears(self, one: Interrupt) -> bool:
         """Whether an approval was asked by the agent of this chat, or by one that it leads."""
-        return self._who_hears([one.id]).find_agent(one.led_by or one.author) is not None
+        return self._who_hears([one.id]).find_agent(one.recipient) is not None
 
     def _who_hears(self, answered: Collection[str]) -> BaseAgent:
         return self.teams.of(answered) or self._of.agent
@@ -329,8 +332,8 @@ class Talk:
 
     def _open_requests(self, keys: Collection[str], events: Sequence[Event]) -> dict[str, str]:
         """The requests `keys` by media type, for the notebook file."""
-        waiting = [one for one in approvals.pending(events) if one.id in keys]
-        asked = [one for one in credentials.pending(events) if one.id in keys]
+        waiting = [one for one in open_interrupts(events, APPROVALS) if one.id in keys]
+        asked = [one for one in open_interrupts(events, CREDENTIALS) if one.id in keys]
         schemas = {one.id: schema_of(self._who_hears([one.id]), one) for one in waiting}
         shown = to_be_approved(waiting, schemas) if waiting else None
         shown = to_be_let_in(asked, way(self._chat.magic()), below=shown) if asked else shown
@@ -343,7 +346,7 @@ class Talk:
             return
         session = sync.run(self._of.loaded())
         events, magic = session.events if session else [], self._chat.magic()
-        for one in approvals.pending(events):
+        for one in open_interrupts(events, APPROVALS):
             for shown in self.cards.asking(one.id):
                 told = changed_tools.told(one, self._who_hears([one.id]), events, self._chat.versions, magic)
                 shown.tool_changed(one.id, told)

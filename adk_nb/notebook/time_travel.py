@@ -11,7 +11,9 @@ from adk_nb.events.event_actions import DELETED
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook.past_turns import PastTurn, turn_of_id, turns_of
 from adk_nb.notebook.view.plain_text import json_text, one_line, shortened
-from adk_nb.runtime import approvals, credentials, inputs
+from adk_nb.runtime import approvals, credentials
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, INPUTS
 from adk_nb.runtime.rewind import surviving, undoing
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
@@ -144,7 +146,11 @@ async def _told(session: Session, first: PastTurn, *, dry_run: bool) -> Rewound:
 
 
 def _waiting(events: Sequence[Event]) -> list[Any]:
-    return [*approvals.pending(events), *credentials.pending(events), *inputs.pending(events)]
+    return [
+        *open_interrupts(events, APPROVALS),
+        *open_interrupts(events, CREDENTIALS),
+        *open_interrupts(events, INPUTS),
+    ]
 
 
 def _called(events: Sequence[Event]) -> list[str]:

@@ -6,9 +6,9 @@ from typing import Any, cast
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
-from adk_nb.runtime import inputs
-from adk_nb.runtime.called import waiting
-from adk_nb.runtime.tasks import talking_node, unfinished
+from adk_nb.runtime.history import History
+from adk_nb.runtime.interrupts import INPUTS
+from adk_nb.runtime.nested_calls import open_tasks, waiting
 
 
 class WaitingTeams:
@@ -27,7 +27,9 @@ class WaitingTeams:
             events: All of the session.
             about: What was noted on the events of the turn.
         """
-        keys = [*waiting(agent, events), *(one.id for one in inputs.pending(events)), talking_node(events)]
+        history = History(events)
+        asked = (interrupt.id for interrupt in history.interrupts(kinds=INPUTS))
+        keys = [*waiting(agent, history), *asked, history.talking_node()]
         self._by_id = {key: self._by_id.get(key, agent) for key in keys if key}
         told = {**self._about, id(agent): about}
         self._about = {id(one): told[id(one)] for one in self._by_id.values()}
@@ -43,8 +45,10 @@ class WaitingTeams:
 
     def of_words(self, events: Sequence[Event]) -> BaseAgent | None:
         """The team that waits for what the user says next. None: none does."""
-        asked = [talking_node(events) or "", *(one.id for one in inputs.pending(events) if one.is_question)]
-        tasks = (key for key, team in self._by_id.items() if key in unfinished(team, events))
+        history = History(events)
+        questions = (interrupt.id for interrupt in history.interrupts(kinds=INPUTS) if interrupt.is_question)
+        asked = [history.talking_node() or "", *questions]
+        tasks = (key for key, team in self._by_id.items() if key in open_tasks(team, history))
         return self.of([*asked, *tasks])
 
     def of_message(self, message: types.Content, events: Sequence[Event]) -> BaseAgent | None:

@@ -4,6 +4,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.requests import REQUESTS
 from adk_nb.events.unread import originals
 from adk_nb.runtime.branches import is_within
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.state import State
 
@@ -33,7 +34,7 @@ async def caught_up(ctx: InvocationContext) -> bool:
 
 async def is_first(ctx: InvocationContext) -> bool:
     """True for one of the runs alone that would ask the agent's model of the newest result of its calls."""
-    newest = next((event for event in reversed(ctx.session.events) if _is_result(ctx, event)), None)
+    newest = next((event for event in history_of(ctx.session).newest() if _is_result(ctx, event)), None)
     if newest is None or ctx.session.lease is not None:
         return True
     return await ctx.session_service.consume(ctx.session, f"asked:{newest.id}")

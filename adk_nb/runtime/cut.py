@@ -9,8 +9,8 @@ from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.runtime.branches import is_under, next_call
 from adk_nb.runtime.durable import Step, recall, step_of
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.sealing import own_calls
 from adk_nb.wire import but
 
@@ -48,9 +48,9 @@ def _left_open(cut: InvocationContext) -> Iterator[tuple[Event, Calls]]:
     """The events that made such calls, oldest first, with these."""
     left = {call.id for call in own_calls(cut)}
     made: list[tuple[Event, Calls]] = []
-    for event in reversed(surviving(cut.session.events) if left else ()):  # what was undone is nobody's any more
+    for event in reversed(history_of(cut.session).run(cut.invocation_id)):
         calls = [call for call in event.get_function_calls() if call.id in left]
-        if calls and event.invocation_id == cut.invocation_id:
+        if calls:
             left -= {call.id for call in calls}  # a service may use an id again: the newest call is the open one
             made.append((event, calls))
     return reversed(made)
@@ -71,6 +71,5 @@ def _result(
 
 def _worked(cut: InvocationContext, branch: str | None, call_id: str | None) -> bool:
     """True if an agent that was called as a tool has done something for that call."""
-    return any(
-        is_under(event.branch, branch) and next_call(event.branch, branch) == call_id for event in cut.session.events
-    )
+    events = history_of(cut.session).events
+    return any(is_under(event.branch, branch) and next_call(event.branch, branch) == call_id for event in events)

@@ -12,8 +12,9 @@ from adk_nb import types
 from adk_nb.errors import StaleSessionError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
+from adk_nb.runtime.history import history_of
+from adk_nb.runtime.interrupts import use_key
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.sessions.journal import Attempt, Effect, Intent
 from adk_nb.wire import not_json
@@ -78,7 +79,7 @@ class Step:
 
     async def begin(self, decided: Decided | None, context: Context) -> bool:
         """Note that the call is made now, and with it that the approval is used up. False: that was used before."""
-        consumes = [approvals.use_of(decided.request)] if decided and decided.request else []
+        consumes = [use_key(decided.request, "approval")] if decided and decided.request else []
         try:
             attempt = await self._durable.begin(self.intent, consumes)
             if attempt is None and self.in_doubt and self.intent.effect != "once":
@@ -129,7 +130,7 @@ def _intent(ctx: InvocationContext, call: types.FunctionCall, name: str = "", ef
     """Of the run that made the call: it may be another that answers it. Some services number the calls of each answer
     anew, so the event is named as well.
     """
-    made = _made_in(ctx.session.events, call)
+    made = _made_in(ctx, call)
     return Intent(
         run_id=made.invocation_id if made else ctx.invocation_id,
         branch=ctx.branch or "",
@@ -139,13 +140,9 @@ def _intent(ctx: InvocationContext, call: types.FunctionCall, name: str = "", ef
     )
 
 
-def _made_in(events: Sequence[Event], call: types.FunctionCall) -> Event | None:
+def _made_in(ctx: InvocationContext, call: types.FunctionCall) -> Event | None:
     """The event that made `call`; of several calls under its id, the newest with its arguments, or else the newest."""
-    newest: Event | None = None
-    for event in reversed(events):
-        for one in event.get_function_calls():
-            if one.id == call.id:
-                newest = newest or event
-                if one.args == call.args:
-                    return event
-    return newest
+    made = history_of(ctx.session).calls.all(call.id)
+    same = next((record for record in reversed(made) if record.call.args == call.args), None)
+    newest = same or (made[-1] if made else None)
+    return newest.event if newest else None

@@ -7,6 +7,7 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event, as_content, made
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.runtime.credentials import take_secrets
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.hooks import first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.message import answering, check, check_fits, task_for, with_files_kept
@@ -44,7 +45,7 @@ async def first_event(
     """
     root = ctx.agent
     if ctx.live_request_queue:
-        ctx.agent = answering(root, None, ctx.session, sticky=sticky)
+        ctx.agent = answering(root, None, history_of(ctx.session), sticky=sticky)
         return None
     if state_delta:
         committed(state_delta, only_json=ctx.keeps_only_json)  # what cannot be kept is refused before anything is done
@@ -58,7 +59,7 @@ async def first_event(
         ctx.user_content = message
         message = await _as_plugins_say(ctx, message)
     ctx.task = task_for(root, message, ctx.session)
-    ctx.agent = answering(root, message, ctx.session, ctx.task, sticky=sticky)
+    ctx.agent = answering(root, message, history_of(ctx.session), ctx.task, sticky=sticky)
     go_on(ctx, root, invocation_id, sticky=sticky)
     if message and ctx.agent is root and not ctx.task:
         check_fits(root, message)

@@ -1,18 +1,18 @@
 """A user's message before its run: what it may carry, which agent answers it, and where its files go."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InputError
-from adk_nb.events.event import Event
-from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
-from adk_nb.runtime import credentials, inputs
-from adk_nb.runtime.approvals import expired_words, pending, refuse_expired, too_old
+from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST, NODE_APPROVAL
+from adk_nb.runtime import credentials
+from adk_nb.runtime.approvals import expired_words, read_answer
 from adk_nb.runtime.branches import is_within
-from adk_nb.runtime.called import outermost, speaker
+from adk_nb.runtime.history import History, history_of
+from adk_nb.runtime.interrupts import Interrupt, Kind
 from adk_nb.runtime.invocation_context import InvocationContext, Runs
-from adk_nb.runtime.rewind import surviving
-from adk_nb.runtime.tasks import talking_node, unfinished
+from adk_nb.runtime.nested_calls import open_tasks, outermost, recipient
 from adk_nb.sessions.session import Session
 from adk_nb.wire import not_json
 
@@ -35,40 +35,41 @@ def check(message: types.Content, session: Session) -> None:
         return
     if len(answers) < len(parts):
         raise InputError("a message carries function responses or words, not both; send them one after the other")
-    events = surviving(session.events)
-    _check_approvals(answers, events)
-    _check_credentials(answers, events)
-    _check_nodes(answers, events)
-    _check_calls(answers, events, session.id)
+    history = history_of(session)
+    _check_interrupts(answers, history)
+    _check_calls(answers, history, session.id)
 
 
-def _check_approvals(answers: Iterable[types.FunctionResponse], events: list[Event]) -> None:
-    given = [one for one in answers if one.name == APPROVAL_REQUEST]
-    open_now = {key: one for one in pending(events) for key in one.answer_ids} if given else {}
-    for one in given:
-        if not (asked := open_now.get(one.id or "")):
-            raise InputError(f"approval {one.id!r} is not open; it was answered already, or there never was one")
-        refuse_expired(asked, one.response or {})
+def _check_interrupts(answers: Iterable[types.FunctionResponse], history: History) -> None:
+    """Refuse an answer to a request that is not open, or that does not fit it."""
+    open_now = {(asked.kind, key): asked for asked in history.interrupts() for key in asked.answer_ids}
+    for answer in answers:
+        if (kind := _requested(answer)) is None:
+            continue
+        interrupt = open_now.get((kind, answer.id or ""))
+        if interrupt is None:
+            what = "credential request" if kind == "credential" else "approval"
+            raise InputError(f"{what} {answer.id!r} is not open; it was answered already, or there never was one")
+        _check_answer(interrupt, answer.response or {})
 
 
-def _check_credentials(answers: Iterable[types.FunctionResponse], events: list[Event]) -> None:
-    given = {one.id or "": one.response or {} for one in answers if one.name == CREDENTIAL_REQUEST}
-    open_now = {one.id: one for one in credentials.pending(events)} if given else {}
-    for key, said in given.items():
-        if not (asked := open_now.get(key)):
-            raise InputError(f"credential request {key!r} is not open; it was answered already, or there never was one")
-        credentials.check_answer(asked, said)
+def _requested(answer: types.FunctionResponse) -> Kind | None:
+    """The kind of interrupt that only an open request makes answerable. None: any call may have such a response."""
+    if answer.name == APPROVAL_REQUEST:
+        return "approval"
+    if answer.name == CREDENTIAL_REQUEST:
+        return "credential"
+    return "node_approval" if (answer.id or "").startswith(NODE_APPROVAL) else None
 
 
-def _check_nodes(answers: Iterable[types.FunctionResponse], events: list[Event]) -> None:
-    given = {one.id: one for one in answers if one.id and one.id.startswith(inputs.NODE_APPROVAL)}
-    open_now = {one.id: one for one in inputs.pending(events)} if given else {}
-    for key, said in given.items():
-        if not (asked := open_now.get(key)):
-            raise InputError(f"approval {key!r} is not open; it was answered already, or there never was one")
-        yes = (said.response or {}).get("confirmed") is not False
-        if yes and asked.asked_in and too_old(asked.asked_in.timestamp):
-            raise InputError(f"{expired_words(key)}; answer it with {{'confirmed': false}}, and run it again")
+def _check_answer(interrupt: Interrupt, response: dict[str, Any]) -> None:
+    if interrupt.kind == "credential":
+        credentials.check_answer(interrupt, response)
+        return
+    is_yes = read_answer(response).confirmed if interrupt.kind == "approval" else response.get("confirmed") is not False
+    if is_yes and interrupt.is_expired:
+        name = interrupt.call.name if interrupt.kind == "approval" else interrupt.id
+        raise InputError(f"{expired_words(name)}; answer it with {{'confirmed': false}}, and ask again")
 
 
 def check_fits(agent: Runs, message: types.Content) -> None:
@@ -83,52 +84,38 @@ def check_fits(agent: Runs, message: types.Content) -> None:
         )
 
 
-def _check_calls(answers: Iterable[types.FunctionResponse], events: Iterable[Event], session_id: str) -> None:
-    runs = _runs_of_calls(events)
-    asked: dict[str, str | None] = {}
-    for one in answers:
-        if one.id not in runs:
+def _check_calls(answers: Iterable[types.FunctionResponse], history: History, session_id: str) -> None:
+    by_run: dict[str, str | None] = {}
+    for answer in answers:
+        run = history.calls.run_of(answer.id)
+        if run is None:
             raise InputError(
-                f"the function response {one.id!r} answers no call of session {session_id!r}; "
+                f"the function response {answer.id!r} answers no call of session {session_id!r}; "
                 "take the id from the event that made the call"
             )
-        asked.setdefault(runs[one.id], one.id)
-    if len(asked) > 1:
-        first, second, *_ = asked.values()
+        by_run.setdefault(run, answer.id)
+    if len(by_run) > 1:
+        first, second, *_ = by_run.values()
         raise InputError(
             f"the function responses {first!r} and {second!r} answer calls of different runs; "
             "send them one after the other"
         )
 
 
-def _runs_of_calls(events: Iterable[Event]) -> dict[str | None, str]:
-    """Call id -> the run in which it was made: the first of those of which each goes on with the one before, after an
-    answer.
-    """
-    first: dict[str, str] = {}
-    runs: dict[str | None, str] = {}
-    for event in events:
-        for response in event.get_function_responses() if event.author == "user" else ():
-            if response.id in runs:
-                first.setdefault(event.invocation_id, runs[response.id])
-        for call in event.get_function_calls():
-            runs[call.id] = first.get(event.invocation_id, event.invocation_id)
-    return runs
-
-
 def task_for(root: Runs, message: types.Content | None, session: Session) -> str | None:
     """The id of the call that gave a task, if words of the user are for the agent that works on it."""
     if message is None or any(part.function_response for part in message.parts or ()):
         return None
-    if path := talking_node(session.events):
+    history = history_of(session)
+    if path := history.talking_node():
         return path
     if not (getattr(root, "members", None) or getattr(root, "tools", None)):
         return None
-    return next(reversed(unfinished(root, session.events)), None)
+    return next(reversed(open_tasks(root, history)), None)
 
 
 def answering(
-    root: Runs, message: types.Content | None, session: Session, task: str | None = None, *, sticky: bool = True
+    root: Runs, message: types.Content | None, history: History, task: str | None = None, *, sticky: bool = True
 ) -> Runs:
     """The agent of `root`'s tree that a message is for.
 
@@ -139,15 +126,13 @@ def answering(
         return root
     parts = (message and message.parts) or ()
     if answered := {task} if task else {one.function_response.id for one in parts if one.function_response}:
-        return outermost(root.find_agent(speaker(session.events, answered)) or root)
-    return last_speaker(root, session.events) if sticky and _hands_back(root) else root
+        return outermost(root.find_agent(recipient(history, answered)) or root)
+    return last_speaker(root, history) if sticky and _hands_back(root) else root
 
 
-def last_speaker(root: Runs, events: list[Event], branch: str | None = None) -> Runs:
+def last_speaker(root: Runs, history: History, branch: str | None = None) -> Runs:
     """The last that spoke on `branch`, of `root` and those under it from whom the word can come back to it."""
-    for event in reversed(events):
-        if event.actions.rewind_before_invocation_id:
-            return last_speaker(root, surviving(events), branch)
+    for event in history.newest():
         if (branch or event.branch) and not is_within(event.branch, branch):
             continue  # an agent that was called as a tool, or what a tool said
         if event.author == root.name:

@@ -1,33 +1,19 @@
 """An invocation that is gone on with: by what answers something it asked, or by its id."""
 
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvocationNotFoundError
-from adk_nb.events.event import Event
-from adk_nb.runtime import approvals
-from adk_nb.runtime.called import outermost, pauses, waiting
+from adk_nb.events.requests import APPROVAL_REQUEST
+from adk_nb.runtime.checkpoints import Checkpoints
+from adk_nb.runtime.history import History, history_of
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.runtime.invocation_context import InvocationContext, Runs
 from adk_nb.runtime.message import answering
-from adk_nb.runtime.rewind import surviving
-from adk_nb.runtime.standing import Standing
-from adk_nb.runtime.tasks import asked_by
+from adk_nb.runtime.nested_calls import outermost, pauses, waiting
 
 logger = logging.getLogger(__name__)
-
-RUN_KEY = "adk_nb_run"
-"""In `RunConfig.custom_metadata`: a run whose key its session has seen is that run, and goes on where it was left. Its
-message is not said again."""
-
-
-def begun_as(key: str, events: Sequence[Event]) -> str | None:
-    """The invocation whose events have that RUN_KEY."""
-    for event in reversed(events):
-        if event.custom_metadata and event.custom_metadata.get(RUN_KEY) == key:
-            return event.invocation_id
-    return None
 
 
 def go_on(ctx: InvocationContext, root: Runs, invocation_id: str | None, *, sticky: bool) -> None:
@@ -48,17 +34,17 @@ def go_on(ctx: InvocationContext, root: Runs, invocation_id: str | None, *, stic
     """
     if not ctx.is_resumable and not invocation_id:
         return
-    events = surviving(ctx.session.events)
-    if ctx.is_resumable and (asked_in := _answered(ctx, events)):
+    history = history_of(ctx.session)
+    if ctx.is_resumable and (asked_in := _answered(ctx, history)):
         if invocation_id not in (None, asked_in):
             logger.warning("the message answers invocation %r, which goes on; not %r", asked_in, invocation_id)
-        standing = Standing(root, events, asked_in)
+        standing = Checkpoints(root, history.run(asked_in))
         ctx.invocation_id, ctx.standing = asked_in, standing
         ctx.end_invocation = standing.is_ended(ctx.agent, None)
     elif invocation_id:
         if not ctx.is_resumable and ctx.session.lease is None:
             raise _keeps_no_marks(invocation_id)
-        _by_id(ctx, root, invocation_id, events, sticky)
+        _by_id(ctx, root, invocation_id, history, sticky)
         if not ctx.is_resumable and not ctx.end_invocation and getattr(ctx.agent, "runs_others", False):
             raise _keeps_no_marks(invocation_id)
 
@@ -72,65 +58,58 @@ def _keeps_no_marks(invocation_id: str) -> ConfigurationError:
 
 def idle(ctx: InvocationContext) -> str:
     """Why an invocation that was to go on had nothing to do."""
-    events = surviving(ctx.session.events)
-    mine = [event for event in events if event.invocation_id == ctx.invocation_id]
-    still = waiting(ctx.agent, events)  # the answer may have come under an invocation of its own
-    asked = ", ".join(repr(key) for key in waiting(ctx.agent, mine) if key in still)
+    asked = ", ".join(map(repr, waiting(ctx.agent, history_of(ctx.session), run=ctx.invocation_id)))
     return f"it waits for an answer to {asked}" if asked else "it is finished"
 
 
-def _waits(agent: Any, events: Sequence[Event]) -> bool:
-    return not getattr(agent, "runs_others", False) and pauses(agent, events, None, asked=True)
+def _waits(agent: Any, history: History) -> bool:
+    return not getattr(agent, "runs_others", False) and pauses(agent, history, None, asked=True)
 
 
-def _answered(ctx: InvocationContext, events: Sequence[Event]) -> str | None:
-    keys = set(ctx.calls_answered)
-    for event in reversed(events) if keys else ():
-        if keys.intersection(asked_by(event)) or any(call.id in keys for call in event.get_function_calls()):
-            return event.invocation_id
-    return None
+def _answered(ctx: InvocationContext, history: History) -> str | None:
+    """The newest invocation that asked what the message answers."""
+    found: list[tuple[int, str]] = []
+    for key in ctx.calls_answered:
+        if record := history.calls.newest(key):
+            found.append((record.at, record.event.invocation_id))
+        if checkpoint := history.checkpoint_waiting_for(key):
+            found.append(checkpoint)
+    return max(found)[1] if found else None
 
 
-def _by_id(ctx: InvocationContext, root: Runs, invocation_id: str, events: Sequence[Event], sticky: bool) -> None:
-    at = next((at for at, event in enumerate(events) if event.invocation_id == invocation_id), None)
+def _by_id(ctx: InvocationContext, root: Runs, invocation_id: str, history: History, sticky: bool) -> None:
+    at = history.began(invocation_id)
     if at is None:
-        known = list(dict.fromkeys(event.invocation_id for event in events))
-        raise InvocationNotFoundError("invocation", invocation_id, known)
-    standing = Standing(root, events, invocation_id)
-    before = ctx.session.model_copy(update={"events": list(events[:at])})
-    began = answering(root, events[at].content if events[at].author == "user" else None, before, sticky=sticky)
-    left = standing.left_of(began, None)
-    ctx.invocation_id, ctx.standing = invocation_id, standing
-    said = ctx.user_content or _said_last(events, invocation_id)
-    answers = any(part.function_response for part in (said and said.parts) or ())
-    is_done = left is None or _went_on_elsewhere(events[at:], invocation_id)
-    ctx.end_invocation = is_done or (not ctx.user_content and not answers and _waits(left, events))
+        raise InvocationNotFoundError("invocation", invocation_id, history.run_ids())
+    run = history.run(invocation_id)
+    checkpoints = Checkpoints(root, run)
+    message = run[0].content if run[0].author == "user" else None
+    began = answering(root, message, History(history.events[:at]), sticky=sticky)
+    left = checkpoints.left_of(began, None)
+    ctx.invocation_id, ctx.standing = invocation_id, checkpoints
+    message = ctx.user_content or _last_message(history, invocation_id)
+    answers = any(part.function_response for part in (message and message.parts) or ())
+    is_done = left is None or _continued_elsewhere(history, invocation_id)
+    ctx.end_invocation = is_done or (not ctx.user_content and not answers and _waits(left, history))
     ctx.agent = outermost(left or began)
-    ctx.user_content = said
+    ctx.user_content = message
 
 
-def _went_on_elsewhere(events: Sequence[Event], invocation_id: str) -> bool:
-    """True if what it asked was answered under another id, which has taken it over: so it is without marks."""
-    asked: set[str | None] = set()
-    for event in events:
-        if event.invocation_id == invocation_id:
-            asked.update(call.id for call in event.get_function_calls())
-        elif event.author == "user" and any(one.id in asked for one in event.get_function_responses()):
-            return True
-    return False
+def _continued_elsewhere(history: History, invocation_id: str) -> bool:
+    """True if what it asked was answered under another id, which has taken it over: so it is without checkpoints."""
+    calls = {call.id for event in history.run(invocation_id) for call in event.get_function_calls()}
+    return any(answered_in != invocation_id for key in calls for answered_in in history.calls.answered_in(key))
 
 
-def _said_last(events: Sequence[Event], invocation_id: str) -> types.Content | None:
-    """What the user said last in that invocation: answers, if they are not carried out yet, or words."""
-    waiting = {one.id: set(one.answer_ids) for one in approvals.pending(events)}
+def _last_message(history: History, invocation_id: str) -> types.Content | None:
+    """The user's last message of that invocation: answers, if they are not carried out yet, or words."""
+    waiting = {asked.id: set(asked.answer_ids) for asked in history.interrupts(kinds=APPROVALS)}
     left = set[str | None]().union(*waiting.values())
-    for event in reversed(events):
-        if event.invocation_id != invocation_id:
-            continue
+    for event in reversed(history.run(invocation_id)):
         if event.author == "user" and event.text:
             return event.content
-        given = {one.id for one in event.get_function_responses() if one.name == approvals.REQUEST}
-        if event.author == "user" and given & left:
+        answered = {response.id for response in event.get_function_responses() if response.name == APPROVAL_REQUEST}
+        if event.author == "user" and answered & left:
             return event.content
         # What was asked after an answer is not what that answered.
         for call in event.get_function_calls():

@@ -9,11 +9,12 @@ from adk_nb.errors import AdkNbError, ModelError, StorageError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.redaction import hidden
-from adk_nb.runtime import credentials, inputs
-from adk_nb.runtime.approvals import REDEFINED, pending, unanswered_calls
+from adk_nb.runtime.approvals import REDEFINED
 from adk_nb.runtime.branches import is_under, next_call
-from adk_nb.runtime.called import led_from
+from adk_nb.runtime.history import history_of
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.nested_calls import led_from
 from adk_nb.runtime.stopping import Why
 from adk_nb.wire import copied
 
@@ -33,13 +34,16 @@ def sealing(ctx: InvocationContext, why: Why) -> list[Event]:
 
 def abandoned(ctx: InvocationContext, call: types.FunctionCall) -> list[Event]:
     """The events that close what waits inside `call`, and `call` itself: its tool is not there to go on."""
-    events = ctx.session.events
-    made = next((event for event in events if any(one.id == call.id for one in event.get_function_calls())), None)
-    where = made.branch if made else None
-    inside = [event for event in events if next_call(event.branch, where) == call.id and is_under(event.branch, where)]
-    held = {one.call.id: one.call for one in pending(inside)}
-    held |= {one.call.id: one.call for request in credentials.pending(inside) for one in request.calls}
-    held |= {one.id: one.call for one in inputs.pending(inside)} | {one.id: one for one in unanswered_calls(inside)}
+    history = history_of(ctx.session)
+    made = next(iter(history.calls.all(call.id)), None)
+    where = made.event.branch if made else None
+    held: dict[str | None, types.FunctionCall] = {}
+    for interrupt in history.interrupts(under=where):
+        if next_call(interrupt.branch, where) == call.id:
+            held |= {waits.id: waits for waits in interrupt.waiting_calls}
+    for record in history.calls.open():
+        if is_under(record.event.branch, where) and next_call(record.event.branch, where) == call.id:
+            held[record.call.id] = record.call
     told = {"error": f"{REDEFINED}: {call.name}() cannot go on"}
     return [
         Event(author=author, branch=branch, isolation_scope=scope, content=_results(calls, told))
@@ -104,15 +108,15 @@ def _closing(ctx: InvocationContext, place: _Place, calls: Calls, **told: Any) -
 
 
 def _by_author(ctx: InvocationContext, calls: Calls) -> list[tuple[_Place, Calls]]:
-    made = {call.id: event for event in ctx.session.events for call in event.get_function_calls()} if calls else {}
     groups: dict[_Place, list[types.FunctionCall]] = {}
     for call in calls:
-        groups.setdefault(_place(ctx, made.get(call.id)), []).append(call)
+        made = history_of(ctx.session).calls.newest(call.id)
+        groups.setdefault(_place(ctx, made.event if made else None), []).append(call)
     return list(groups.items())
 
 
 def _last_place(ctx: InvocationContext) -> _Place:
-    mine = (event for event in reversed(ctx.session.events) if event.invocation_id == ctx.invocation_id)
+    mine = reversed(history_of(ctx.session).run(ctx.invocation_id))
     return _place(ctx, next((event for event in mine if event.author not in ("user", "model")), None))
 
 
@@ -127,14 +131,16 @@ def _open_calls(ctx: InvocationContext) -> Calls:
 def own_calls(ctx: InvocationContext) -> Calls:
     """The calls this run made, in the agent or node of `ctx`, and leaves open, without those that wait for a person."""
     path = ctx.node.path if ctx.node else ""
-    mine = unanswered_calls(
-        event
-        for event in ctx.session.events
-        if event.invocation_id == ctx.invocation_id
-        and is_under(event.branch, ctx.branch)
-        and event.node_info.path.startswith(path)
-    )
-    waiting = {one.call.id for one in pending(ctx.session.events)} | led_from(ctx) if mine else ()
+    history = history_of(ctx.session)
+    mine = [
+        record.call
+        for record in history.calls.open()
+        if record.event.invocation_id == ctx.invocation_id
+        and is_under(record.event.branch, ctx.branch)
+        and record.event.node_info.path.startswith(path)
+    ]
+    asked = history.interrupts(kinds=APPROVALS) if mine else ()
+    waiting = {interrupt.call.id for interrupt in asked} | led_from(ctx) if mine else ()
     return [call for call in mine if call.id not in waiting]
 
 
@@ -143,20 +149,18 @@ def _let_run(ctx: InvocationContext) -> Calls:
     approved = _approved_calls(ctx)
     led = set[str]() if approved else led_from(ctx)
     again = ctx.shared.taken_up - led
-    made = (event for event in ctx.session.events if is_under(event.branch, ctx.branch)) if again else ()
-    return [*approved, *(call for call in unanswered_calls(made) if call.id in again)]
+    made = history_of(ctx.session).calls.open() if again else ()
+    within = [record.call for record in made if is_under(record.event.branch, ctx.branch)]
+    return [*approved, *(call for call in within if call.id in again)]
 
 
 def _approved_calls(ctx: InvocationContext) -> Calls:
     """The calls this run was let to make and leaves open: an answer counts once, so nobody can let them again."""
-    said = ctx.requests_answered
-    if not said:
-        return []
-    events = ctx.session.events
-    asked = [one for one in credentials.pending(events) if is_under(one.branch, ctx.branch) and one.id in said]
-    let_in = [one.call for request in asked for one in request.calls]
-    open_now = [one for one in pending(events) if is_under(one.branch, ctx.branch)]
-    return [one.call for one in open_now if said.intersection(one.answer_ids)] + let_in
+    answered = ctx.requests_answered
+    open_now = (
+        history_of(ctx.session).interrupts(kinds=("approval", "credential"), under=ctx.branch) if answered else ()
+    )
+    return [call for asked in open_now if answered.intersection(asked.answer_ids) for call in asked.waiting_calls]
 
 
 _CUT_SHORT = {"error": "the run ended before this call was answered; it may or may not have taken effect"}

@@ -11,9 +11,10 @@ from typing import Any
 from adk_nb import clock
 from adk_nb.errors import SessionBusyError, StaleSessionError, StorageError
 from adk_nb.events.event import Event
-from adk_nb.runtime.called import waiting
 from adk_nb.runtime.cut import close_cut_run
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.nested_calls import waiting
 from adk_nb.runtime.stopping import STOPPED, Stop
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS, Journal, Lease, this_process
@@ -268,8 +269,7 @@ class Turn:
         """How the run ended, if it was stopped, or something that it asked waits for an answer."""
         if self._stop.why or self._ctx is None:
             return "cancelled"
-        mine = [event for event in self._ctx.session.events if event.invocation_id == self._id]
-        return "waiting" if waiting(self._ctx.agent, mine) else None
+        return "waiting" if waiting(self._ctx.agent, history_of(self._ctx.session), run=self._id) else None
 
     async def _end(self, outcome: str | None) -> None:
         """Let others in."""
@@ -337,6 +337,5 @@ _inside: ContextVar[Any] = ContextVar("adk_nb_turn", default=None)
 
 def _answers_the_same(ctx: InvocationContext, run_id: str) -> bool:
     """True if the message of this run answers what that of another has answered: it was cut before it could tell."""
-    theirs = (event for event in ctx.session.events if event.invocation_id == run_id and event.author == "user")
-    answered = {one.id for event in theirs for one in event.get_function_responses()}
-    return any(one.id in answered for one in ctx.responses)
+    calls = history_of(ctx.session).calls
+    return any(run_id in calls.answered_in(response.id) for response in ctx.responses)

@@ -15,13 +15,13 @@ from adk_nb.events.event_actions import DELETED
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST, INPUT_REQUEST
 from adk_nb.events.usage import as_json
 from adk_nb.runtime.branches import calls_to, for_call
-from adk_nb.runtime.called import outermost, pauses, speaker, waiting
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.first_event import first_event
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext, NoPlugins, Runs, Shared, new_invocation_id
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.message import last_speaker
-from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.nested_calls import outermost, pauses, recipient, waiting
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.sealing import news_of
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -169,17 +169,25 @@ class AgentTool(BaseTool):
                 await self._told(caller, failed)
             caller.shared.failed = caller.shared.told = None  # what becomes of it is the caller's now
             raise
-        so_far = _since(key, ctx)
-        if self._waits(ctx, so_far) or (tool_context.taken_up and not goes_on):
+        since, so_far = _since(key, ctx)
+        if self._waits(ctx, so_far, since) or (tool_context.taken_up and not goes_on):
             tool_context.waits_inside = True
             return None
         return self._result([event for event in so_far if event.isolation_scope == key], tool_context)
 
-    def _waits(self, ctx: InvocationContext, so_far: Sequence[Event]) -> bool:
-        """True if it is to be called again, when what waits inside has its answer."""
-        if waiting(ctx.agent, so_far, ctx.branch):
+    def _waits(self, ctx: InvocationContext, so_far: Sequence[Event], since: int) -> bool:
+        """True if it is to be called again, when what waits inside has its answer.
+
+        Args:
+            ctx: Of the agent.
+            so_far: What has happened since the call was made, oldest first.
+            since: Index of the first of these events.
+        """
+        history = history_of(ctx.session)
+        if waiting(ctx.agent, history, ctx.branch, since=since):
             return True
-        return getattr(self.agent, "runs_others", False) and pauses(ctx.agent, so_far, ctx.branch, asked=True)
+        is_open = pauses(ctx.agent, history, ctx.branch, asked=True, since=since)
+        return is_open and getattr(self.agent, "runs_others", False)
 
     async def _told(self, caller: InvocationContext, event: Event) -> None:
         if caller.tell:
@@ -210,11 +218,11 @@ class AgentTool(BaseTool):
         delegated = as_content(message)
         agent: Runs = self.agent
         if taken_up:  # by the one of its agents that asked or has the word, or what decides when that works
-            events = caller.session.events
+            history = history_of(caller.session)
             if caller.task == call_id:
-                asker = last_speaker(agent, events, branch)
+                asker = last_speaker(agent, history, branch)
             else:
-                asker = agent.find_agent(speaker(events, caller.calls_answered, branch)) or agent
+                asker = agent.find_agent(recipient(history, caller.calls_answered, branch)) or agent
             agent = outermost(asker, under=getattr(agent, "parent_agent", None))
         return replace(
             caller,
@@ -311,14 +319,12 @@ async def _nothing() -> AsyncGenerator[Event, None]:
     yield
 
 
-def _since(call_id: str, ctx: InvocationContext) -> list[Event]:
-    """What has happened since the call was made, oldest first."""
-    found: list[Event] = []
-    for event in reversed(surviving(ctx.session.events)):
-        found.append(event)
-        if any(call.id == call_id for call in event.get_function_calls()):
-            break
-    return found[::-1]
+def _since(call_id: str, ctx: InvocationContext) -> tuple[int, list[Event]]:
+    """Index of the event that made the call, and all that has happened since, oldest first."""
+    history = history_of(ctx.session)
+    record = history.calls.newest(call_id)
+    since = record.at if record else 0
+    return since, history.events[since:]
 
 
 def _waits(said: Sequence[Event]) -> str | None:

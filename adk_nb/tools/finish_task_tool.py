@@ -8,6 +8,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.history import history_of
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.shape import Shape, in_words
 
@@ -65,8 +66,6 @@ class FinishTaskTool(BaseTool):
 
 def _has_company(tool_context: ToolContext) -> bool:
     """True if other calls were made in the same step."""
-    for event in reversed(tool_context.session.events):
-        calls = event.get_function_calls()
-        if any(call.id == tool_context.function_call_id for call in calls):
-            return len(calls) > 1
-    return False
+    session = tool_context.get_invocation_context().session
+    made = history_of(session).calls.newest(tool_context.function_call_id)
+    return made is not None and len(made.event.get_function_calls()) > 1

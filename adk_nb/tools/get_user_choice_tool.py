@@ -1,7 +1,7 @@
 """`get_user_choice`: the model lets the user choose, and hears of it when they have."""
 
+from adk_nb.events.requests import CHOICE
 from adk_nb.runtime.context import ToolContext
-from adk_nb.runtime.inputs import CHOICE
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 
 

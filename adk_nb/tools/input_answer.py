@@ -1,20 +1,19 @@
 """Answers of a user to what a model asked: checked against what was asked for, and read where they were typed."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from adk_nb import types
 from adk_nb.errors import InputError, MissingExtraError
-from adk_nb.events.event import Event
-from adk_nb.runtime import inputs
-from adk_nb.runtime.inputs import PendingInput
+from adk_nb.runtime.history import History
+from adk_nb.runtime.interrupts import Interrupt, answered_value
 from adk_nb.tools.json_arguments import JsonArguments
 
 _WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
-def check(message: types.Content, events: Sequence[Event]) -> None:
+def check(message: types.Content, history: History) -> None:
     """Refuse an answer that does not fit the schema of its question.
 
     Without the package `jsonschema` any answer fits, as with google-adk.
@@ -23,13 +22,13 @@ def check(message: types.Content, events: Sequence[Event]) -> None:
         InputError: It does not; the question stays open.
     """
     responses = [part.function_response for part in message.parts or () if part.function_response]
-    asked = {one.id: one for one in inputs.pending(events) if one.response_schema} if responses else {}
+    asked = {one.id: one for one in history.interrupts() if one.response_schema} if responses else {}
     for response in responses:
         if one := asked.get(response.id or ""):
-            _refuse(one, _wrong(one, inputs.answered(response)))
+            _refuse(one, _wrong(one, answered_value(response)))
 
 
-def typed(asked: PendingInput, text: str) -> Any:
+def typed(asked: Interrupt, text: str) -> Any:
     """`text` as the answer to `asked`: one of its options, by words or number, or JSON where the schema wants that.
 
     Raises:
@@ -53,7 +52,7 @@ def _chosen(options: list[str], text: str) -> str:
     return options[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= len(options) else text
 
 
-def _readings(asked: PendingInput, text: str) -> Iterator[Any]:
+def _readings(asked: Interrupt, text: str) -> Iterator[Any]:
     if asked.response_schema.get("type", "string") == "string":
         yield text
     if text.strip().lower() in _WORDS:
@@ -64,7 +63,7 @@ def _readings(asked: PendingInput, text: str) -> Iterator[Any]:
         yield text
 
 
-def _wrong(asked: PendingInput, value: Any) -> str | None:
+def _wrong(asked: Interrupt, value: Any) -> str | None:
     if not asked.response_schema:
         return None
     try:
@@ -73,9 +72,9 @@ def _wrong(asked: PendingInput, value: Any) -> str | None:
         return None
 
 
-def _refuse(asked: PendingInput, wrong: str | None) -> None:
+def _refuse(asked: Interrupt, wrong: str | None) -> None:
     if wrong:
         wanted = json.dumps(asked.response_schema, ensure_ascii=False)
         raise InputError(
-            f"this does not answer {asked.message!r:.200}: {wrong}; it is still open, answer what fits {wanted:.500}"
+            f"this does not answer {asked.prompt!r:.200}: {wrong}; it is still open, answer what fits {wanted:.500}"
         )

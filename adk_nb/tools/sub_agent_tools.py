@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from adk_nb.events.event import Event
-from adk_nb.runtime.called import waiting
 from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.tasks import speaks
+from adk_nb.runtime.nested_calls import waiting
+from adk_nb.runtime.open_tasks import speaks
 from adk_nb.tools.agent_tool import AgentTool, Called, wrong
 from adk_nb.tools.finish_task_tool import NAME as FINISH
 
@@ -50,9 +51,9 @@ class TaskTool(AgentTool):
         message = super()._message(args)
         return json.dumps({"request": message}, ensure_ascii=False) if self._takes_words else _as_json(message)
 
-    def _waits(self, ctx: InvocationContext, so_far: Sequence[Event]) -> bool:
+    def _waits(self, ctx: InvocationContext, so_far: Sequence[Event], since: int) -> bool:
         own = ctx.isolation_scope
-        if any(key != own for key in waiting(ctx.agent, so_far, ctx.branch)):
+        if any(key != own for key in waiting(ctx.agent, history_of(ctx.session), ctx.branch, since=since)):
             return True
         said = [event for event in so_far if event.isolation_scope == own and event.author != "user"]
         return bool(said) and speaks(said[-1]) and not any(map(_finish, said))
@@ -77,8 +78,8 @@ def _as_json(message: str) -> str:
 
 def _made_at(ctx: InvocationContext, call_id: str) -> int:
     """Which event of the session made the call."""
+    record = history_of(ctx.session).calls.newest(call_id)
     events = ctx.session.events
-    for at in range(len(events) - 1, -1, -1):
-        if any(call.id == call_id for call in events[at].get_function_calls()):
-            return at
-    return len(events) - 1
+    if record is None:
+        return len(events) - 1
+    return record.at if events[record.at] is record.event else events.index(record.event)

@@ -10,9 +10,10 @@ from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.events.event import Event
-from adk_nb.runtime.called import outermost, speaker
 from adk_nb.runtime.context import Context
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.nested_calls import outermost, recipient
 from adk_nb.wire import but
 from adk_nb.workflow.base_node import BaseNode
 
@@ -33,7 +34,9 @@ class AgentNode(BaseNode):
     def _invocation(self, ctx: Context, node_input: Any) -> InvocationContext:
         outer = ctx.get_invocation_context()
         answered = outer.calls_answered
-        asker = self.agent.find_agent(speaker(outer.session.events, answered, outer.branch)) if answered else None
+        asker = (
+            self.agent.find_agent(recipient(history_of(outer.session), answered, outer.branch)) if answered else None
+        )
         agent = outermost(asker, under=self.agent.parent_agent) if asker else self.agent
         goes_on = asker is not None or bool(outer.task and outer.task.startswith(f"{ctx.node_path}/"))
         before = outer if goes_on else outer.after_answers(goes_on=outer.standing is not None)

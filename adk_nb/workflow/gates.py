@@ -12,7 +12,8 @@ from adk_nb.flow import credentials
 from adk_nb.flow.tool_call import in_doubt
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.credentials import NODE
+from adk_nb.runtime.history import history_of
+from adk_nb.runtime.interrupts import NODE
 from adk_nb.runtime.invocation_context import Decided
 from adk_nb.workflow.base_node import BaseNode
 
@@ -86,14 +87,12 @@ async def _take(context: Context, decided: ToolConfirmation) -> None:
     on.
     """
     ctx, key = context.get_invocation_context(), approval_id(context.node_path)
-    for event in reversed(ctx.session.events):
-        if any(call.id == key for call in event.get_function_calls()):
-            if not await approvals.is_first_use(ctx, event.id):
-                raise InputError(
-                    f"approval {key!r} is not open; it was answered already, and another run goes on with it"
-                )
-            ctx.answered[key] = Decided(confirmation=decided, ran=False, tool=None, request=event.id)
-            return
+    question = history_of(ctx.session).calls.newest(key)
+    if question is None:
+        return
+    if not await approvals.is_first_use(ctx, question.event.id):
+        raise InputError(f"approval {key!r} is not open; it was answered already, and another run goes on with it")
+    ctx.answered[key] = Decided(confirmation=decided, ran=False, tool=None, request=question.event.id)
 
 
 def question(name: str, path: str, args: dict[str, Any], wanted: ToolConfirmation) -> RequestInput:

@@ -17,9 +17,10 @@ from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.request_input import RequestInput
 from adk_nb.events.requests import CREDENTIAL_REQUEST, INPUT_REQUEST
+from adk_nb.runtime.history import history_of, waited_for
 from adk_nb.runtime.invocation_context import AtNode, InvocationContext
+from adk_nb.runtime.nested_calls import open_tasks
 from adk_nb.runtime.sealing import failure
-from adk_nb.runtime.tasks import asked_by, unfinished
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.wire import but
@@ -97,7 +98,7 @@ class NodeRun(RunState):
         if self.node.has_task and not self.has_output:
             self.asked = [self.path]
         elif self.calls_others:
-            self.asked = list(unfinished(self.node.agent, own.session.events, own.branch, talking=True))
+            self.asked = list(open_tasks(self.node.agent, history_of(own.session), own.branch, talking=True))
 
     def _context(self, ctx: InvocationContext) -> InvocationContext:
         here = AtNode(
@@ -254,7 +255,7 @@ class NodeRun(RunState):
             self.route = event.actions.route
         if event.long_running_tool_ids:
             self._await(event, context)
-        self.asked += [key for key in asked_by(event) if key not in self.asked]
+        self.asked += [key for key in waited_for(event) if key not in self.asked]
         if event.node_info.path and self.path not in (event.node_info.output_for or ()):
             return event
         agent = self.node if isinstance(self.node, AgentNode) else None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
@@ -90,9 +91,9 @@ class RunState:
 
     def recall(self, ctx: InvocationContext) -> bool:
         """Take its output, and its route, from the events that told of them. False: none did."""
-        for event in ctx.session.events:
+        for event in history_of(ctx.session).run(ctx.invocation_id):
             info = event.node_info
-            if event.invocation_id != ctx.invocation_id or not info.path.startswith(self.path):
+            if not info.path.startswith(self.path):
                 continue
             if event.actions.route is not None and info.path == self.path:
                 self.route = event.actions.route

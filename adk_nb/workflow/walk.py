@@ -11,11 +11,10 @@ from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.requests import NODE_APPROVAL
-from adk_nb.runtime.inputs import answered
+from adk_nb.runtime.history import CHECKPOINT, history_of
+from adk_nb.runtime.interrupts import answered_value
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.side_by_side import Ended, SideBySide
-from adk_nb.runtime.tasks import STANDS
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
 from adk_nb.workflow.inner_runs import Adopts, InnerRuns
@@ -221,7 +220,7 @@ class Walk:
             "outputs": to_jsonable_python(self.outputs, fallback=str),
             "path": self._path,
         }
-        state: dict[str, Any] = {STANDS: stands}
+        state: dict[str, Any] = {CHECKPOINT: stands}
         if self._ctx.is_resumable:
             done = [ended] if ended and not ended.caller else []
             state["nodes"] = {run.node.name: _status(run, _DONE) for run in done}
@@ -235,7 +234,7 @@ class Walk:
         )
 
     def _take_up(self) -> bool:
-        events, ids = surviving(self._ctx.session.events), set(self._ctx.calls_answered)
+        events, ids = history_of(self._ctx.session).events, set(self._ctx.calls_answered)
         if not self._ctx.is_resumable and self._is_past(events, ids):
             logger.warning("workflow %r does not wait for an answer to %s any more", self._name, sorted(ids))
             return False
@@ -251,8 +250,8 @@ class Walk:
         failed, taken = {self._ctx.invocation_id}, set[str]()
         for event in reversed(events):
             state = event.actions.agent_state
-            if state and STANDS in state and event.author == self._name and event.node_info.path == self._path:
-                asked = {one for run in cast(dict[str, Any], state[STANDS])["waiting"] for one in run["asked"]}
+            if state and CHECKPOINT in state and event.author == self._name and event.node_info.path == self._path:
+                asked = {one for run in cast(dict[str, Any], state[CHECKPOINT])["waiting"] for one in run["asked"]}
                 return ids <= taken or ids.isdisjoint(asked)
             if event.error_code:
                 failed.add(event.invocation_id)
@@ -262,7 +261,7 @@ class Walk:
 
     def _go_on(self, of: Any) -> bool:
         standing = self._ctx.standing
-        stood = ((standing.state_of(of, self._ctx.branch) if standing else None) or {}).get(STANDS)
+        stood = ((standing.state_of(of, self._ctx.branch) if standing else None) or {}).get(CHECKPOINT)
         if stood is None or stood["path"] != self._path:
             return False
         self._restore(stood, {})
@@ -308,7 +307,7 @@ class Walk:
 
     def _given(self) -> dict[str, Any]:
         """What the user's message answers; to a node that waits for words, it is there as it is."""
-        given = {response.id or "": answered(response) for response in self._ctx.responses}
+        given = {response.id or "": answered_value(response) for response in self._ctx.responses}
         return given | {self._ctx.task: None} if self._ctx.task else given
 
     def _answer(self, run: NodeRun, given: Mapping[str, Any]) -> None:
@@ -345,8 +344,8 @@ def _standing_that_asked(
     since: dict[str, list[str]] = {}
     for event in reversed(events):
         where, state = event.node_info.path, event.actions.agent_state
-        if state and event.author == name and where == path and STANDS in state:
-            stood = cast(dict[str, Any], state[STANDS])
+        if state and event.author == name and where == path and CHECKPOINT in state:
+            stood = cast(dict[str, Any], state[CHECKPOINT])
             running = {f"{path}/{one['node']}@{one['number']}" for one in stood["running"]}
             asked = [one["asked"] for one in stood["waiting"]] + [since[one] for one in running & since.keys()]
             if any(ids.intersection(one) for one in asked):

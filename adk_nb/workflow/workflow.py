@@ -12,8 +12,8 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import ConfigurationError, WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.requests import INPUT_REQUEST
-from adk_nb.runtime import inputs
-from adk_nb.runtime.branches import is_under
+from adk_nb.runtime.history import history_of
+from adk_nb.runtime.interrupts import INPUTS, answer
 from adk_nb.runtime.invocation_context import AtNode, InvocationContext
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.wire import but
@@ -165,12 +165,12 @@ class Workflow(BaseAgent):
         text = "".join(part.text or "" for part in (ctx.user_content and ctx.user_content.parts) or ())
         if not text or ctx.calls_answered:
             return None
-        asked = [one for one in inputs.pending(ctx.session.events) if is_under(one.branch, ctx.branch)]
-        if len(asked) != 1 or asked[0].call.name != INPUT_REQUEST or not self.find_agent(asked[0].author):
+        asked = history_of(ctx.session).interrupts(kinds=INPUTS, under=ctx.branch)
+        if len(asked) != 1 or asked[0].call.name != INPUT_REQUEST or not self.find_agent(asked[0].agent):
             return None
         if asked[0].response_schema.get("type", "string") != "string":
             return None
-        return parts.content("user", [inputs.answer(asked[0], text)])
+        return parts.content("user", [answer(asked[0], text)])
 
     def _check_chat(self, node: BaseNode) -> None:
         if isinstance(node, AgentNode) and node.chats and self._graph.before[node.name] != [START]:

@@ -12,7 +12,9 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.runners import InMemoryRunner
-from adk_nb.runtime import credentials
+from adk_nb.runtime import interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import CREDENTIALS
 from adk_nb.tools import (
     AgentTool,
     FunctionTool,
@@ -138,8 +140,8 @@ def _with(said: dict[str, Any]) -> Callable[[Sequence[Event]], Any]:
 
 
 def _with_key(events: Sequence[Event]) -> list[types.Part]:
-    [asked] = credentials.pending(events)
-    return [credentials.answer(asked.id, {"apiKey": "k"})]
+    [asked] = open_interrupts(events, CREDENTIALS)
+    return [interrupts.answer(asked, {"apiKey": "k"})]
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,9 @@ from adk_nb.auth import (
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events import Event
 from adk_nb.models.scripted_llm import call
-from adk_nb.runtime import credentials
-from adk_nb.runtime.credentials import PendingCredential
+from adk_nb.runtime import credentials, interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext, tool
 from tests.auth.auth_server import CLIENT, CLIENT_SECRET, REDIRECT, AuthServer, auth_server
 from tests.talk import Talk, guide, told
@@ -77,13 +78,13 @@ def mail_talk(config: AuthConfig, *answers: Any, **more: Any) -> tuple[Talk, Mai
     return Talk(guide(*answers, tools=[FunctionTool(box.mail, auth_config=config, **more)])), box
 
 
-def waiting(talk: Talk) -> list[PendingCredential]:
-    return credentials.pending(talk.stored().events)
+def waiting(talk: Talk) -> list[Interrupt]:
+    return open_interrupts(talk.stored().events, CREDENTIALS)
 
 
 def answer(talk: Talk, said: dict[str, Any], **more: Any) -> list[Event]:
     [asked] = waiting(talk)
-    return talk.say(credentials.answer(asked.id, said), **more)
+    return talk.say(interrupts.answer(asked, said), **more)
 
 
 def let_in(talk: Talk, server: AuthServer) -> list[Event]:
@@ -139,7 +140,7 @@ def test_an_answer_counts_once(server: AuthServer):
     said = {"authResponseUri": server.let_in(asked.auth_uri or "")}
     answer(talk, said)
 
-    talk.say(credentials.answer(asked.id, said))
+    talk.say(interrupts.answer(asked, said))
 
     assert isinstance(talk.error, InputError) and "is not open" in str(talk.error)
     assert len(box.seen) == 1 and len(server.asked) == 1
@@ -206,7 +207,7 @@ def test_who_does_not_let_it_in_is_told_to_the_model(server: AuthServer):
     talk.say()
     [asked] = waiting(talk)
 
-    events = answer(talk, {"authResponseUri": f"{REDIRECT}?error=access_denied&state={asked.asked.state}"})
+    events = answer(talk, {"authResponseUri": f"{REDIRECT}?error=access_denied&state={asked.auth_request.state}"})
 
     assert "it was not let in: access_denied" in results(events)[0]["error"]
     assert events[-1].text == "as you wish" and box.seen == [] and waiting(talk) == []
@@ -226,7 +227,7 @@ def test_the_next_call_and_the_next_session_need_nobody(server: AuthServer):
     talk.say(session_id="theirs", user_id="someone else")
 
     assert len(box.seen) == 3 and len(set(box.tokens)) == 1 and len(server.asked) == 1
-    assert len(credentials.pending(talk.stored("theirs", "someone else").events)) == 1
+    assert len(open_interrupts(talk.stored("theirs", "someone else").events, CREDENTIALS)) == 1
 
 
 def test_a_token_that_is_over_is_fetched_anew_once_for_all_that_need_it(server: AuthServer):
@@ -540,7 +541,7 @@ def test_many_answers_at_once_are_one(server: AuthServer):
     talk, box = mail_talk(by_code(server), call("mail"), *["one mail"] * 20)
     talk.say()
     [asked] = waiting(talk)
-    part = credentials.answer(asked.id, {"authResponseUri": server.let_in(asked.auth_uri or "")})
+    part = interrupts.answer(asked, {"authResponseUri": server.let_in(asked.auth_uri or "")})
 
     async def all_at_once() -> None:
         await asyncio.gather(*(talk.asay(part) for _ in range(20)))

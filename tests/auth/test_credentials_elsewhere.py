@@ -2,11 +2,14 @@
 
 import asyncio
 
+from adk_nb import parts
 from adk_nb.agents import LiveRequest, LiveRequestQueue, LlmAgent
 from adk_nb.auth import APIKey, APIKeyIn, AuthConfig
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.runtime import credentials
+from adk_nb.runtime import credentials, interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import CREDENTIALS
 from adk_nb.tools import AgentTool, FunctionTool, ToolContext
 from tests.flow.test_compaction import LONG, Conversation, messages
 from tests.flow.test_live import LiveTalk, asked
@@ -35,7 +38,7 @@ def test_a_live_conversation_asks_for_it_and_the_model_never_hears_the_answer():
         open_requests.extend(one.id or "" for one in event.get_function_calls() if one.name == credentials.REQUEST)
         if event.turn_complete and open_requests:
             assert seen == []
-            queue.send_content([credentials.answer(open_requests.pop(), {"apiKey": KEY})])
+            queue.send_content([parts.result(open_requests.pop(), credentials.REQUEST, {"apiKey": KEY})])
 
     events = asyncio.run(talk.alive("Fetch", LiveRequest(), after=let_in))
 
@@ -63,8 +66,8 @@ def test_an_agent_that_is_called_as_a_tool_says_that_nobody_can_be_asked_and_use
 
     first = talk.say()
     talk.say()
-    [request] = credentials.pending(talk.stored().events)
-    talk.say(credentials.answer(request.id, {"apiKey": KEY}))
+    [request] = open_interrupts(talk.stored().events, CREDENTIALS)
+    talk.say(interrupts.answer(request, {"apiKey": KEY}))
     last = talk.say()
 
     told = [one.response or {} for event in [*first, *last] for one in event.get_function_responses()]

@@ -7,7 +7,7 @@ import pytest
 
 from adk_nb.errors import InputError
 from adk_nb.models.scripted_llm import call
-from adk_nb.runtime import credentials
+from adk_nb.runtime import interrupts
 from tests.auth.auth_server import REDIRECT, AuthServer, auth_server
 from tests.auth.test_credentials import Mail, answer, by_code, by_discovery, let_in, mail_talk, waiting
 from tests.talk import Talk, told
@@ -58,7 +58,7 @@ def test_a_code_of_another_request_gives_no_token_even_with_the_right_state(serv
     other.say()
     [ours], [theirs] = waiting(talk), waiting(other)
     code = parse_qs(urlsplit(server.let_in(theirs.auth_uri or "")).query)["code"][0]
-    uri = f"{REDIRECT}?code={code}&state={ours.asked.state}"
+    uri = f"{REDIRECT}?code={code}&state={ours.auth_request.state}"
 
     answer(talk, {how: code if how == "authCode" else uri})
 
@@ -119,7 +119,7 @@ def test_a_no_of_the_service_is_stored_and_told_to_the_model(server: AuthServer)
     talk.say()
     [asked] = waiting(talk)
 
-    events = answer(talk, {"authResponseUri": f"{REDIRECT}?error=access_denied&state={asked.asked.state}"})
+    events = answer(talk, {"authResponseUri": f"{REDIRECT}?error=access_denied&state={asked.auth_request.state}"})
 
     stored = [one.response for event in talk.stored().events for one in event.get_function_responses()]
     assert {"error": "access_denied"} in stored and told(events)[-1] == ("guide", "as you wish .") and box.seen == []
@@ -153,7 +153,7 @@ def test_an_answer_in_another_users_session_is_none(server: AuthServer):
     talk.say()
     [asked] = waiting(talk)
     talk.open("theirs", user_id="someone else")
-    part = credentials.answer(asked.id, {"authResponseUri": server.let_in(asked.auth_uri or "")})
+    part = interrupts.answer(asked, {"authResponseUri": server.let_in(asked.auth_uri or "")})
 
     talk.say(part, session_id="theirs", user_id="someone else")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from adk_nb import types
+from adk_nb import parts, types
 from adk_nb.agents import LlmAgent, SequentialAgent
 from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.engines import DbosEngine, Outcome
@@ -20,7 +20,9 @@ from adk_nb.events import ToolConfirmation
 from adk_nb.events.requests import CREDENTIAL_REQUEST
 from adk_nb.models import ScriptedLlm
 from adk_nb.runners import InMemoryRunner, Runner
-from adk_nb.runtime import approvals
+from adk_nb.runtime import approvals, interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions import DatabaseSessionService, Session
 from tests.engines.shop import WHERE, Shop, until
 from tests.engines.shop_worker import DONE, block, engine_of, tell_log
@@ -50,8 +52,8 @@ def told(session: Session) -> list[str]:
     return said
 
 
-def answer_to(asked: approvals.Pending, *, confirmed: bool = True) -> types.Content:
-    return types.Content(role="user", parts=[approvals.answer(asked.id, ToolConfirmation(confirmed=confirmed))])
+def answer_to(asked: Interrupt, *, confirmed: bool = True) -> types.Content:
+    return types.Content(role="user", parts=[interrupts.answer(asked, ToolConfirmation(confirmed=confirmed))])
 
 
 @pytest.mark.postgres
@@ -90,8 +92,8 @@ def test_what_may_have_happened_in_a_dead_worker_is_asked_about_and_not_done_by_
     other = shop.worker()
 
     assert shop.ended(run_id).status == "done"
-    [asked] = approvals.pending(shop.session().events)
-    assert "may already have happened" in asked.hint
+    [asked] = open_interrupts(shop.session().events, APPROVALS)
+    assert "may already have happened" in asked.prompt
     assert shop.ended(shop.start(answer_to(asked, confirmed=False))).status == "done"
     assert told(shop.session())[-1] == DONE and other.all_heard() == []
 
@@ -100,7 +102,7 @@ def test_what_may_have_happened_in_a_dead_worker_is_asked_about_and_not_done_by_
 def test_an_approval_that_waits_outlives_its_worker_and_counts_once(shop: Shop):
     first = shop.worker()
     assert shop.ended(shop.start("pay")).status == "done"
-    [asked] = approvals.pending(shop.session().events)
+    [asked] = open_interrupts(shop.session().events, APPROVALS)
 
     first.kill()
     assert first.all_heard() == []
@@ -118,7 +120,7 @@ def test_an_approval_that_waits_outlives_its_worker_and_counts_once(shop: Shop):
 def test_an_approved_call_whose_worker_is_killed_in_it_is_asked_about_again(shop: Shop):
     first = shop.worker("pay")
     assert shop.ended(shop.start("pay")).status == "done"
-    [asked] = approvals.pending(shop.session().events)
+    [asked] = open_interrupts(shop.session().events, APPROVALS)
     run_id = shop.start(answer_to(asked))
     assert first.heard()[0] == "pay"
 
@@ -126,8 +128,8 @@ def test_an_approved_call_whose_worker_is_killed_in_it_is_asked_about_again(shop
     other = shop.worker()
 
     assert shop.ended(run_id).status == "done"
-    [again] = approvals.pending(shop.session().events)
-    assert again.id != asked.id and "may already have happened" in again.hint
+    [again] = open_interrupts(shop.session().events, APPROVALS)
+    assert again.id != asked.id and "may already have happened" in again.prompt
     assert other.all_heard() == []
 
 
@@ -155,7 +157,7 @@ def test_many_runs_of_two_workers_of_which_one_is_killed_come_to_their_ends_once
     done += other.all_heard()
     for place in places:
         session = shop.session(place)
-        asked = approvals.pending(session.events)  # whether the dead worker had looked
+        asked = open_interrupts(session.events, APPROVALS)  # whether the dead worker had looked
         assert (told(session)[-1] == DONE) is not bool(asked)
     assert max(Counter((name, key, attempt) for name, key, attempt in done).values()) == 1
     assert max(Counter(key for name, key, _ in done if name == "look").values()) == 1
@@ -253,7 +255,7 @@ def test_a_run_that_fails_is_one_line_in_the_log_and_one_that_was_cancelled_is_n
     shop.do(lambda engine: engine.cancel(cancelled))
     until(lambda: any(event.error_code for event in shop.session(at_work=True).events))
 
-    part = approvals.answer("nope", ToolConfirmation(confirmed=True))
+    part = parts.result("nope", approvals.REQUEST, {"confirmed": True})
     failed = shop.start(types.Content(role="user", parts=[part]), session_id="other")
 
     assert shop.ended(failed).status == "failed"

@@ -19,8 +19,10 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runners import Runner
-from adk_nb.runtime import approvals
+from adk_nb.runtime import interrupts
 from adk_nb.runtime.context import Context, ToolContext
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions import sqlite_thread
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sqlite_file import SessionFile
@@ -200,17 +202,17 @@ class Desk:
         if left := await self.service.unfinished(session):
             return {"invocation_id": left[-1].id}
         session = await self.service.get_session(**where) or session  # as it is since nobody works on it
-        if asked := approvals.pending(session.events):
+        if asked := open_interrupts(session.events, APPROVALS):
             return {"new_message": types.Content(role="user", parts=[self._answer(name, one) for one in asked])}
         return None if is_done(session.events) else {"new_message": "go"}
 
-    def _answer(self, name: str, asked: approvals.Pending) -> types.Part:
-        line(self._folder / "asked", [name, asked.call.name, asked.hint])
+    def _answer(self, name: str, asked: Interrupt) -> types.Part:
+        line(self._folder / "asked", [name, asked.call.name, asked.prompt])
         if self._sees:
             happened = any(one[:2] == [name, asked.call.name] for one in lines(self._folder / "done"))
         else:
-            happened = "may already have happened" in (asked.hint or "")
-        return approvals.answer(asked.id, ToolConfirmation(confirmed=not happened))
+            happened = "may already have happened" in (asked.prompt or "")
+        return interrupts.answer(asked, ToolConfirmation(confirmed=not happened))
 
 
 def is_done(events: list[Event]) -> bool:

@@ -10,6 +10,8 @@ from typing import Any
 
 from adk_nb.errors import AdkNbError
 from adk_nb.runtime import approvals
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from tests.faults.clerk import DONE, TOOLS, lines
 
@@ -40,7 +42,7 @@ def count(folder: Path) -> Counts:
     stored = {(name, event.id) for name, (session, _) in sessions.items() for event in session.events}
     found["acknowledged events lost"] = len({(name, id_) for name, id_ in seen} - stored)
     for session, left in sessions.values():
-        found["runs that did not end"] += len(left) + len(approvals.pending(session.events))
+        found["runs that did not end"] += len(left) + len(open_interrupts(session.events, APPROVALS))
         found["runs that did not end"] += [event.text for event in session.events].count(DONE) != 1
         said = [one for event in session.events for one in event.get_function_responses() if one.name in TOOLS]
         found["double results"] += _more_than_one(one.id for one in said if one.response not in approvals.PLACEHOLDERS)

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from adk_nb.graph_compose import create_loop_agent, create_parallel_agent, create_sequential_agent
-from adk_nb.runtime import inputs
+from adk_nb.runtime import interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import INPUTS
 from tests.agents.waiting import LeftTalk
 from tests.graph_compose.test_a_person_is_asked import ASK
 from tests.graph_compose.test_flow_signals import asked, graph_of, say
@@ -35,9 +37,9 @@ def test_what_comes_after_a_request_runs_under_the_same_id(service: Service, tea
     talk = LeftTalk(graph_of(service, *containers, "a", "b", "c").to_app().root_agent)
 
     talk.say("go")
-    [waits] = inputs.pending(talk.stored().events)
+    [waits] = open_interrupts(talk.stored().events, INPUTS)
     assert talk.go_on() == []
-    talk.say([inputs.answer(waits, {"confirmed": True})])
+    talk.say([interrupts.answer(waits, {"confirmed": True})])
 
     assert talk.error is None
     assert (sorted(asked(service)) if team == "at once" else asked(service)) == order

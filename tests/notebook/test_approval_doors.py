@@ -10,7 +10,9 @@ from adk_nb import clock, types
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.view import display
 from adk_nb.runners import Runner
-from adk_nb.runtime.approvals import REQUEST, pending
+from adk_nb.runtime.approvals import REQUEST
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from tests.notebook.conftest import Shell
 from tests.notebook.test_widget import Wire
 from tests.talk import sent
@@ -48,7 +50,7 @@ def by_python(shell: Shell, wires: list[Wire], decided: dict[str, Any]) -> None:
 
 def by_response(shell: Shell, wires: list[Wire], decided: dict[str, Any]) -> None:
     notebook = shell.ip.adk_nb
-    [asked] = pending(notebook.sessions.events())
+    [asked] = open_interrupts(notebook.sessions.events(), APPROVALS)
     said = types.FunctionResponse(id=asked.id, name=REQUEST, response=decided)
     runner = Runner(app_name="notebook", agent=notebook.agent("clerk"), session_service=notebook.sessions.service)
     list(runner.run(user_id="user", session_id="main", new_message=[types.Part(function_response=said)]))
@@ -90,7 +92,7 @@ def through(door: str, decided: dict[str, Any], shell: Shell, monkeypatch: pytes
         "stored": [plain([event.author, event.content.model_dump(exclude_none=True)]) for event in events],
         "by": (said.response or {}).get("by"),
         "rows": str(shell.cell("%trace")),
-        "open": pending(events),
+        "open": open_interrupts(events, APPROVALS),
     }
 
 
@@ -175,7 +177,7 @@ def test_a_policy_answers_through_the_same_record_and_the_log_says_which(
     given = [one for event in events for one in event.get_function_responses() if one.name == REQUEST]
     session = shell.ip.adk_nb.sessions.find()
     if by is None:
-        assert (given, shell.names["paid"], len(pending(events))) == ([], [], 1)
+        assert (given, shell.names["paid"], len(open_interrupts(events, APPROVALS))) == ([], [], 1)
         return
     yes = by.endswith(("yes", "yes')")) or "yes" in "".join(lines)
     assert [one.response for one in given] == [{"confirmed": yes, "by": by}] * 2

@@ -12,7 +12,8 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.view.rows import RunRows
-from adk_nb.runtime.approvals import pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools.tool_context import ToolContext
 from adk_nb.tools.tool_decorator import tool
 from tests.notebook.conftest import Shell
@@ -374,7 +375,7 @@ def test_a_call_of_an_agent_that_is_gone_can_be_refused_and_the_session_goes_on(
     assert "clerk is gone" in str(refused) and "not now" in refused._repr_mimebundle_()["text/html"]
     assert "no approval is open" in shell.fails("%confirm --no")
     assert shell.cell("%chat guide Hi").text == "hello"
-    assert pending(shell.names["_run"].events) == []
+    assert open_interrupts(shell.names["_run"].events, APPROVALS) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from adk_nb.auth import APIKey, APIKeyIn, AuthConfig, HTTPBase
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import Answer, call
 from adk_nb.notebook.view.rows import RunRows
-from adk_nb.runtime import credentials
+from adk_nb.runtime import interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import CREDENTIALS
 from adk_nb.tools.function_tool import FunctionTool
 
 KEY = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
@@ -26,8 +28,8 @@ def asked_for_a_key(config: AuthConfig = KEY, *answers: Answer) -> Talk:
 
 
 def answers(talk: Talk, said: dict) -> list[Event]:
-    [one] = credentials.pending(talk.events)
-    return talk.say(types.Content(role="user", parts=[credentials.answer(one.id, said)]))
+    [one] = open_interrupts(talk.events, CREDENTIALS)
+    return talk.say(types.Content(role="user", parts=[interrupts.answer(one, said)]))
 
 
 def cards_of(ops: list[dict]) -> list[dict]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.auth import APIKey, APIKeyIn, AuthConfig, AuthCredential, AuthCredentialTypes, HTTPBase, OAuth2Auth
 from adk_nb.errors import InputError, PendingError
@@ -14,7 +15,7 @@ from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.view import credential_words
 from adk_nb.notebook.view.event_words import WAITS
 from adk_nb.notebook.view.rows import rows_of
-from adk_nb.runtime.credentials import PendingCredential
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.tools.function_tool import FunctionTool
 from tests.auth.auth_server import AuthServer, auth_server
 from tests.auth.test_credentials import Mail, by_code
@@ -162,7 +163,7 @@ def test_the_rows_of_a_turn_tell_it_without_the_names_of_the_runtime(server: Aut
 def test_an_address_that_is_no_link_is_none(uri: str):
     asked = AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=OAuth2Auth(auth_uri=uri))
     config = KEY.model_copy(update={"exchanged_auth_credential": asked})
-    one = PendingCredential(id="r", auth_config=config, calls=[], author="a")
+    one = Interrupt(id="r", kind="credential", call=types.FunctionCall(), auth_config=config, agent="a")
 
     said = credential_words.link(one) or ""
 

@@ -40,7 +40,7 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
     asks = talk.ask("refund it")
     answered = talk.ask("A1")
 
-    assert (asks.status, asks.text, [one.message for one in asks.inputs]) == ("pending", "", ["Which *order*?"])
+    assert (asks.status, asks.text, [one.prompt for one in asks.inputs]) == ("pending", "", ["Which *order*?"])
     assert lines(asks) == [
         "clerk > (waits for an answer)",
         "clerk asks: Which *order*?",
@@ -141,7 +141,7 @@ def test_several_questions_are_answered_the_oldest_first_or_by_their_number():
     talk.ask("go")
 
     talk.answer("2nd", id=2)
-    assert [one.message for one in talk.ask("1st").inputs] == []
+    assert [one.prompt for one in talk.ask("1st").inputs] == []
 
     said = [one.response for event in talk.events for one in event.get_function_responses()]
     assert said == [{"result": "2nd"}, {"result": "1st"}]
@@ -184,7 +184,7 @@ def test_what_a_called_agent_asks_is_approved_in_the_chat_with_its_caller():
         talk.ask("well?")
     done = talk.approve(order="A2")
 
-    assert (first.status, [one.author for one in first.pending]) == ("pending", ["expert"])
+    assert (first.status, [one.agent for one in first.pending]) == ("pending", ["expert"])
     assert (done.status, done.text) == ("done", "All done.")
     assert done.events[1].get_function_responses()[0].response == {
         "result": "refunded A2",

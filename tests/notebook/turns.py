@@ -9,10 +9,9 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import Answer, ScriptedLlm
 from adk_nb.notebook.view.event_words import Verdict
 from adk_nb.runners import InMemoryRunner
-from adk_nb.runtime import approvals
-from adk_nb.runtime.approvals import Pending
-from adk_nb.runtime.credentials import PendingCredential
-from adk_nb.runtime.inputs import PendingInput
+from adk_nb.runtime import interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 
 USER, SESSION = "ada", "main"
@@ -43,15 +42,15 @@ class Talk:
         """The events of answering the one approval that is open."""
         [one] = self.pending
         decided = ToolConfirmation(confirmed=confirmed, **more)
-        return self.say(types.Content(role="user", parts=[approvals.answer(one.id, decided)]))
+        return self.say(types.Content(role="user", parts=[interrupts.answer(one, decided)]))
 
     @property
     def events(self) -> list[Event]:
         return sync.run(self._session()).events
 
     @property
-    def pending(self) -> list[Pending]:
-        return approvals.pending(self.events)
+    def pending(self) -> list[Interrupt]:
+        return open_interrupts(self.events, APPROVALS)
 
     async def _session(self):
         session = await self._runner.session_service.get_session(**self._key)
@@ -67,12 +66,12 @@ class Shown:
     events: list[Event]
     text: str = ""
     answered_by: str = ""
-    pending: list[Pending] = field(default_factory=list[Pending])
+    pending: list[Interrupt] = field(default_factory=list[Interrupt])
     schemas: dict = field(default_factory=dict)
     elsewhere: dict[str, Verdict] = field(default_factory=dict)
-    credentials: list[PendingCredential] = field(default_factory=list[PendingCredential])
+    credentials: list[Interrupt] = field(default_factory=list[Interrupt])
     credential_with: str = "chat.submit_credential()"
-    inputs: list[PendingInput] = field(default_factory=list)
+    inputs: list[Interrupt] = field(default_factory=list)
     input_with: tuple[str, str] = ("chat.ask('...')", "chat.answer(...)")
     answer_with: tuple[str, str] = ("%confirm --yes", "%confirm --no")
     status: str = "done"

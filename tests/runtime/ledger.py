@@ -12,7 +12,9 @@ from adk_nb.agents import BaseAgent, LlmAgent
 from adk_nb.events import Event, ToolConfirmation
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import Runner
-from adk_nb.runtime import approvals
+from adk_nb.runtime import interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import BaseSessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import FunctionTool, ToolContext, tool
@@ -124,5 +126,5 @@ async def cut(ledger: Ledger, ticks: list[float]) -> str:
 
 
 def confirmed(events: list[Event], *, yes: bool) -> types.Content:
-    (asked,) = approvals.pending(events)
-    return types.Content(role="user", parts=[approvals.answer(asked.id, ToolConfirmation(confirmed=yes))])
+    (asked,) = open_interrupts(events, APPROVALS)
+    return types.Content(role="user", parts=[interrupts.answer(asked, ToolConfirmation(confirmed=yes))])

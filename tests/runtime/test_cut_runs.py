@@ -14,6 +14,8 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.runtime.cut import NOT_MADE
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import AgentTool, FunctionTool, ToolContext, exit_loop, load_memory, tool, transfer_to_agent
@@ -183,8 +185,8 @@ def test_what_a_person_had_let_run_still_waits_for_their_word(tmp_path: Path, ti
         check_roles(model.requests[0].contents)
 
         await events_of(talk(runner, confirmed((await stored(service)).events, yes=True)))  # to what was asked first
-        (asked,) = approvals.pending((await stored(service)).events)
-        assert till.paid == 1 and "it may already have happened" in asked.hint
+        (asked,) = open_interrupts((await stored(service)).events, APPROVALS)
+        assert till.paid == 1 and "it may already have happened" in asked.prompt
         await events_of(talk(runner, confirmed((await stored(service)).events, yes=True)))
         assert till.paid == 2 and results(await stored(service)) == {"pay": [{"result": "paid 1"}]}
 
@@ -238,7 +240,7 @@ def test_nobody_is_asked_about_tools_of_ours_that_do_nothing_outside_their_run(
         clerk, _ = agent("done", tools=[tool], sub_agents=[agent("hello", name="other")[0]])
         await events_of(runner_of(clerk, service).run_async(**WHERE, invocation_id=run_id))
         session = await stored(service)
-        assert approvals.pending(session.events) == [] and len(results(session)[name]) == 1
+        assert open_interrupts(session.events, APPROVALS) == [] and len(results(session)[name]) == 1
         assert rows(tmp_path / "nb.db", "SELECT attempt, finished IS NULL FROM intents") == [(1, 1), (2, 0)]
 
     using(tmp_path / "nb.db", use)

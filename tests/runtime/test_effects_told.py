@@ -15,7 +15,7 @@ from adk_nb.models import LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.runners import Runner
-from adk_nb.runtime.approvals import unanswered_calls
+from adk_nb.runtime.history import History
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, SqliteSessionService
 from adk_nb.tools import AgentTool, ToolContext
 from tests.talk import sent
@@ -109,7 +109,7 @@ def test_a_call_is_told_whose_run_a_hook_has_ended(shop: Shop, fields: dict[str,
     with pytest.raises((Exception, Hard)):
         shop.say(clerk, *plugins)
 
-    assert shop.paid == [5] and unanswered_calls(shop.stored().events) == []
+    assert shop.paid == [5] and not list(History(shop.stored().events).calls.open())
     called, answered = shop.next_request()
     assert called == "calls pay({'amount': 5})" and "error" in answered and "not called" not in answered
 
@@ -124,7 +124,7 @@ def test_a_call_is_told_that_raised_what_is_no_exception(shop: Shop):
     with pytest.raises(Hard):
         shop.say(clerk)
 
-    assert sorted(shop.paid) in ([5], [5, 6]) and unanswered_calls(shop.stored().events) == []
+    assert sorted(shop.paid) in ([5], [5, 6]) and not list(History(shop.stored().events).calls.open())
     assert len(shop.next_request()) == 2
 
 
@@ -134,7 +134,7 @@ def test_a_call_before_which_the_model_failed_has_a_result(shop: Shop):
     with pytest.raises(ConnectionError):
         shop.say(LlmAgent(name="clerk", model=model, tools=[shop.pay]))
 
-    assert unanswered_calls(shop.stored().events) == []
+    assert not list(History(shop.stored().events).calls.open())
     assert shop.next_request()[0] == "calls pay({'amount': 5})"
 
 
@@ -173,6 +173,6 @@ def test_a_call_in_a_called_agent_that_failed_is_told_there(shop: Shop):
     events = shop.say(outer)
 
     assert events[-1].text == "It failed." and shop.paid == [5]
-    assert unanswered_calls(shop.stored().events) == []
+    assert not list(History(shop.stored().events).calls.open())
     [told] = [event for event in events if event.author == "inner" and event.get_function_responses()]
     assert told.error_code == "ValueError"

@@ -18,6 +18,8 @@ from adk_nb.notebook.view.rows import rows_of
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, turns
 from adk_nb.runtime.approvals import IN_DOUBT
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import InMemorySessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import FunctionTool, ToolContext, tool
@@ -225,8 +227,8 @@ def test_a_run_that_was_cut_goes_on_and_what_may_have_happened_is_asked_about(
         assert results["send"] == {"result": "stamped"} and results["pay"] == approvals.placeholder(in_doubt=True)
         session = await stored(service)
         assert session.state == {"sent": "stamped"}
-        (asked,) = approvals.pending(session.events)
-        assert "pay() was begun at" in asked.hint and "it may already have happened" in asked.hint
+        (asked,) = open_interrupts(session.events, APPROVALS)
+        assert "pay() was begun at" in asked.prompt and "it may already have happened" in asked.prompt
 
         ledger.done.clear()
         answered = await events_of(talk(runner, confirmed(session.events, yes=yes)))
@@ -251,7 +253,7 @@ def test_a_call_whose_tools_were_edited_since_is_asked_about(tmp_path: Path, tic
         agent = clerk("all done", tools=ledger.tools(), instruction="Another one.")
         await events_of(runner_of(agent, service).run_async(**WHERE, invocation_id=run_id))
         assert ledger.done == []
-        hints = {one.call.name: one.hint for one in approvals.pending((await stored(service)).events)}
+        hints = {one.call.name: one.prompt for one in open_interrupts((await stored(service)).events, APPROVALS)}
         assert hints.keys() == {"look", "put", "pay"} and "edited since look() was called" in hints["look"]
 
     using(tmp_path / "nb.db", use)

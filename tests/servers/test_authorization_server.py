@@ -25,8 +25,9 @@ from adk_nb.auth import (
     OpenIdConnectWithConfig,
 )
 from adk_nb.models.scripted_llm import call
-from adk_nb.runtime import credentials
-from adk_nb.runtime.credentials import PendingCredential
+from adk_nb.runtime import interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt
 from tests.auth.test_credentials import answer, mail_talk, results, waiting
 
 pytestmark = pytest.mark.servers
@@ -173,7 +174,7 @@ def test_each_user_is_let_in_as_themselves(server: Server):
     [asked] = _pending(talk, "theirs", "grace")
 
     answer_of_grace = {"authResponseUri": server.let_in(asked.auth_uri or "", "grace")}
-    talk.say(credentials.answer(asked.id, answer_of_grace), session_id="theirs", user_id="grace")
+    talk.say(interrupts.answer(asked, answer_of_grace), session_id="theirs", user_id="grace")
 
     assert [server.who(one) for one in box.tokens] == ["ada", "grace"]
 
@@ -237,8 +238,8 @@ def test_a_client_that_the_server_does_not_know_is_told_to_the_model(server: Ser
     assert "gave no token: invalid_client" in failed["error"] and SECRET not in failed["error"] and box.seen == []
 
 
-def _pending(talk: Any, session: str, user: str) -> list[PendingCredential]:
-    return credentials.pending(talk.stored(session, user).events)
+def _pending(talk: Any, session: str, user: str) -> list[Interrupt]:
+    return open_interrupts(talk.stored(session, user).events, CREDENTIALS)
 
 
 def _refresh_tokens(talk: Any) -> list[str]:

@@ -15,7 +15,8 @@ from adk_nb.errors import InputError
 from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import Runner
-from adk_nb.runtime.approvals import pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService, session_file
 from adk_nb.tools import FunctionTool
 from adk_nb.workflow import Workflow
@@ -101,7 +102,7 @@ def ran(events: Events) -> None:
 
 def approved(events: Events) -> None:
     """It has a yes that no run has carried out."""
-    [asked] = pending([Event.model_validate(event) for event in events])
+    [asked] = open_interrupts([Event.model_validate(event) for event in events], APPROVALS)
     yes = part_of(asked.id, {"confirmed": True}).model_dump(mode="json", by_alias=True, exclude_none=True)
     first = {"id": "forged", "author": "user", "invocationId": events[0]["invocationId"]}
     events.append({**first, "content": {"role": "user", "parts": [yes]}})
@@ -141,21 +142,21 @@ def test_no_call_in_a_file_is_made_when_its_run_goes_on(
             invocation_id=session.events[0].invocation_id,
         )
 
-    assert till.paid == [] and pending(stored(service).events) == []
+    assert till.paid == [] and open_interrupts(stored(service).events, APPROVALS) == []
 
 
 def test_a_yes_that_was_saved_with_the_session_lets_nothing_more_run(tmp_path: Path, service: BaseSessionService):
     till, earlier = Till(), InMemorySessionService()
     agent = clerk(till, call("pay", amount=5), "Paid.")
     runs(earlier, agent, "pay")
-    runs(earlier, agent, [part_of(pending(stored(earlier).events)[0].id, {"confirmed": True})])
+    runs(earlier, agent, [part_of(open_interrupts(stored(earlier).events, APPROVALS)[0].id, {"confirmed": True})])
     path = written(tmp_path, stored(earlier), nothing)
     loaded(path, service)
 
     runs(service, clerk(till, call("pay", amount=5)), "once more")
 
     assert till.paid == [5]
-    assert [one.call.args for one in pending(stored(service).events)] == [{"amount": 5}]
+    assert [one.call.args for one in open_interrupts(stored(service).events, APPROVALS)] == [{"amount": 5}]
     results = [one.response for event in stored(service).events for one in event.get_function_responses()]
     assert results[0] == {"result": "paid"}
 

@@ -11,7 +11,9 @@ from adk_nb import clock, sync
 from adk_nb.errors import InputError
 from adk_nb.events import Event
 from adk_nb.runners import Runner
-from adk_nb.runtime import approvals, credentials, inputs
+from adk_nb.runtime import interrupts
+from adk_nb.runtime.history import History, open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, INPUTS
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService, session_file
 from tests.shop import part_of
 from tests.stored import paused
@@ -65,7 +67,7 @@ def say(service: BaseSessionService, agent: Any, name: str, message: Any) -> lis
 )
 def test_a_run_that_waits_for_approval_goes_on(name: str, agent: Any, tmp_path: Path):
     service = store("sqlite", tmp_path)
-    [asked] = approvals.pending(stored(service, name).events)
+    [asked] = open_interrupts(stored(service, name).events, APPROVALS)
 
     events = say(service, agent(), name, [part_of(asked.id, {"confirmed": True})])
 
@@ -74,18 +76,18 @@ def test_a_run_that_waits_for_approval_goes_on(name: str, agent: Any, tmp_path: 
 
 def test_a_graph_that_waits_for_approval_goes_on(tmp_path: Path):
     service = store("sqlite", tmp_path)
-    [asked] = inputs.pending(stored(service, "graph").events)
+    [asked] = open_interrupts(stored(service, "graph").events, INPUTS)
 
-    events = say(service, paused.graph(), "graph", [inputs.answer(asked, {"confirmed": True})])
+    events = say(service, paused.graph(), "graph", [interrupts.answer(asked, {"confirmed": True})])
 
     assert paused.PAID == [5] and events[-1].output == "paid"
 
 
 def test_a_run_that_waits_for_a_credential_goes_on(tmp_path: Path):
     service = store("sqlite", tmp_path)
-    [asked] = credentials.pending(stored(service, "credential").events)
+    [asked] = open_interrupts(stored(service, "credential").events, CREDENTIALS)
 
-    answer = credentials.answer(asked.id, {"apiKey": "a-persons-key"})
+    answer = interrupts.answer(asked, {"apiKey": "a-persons-key"})
     events = say(service, paused.credential("Read."), "credential", [answer])
 
     assert paused.READ == ["a-persons-key"] and events[-1].text == "Read."
@@ -94,16 +96,16 @@ def test_a_run_that_waits_for_a_credential_goes_on(tmp_path: Path):
 @pytest.mark.parametrize("kind", ["sqlite", "file"])
 def test_a_run_that_waits_for_an_answer_goes_on(kind: str, tmp_path: Path):
     service = store(kind, tmp_path)
-    [asked] = inputs.pending(stored(service, "question").events)
+    [asked] = open_interrupts(stored(service, "question").events, INPUTS)
 
-    events = say(service, paused.question("Hello, Ada."), "question", [inputs.answer(asked, "Ada")])
+    events = say(service, paused.question("Hello, Ada."), "question", [interrupts.answer(asked, "Ada")])
 
     assert events[-1].text == "Hello, Ada."
 
 
 def test_two_calls_that_are_open_under_one_id_are_answered_by_their_requests(tmp_path: Path):
     service = store("sqlite", tmp_path)
-    first, second = approvals.pending(stored(service, "reused").events)
+    first, second = open_interrupts(stored(service, "reused").events, APPROVALS)
     assert first.call.id == second.call.id
 
     with pytest.raises(InputError, match="not open"):
@@ -111,7 +113,7 @@ def test_two_calls_that_are_open_under_one_id_are_answered_by_their_requests(tmp
     say(service, paused.approval("Paid."), "reused", [part_of(first.id, {"confirmed": True})])
 
     assert paused.PAID == [5]
-    assert [one.id for one in approvals.pending(stored(service, "reused").events)] == [second.id]
+    assert [one.id for one in open_interrupts(stored(service, "reused").events, APPROVALS)] == [second.id]
     say(service, paused.approval("Paid."), "reused", [part_of(second.id, {"confirmed": True})])
     assert paused.PAID == [5, 9000]
 
@@ -132,10 +134,10 @@ def test_two_calls_that_are_open_under_one_id_are_answered_by_their_requests(tmp
 def test_an_approval_that_was_open_in_a_file_is_asked_for_again(name: str, agent: Any, tmp_path: Path):
     service, who = store("file", tmp_path), agent()
     session = stored(service, name)
-    assert approvals.pending(session.events) == approvals.unanswered_calls(session.events) == []
+    assert not open_interrupts(session.events, APPROVALS) and not list(History(session.events).calls.open())
 
     say(service, who, name, "Pay it now")
-    [asked] = approvals.pending(stored(service, name).events)
+    [asked] = open_interrupts(stored(service, name).events, APPROVALS)
     assert paused.PAID == []
     events = say(service, who, name, [part_of(asked.id, {"confirmed": True})])
 
@@ -144,22 +146,22 @@ def test_an_approval_that_was_open_in_a_file_is_asked_for_again(name: str, agent
 
 def test_a_credential_request_that_was_open_in_a_file_is_asked_for_again(tmp_path: Path):
     service = store("file", tmp_path)
-    assert credentials.pending(stored(service, "credential").events) == []
+    assert open_interrupts(stored(service, "credential").events, CREDENTIALS) == []
 
     agent = paused.credential(paused.numbered("mail"), "Read.")
     say(service, agent, "credential", "Read it now")
-    [asked] = credentials.pending(stored(service, "credential").events)
-    events = say(service, agent, "credential", [credentials.answer(asked.id, {"apiKey": "a-persons-key"})])
+    [asked] = open_interrupts(stored(service, "credential").events, CREDENTIALS)
+    events = say(service, agent, "credential", [interrupts.answer(asked, {"apiKey": "a-persons-key"})])
 
     assert paused.READ == ["a-persons-key"] and events[-1].text == "Read."
 
 
 def test_a_graph_that_waited_for_approval_in_a_file_asks_for_it_again(tmp_path: Path):
     service = store("file", tmp_path)
-    assert inputs.pending(stored(service, "graph").events) == []
+    assert open_interrupts(stored(service, "graph").events, INPUTS) == []
 
     say(service, paused.graph(), "graph", "Please begin")
-    [asked] = inputs.pending(stored(service, "graph").events)
-    events = say(service, paused.graph(), "graph", [inputs.answer(asked, {"confirmed": True})])
+    [asked] = open_interrupts(stored(service, "graph").events, INPUTS)
+    events = say(service, paused.graph(), "graph", [interrupts.answer(asked, {"confirmed": True})])
 
     assert paused.PAID == [5] and events[-1].output == "paid"

@@ -8,7 +8,9 @@ import pytest
 from adk_nb.auth import APIKey, APIKeyIn, AuthConfig, AuthCredential, AuthCredentialTypes
 from adk_nb.errors import ConfigurationError
 from adk_nb.models.scripted_llm import call
-from adk_nb.runtime import credentials
+from adk_nb.runtime import credentials, interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import CREDENTIALS
 from adk_nb.tools import AuthenticatedFunctionTool, ToolContext
 from tests.talk import Talk, guide, told
 
@@ -51,9 +53,9 @@ def test_it_waits_for_the_credential_and_is_handed_it(func: Any):
     assert list(tool.declaration.parameters_json_schema["properties"]) == ["city"]
     talk = Talk(guide(call("fetch", city="Oslo"), "here", tools=[tool]))
     talk.say()
-    [asked] = credentials.pending(talk.stored().events)
+    [asked] = open_interrupts(talk.stored().events, CREDENTIALS)
 
-    events = talk.say(credentials.answer(asked.id, {"apiKey": "a-persons-key"}))
+    events = talk.say(interrupts.answer(asked, {"apiKey": "a-persons-key"}))
 
     assert told(events)[0] == ("guide", "answers {'result': 'news of Oslo'}")
     assert "a-persons-key" not in talk.stored().model_dump_json()

@@ -18,7 +18,8 @@ from adk_nb.errors import InputError, LlmCallsLimitExceededError
 from adk_nb.events import Event
 from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
-from adk_nb.runtime.approvals import pending, unanswered_calls
+from adk_nb.runtime.history import History, open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools import AgentTool, BaseTool, FunctionTool, LongRunningFunctionTool, ToolContext, request_input
 from tests.talk import SECONDS, Talk, guide, look, requests, told
 
@@ -422,7 +423,7 @@ def test_an_approved_call_that_ends_the_run_with_an_error_waits_no_more():
     then = talk.say(answer(asked(talk.say())[0]))
 
     assert told(then)[-1] == ("guide", "I could not. .")
-    assert pending(talk.stored().events) == []
+    assert open_interrupts(talk.stored().events, APPROVALS) == []
 
 
 @pytest.mark.parametrize(
@@ -445,7 +446,7 @@ def test_an_answer_to_an_agent_that_is_not_there_as_it_was_runs_nothing(now: lis
 
     assert told(then)[-1] == ("guide", "I could not. .")
     assert len(requests(child)) == 1
-    assert pending(talk.stored().events) == []
+    assert open_interrupts(talk.stored().events, APPROVALS) == []
     assert "its tool was redefined" in requests(root)[-1][-1][1]
 
 
@@ -515,7 +516,7 @@ def test_who_stops_the_run_closes_what_was_going_on_inside():
     asyncio.run(stop())
 
     assert gone.is_set()
-    assert unanswered_calls(talk.stored().events) == []
+    assert not list(History(talk.stored().events).calls.open())
 
 
 def test_services_that_number_calls_anew_are_no_trouble():

@@ -23,7 +23,9 @@ from adk_nb.auth import (
 from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.runtime import credentials
+from adk_nb.runtime import interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt
 from adk_nb.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 from tests.auth.auth_server import CLIENT, CLIENT_SECRET, REDIRECT, AuthServer, auth_server
 from tests.talk import Talk, told
@@ -83,8 +85,8 @@ def talk_with(toolset: McpToolset, *answers: Any) -> Talk:
     return Talk(LlmAgent(name="a", model=ScriptedLlm(*answers), tools=[toolset]))
 
 
-def asked(talk: Talk) -> credentials.PendingCredential:
-    [one] = credentials.pending(talk.stored().events)
+def asked(talk: Talk) -> Interrupt:
+    [one] = open_interrupts(talk.stored().events, CREDENTIALS)
     return one
 
 
@@ -92,7 +94,7 @@ def let_in(talk: Talk, server: AuthServer, guard: Guard) -> list[Event]:
     request = asked(talk)
     uri = server.let_in(request.auth_uri or "")
     guard.tokens = _Any(server)
-    return talk.say(credentials.answer(request.id, {"authResponseUri": uri}))
+    return talk.say(interrupts.answer(request, {"authResponseUri": uri}))
 
 
 class _Any(set[str]):
@@ -149,7 +151,7 @@ def test_a_person_is_asked_before_the_tools_are_known_and_then_the_message_is_an
     assert (made.args or {})["functionCallId"].startswith("_adk_toolset_auth_")
     assert request.auth_uri and request.calls[0].call.name == "McpToolset"
     assert "'result': 2" in told(second)[1][1] and second[-1].text == "two"
-    assert credentials.pending(talk.stored().events) == []
+    assert open_interrupts(talk.stored().events, CREDENTIALS) == []
     kept = talk.stored().model_dump_json()
     assert not [one for one in (*server.access_tokens, CLIENT_SECRET) if one in kept]
     sync.run(toolset.close())
@@ -175,10 +177,10 @@ def test_a_no_is_a_turn_without_the_tools(
     talk = talk_with(toolset, "alone")
     talk.say("add")
 
-    events = talk.say(credentials.answer(asked(talk).id, {"error": "not today"}))
+    events = talk.say(interrupts.answer(asked(talk), {"error": "not today"}))
 
     sync.run(toolset.close())
-    assert told(events) == [("a", "alone .")] and credentials.pending(talk.stored().events) == []
+    assert told(events) == [("a", "alone .")] and open_interrupts(talk.stored().events, CREDENTIALS) == []
     assert "goes on without the tools of McpToolset: it was not let in: not today" in caplog.text
 
 
@@ -190,7 +192,7 @@ def test_an_answer_that_leads_nowhere_is_asked_for_again(guarded: tuple[Service,
     uri = server.let_in(first.auth_uri or "")
     server.codes.clear()
 
-    talk.say(credentials.answer(first.id, {"authResponseUri": uri}))
+    talk.say(interrupts.answer(first, {"authResponseUri": uri}))
 
     sync.run(toolset.close())
     assert asked(talk).id != first.id and "invalid_grant" in asked(talk).problem
@@ -248,7 +250,7 @@ def test_one_that_cannot_be_renewed_is_asked_for_again(guarded: tuple[Service, G
     events = let_in(talk, server, guard)
 
     sync.run(toolset.close())
-    assert waiting.of_toolset is anew and waiting.auth_uri
+    assert waiting.is_toolset is anew and waiting.auth_uri
     assert "'result': 2" in "".join(words for _, words in told(events)) and events[-1].text == "two"
 
 

@@ -14,7 +14,9 @@ from adk_nb.auth import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCrede
 from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.runtime import credentials
+from adk_nb.runtime import credentials, interrupts
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import CREDENTIALS
 from adk_nb.tools.openapi_tool import OpenAPIToolset
 from adk_nb.tools.openapi_tool.auth import auth_helpers
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme, token_to_scheme_credential
@@ -358,7 +360,7 @@ def asked_for(asked: Asked) -> list[tuple[str, str]]:
     """What a person is asked for: the kind of scheme, and under which name it is kept."""
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("f"), "done"), tools=[asked.tools]))
     talk.say()
-    found = credentials.pending(talk.stored().events)
+    found = open_interrupts(talk.stored().events, CREDENTIALS)
     return [(one.auth_config.auth_scheme.type_.value, one.auth_config.credential_key) for one in found]
 
 
@@ -395,10 +397,10 @@ def test_a_token_that_the_service_rejects_is_renewed_once_and_then_a_person_is_a
         answers = [call("f"), "one", call("f"), "two", call("f"), "three"]
         talk = Talk(LlmAgent(name="a", model=ScriptedLlm(*answers), tools=[asked.tools]))
         talk.say()
-        [wanted] = credentials.pending(talk.stored().events)
+        [wanted] = open_interrupts(talk.stored().events, CREDENTIALS)
         given = {"authResponseUri": server.let_in(wanted.auth_uri or "")}
 
-        first = talk.say(types.Content(role="user", parts=[credentials.answer(wanted.id, given)]))
+        first = talk.say(types.Content(role="user", parts=[interrupts.answer(wanted, given)]))
         second = talk.say()
         server.refresh_tokens.clear()  # the consent is withdrawn
         third = talk.say()
@@ -409,7 +411,7 @@ def test_a_token_that_the_service_rejects_is_renewed_once_and_then_a_person_is_a
     tokens = [request.headers["authorization"] for request, _ in asked.sent]
     assert results(first) == [{}] and results(second) == [{"error": "f: HTTP 401: {}"}]
     assert len(tokens) == 5 and tokens[1] == tokens[2] and tokens[3] == tokens[4] and len(set(tokens)) == 3
-    assert results(third) == [credentials.placeholder()] and credentials.pending(talk.stored().events)
+    assert results(third) == [credentials.placeholder()] and open_interrupts(talk.stored().events, CREDENTIALS)
 
 
 def test_the_authors_scheme_stands_above_the_documents():

@@ -12,7 +12,8 @@ from adk_nb.auth import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCrede
 from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.runtime import credentials
+from adk_nb.runtime import credentials, interrupts
+from adk_nb.runtime.history import open_interrupts
 from adk_nb.tools.openapi_tool import OpenAPIToolset
 from tests.talk import Talk
 from tests.tools import shop_service
@@ -196,9 +197,9 @@ def test_what_two_schemes_ask_for_is_asked_of_a_person_one_after_the_other(shop:
     bearer = {"authType": "http", "http": {"scheme": "bearer", "credentials": {"token": TOKEN}}}
     events, asked = talk.say(), list[str]()
     for given in ({"apiKey": KEY}, bearer):
-        [pending] = credentials.pending(talk.stored().events)
+        [pending] = open_interrupts(talk.stored().events, interrupts.CREDENTIALS)
         asked.append(pending.auth_config.auth_scheme.type_.value)
-        events = talk.say(types.Content(role="user", parts=[credentials.answer(pending.id, given)]))
+        events = talk.say(types.Content(role="user", parts=[interrupts.answer(pending, given)]))
 
     assert asked == ["apiKey", "http"] and results(events) == [IN]
     assert KEY not in talk.stored().model_dump_json() and TOKEN not in talk.stored().model_dump_json()

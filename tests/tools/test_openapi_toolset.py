@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from adk_nb import sync, types
+from adk_nb import parts, sync, types
 from adk_nb.agents import LlmAgent
 from adk_nb.auth import (
     APIKey,
@@ -461,7 +461,8 @@ def test_a_person_is_asked_for_a_key_and_again_if_the_service_rejects_it(server:
     talk = Talk(LlmAgent(name="a", model=model, tools=[tools]))
     wanted = [one.id for event in talk.say() for one in event.get_function_calls() if one.name == credentials.REQUEST]
 
-    answer = types.Content(role="user", parts=[credentials.answer(wanted[0] or "", {"apiKey": "a-long-key"})])
+    answered = parts.result(wanted[0] or "", credentials.REQUEST, {"apiKey": "a-long-key"})
+    answer = types.Content(role="user", parts=[answered])
     events = talk.say(answer)
 
     again = [one.id for event in events for one in event.get_function_calls() if one.name == credentials.REQUEST]

@@ -14,8 +14,9 @@ from adk_nb.events import Event, RequestInput
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.plugins import BasePlugin
 from adk_nb.runners import Runner
-from adk_nb.runtime import inputs
 from adk_nb.runtime.approvals import IN_DOUBT
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import INPUTS, Interrupt
 from adk_nb.sessions import SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS, Effect
 from adk_nb.tools import FunctionTool, ToolContext
@@ -73,8 +74,8 @@ class Desk:
         (left,) = await self.service.unfinished(await stored(self.service))
         return await self.run(graph, invocation_id=left.id)
 
-    async def question(self) -> inputs.PendingInput:
-        (one,) = inputs.pending((await stored(self.service)).events)
+    async def question(self) -> Interrupt:
+        (one,) = open_interrupts((await stored(self.service)).events, INPUTS)
         return one
 
 
@@ -103,8 +104,8 @@ def test_whether_a_tool_that_may_have_run_is_to_run_again_is_asked(at_desk: Call
         await desk.run(desk.graph(), new_message="go")
         went_on = await desk.go_on(desk.graph())
         one = await desk.question()
-        assert desk.paid == [1] and asked(went_on) == [one.id] and one.is_approval
-        assert "pay() was begun at" in one.message and "it may already have happened. Call it now?" in one.message
+        assert desk.paid == [1] and asked(went_on) == [one.id] and one.kind == "node_approval"
+        assert "pay() was begun at" in one.prompt and "it may already have happened. Call it now?" in one.prompt
         assert one.payload == {"tool_name": "pay", "args": {"node_input": "5"}}
         assert await desk.service.unfinished(await stored(desk.service)) == []  # it waits
 
@@ -130,7 +131,7 @@ def test_a_yes_before_the_cut_is_none_after_it_and_is_used_up_with_the_call(at_d
         for known in ([1], [1, 2]):  # it dies at the second attempt, too
             await desk.go_on(desk.graph(confirm=True))
             one = await desk.question()
-            assert desk.paid == known and "it may already have happened" in one.message
+            assert desk.paid == known and "it may already have happened" in one.prompt
             end = await desk.run(desk.graph(confirm=True), new_message=answer(one.id, YES))
         assert desk.paid == [1, 2, 3] and outcome(end) == "paid 5"
         assert len(rows(desk.path, "SELECT * FROM consumed")) == 3
@@ -143,11 +144,10 @@ def test_another_tool_is_called_again_unless_the_graph_was_edited(at_desk: Calla
     async def use(desk: Desk) -> None:
         await desk.run(desk.graph(effect=effect), new_message="go")
         await desk.go_on(desk.graph(effect=effect))
-        assert desk.paid == [1, 2] and inputs.pending((await stored(desk.service)).events) == []
+        assert desk.paid == [1, 2] and open_interrupts((await stored(desk.service)).events, INPUTS) == []
         await desk.go_on(desk.graph(effect=effect, note="!"))  # what follows is another
         assert (
-            desk.paid == [1, 2]
-            and "were edited since pay() was called. Call it now?" in (await desk.question()).message
+            desk.paid == [1, 2] and "were edited since pay() was called. Call it now?" in (await desk.question()).prompt
         )
         end = await desk.run(desk.graph(effect=effect, note="!"), new_message=answer((await desk.question()).id, YES))
         assert desk.paid == [1, 2, 3] and outcome(end) == "paid 5!"
@@ -168,7 +168,7 @@ def test_so_is_one_that_was_begun_before_the_mark_of_it_was_stored(at_desk: Call
 
         await desk.run(desk.graph(), Slow(name="slow"), new_message="go")
         await desk.go_on(desk.graph())
-        assert desk.paid == [1] and "it may already have happened" in (await desk.question()).message
+        assert desk.paid == [1] and "it may already have happened" in (await desk.question()).prompt
 
     at_desk(use)
 

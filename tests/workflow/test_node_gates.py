@@ -12,6 +12,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event, RequestInput
 from adk_nb.plugins import BasePlugin
 from adk_nb.runtime import approvals
+from adk_nb.runtime.interrupts import use_key
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
 from adk_nb.workflow import START, RetryConfig, ToolNode, Workflow, node
 from tests.talk import Talk
@@ -114,7 +115,7 @@ def test_of_two_who_have_one_yes_at_the_same_time_one_goes_on() -> None:
     talk = Talk(wf((START, amount, node(charge, require_confirmation=True))))
     (key,) = asked(talk.say("5"))
     question = next(event for event in talk.stored().events if key in asked([event]))
-    assert talk.service.consume(talk.stored(), approvals.use_of(question.id))  # the other process was faster
+    assert talk.service.consume(talk.stored(), use_key(question.id, "approval"))  # the other process was faster
     talk.say(answer(key, YES))
     assert done == [] and "another run" in str(talk.error)
 

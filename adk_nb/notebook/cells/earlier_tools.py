@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adk_nb.notebook.cells.definitions import ToolDefinition
-from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 
@@ -34,19 +34,19 @@ class EarlierTools:
         if isinstance(definition.tool, BaseTool):
             self._known[fingerprint(definition.tool)] = definition
 
-    def label(self, one: Pending) -> str:
+    def label(self, one: Interrupt) -> str:
         """Which version a waiting call was asked of, as `v2`; empty if that is not in this kernel any more."""
-        found = self._known.get(one.tool or "")
+        found = self._known.get(one.tool_fingerprint or "")
         return f"v{found.version}" if found else ""
 
     @contextmanager
-    def as_asked(self, waiting: Iterable[Pending]) -> Generator[None]:
+    def as_asked(self, waiting: Iterable[Interrupt]) -> Generator[None]:
         """Within this, agents of cells have the tools of these calls, each of which has a `label`, as they were when
         they were asked, until those calls have their results.
         """
         tools: dict[str, _AsItWas] = {}
         for one in waiting:
-            found = self._known[one.tool or ""]
+            found = self._known[one.tool_fingerprint or ""]
             was = tools.setdefault(one.call.name or "", _AsItWas(found.tool))
             was.tool = found.tool
             was.calls.add(one.call.id or "")

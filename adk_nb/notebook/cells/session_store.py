@@ -27,8 +27,8 @@ from adk_nb.notebook.time_travel import Rewound, free, rewind
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
-from adk_nb.runtime.approvals import Pending
 from adk_nb.runtime.fork import fork
+from adk_nb.runtime.interrupts import Interrupt, use_key
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -230,7 +230,7 @@ class SessionStore:
                 raise self.no_key(key, state, name)
         self.write({key: dict(DELETED) for key in keys}, name)
 
-    def settle(self, refused: Sequence[Pending], reason: str | None, name: str) -> list[Event]:
+    def settle(self, refused: Sequence[Interrupt], reason: str | None, name: str) -> list[Event]:
         """Refuse calls without their agents, which are not there to hear of it.
 
         Raises:
@@ -241,7 +241,7 @@ class SessionStore:
         said = ToolConfirmation(confirmed=False, reason=reason, by="%confirm")
         made: list[Event] = []
         for one in refused:
-            if not _done(service.consume(session, approvals.use_of(one.id))):
+            if not _done(service.consume(session, use_key(one.id, "approval"))):
                 raise InputError(f"approval {one.id!r} was answered in the meantime")
             made.append(approvals.refused(one, said))
             self._append(session, made[-1])

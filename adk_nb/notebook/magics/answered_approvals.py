@@ -9,14 +9,16 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.past_turns import turns_of
 from adk_nb.notebook.view.call_shown import call_line
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.runtime.approvals import REQUEST, Pending, pending, read_answer
+from adk_nb.runtime.approvals import REQUEST, read_answer
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 
 
 @dataclass(frozen=True)
 class AnsweredApproval:
     """A call, and the decision on it."""
 
-    asked: Pending
+    asked: Interrupt
     decision: ToolConfirmation
 
     @property
@@ -47,10 +49,10 @@ def last_answered(events: Sequence[Event]) -> list[AnsweredApproval]:
     turns = turns_of(events)
     if not turns or turns[-1].undone:
         return []
-    asked: dict[str, Pending] = {}
+    asked: dict[str, Interrupt] = {}
     answered: list[AnsweredApproval] = []
     for event in turns[-1].events:
-        asked |= {key: one for one in pending([event]) for key in one.answer_ids}
+        asked |= {key: one for one in open_interrupts([event], APPROVALS) for key in one.answer_ids}
         responses = [one for one in event.get_function_responses() if one.name == REQUEST and event.author == "user"]
         if found := [(asked[one.id], one.response) for one in responses if one.id and one.id in asked]:
             answered = [AnsweredApproval(request, read_answer(response or {})) for request, response in found]

@@ -11,7 +11,8 @@ from adk_nb.notebook.cells.fields import FIELDS
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.notebook.past_turns import turns_of
-from adk_nb.runtime.approvals import pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools.base_tool import BaseTool
 
 
@@ -53,7 +54,7 @@ def _turns(notebook: Notebook) -> list[str]:
 
 
 def _approvals(notebook: Notebook) -> list[str]:
-    return [str(one.number) for one in pending(notebook.sessions.events())]
+    return [str(one.number) for one in open_interrupts(notebook.sessions.events(), APPROVALS)]
 
 
 def _files(notebook: Notebook) -> list[str]:

@@ -21,8 +21,8 @@ from adk_nb.notebook.view.render import Bundle, table, to_be_answered, to_be_app
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import Json
-from adk_nb.runtime import credentials, inputs
-from adk_nb.runtime.approvals import Pending, pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, INPUTS, Interrupt
 
 
 def state(notebook: Notebook, session: str | None, keys: Sequence[str] = ()) -> Shown:
@@ -63,9 +63,12 @@ def approvals(notebook: Notebook, session: str | None, drawn: Collection[str] = 
     type for what else waits. `drawn`: ids of requests that a card shows already.
     """
     events = notebook.sessions.events(session)
-    open_approvals, left = pending(events), [one for one in inputs.pending(events) if one.id not in drawn]
+    open_approvals, left = (
+        open_interrupts(events, APPROVALS),
+        [one for one in open_interrupts(events, INPUTS) if one.id not in drawn],
+    )
     waiting = [one for one in open_approvals if one.id not in drawn]
-    asked = [one for one in credentials.pending(events) if one.id not in drawn]
+    asked = [one for one in open_interrupts(events, CREDENTIALS) if one.id not in drawn]
     if not (waiting or asked or left or drawn):
         return said(none_open(notebook, session or notebook.sessions.current))
     shown = _approvals(notebook, waiting, events) if waiting else None
@@ -86,13 +89,13 @@ def none_open(notebook: Notebook, session: str, why: str = "") -> str:
     return f"no approval is open in session {session!r}{why}"
 
 
-def edited_since(notebook: Notebook, waiting: Sequence[Pending], events: Sequence[Event], magic: str) -> list[str]:
+def edited_since(notebook: Notebook, waiting: Sequence[Interrupt], events: Sequence[Event], magic: str) -> list[str]:
     """What was edited since approvals were asked, a line each, and what comes of it."""
     told: dict[str, None] = {}
     for one in waiting:
         if name := notebook.is_edited(one.id, events):
             told[edited_words(name)] = None
-        heard_by = notebook.who_hears(one.id, one.led_by or one.author, events)
+        heard_by = notebook.who_hears(one.id, one.recipient, events)
         with suppress(ToolNotFoundError):  # its cell was not run yet
             if heard_by and redefined(one, notebook.agent(heard_by), events):
                 which = one.number if len(waiting) > 1 else None
@@ -103,13 +106,13 @@ def edited_since(notebook: Notebook, waiting: Sequence[Pending], events: Sequenc
 def waits_otherwise(notebook: Notebook, session: str | None) -> bool:
     """Whether something waits that is no approval."""
     events = notebook.sessions.events(session)
-    return bool(credentials.pending(events) or inputs.pending(events))
+    return bool(open_interrupts(events, CREDENTIALS) or open_interrupts(events, INPUTS))
 
 
-def _approvals(notebook: Notebook, waiting: Sequence[Pending], events: Sequence[Event]) -> Bundle:
+def _approvals(notebook: Notebook, waiting: Sequence[Interrupt], events: Sequence[Event]) -> Bundle:
     schemas: dict[str, dict[str, Any] | None] = {}
     for one in waiting:
-        heard_by = notebook.who_hears(one.id, one.led_by or one.author, events)
+        heard_by = notebook.who_hears(one.id, one.recipient, events)
         with suppress(ToolNotFoundError):  # its cell was not run yet
             schemas[one.id] = schema_of(notebook.agent(heard_by), one) if heard_by else None
     return to_be_approved(waiting, schemas)

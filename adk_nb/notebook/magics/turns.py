@@ -34,9 +34,8 @@ from adk_nb.notebook.one_turn import one_turn
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
-from adk_nb.runtime import credentials
-from adk_nb.runtime.approvals import Pending, pending
-from adk_nb.runtime.inputs import PendingInput
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +214,7 @@ def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
 def _answered_likewise(notebook: Notebook, asked: Any) -> list[AnsweredApproval]:
     """The approvals that were just answered as this line does, by a click for example; empty if anything is open."""
     events = notebook.sessions.events(asked.session)
-    if pending(events) or reports.waits_otherwise(notebook, asked.session):
+    if open_interrupts(events, APPROVALS) or reports.waits_otherwise(notebook, asked.session):
         return []
     if asked.id or asked.reask:
         return []
@@ -234,8 +233,12 @@ def _draw_cards(notebook: Notebook, session: str | None, show: Mode) -> set[str]
     """Draw the cards of the open requests whose agents are defined; the ids of those drawn."""
     events = notebook.sessions.events(session)
     asked: dict[str, list[str]] = {}
-    for one in (*pending(events), *credentials.pending(events), *questions.open_questions(events)):
-        heard_by = _heard_by(one) if isinstance(one, Pending) else one.author
+    for one in (
+        *open_interrupts(events, APPROVALS),
+        *open_interrupts(events, CREDENTIALS),
+        *questions.open_questions(events),
+    ):
+        heard_by = _heard_by(one) if one.kind == "approval" else one.agent
         with suppress(UserError):  # a cell that is still to be run: the list below names it
             if name := notebook.who_hears(one.id, heard_by, events):
                 notebook.chat(name, session, show=show)
@@ -247,7 +250,7 @@ def _draw_cards(notebook: Notebook, session: str | None, show: Mode) -> set[str]
 def _on_calls(notebook: Notebook, asked: Any, session: str, show: Mode) -> Reply:
     edits = _edits(asked)
     events = notebook.sessions.events(asked.session)
-    waiting = pending(events)
+    waiting = open_interrupts(events, APPROVALS)
     magic = notebook.confirm_magic(session)
     if not waiting and reports.waits_otherwise(notebook, asked.session):
         raise InputError(f"what waits in session {session!r} is no approval; type {magic} to see how it is answered")
@@ -267,17 +270,17 @@ def _on_calls(notebook: Notebook, asked: Any, session: str, show: Mode) -> Reply
     return reply
 
 
-def _on_node(notebook: Notebook, node: PendingInput, asked: Any, session: str, show: Mode) -> Reply:
+def _on_node(notebook: Notebook, node: Interrupt, asked: Any, session: str, show: Mode) -> Reply:
     if asked.edit or asked.payload:
         raise InputError("%confirm: what a node of a graph is given cannot be changed; say --yes or --no alone")
     events = notebook.sessions.events(session)
-    if (name := notebook.who_hears(node.id, node.author, events)) is None:
-        raise InputError(f"agent {node.author!r}, which asked this, is not there any more; start over with %chat --new")
+    if (name := notebook.who_hears(node.id, node.agent, events)) is None:
+        raise InputError(f"agent {node.agent!r}, which asked this, is not there any more; start over with %chat --new")
     chat = notebook.chat(name, session, show=show)
     return chat.approve(node.id) if asked.yes else chat.reject(node.id, asked.reason)
 
 
-def _say_who_was_edited(notebook: Notebook, approved: list[Pending], events: Sequence[Event]) -> None:
+def _say_who_was_edited(notebook: Notebook, approved: list[Interrupt], events: Sequence[Event]) -> None:
     for name in dict.fromkeys(notebook.is_edited(one.id, events) for one in approved):
         if name:
             sys.stdout.write(edited_words(name) + "\n")
@@ -294,7 +297,7 @@ def _edits(asked: Any) -> dict[str, Any]:
 
 
 def _by_agent(
-    notebook: Notebook, chosen: list[Pending], events: Sequence[Event], asked: Any, edits: dict[str, Any]
+    notebook: Notebook, chosen: list[Interrupt], events: Sequence[Event], asked: Any, edits: dict[str, Any]
 ) -> dict[str, Decisions]:
     """What was decided, by the name under which its agent can be asked."""
     made: dict[str, Decisions] = {}
@@ -309,7 +312,7 @@ def _by_agent(
     return made
 
 
-def _payload(one: Pending, given: dict[str, Any]) -> Any:
+def _payload(one: Interrupt, given: dict[str, Any]) -> Any:
     asks: Any = one.payload
     suggested = cast(dict[str, Any], asks) if isinstance(asks, dict) else {}
     for key in given:
@@ -319,20 +322,20 @@ def _payload(one: Pending, given: dict[str, Any]) -> Any:
     return {**suggested, **given} if given else None
 
 
-def _heard_by(one: Pending) -> str:
-    return one.led_by or one.author
+def _heard_by(one: Interrupt) -> str:
+    return one.recipient
 
 
-def _gone(one: Pending, no: str) -> str:
+def _gone(one: Interrupt, no: str) -> str:
     return f"agent {_heard_by(one)!r}, which asked for this, is gone; define it again, or refuse the call with {no}"
 
 
-def _refused_unheard(notebook: Notebook, refused: list[Pending], reason: str | None, session: str) -> Reply:
+def _refused_unheard(notebook: Notebook, refused: list[Interrupt], reason: str | None, session: str) -> Reply:
     """A no to calls of agents that are gone: the calls are settled, and no model is asked to go on."""
     before = notebook.sessions.events(session)
     events = notebook.sessions.settle(refused, reason, session)
     names = ", ".join(dict.fromkeys(map(_heard_by, refused)))
-    left = pending([*before, *events])
+    left = open_interrupts([*before, *events], APPROVALS)
     reply = Reply(
         question=None,
         agent=_heard_by(refused[0]),
@@ -355,7 +358,7 @@ def keep(notebook: Notebook, reply: Reply, capture: str | None) -> Reply:
     return reply
 
 
-def _one(waiting: Sequence[Pending], which: str | None, magic: str, reason: str | None) -> Pending:
+def _one(waiting: Sequence[Interrupt], which: str | None, magic: str, reason: str | None) -> Interrupt:
     if which is None:
         if len(waiting) > 1:
             told = ", ".join(f"{one.number} ({one.call.name})" for one in waiting)

@@ -19,7 +19,7 @@ from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.run_panels import PANELS
 from adk_nb.notebook.view.said_so_far import said_so_far
 from adk_nb.notebook.view.widget import STUB, LiveView
-from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session
 
 
@@ -40,7 +40,7 @@ class BoxOnShow(LiveRun):
         agent: BaseAgent,
         session: str,
         notice: str | None,
-        schema_of: Callable[[BaseAgent, Pending], dict[str, Any] | None],
+        schema_of: Callable[[BaseAgent, Interrupt], dict[str, Any] | None],
         *,
         height: int,
         on_ask: Callable[[str], None],
@@ -136,7 +136,7 @@ class BoxOnShow(LiveRun):
         self._goes_on = True
         self._keep()
 
-    def _waiting(self) -> list[Pending]:
+    def _waiting(self) -> list[Interrupt]:
         return [] if self._catches_up else super()._waiting()
 
     def _keep(self) -> None:

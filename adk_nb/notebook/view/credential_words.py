@@ -7,7 +7,7 @@ from adk_nb.notebook.view.markdown import markdown_cell
 from adk_nb.notebook.view.plain_text import name_text, one_line
 from adk_nb.notebook.view.safe_html import LINK_REL, Html, code, element, is_safe_link
 from adk_nb.notebook.view.view_state import Json
-from adk_nb.runtime.credentials import PendingCredential
+from adk_nb.runtime.interrupts import Interrupt
 
 _KEPT = ":/?#[]@!&*+,;=%~-._"
 """Characters of an address that mean nothing to a page, or to markdown."""
@@ -18,22 +18,22 @@ def way(magic: str) -> str:
     return "_run.submit_credential()" if magic else "chat.submit_credential()"
 
 
-def needs(one: PendingCredential) -> str:
+def needs(one: Interrupt) -> str:
     """Who needs what, on one line."""
     again = f" ({_again(one)})" if one.problem else ""
     return f"{_tools(one)} needs {_what(one)}{again}"
 
 
-def _again(one: PendingCredential) -> str:
+def _again(one: Interrupt) -> str:
     return f"asked again: {one_line(one.problem, 300)}"
 
 
-def _tools(one: PendingCredential) -> str:
+def _tools(one: Interrupt) -> str:
     return ", ".join(dict.fromkeys(name_text(waiting.call.name) for waiting in one.calls))
 
 
-def _what(one: PendingCredential) -> str:
-    scheme = one.auth_config.auth_scheme
+def _what(one: Interrupt) -> str:
+    scheme = one.auth_scheme
     if isinstance(scheme, APIKey):
         return f"the key for {scheme.in_.value} {one_line(scheme.name, 100)}"
     if isinstance(scheme, HTTPBase):
@@ -45,12 +45,12 @@ def _is_basic(scheme: HTTPBase) -> bool:
     return scheme.scheme.lower() == "basic"
 
 
-def card(one: PendingCredential, twin: str) -> Json:
+def card(one: Interrupt, twin: str) -> Json:
     """A card of the live view. What is typed into its fields, joined by colons, is the answer."""
     return {
         "id": one.id,
         "kind": "credential",
-        "agent": one_line(one.author, 100),
+        "agent": one_line(one.agent, 100),
         "tool": _tools(one),
         "needs": "a name and a password" if _what(one) == "name:password" else _what(one),
         "link": link(one) or "",
@@ -61,8 +61,8 @@ def card(one: PendingCredential, twin: str) -> Json:
     }
 
 
-def _fields(one: PendingCredential) -> list[Json]:
-    scheme = one.auth_config.auth_scheme
+def _fields(one: Interrupt) -> list[Json]:
+    scheme = one.auth_scheme
     if one.auth_uri:
         hint = "of the page that you are led to, even where it says that it cannot be reached"
         return [{"label": "address", "hint": hint, "secret": False}]
@@ -71,24 +71,24 @@ def _fields(one: PendingCredential) -> list[Json]:
     return [{"label": "key" if isinstance(scheme, APIKey) else "token", "hint": "", "secret": True}]
 
 
-def link(one: PendingCredential) -> str | None:
+def link(one: Interrupt) -> str | None:
     """The address to open, safe to be clicked; None if there is none."""
     uri = quote(one.auth_uri or "", safe=_KEPT)
     return uri if urlsplit(uri).scheme in ("http", "https") and is_safe_link(uri) else None
 
 
-def plain(one: PendingCredential, twin: str) -> list[str]:
+def plain(one: Interrupt, twin: str) -> list[str]:
     """Lines of text. `twin`: what to type."""
     return [needs(one), *([f"    open {uri}"] if (uri := link(one)) else []), f"    {_then(one)} {twin}"]
 
 
-def markdown(one: PendingCredential, twin: str) -> list[str]:
+def markdown(one: Interrupt, twin: str) -> list[str]:
     """Blocks of markdown."""
     opened = [f"Open [this page]({uri})."] if (uri := link(one)) else []
     return [f"**{markdown_cell(needs(one))}**", " ".join([*opened, f"{_then(one).capitalize()} `{twin}`."])]
 
 
-def html(one: PendingCredential, twin: str) -> list[Html]:
+def html(one: Interrupt, twin: str) -> list[Html]:
     """Paragraphs."""
     uri = link(one)
     opened = ["Open ", element("a", "this page", href=uri, rel=LINK_REL), ". "] if uri else []
@@ -96,5 +96,5 @@ def html(one: PendingCredential, twin: str) -> list[Html]:
     return [element("p", element("strong", needs(one))), element("p", *opened, *typed)]
 
 
-def _then(one: PendingCredential) -> str:
+def _then(one: Interrupt) -> str:
     return "then paste the address it leads to into" if one.auth_uri else "type it into the field of"

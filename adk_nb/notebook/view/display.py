@@ -39,8 +39,8 @@ from adk_nb.notebook.view.side_shell import side_shell
 from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.terminal_run import TerminalRun, in_a_terminal
 from adk_nb.notebook.view.widget import LiveView
-from adk_nb.runtime import approvals
-from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
@@ -185,8 +185,8 @@ class LiveRun(RunOnShow):
             if key is None or (key not in self.asked_elsewhere if keys is None else key in keys):
                 self._push([op])
 
-    def _waiting(self) -> list[Pending]:
-        return approvals.pending([*self._history, *self.events])
+    def _waiting(self) -> list[Interrupt]:
+        return open_interrupts([*self._history, *self.events], APPROVALS)
 
     def _seconds_of(self, call_id: str) -> float | None:
         return self.trace.seconds_of(call_id)

@@ -23,8 +23,8 @@ from adk_nb.notebook.view.plain_text import (
     with_escapes,
 )
 from adk_nb.redaction import without_known
-from adk_nb.runtime.approvals import REJECTED, Pending
-from adk_nb.runtime.inputs import PendingInput
+from adk_nb.runtime.approvals import REJECTED
+from adk_nb.runtime.interrupts import Interrupt, input_of
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
 from adk_nb.tools.content_blocks import with_references
 
@@ -201,7 +201,7 @@ def result_text(told: types.FunctionResponse) -> tuple[str, bool | None]:
 
 def is_question(event: Event, call: types.FunctionCall) -> bool:
     """Whether a call asks the user a question."""
-    return call.id in (event.long_running_tool_ids or ()) and PendingInput(call=call, author=event.author).is_question
+    return call.id in (event.long_running_tool_ids or ()) and input_of(call, event).is_question
 
 
 def outcome_of(event: Event, call: types.FunctionCall) -> str:
@@ -209,14 +209,14 @@ def outcome_of(event: Event, call: types.FunctionCall) -> str:
     return "waits for its outcome" if call.id in (event.long_running_tool_ids or ()) else ""
 
 
-def asks_text(one: Pending) -> str:
+def asks_text(one: Interrupt) -> str:
     """What a person is asked, and what the tool wants to know beside a yes; empty if only whether it may run."""
     return " · ".join(filter(None, (hint_text(one), _payload_text(one.payload))))
 
 
-def hint_text(one: Pending) -> str:
+def hint_text(one: Interrupt) -> str:
     """The hint alone: the payload that was offered is none of a card that is settled."""
-    return abridged(with_escapes(without_known(one.hint.strip())), ROOM)
+    return abridged(with_escapes(without_known(one.prompt.strip())), ROOM)
 
 
 class Verdict(NamedTuple):

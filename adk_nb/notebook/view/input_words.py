@@ -21,7 +21,7 @@ from adk_nb.notebook.view.plain_text import (
 from adk_nb.notebook.view.safe_html import Html, code, element
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.redaction import without_known
-from adk_nb.runtime.inputs import PendingInput
+from adk_nb.runtime.interrupts import Interrupt
 
 Ways = tuple[str, str]
 """What to type as the answer to a question, and with the outcome of what takes long."""
@@ -37,21 +37,21 @@ def ways(magic: str) -> Ways:
     return f"{magic.replace('%confirm', '%chat', 1)} ...", "_run.answer(...)"
 
 
-def needs(one: PendingInput) -> str:
+def needs(one: Interrupt) -> str:
     """Who needs what, on one line."""
     asks = " · ".join(filter(None, (_message(one), _payload(one))))
     if one.is_question:
-        return f"{one_line(one.author, 100)} asks: {asks}" if asks else f"{one_line(one.author, 100)} asks"
+        return f"{one_line(one.agent, 100)} asks: {asks}" if asks else f"{one_line(one.agent, 100)} asks"
     return f"waits for the outcome of {call_text(name_text(one.call.name), arguments_text(one.call.args or {}))}"
 
 
-def _message(one: PendingInput) -> str:
-    if one.is_approval:
-        return " ".join(abridged(with_escapes(without_known(one.message)), _ASKED).split())
-    return one_line(one.message, _ASKED)
+def _message(one: Interrupt) -> str:
+    if one.kind == "node_approval":
+        return " ".join(abridged(with_escapes(without_known(one.prompt)), _ASKED).split())
+    return one_line(one.prompt, _ASKED)
 
 
-def _payload(one: PendingInput) -> str:
+def _payload(one: Interrupt) -> str:
     """The call that waits for approval; of any other question what is shown with it."""
     if node := _node(one):
         tool, args, beside = node
@@ -59,32 +59,32 @@ def _payload(one: PendingInput) -> str:
     return "" if one.payload is None else f"payload: {shortened(json_text(one.payload), _ASKED)}"
 
 
-def _node(one: PendingInput) -> tuple[str, Json, Json] | None:
+def _node(one: Interrupt) -> tuple[str, Json, Json] | None:
     """The name and the arguments of a node that waits for approval, and the rest of the payload."""
     payload = one.payload
-    if not one.is_approval or not isinstance(payload, dict):
+    if one.kind != "node_approval" or not isinstance(payload, dict):
         return None
     beside = dict(cast(Json, payload))
     tool, args = beside.pop("tool_name", ""), beside.pop("args", None)
     return (str(tool), cast(Json, args), beside) if isinstance(args, dict) else None
 
 
-def row_text(one: PendingInput) -> str:
+def row_text(one: Interrupt) -> str:
     """The question in a log."""
     options = f"({', '.join(option for _, option in _options(one))})" if one.options else ""
     return " ".join(filter(None, ("asks:", " · ".join(filter(None, (_message(one), _payload(one)))), options)))
 
 
-def card(one: PendingInput, magic: str) -> Json:
+def card(one: Interrupt, magic: str) -> Json:
     """A card of the live view. `magic`: as for `ways`."""
     node = _node(one)
     tool, args, beside = node or ("", {} if one.payload is None else {"payload": one.payload}, {})
     return {
         "id": one.id,
         "kind": "input",
-        "agent": one_line(one.author, 100),
+        "agent": one_line(one.agent, 100),
         "tool": tool and name_text(tool),
-        "hint": abridged(with_escapes(without_known(one.message)), _ASKED),
+        "hint": abridged(with_escapes(without_known(one.prompt)), _ASKED),
         "args": {**args, **beside},
         "answer_schema": _answer_schema(one),
         "how": _way(one, ways(magic)),
@@ -93,18 +93,18 @@ def card(one: PendingInput, magic: str) -> Json:
     }
 
 
-def _answer_schema(one: PendingInput) -> Json:
+def _answer_schema(one: Interrupt) -> Json:
     """The JSON schema of what the page is to send; empty for text, also where the schema is too large for a page."""
-    if one.is_approval:
+    if one.kind == "node_approval":
         choices = {"Approve": {"confirmed": True}, "Reject": {"confirmed": False}}
         return {"oneOf": [{"title": title, "const": value} for title, value in choices.items()]}
     schema = {"enum": one.options} if one.options else one.response_schema
     return schema if len(json.dumps(schema, default=str)) <= MOST_ON_PAGE else {}
 
 
-def verdict_of(one: PendingInput, value: Any, where: str = "") -> Verdict:
+def verdict_of(one: Interrupt, value: Any, where: str = "") -> Verdict:
     """The verdict of an answer. `value`: as `inputs.answered` has it."""
-    if one.is_approval and isinstance(value, dict):
+    if one.kind == "node_approval" and isinstance(value, dict):
         decided = cast(Json, value)
         return Verdict("approved" if decided.get("confirmed") else "rejected", str(decided.get("reason") or ""), where)
     return Verdict("answered", answer_text(value), where)
@@ -117,26 +117,26 @@ def answer_text(value: Any) -> str:
     return cleaned(value) if isinstance(value, str) else shortened(json_text(value), _ASKED)
 
 
-def decision_row_text(one: PendingInput, verdict: Verdict) -> str:
+def decision_row_text(one: Interrupt, verdict: Verdict) -> str:
     """The decision on a node in a log; empty for the answer to any other question."""
-    return f"{verdict.state} {_payload(one)}" if one.is_approval else ""
+    return f"{verdict.state} {_payload(one)}" if one.kind == "node_approval" else ""
 
 
-def answered_line(one: PendingInput, verdict: Verdict) -> str:
+def answered_line(one: Interrupt, verdict: Verdict) -> str:
     """An answer, with its question, and where it was given."""
-    if one.is_approval:
+    if one.kind == "node_approval":
         return decision_line(verdict, _payload(one))
-    question = f'"{one_line(one.message, 200)}"' if one.message else one_line(one.author, 100)
+    question = f'"{one_line(one.prompt, 200)}"' if one.prompt else one_line(one.agent, 100)
     return f"✓ You answered {question} {verdict.where}".rstrip() + f": {one_line(verdict.note, _ASKED)}"
 
 
-def plain(one: PendingInput, typed: Ways) -> list[str]:
+def plain(one: Interrupt, typed: Ways) -> list[str]:
     """Lines of text."""
     options = [f"    {number}  {option}" for number, option in _options(one)]
     return [needs(one), *options, f"    {_then(one)} {_way(one, typed)}"]
 
 
-def markdown(one: PendingInput, typed: Ways) -> list[str]:
+def markdown(one: Interrupt, typed: Ways) -> list[str]:
     """Blocks of markdown."""
     options = "\n".join(f"{number}. {markdown_cell(option)}" for number, option in _options(one))
     way = _way(one, typed).replace("`", "'")
@@ -147,7 +147,7 @@ def markdown(one: PendingInput, typed: Ways) -> list[str]:
     ]
 
 
-def html(one: PendingInput, typed: Ways) -> list[Html]:
+def html(one: Interrupt, typed: Ways) -> list[Html]:
     """Paragraphs, and a list of the options."""
     options = [element("li", option) for _, option in _options(one)]
     listed = [element("ol", *options)] if options else []
@@ -155,16 +155,16 @@ def html(one: PendingInput, typed: Ways) -> list[Html]:
     return [element("p", element("strong", needs(one))), *listed, how]
 
 
-def _options(one: PendingInput) -> list[tuple[int, str]]:
+def _options(one: Interrupt) -> list[tuple[int, str]]:
     return list(enumerate((one_line(cleaned(option)) for option in one.options), 1))
 
 
-def _then(one: PendingInput) -> str:
+def _then(one: Interrupt) -> str:
     if one.options:
         return "choose one, by its words or its number, with"
     if not one.is_question:
         return "send it with"
-    expected = "" if one.is_approval else _expected(one.response_schema)
+    expected = "" if one.kind == "node_approval" else _expected(one.response_schema)
     return f"answer ({expected}) with" if expected else "answer with"
 
 
@@ -184,10 +184,10 @@ def _expected(schema: Json) -> str:
     return _KINDS.get(str(schema.get("type")), "")
 
 
-def _way(one: PendingInput, typed: Ways) -> str:
-    if one.is_approval and typed[0].startswith("%chat"):
+def _way(one: Interrupt, typed: Ways) -> str:
+    if one.kind == "node_approval" and typed[0].startswith("%chat"):
         confirm = typed[0].replace("%chat", "%confirm", 1).removesuffix(" ...")
         return f"{confirm} --yes or {confirm} --no"
-    if one.is_approval:
+    if one.kind == "node_approval":
         return "chat.approve() or chat.reject()"
     return typed[0] if one.is_question else typed[1]

@@ -17,9 +17,7 @@ from adk_nb.notebook.view.rows import rows_and_decisions, rows_of
 from adk_nb.notebook.view.safe_html import Html, code, element, words_of
 from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
-from adk_nb.runtime.approvals import Pending
-from adk_nb.runtime.credentials import PendingCredential
-from adk_nb.runtime.inputs import PendingInput
+from adk_nb.runtime.interrupts import Interrupt
 
 Bundle = dict[str, str]
 """Mime type -> one form: `text/plain`, `text/markdown`, `text/html`."""
@@ -54,7 +52,7 @@ class ShownReply(Protocol):
         ...
 
     @property
-    def pending(self) -> list[Pending]: ...
+    def pending(self) -> list[Interrupt]: ...
     @property
     def schemas(self) -> Schemas:
         """What is known of the tools of `pending`."""
@@ -71,14 +69,14 @@ class ShownReply(Protocol):
         ...
 
     @property
-    def credentials(self) -> list[PendingCredential]: ...
+    def credentials(self) -> list[Interrupt]: ...
     @property
     def credential_with(self) -> str:
         """What to type to let a tool in."""
         ...
 
     @property
-    def inputs(self) -> list[PendingInput]: ...
+    def inputs(self) -> list[Interrupt]: ...
     @property
     def input_with(self) -> input_words.Ways: ...
     @property
@@ -164,13 +162,13 @@ def event_table(
     return table(["#", *head], lines, width=width)
 
 
-def to_be_approved(waiting: Sequence[Pending], schemas: Schemas) -> Bundle:
+def to_be_approved(waiting: Sequence[Interrupt], schemas: Schemas) -> Bundle:
     """Open approvals by number: the agent, the whole call, and what is asked beside it."""
     lines: list[str] = []
     blocks: list[str] = []
     parts: list[str] = []
     for one in waiting:
-        number, who = str(one.number), name_text(one.author)
+        number, who = str(one.number), name_text(one.agent)
         call, hints = asked_text(one, schemas), _hint(one, schemas)
         lines += [f"{number}  {who}: {call}", *(f"    {hint}" for hint in hints)]
         blocks += [f"**{number}** {markdown_cell(who)}: {markdown_line(call)}", *map(markdown_line, hints)]
@@ -179,7 +177,7 @@ def to_be_approved(waiting: Sequence[Pending], schemas: Schemas) -> Bundle:
     return _beneath(None, lines, blocks, parts)
 
 
-def to_be_let_in(asked: Sequence[PendingCredential], twin: str, *, below: Bundle | None = None) -> Bundle:
+def to_be_let_in(asked: Sequence[Interrupt], twin: str, *, below: Bundle | None = None) -> Bundle:
     """What to open and to type for tools that wait to be let in.
 
     Args:
@@ -195,7 +193,7 @@ def to_be_let_in(asked: Sequence[PendingCredential], twin: str, *, below: Bundle
     )
 
 
-def to_be_answered(asked: Sequence[PendingInput], typed: input_words.Ways, *, below: Bundle | None = None) -> Bundle:
+def to_be_answered(asked: Sequence[Interrupt], typed: input_words.Ways, *, below: Bundle | None = None) -> Bundle:
     """As `to_be_let_in`, for what waits for an answer or an outcome."""
     return _beneath(
         below,
@@ -436,18 +434,18 @@ def _error(reply: ShownReply) -> str:
     return one_line(in_words(reply.error or "the run failed"), _ASKED)
 
 
-def asked_text(one: Pending, schemas: Schemas) -> str:
+def asked_text(one: Interrupt, schemas: Schemas) -> str:
     """The call that a person is to approve."""
     return call_shown.call_line(one.call.name or "", one.call.args or {}, schemas.get(one.id))
 
 
-def _numbered(waiting: Sequence[Pending]) -> Iterator[tuple[str, Pending]]:
+def _numbered(waiting: Sequence[Interrupt]) -> Iterator[tuple[str, Interrupt]]:
     """Each with its number, as `%confirm` takes it, where there are several."""
     for one in waiting:
         yield f" ({one.number})" if len(waiting) > 1 else "", one
 
 
-def _hint(one: Pending, schemas: Schemas) -> list[str]:
+def _hint(one: Interrupt, schemas: Schemas) -> list[str]:
     call = call_shown.shown_call(one.call.name or "", one.call.args or {}, schemas.get(one.id))
     asks = " ".join(asks_text(one).split())
     return [*([asks] if asks else []), *call.remarks, *call_shown.shortened_remark(call)]

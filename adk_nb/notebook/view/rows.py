@@ -24,15 +24,14 @@ from adk_nb.notebook.view.plain_text import (
 from adk_nb.notebook.view.spending import row_usage
 from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
-from adk_nb.runtime import approvals, credentials, inputs
-from adk_nb.runtime.approvals import Pending
+from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.branches import calls_to, lane_of
-from adk_nb.runtime.credentials import PendingCredential
-from adk_nb.runtime.inputs import PendingInput
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt, answered_value, input_of
+from adk_nb.runtime.nested_calls import TRANSFER
 from adk_nb.runtime.rewind import surviving
-from adk_nb.runtime.tasks import TRANSFER
 
-SchemaOf = Callable[[Pending], dict[str, Any] | None]
+SchemaOf = Callable[[Interrupt], dict[str, Any] | None]
 """What waits -> the JSON schema of its tool's parameters."""
 NOTEBOOK = "notebook"
 """Author of events that say what happened beside the conversation."""
@@ -80,7 +79,7 @@ class RunRows:
         live: bool = True,
         magic: str = "",
         seconds_of: Callable[[str], float | None] = lambda _: None,
-        waiting: Callable[[], list[Pending]] = list,
+        waiting: Callable[[], list[Interrupt]] = list,
     ) -> None:
         """A run of which nothing is known yet.
 
@@ -109,7 +108,7 @@ class RunRows:
         """Approval id -> its hint without the payload that is offered."""
         self.decisions: list[str] = []
         """A line for each approval that was decided, and each question that was answered."""
-        self._questions: dict[str, PendingInput] = {}
+        self._questions: dict[str, Interrupt] = {}
         """By the id of their cards."""
         self._asked_for: dict[str, str] = {}
         """Call id -> id of the card that asks for it."""
@@ -200,7 +199,7 @@ class RunRows:
                 continue
             tool, row = name_text(call.name), f"{event.id}/call{index}"
             if event_words.is_question(event, call):
-                told.append(row, _who(event), "question", text=input_words.row_text(_question(event, call)))
+                told.append(row, _who(event), "question", text=input_words.row_text(input_of(call, event)))
                 continue
             args = call.args or {}
             self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
@@ -259,13 +258,13 @@ class RunRows:
             cards += self._credential_cards(one)
         return cards + [self._question_card(one) for one in _questions_in(event)]
 
-    def _question_card(self, one: PendingInput) -> Json:
+    def _question_card(self, one: Interrupt) -> Json:
         self._questions[one.id] = one
         self._cards[one.id] = card = input_words.card(one, self._magic)
         return card
 
     def _answered_question(self, event: Event, response: types.FunctionResponse, row: str, told: _Told) -> None:
-        value = inputs.answered(response)
+        value = answered_value(response)
         text = input_words.answer_text(value)
         if one := self._questions.get(response.id or ""):
             verdict = input_words.verdict_of(one, value)
@@ -274,7 +273,7 @@ class RunRows:
             self._go_on(self._cards[one.id], event, verdict, told)
         told.append(row, event.author, "user", text=text)
 
-    def _credential_cards(self, one: PendingCredential) -> list[Json]:
+    def _credential_cards(self, one: Interrupt) -> list[Json]:
         """The card of a request, after those that it takes the place of."""
         card = credential_words.card(one, credential_words.way(self._magic))
         keys = [waiting.call.id or "" for waiting in one.calls]
@@ -306,12 +305,12 @@ class RunRows:
             else:
                 card["how"] = f"chat.approve({which!r})" if which else "chat.approve()"
 
-    def _card(self, one: Pending) -> Json:
+    def _card(self, one: Interrupt) -> Json:
         schema = self._schema_of(one) if self._schema_of else None
         card: Json = {
             "id": one.id,
             "kind": "approval",
-            "agent": one_line(one.author, 100),
+            "agent": one_line(one.agent, 100),
             "tool": name_text(one.call.name),
             "hint": event_words.asks_text(one),
             "args": one.call.args or {},
@@ -467,8 +466,8 @@ def _is_ask(event: Event, call: types.FunctionCall) -> bool:
     return call.name in (approvals.REQUEST, credentials.REQUEST) and call.id in (event.long_running_tool_ids or ())
 
 
-def _asked_in(event: Event) -> list[Pending]:
-    return approvals.pending([event]) if event.long_running_tool_ids else []
+def _asked_in(event: Event) -> list[Interrupt]:
+    return open_interrupts([event], APPROVALS) if event.long_running_tool_ids else []
 
 
 def _looked_up(event: Event) -> list[Json]:
@@ -482,16 +481,12 @@ def _looked_up(event: Event) -> list[Json]:
     return told.ops
 
 
-def _question(event: Event, call: types.FunctionCall) -> PendingInput:
-    return PendingInput(call=call, author=event.author, branch=event.branch, asked_in=event)
+def _questions_in(event: Event) -> list[Interrupt]:
+    return [input_of(call, event) for call in event.get_function_calls() if event_words.is_question(event, call)]
 
 
-def _questions_in(event: Event) -> list[PendingInput]:
-    return [_question(event, call) for call in event.get_function_calls() if event_words.is_question(event, call)]
-
-
-def _to_be_let_in(event: Event) -> list[PendingCredential]:
-    return credentials.pending([event]) if event.long_running_tool_ids else []
+def _to_be_let_in(event: Event) -> list[Interrupt]:
+    return open_interrupts([event], CREDENTIALS) if event.long_running_tool_ids else []
 
 
 def _is_open_approval(card: Json) -> bool:

@@ -11,7 +11,7 @@ from adk_nb.notebook.view.event_words import is_question, who_said
 from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime.branches import calls_to, lane_of
-from adk_nb.runtime.tasks import TRANSFER
+from adk_nb.runtime.nested_calls import TRANSFER
 from adk_nb.runtime.trace import Trace, TracedRequest, TracedTool
 
 Kind = Literal["agent", "model", "tool", "person"]

@@ -1,4 +1,4 @@
-"""Where the agents of an invocation stood when it was left, as its events tell."""
+"""The checkpoints of an invocation: how far each of its agents was when the run was left."""
 
 from collections.abc import Container, Iterable, Iterator
 from typing import Any
@@ -7,19 +7,18 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.runtime.branches import is_under
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.rewind import surviving
 
 _Place = tuple[str, str | None]
 """Name and branch of an agent at work."""
 
 
-def stands(ctx: InvocationContext, name: str, **state: Any) -> Event:
-    """The mark of an agent that runs others: which it comes to, and what else it is to know if it goes on there."""
+def checkpoint(ctx: InvocationContext, name: str, **state: Any) -> Event:
+    """The checkpoint of an agent that runs others: which comes next, and what else it needs to resume there."""
     return _mark(ctx, name, EventActions(agent_state=state))
 
 
 def ended(ctx: InvocationContext, name: str) -> Event:
-    """The mark of an agent that has done its work: it is not run again."""
+    """The event that marks an agent as done: it is not run again."""
     return _mark(ctx, name, EventActions(end_of_agent=True))
 
 
@@ -27,20 +26,20 @@ def _mark(ctx: InvocationContext, name: str, actions: EventActions) -> Event:
     return Event(author=name, branch=ctx.branch, isolation_scope=ctx.isolation_scope, actions=actions)
 
 
-class Standing:
-    """Read from the marks that agents leave in a resumable app: `agent_state` where one begins a step, `end_of_agent`
+class Checkpoints:
+    """Read from the events that agents leave in a resumable app: `agent_state` where one begins a step, `end_of_agent`
     where one has done its work. Source of both: google-adk 2.13.
     """
 
-    def __init__(self, root: Any, events: Iterable[Event], invocation_id: str) -> None:
-        """`root`: of the tree whose agents are asked about. `events`: the session's."""
+    def __init__(self, root: Any, events: Iterable[Event]) -> None:
+        """`root`: of the tree of agents. `events`: of the invocation, oldest first."""
         self._root = root
         self._states: dict[_Place, dict[str, Any]] = {}
         self._ended: set[_Place] = set()
         self._said: dict[_Place, list[Event]] = {}
         """What each has said in the step that it is in, or was in last."""
-        for event in surviving(events):
-            if event.invocation_id == invocation_id and event.author != "user":
+        for event in events:
+            if event.author != "user":
                 self._note(event)
 
     def is_ended(self, agent: Any, branch: str | None) -> bool:

@@ -1,0 +1,210 @@
+"""The read model of one session: calls, results, interrupts, tasks and runs, kept up to date as events are appended."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from adk_nb import types
+from adk_nb.events.event import Event
+from adk_nb.runtime.branches import is_under
+from adk_nb.runtime.calls import Calls
+from adk_nb.runtime.interrupts import Interrupt
+from adk_nb.runtime.open_interrupts import OpenInterrupts
+from adk_nb.runtime.open_tasks import OpenTasks
+from adk_nb.runtime.rewind import surviving
+from adk_nb.sessions.session import Session
+
+CHECKPOINT = "workflow"
+"""Key of an event's agent_state: the checkpoint of a graph that waits."""
+RUN_KEY = "adk_nb_run"
+"""In `RunConfig.custom_metadata`: a run whose key its session has seen is that run, and is resumed. Its message is not
+said again."""
+_VIEW = "history"
+
+
+def history_of(session: Session) -> "History":
+    """The read model of a session; only events that came since the last look are read.
+
+    It belongs to whoever works on the session: for other threads make a `History` of its events.
+    """
+    known = session.views.get(_VIEW)
+    if not isinstance(known, History):
+        known = session.views[_VIEW] = History()
+    known.update(session.events)
+    return known
+
+
+class History:
+    """What the events of a session say. Those that a rewind hides do not count."""
+
+    def __init__(self, events: Sequence[Event] = ()) -> None:
+        """`events`: oldest first."""
+        self.call_ids: set[str] = set()
+        """Ids of all calls, also of those that a rewind hides."""
+        self._reset()
+        self.update(events)
+
+    def _reset(self) -> None:
+        self.events: list[Event] = []
+        """Those that count, oldest first."""
+        self.calls = Calls()
+        self._open = OpenInterrupts(self.calls)
+        self._tasks = OpenTasks()
+        self._seen = 0
+        self._last: Event | None = None
+        self._runs: dict[str, list[Event]] = {}
+        self._began: dict[str, int] = {}
+        self._by_run_key: dict[str, str] = {}
+        self._graph_waits: dict[str, tuple[int, str]] = {}
+        """Id of a call, or path of a node, that a graph waits for -> index and invocation of the newest checkpoint."""
+        self._talking: dict[str, tuple[str | None, str]] = {}
+        """Path of a graph -> its branch, and the node that waits for the user's words, said since they spoke last."""
+        self._text_at = 0
+
+    def update(self, events: Sequence[Event]) -> "History":
+        """Read what was appended. Events that were changed by hand are all read again; a change is noticed by their
+        number and the last of them.
+        """
+        seen = self._seen
+        if seen > len(events) or (seen and events[seen - 1] is not self._last):
+            self._reset()
+        for at in range(self._seen, len(events)):
+            event = events[at]
+            if event.actions.rewind_before_invocation_id:
+                self._read_again(events)
+                return self
+            self._read(event)
+        self._seen, self._last = len(events), events[-1] if events else None
+        return self
+
+    def _read_again(self, events: Sequence[Event]) -> None:
+        self._reset()
+        for event in events:
+            self.call_ids.update(call.id for call in event.get_function_calls() if call.id)
+        for event in surviving(events):
+            self._read(event)
+        self._seen, self._last = len(events), events[-1]
+
+    def _read(self, event: Event) -> None:
+        at = len(self.events)
+        self.events.append(event)
+        if (run := self._runs.get(event.invocation_id)) is None:
+            run = self._runs[event.invocation_id] = []
+            self._began[event.invocation_id] = at
+        run.append(event)
+        responses = self._read_parts(event, at)
+        self._open.read(event, responses, at)
+        self._tasks.read(event, responses)
+        if event.actions.agent_state:
+            self._read_checkpoint(event)
+        elif event.author == "user" and event.text:
+            self._text_at = at
+            self._talking.clear()
+        if event.custom_metadata and (key := event.custom_metadata.get(RUN_KEY)):
+            self._by_run_key[key] = event.invocation_id
+
+    def _read_parts(self, event: Event, at: int) -> list[types.FunctionResponse]:
+        responses: list[types.FunctionResponse] = []
+        by_user = event.author == "user"
+        for part in event.parts:
+            if response := part.function_response:
+                responses.append(response)
+                if by_user:
+                    self.calls.add_answer(response, event)
+        for part in event.parts:
+            if call := part.function_call:
+                self.calls.add_call(call, event, at)
+                if call.id:
+                    self.call_ids.add(call.id)
+        for response in responses:
+            self.calls.add_response(response, event)
+        return responses
+
+    def _read_checkpoint(self, event: Event) -> None:
+        state = event.actions.agent_state
+        if not state or CHECKPOINT not in state:
+            return
+        keys = waited_for(event)
+        for key in keys:
+            self._graph_waits[key] = len(self.events) - 1, event.invocation_id
+        path = event.node_info.path
+        self._talking.pop(path, None)
+        if node := next((key for key in keys if key.startswith(f"{path}/")), None):
+            self._talking[path] = event.branch, node
+
+    def interrupts(
+        self, *, kinds: Collection[str] = (), under: str | None = None, since: int = 0, run: str | None = None
+    ) -> list[Interrupt]:
+        """What waits for an answer, oldest first.
+
+        Args:
+            kinds: Of these kinds only; none for all.
+            under: On this branch, or on one that leads on from there.
+            since: Asked at this index or later.
+            run: Asked in this invocation; None: in any.
+        """
+        return [
+            interrupt
+            for interrupt in self._open.all()
+            if (not kinds or interrupt.kind in kinds)
+            and interrupt.at >= since
+            and run in (None, interrupt.invocation_id)
+            and is_under(interrupt.branch, under)
+        ]
+
+    @property
+    def last_text_at(self) -> int:
+        """Index of the user's last words; 0 if there were none."""
+        return self._text_at
+
+    def tasks(
+        self, agents: Collection[str], branch: str | None = None, *, talking: bool = False, run: str | None = None
+    ) -> dict[str, str]:
+        """The open tasks of the named agents on `branch` and under it; who worked last is the last.
+
+        `talking`: only those whose agent has said something to the user: a run may end while they are open. `run`: only
+        those that were worked on last in this invocation.
+
+        Returns:
+            The branch of each, by the id of the call that gave the task.
+        """
+        return self._tasks.of(agents, branch, talking=talking, run=run)
+
+    def talking_node(self, branch: str | None = None) -> str | None:
+        """Path of a graph's node that waits for the user's words, on `branch` or under it, since they spoke last."""
+        found = (node for where, node in reversed(self._talking.values()) if is_under(where, branch))
+        return next(found, None)
+
+    def checkpoint_waiting_for(self, key: str) -> tuple[int, str] | None:
+        """Index and invocation of the newest checkpoint of a graph that waits for a call, or for words to a node."""
+        return self._graph_waits.get(key)
+
+    def run(self, invocation_id: str) -> Sequence[Event]:
+        """The events of an invocation, oldest first."""
+        return self._runs.get(invocation_id, ())
+
+    def run_ids(self) -> list[str]:
+        """Ids of the invocations, in the order of their beginning."""
+        return list(self._runs)
+
+    def began(self, invocation_id: str) -> int | None:
+        """Index in `events` of the first event of an invocation. None: there is none."""
+        return self._began.get(invocation_id)
+
+    def run_with_key(self, key: str) -> str | None:
+        """The newest invocation of which an event has that RUN_KEY."""
+        return self._by_run_key.get(key)
+
+    def newest(self) -> Iterator[Event]:
+        """The events that count, newest first: for what is found within a few."""
+        return reversed(self.events)
+
+
+def waited_for(event: Event) -> list[str]:
+    """What a graph waits for by its checkpoint: ids of calls, and paths of nodes that wait for words."""
+    state = event.actions.agent_state
+    graph = state.get(CHECKPOINT) if state else None
+    return [key for run in graph["waiting"] for key in run["asked"]] if graph else []
+
+
+def open_interrupts(events: Iterable[Event], kinds: Collection[str] = ()) -> list[Interrupt]:
+    """The open interrupts of these kinds in a list of events; no kinds: of all."""
+    return History(list(events)).interrupts(kinds=kinds)
