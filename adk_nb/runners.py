@@ -327,7 +327,7 @@ class Runner:
                 live_request_queue=live,
             )
             first = await self._first(ctx, new_message, state_delta, resumes)
-            went_on = self._taken_up(ctx) if ctx.standing else ""
+            went_on = self._taken_up(ctx) if ctx.checkpoints else ""
             if turn:
                 await turn.begin(ctx)
             event = first
@@ -335,7 +335,7 @@ class Runner:
                 async for event in events:
                     if event is not first or yield_user_message:
                         yield event if event.partial else copied_in_depth(event)  # the event itself is history
-            if event is first and ctx.standing:
+            if event is first and ctx.checkpoints:
                 logger.warning("invocation %r does not go on: %s", ctx.invocation_id, idle(ctx))
             if self._compaction and not shared.stop.why:
                 await self._compaction.after_run(ctx)

@@ -16,7 +16,7 @@ from adk_nb.runtime.checkpoints import ended
 from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext, Runs
 from adk_nb.runtime.nested_calls import pauses
 from adk_nb.runtime.retry_config import RetryConfig
 from adk_nb.sessions.state import check_schema
@@ -113,6 +113,26 @@ class BaseAgent(BaseModel):
     def members(self) -> "Sequence[BaseAgent]":
         """The agents that work for it."""
         return self.sub_agents
+
+    @property
+    def called_agents(self) -> Sequence[Runs]:
+        """The agents that it calls as tools in its own session."""
+        return ()
+
+    @property
+    def is_task(self) -> bool:
+        """True: it is called as a tool, talks with the user, and hands back a result."""
+        return False
+
+    @property
+    def is_llm(self) -> bool:
+        """True for an agent with a model of its own: its last words are the end of its work."""
+        return False
+
+    @property
+    def may_hand_back(self) -> bool:
+        """True: it may transfer the conversation to its parent."""
+        return False
 
     @property
     def root_agent(self) -> "BaseAgent":
@@ -331,7 +351,7 @@ def _marked(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> Asyn
 
 
 async def _with_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-    asked = bool(ctx.standing or ctx.calls_answered)
+    asked = bool(ctx.checkpoints or ctx.calls_answered)
     async with aclosing(events):
         async for event in events:
             asked = asked or bool(event.long_running_tool_ids or event.actions.agent_state)

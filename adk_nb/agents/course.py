@@ -9,7 +9,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.signals import EXIT_FLOW
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext, Runs
 from adk_nb.runtime.nested_calls import outermost, pauses, recipient
 
 logger = logging.getLogger(__name__)
@@ -68,14 +68,14 @@ class Course:
         """The words of its last answer."""
         return next((event.text for event in reversed(self._heard) if event.is_answer()), "")
 
-    def _who(self) -> BaseAgent | None:
+    def _who(self) -> Runs | None:
         """The one to run. None: it is done, or waits for something that the user's message does not answer."""
         if self._asker:
             return outermost(self._asker, self._agent.parent_agent)
         ctx = self._ctx
-        if not ctx.standing:
+        if not ctx.checkpoints:
             return self._agent
-        left: BaseAgent | None = ctx.standing.left_of(self._agent, ctx.branch)
+        left: BaseAgent | None = ctx.checkpoints.unfinished_agent(self._agent, ctx.branch)
         if left and not left.runs_others and pauses(left, history_of(ctx.session), ctx.branch, asked=True):
             return None
         return left
@@ -83,8 +83,8 @@ class Course:
     def _before(self) -> Iterator[Event]:
         """What it had said already."""
         ctx, said = self._ctx, list[Event]()
-        if ctx.standing:
-            return ctx.standing.said_in(self._agent, ctx.branch)
+        if ctx.checkpoints:
+            return ctx.checkpoints.events_of(self._agent, ctx.branch)
         for event in history_of(ctx.session).newest():
             if not is_within(event.branch, ctx.branch) or (event.author == "user" and event.get_function_responses()):
                 continue
@@ -115,7 +115,7 @@ def stood(agent: BaseAgent, ctx: InvocationContext) -> tuple[BaseAgent | None, d
 
     None: it had not begun, or there is no such agent any more.
     """
-    noted = (ctx.standing.state_of(agent, ctx.branch) if ctx.standing else None) or {}
+    noted = (ctx.checkpoints.state_of(agent, ctx.branch) if ctx.checkpoints else None) or {}
     name = noted.get("current_sub_agent")
     at = next((one for one in agent.sub_agents if one.name == name), None)
     if name and not at:

@@ -24,7 +24,7 @@ from adk_nb.models.registry import LLMRegistry
 from adk_nb.planners.base_planner import BasePlanner
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hooks
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext, Runs
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, expanded
@@ -144,6 +144,22 @@ class LlmAgent(TeamAgent):
         return f"{type(self).__name__}(name={self.name!r}, model={model or 'default'!r}, tools={tools})"
 
     __str__ = __repr__
+
+    @property
+    def called_agents(self) -> Sequence[Runs]:
+        return [tool.agent for tool in self.tools if isinstance(tool, AgentTool) and tool.takes_up]
+
+    @property
+    def is_task(self) -> bool:
+        return self.mode == "task"
+
+    @property
+    def is_llm(self) -> bool:
+        return True
+
+    @property
+    def may_hand_back(self) -> bool:
+        return not self.disallow_transfer_to_parent
 
     @property
     def output_shape(self) -> Shape | None:

@@ -48,7 +48,7 @@ class ParallelAgent(BaseAgent):
         contexts = {lane: self._context_of(agent, lane, ctx) for lane, agent in lanes.items()}
         wrote: dict[str, dict[str, Any]] = {lane: {} for lane in lanes}
         askers = {lane: asker_in(agent, contexts[lane]) for lane, agent in lanes.items()}
-        goes_on = ctx.standing is not None and ctx.standing.state_of(self, ctx.branch) is not None
+        goes_on = ctx.checkpoints is not None and ctx.checkpoints.state_of(self, ctx.branch) is not None
         if goes_on or any(askers.values()):
             self._restore(ctx, contexts, wrote)
         elif ctx.is_resumable:

@@ -47,7 +47,7 @@ class Answering:
         Raises:
             BaseException: What a tool raised, where that ends the run.
         """
-        if self._ctx.standing and (asks := self._unasked()):
+        if self._ctx.checkpoints and (asks := self._unasked()):
             yield asks
             return
         async with aclosing(self._carried_out()) as events:

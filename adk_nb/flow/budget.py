@@ -72,7 +72,7 @@ def is_used_up(ctx: InvocationContext) -> bool:
 def _cost_before(ctx: InvocationContext) -> float:
     """What the run has cost before it paused, or was cut, if it goes on; nothing, if it begins."""
     total = 0.0
-    for event in reversed(ctx.session.events) if ctx.calls_answered or ctx.standing else ():
+    for event in reversed(ctx.session.events) if ctx.calls_answered or ctx.checkpoints else ():
         if event.author == "user" and event.text:
             break
         total += sum(price(one.model, one.tokens) or 0.0 for one in usages_of(event) if not one.is_replayed)

@@ -36,7 +36,7 @@ def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event, None
         Each model event, and after one with calls the event with their results; the last one is final.
     """
     turn = _Turn(ctx, spec)
-    return _opened(turn) if ctx.calls_answered or ctx.standing or spec.toolsets else _rounds(turn)
+    return _opened(turn) if ctx.calls_answered or ctx.checkpoints or spec.toolsets else _rounds(turn)
 
 
 async def _opened(turn: "_Turn") -> AsyncGenerator[Event, None]:
@@ -132,7 +132,7 @@ class _Turn:
             self.goes_on = False
             return
         await self._offer()
-        if ctx.calls_answered or ctx.standing:
+        if ctx.calls_answered or ctx.checkpoints:
             answering = Answering(ctx, spec, self._tools, taken)
             async with aclosing(answering.events()) as events:
                 async for event in events:

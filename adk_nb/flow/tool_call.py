@@ -97,7 +97,7 @@ async def step_in_a_node(tool: BaseTool, context: Context, call_id: str) -> Step
     if ctx.session.lease is None:
         return None
     call = types.FunctionCall(id=call_id, name=tool.name)
-    if ctx.standing or ctx.calls_answered:
+    if ctx.checkpoints or ctx.calls_answered:
         await recall(ctx, [call])
     return step_of(ctx, call, tool.name, tool.effect)
 

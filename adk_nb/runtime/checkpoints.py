@@ -6,7 +6,7 @@ from typing import Any
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.runtime.branches import is_under
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext, Runs
 
 _Place = tuple[str, str | None]
 """Name and branch of an agent at work."""
@@ -31,7 +31,7 @@ class Checkpoints:
     where one has done its work. Source of both: google-adk 2.13.
     """
 
-    def __init__(self, root: Any, events: Iterable[Event]) -> None:
+    def __init__(self, root: Runs, events: Iterable[Event]) -> None:
         """`root`: of the tree of agents. `events`: of the invocation, oldest first."""
         self._root = root
         self._states: dict[_Place, dict[str, Any]] = {}
@@ -42,15 +42,15 @@ class Checkpoints:
             if event.author != "user":
                 self._note(event)
 
-    def is_ended(self, agent: Any, branch: str | None) -> bool:
+    def is_ended(self, agent: Runs, branch: str | None) -> bool:
         """True if the agent has marked its end."""
         return (agent.name, branch) in self._ended
 
-    def state_of(self, agent: Any, branch: str | None) -> dict[str, Any] | None:
+    def state_of(self, agent: Runs, branch: str | None) -> dict[str, Any] | None:
         """What an agent that runs others noted of how far it is. None: nothing; it has not begun."""
         return self._states.get((agent.name, branch))
 
-    def left_of(self, agent: Any, branch: str | None) -> Any:
+    def unfinished_agent(self, agent: Any, branch: str | None) -> Any:
         """Who is to go on with what `agent` was at: itself, or one it had handed over to. None: it is done."""
         one, seen = agent, set[str]()
         while one is not None and one.name not in seen and self._is_done(one, branch):
@@ -60,17 +60,17 @@ class Checkpoints:
             one = one.root_agent.find_agent(over) if over else None
         return one
 
-    def said_in(self, agent: Any, branch: str | None) -> Iterator[Event]:
+    def events_of(self, agent: Runs, branch: str | None) -> Iterator[Event]:
         """The events of `agent`, and of those under it, in the step that it is in, or was in last."""
         for (name, where), said in self._said.items():
             if is_under(where, branch) and agent.find_agent(name):
                 yield from said
 
-    def _is_done(self, agent: Any, branch: str | None) -> bool:
+    def _is_done(self, agent: Runs, branch: str | None) -> bool:
         if self.is_ended(agent, branch):
             return True
         last = (self._said.get((agent.name, branch)) or [None])[-1]
-        if last is None or not hasattr(agent, "mode"):  # only of one with a model its last words are the end
+        if last is None or not agent.is_llm:
             return False
         return _answers(last) or bool(last.actions.transfer_to_agent)
 
@@ -99,7 +99,7 @@ class Checkpoints:
     def _under(self, name: str, step: str) -> set[str]:
         """The names of the agents that begin where one comes to that `step`."""
         above = self._root.find_agent(name)
-        left = [one for one in getattr(above, "sub_agents", ()) if one.name == step]
+        left = [one for one in (above.sub_agents if above else ()) if one.name == step]
         names = {step}
         while left:
             one = left.pop()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel
 
@@ -35,8 +35,45 @@ GROUNDING = "temp:_adk_grounding_metadata"
 class Runs(Protocol):
     """What an invocation needs of an agent. Stated here so that the runtime imports no agents."""
 
+    runs_others: ClassVar[bool]
+    """True: it decides when the agents under it work, so an answer to one of them comes to it first."""
+
     @property
     def name(self) -> str: ...
+
+    @property
+    def parent_agent(self) -> "Runs | None": ...
+
+    @property
+    def root_agent(self) -> "Runs": ...
+
+    @property
+    def sub_agents(self) -> Sequence["Runs"]: ...
+
+    @property
+    def members(self) -> Sequence["Runs"]:
+        """The agents that work for it."""
+        ...
+
+    @property
+    def called_agents(self) -> Sequence["Runs"]:
+        """The agents that it calls as tools in its own session."""
+        ...
+
+    @property
+    def is_task(self) -> bool:
+        """True: it is called as a tool, talks with the user, and hands back a result."""
+        ...
+
+    @property
+    def is_llm(self) -> bool:
+        """True: its last words are the end of its work."""
+        ...
+
+    @property
+    def may_hand_back(self) -> bool:
+        """True: it may transfer the conversation to its parent."""
+        ...
 
     def find_agent(self, name: str, /) -> "Runs | None": ...
 
@@ -74,14 +111,14 @@ class Compacts(Protocol):
     async def after_run(self, ctx: "InvocationContext", /) -> None: ...
 
 
-class Stands(Protocol):
-    """What an invocation that goes on needs to know of its agents: where each stood when it was left."""
+class AgentCheckpoints(Protocol):
+    """What an invocation that is resumed needs to know of its agents: how far each was."""
 
     def state_of(self, agent: Any, branch: str | None, /) -> dict[str, Any] | None: ...
 
-    def left_of(self, agent: Any, branch: str | None, /) -> Any: ...
+    def unfinished_agent(self, agent: Any, branch: str | None, /) -> Any: ...
 
-    def said_in(self, agent: Any, branch: str | None, /) -> Iterator[Event]: ...
+    def events_of(self, agent: Any, branch: str | None, /) -> Iterator[Event]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,8 +234,8 @@ class InvocationContext:
     """The message that started this."""
     invocation_id: str = field(default_factory=new_invocation_id)
     resumability_config: ResumabilityConfig | None = None
-    standing: Stands | None = None
-    """Where this agent, and those under it, stood, if they go on with what they had begun. None: they begin."""
+    checkpoints: AgentCheckpoints | None = None
+    """How far this agent, and those under it, were, if they are resumed. None: they begin."""
     branch: str | None = None
     node: "AtNode | None" = None
     """In a graph: the run of a node that this works for."""
@@ -309,13 +346,13 @@ class InvocationContext:
 
         It is there for the user's last words instead. It begins, unless it `goes_on` with what it had begun.
         """
-        standing = self.standing if goes_on else None
+        checkpoints = self.checkpoints if goes_on else None
         parts = (self.user_content and self.user_content.parts) or []
         if not self.task and not any(part.function_response for part in parts):
-            return self if standing is self.standing else replace(self, standing=standing)
+            return self if checkpoints is self.checkpoints else replace(self, checkpoints=checkpoints)
         said = (event for event in reversed(self.session.events) if event.author == "user" and event.text)
         words = next((event.content for event in said if event.isolation_scope == self.isolation_scope), None)
-        return replace(self, user_content=words, task=None, standing=standing)
+        return replace(self, user_content=words, task=None, checkpoints=checkpoints)
 
     def note_failure(self, error: Exception) -> None:
         """Remember that `error` left this agent; of agents that called each other, the innermost is remembered."""

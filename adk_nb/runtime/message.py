@@ -109,8 +109,6 @@ def task_for(root: Runs, message: types.Content | None, session: Session) -> str
     history = history_of(session)
     if path := history.talking_node():
         return path
-    if not (getattr(root, "members", None) or getattr(root, "tools", None)):
-        return None
     return next(reversed(open_tasks(root, history)), None)
 
 
@@ -122,7 +120,7 @@ def answering(
     The one that gave the task which the message goes on with, or whose call it answers; else, if `sticky`, the last
     that spoke, as long as it and all above it may hand the word back to their parents; else the root.
     """
-    if not getattr(root, "sub_agents", None):
+    if not root.sub_agents:
         return root
     parts = (message and message.parts) or ()
     if answered := {task} if task else {one.function_response.id for one in parts if one.function_response}:
@@ -143,12 +141,12 @@ def last_speaker(root: Runs, history: History, branch: str | None = None) -> Run
     return root
 
 
-def _hands_back(agent: object, top: object = None) -> bool:
+def _hands_back(agent: Runs | None, top: Runs | None = None) -> bool:
     """True if from `agent` the word can come back to `top`, or to the root; only agents with a model hand it on."""
     while agent is not top and agent is not None:
-        if getattr(agent, "disallow_transfer_to_parent", True):
+        if not agent.may_hand_back:
             return False
-        agent = getattr(agent, "parent_agent", None)
+        agent = agent.parent_agent
     return True
 
 

@@ -1,37 +1,34 @@
 """Agents called as tools in the session of their caller: what waits inside a call, and which agent gets its answer."""
 
 from collections.abc import Collection, Iterable
-from typing import Any
 
 from adk_nb import types
 from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime.branches import calls_to, is_within, next_call, next_step
 from adk_nb.runtime.history import History, history_of
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext, Runs
 
 TRANSFER = "transfer_to_agent"
 """Name of the tool that hands the conversation over."""
 
 
-def task_agents(agent: Any) -> set[str]:
+def task_agents(agent: Runs) -> set[str]:
     """The names of the agents with `mode="task"` under `agent`, and under those that it calls in its own session."""
     names: set[str] = set()
     seen: set[int] = set()
-    left = [agent]
+    left: list[Runs] = [agent]
     while left:
         member = left.pop()
         seen.add(id(member))
-        if getattr(member, "mode", None) == "task":
+        if member.is_task:
             names.add(member.name)
-        left += getattr(member, "members", ())
-        for tool in getattr(member, "tools", ()):
-            if getattr(tool, "takes_up", False) and id(tool.agent) not in seen:
-                left.append(tool.agent)
+        left += member.members
+        left += [called for called in member.called_agents if id(called) not in seen]
     return names
 
 
 def open_tasks(
-    agent: Any, history: History, branch: str | None = None, *, talking: bool = False, run: str | None = None
+    agent: Runs, history: History, branch: str | None = None, *, talking: bool = False, run: str | None = None
 ) -> dict[str, str]:
     """`History.tasks` of the agents under `agent`, and of those that it calls."""
     names = task_agents(agent)
@@ -54,14 +51,14 @@ def recipient(history: History, calls: Iterable[str | None], branch: str | None 
     return next((key.partition("@")[0] for key in wanted if key and "/" in key), "")  # of a node: the graph's name
 
 
-def outermost(agent: Any, under: Any = None) -> Any:
+def outermost(agent: Runs, under: Runs | None = None) -> Runs:
     """The agent to run for an answer to `agent`: the outermost above it that decides when others work, or itself.
 
     `under`: look no higher than what is under this one.
     """
-    first, above = agent, getattr(agent, "parent_agent", None)
+    first, above = agent, agent.parent_agent
     while above is not None and above is not under:
-        first = above if getattr(above, "runs_others", False) else first
+        first = above if above.runs_others else first
         above = above.parent_agent
     return first
 
@@ -98,7 +95,7 @@ def has_results(ctx: InvocationContext) -> bool:
 
 
 def waiting(
-    agent: Any, history: History, branch: str | None = None, *, since: int = 0, run: str | None = None
+    agent: Runs, history: History, branch: str | None = None, *, since: int = 0, run: str | None = None
 ) -> dict[str, str | None]:
     """What is to be answered from outside, on `branch` and under it: the branch of each, by the id of its call.
 
@@ -106,7 +103,7 @@ def waiting(
     over with the user is. `agent` is any of the tree; `since` and `run` as in `History.interrupts`.
     """
     asked = history.interrupts(under=branch, since=since, run=run)
-    tasks = open_tasks(getattr(agent, "root_agent", agent), history, branch, talking=True, run=run)
+    tasks = open_tasks(agent.root_agent, history, branch, talking=True, run=run)
     return {interrupt.id: interrupt.branch for interrupt in asked if not interrupt.has_news} | tasks
 
 
@@ -132,7 +129,7 @@ def held_calls(ctx: InvocationContext) -> set[str]:
     return {key for key in left if history.calls.newest_of(ctx.agent.name, key, ctx.branch)}
 
 
-def pauses(agent: Any, history: History, branch: str | None, *, asked: bool, since: int = 0) -> bool:
+def pauses(agent: Runs, history: History, branch: str | None, *, asked: bool, since: int = 0) -> bool:
     """True if the work of `agent` on `branch` cannot go on before something comes from outside.
 
     That is what the user says to a task; and, if it may have `asked` something, the answer. Only what was asked since
@@ -150,7 +147,7 @@ def led_from(ctx: InvocationContext) -> set[str]:
     """The ids of all calls inside which something waits for an answer from outside, and of those that come after."""
     history = history_of(ctx.session)
     led = {key for branch in waiting(ctx.agent, history).values() for _, key in calls_to(branch)}
-    later = {TRANSFER, *task_agents(getattr(ctx.agent, "root_agent", ctx.agent))} if led else ()
+    later = {TRANSFER, *task_agents(ctx.agent.root_agent)} if led else ()
     steps = [record.event for key in led for record in history.calls.all(key)]
     return led.union(call.id or "" for step in steps for call in step.get_function_calls() if call.name in later)
 

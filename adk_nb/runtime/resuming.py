@@ -1,7 +1,6 @@
 """An invocation that is gone on with: by what answers something it asked, or by its id."""
 
 import logging
-from typing import Any
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvocationNotFoundError
@@ -38,14 +37,14 @@ def go_on(ctx: InvocationContext, root: Runs, invocation_id: str | None, *, stic
     if ctx.is_resumable and (asked_in := _answered(ctx, history)):
         if invocation_id not in (None, asked_in):
             logger.warning("the message answers invocation %r, which goes on; not %r", asked_in, invocation_id)
-        standing = Checkpoints(root, history.run(asked_in))
-        ctx.invocation_id, ctx.standing = asked_in, standing
-        ctx.end_invocation = standing.is_ended(ctx.agent, None)
+        checkpoints = Checkpoints(root, history.run(asked_in))
+        ctx.invocation_id, ctx.checkpoints = asked_in, checkpoints
+        ctx.end_invocation = checkpoints.is_ended(ctx.agent, None)
     elif invocation_id:
         if not ctx.is_resumable and ctx.session.lease is None:
             raise _keeps_no_marks(invocation_id)
         _by_id(ctx, root, invocation_id, history, sticky)
-        if not ctx.is_resumable and not ctx.end_invocation and getattr(ctx.agent, "runs_others", False):
+        if not ctx.is_resumable and not ctx.end_invocation and ctx.agent.runs_others:
             raise _keeps_no_marks(invocation_id)
 
 
@@ -62,8 +61,8 @@ def idle(ctx: InvocationContext) -> str:
     return f"it waits for an answer to {asked}" if asked else "it is finished"
 
 
-def _waits(agent: Any, history: History) -> bool:
-    return not getattr(agent, "runs_others", False) and pauses(agent, history, None, asked=True)
+def _waits(agent: Runs, history: History) -> bool:
+    return not agent.runs_others and pauses(agent, history, None, asked=True)
 
 
 def _answered(ctx: InvocationContext, history: History) -> str | None:
@@ -85,12 +84,13 @@ def _by_id(ctx: InvocationContext, root: Runs, invocation_id: str, history: Hist
     checkpoints = Checkpoints(root, run)
     message = run[0].content if run[0].author == "user" else None
     began = answering(root, message, History(history.events[:at]), sticky=sticky)
-    left = checkpoints.left_of(began, None)
-    ctx.invocation_id, ctx.standing = invocation_id, checkpoints
+    left = checkpoints.unfinished_agent(began, None)
+    ctx.invocation_id, ctx.checkpoints = invocation_id, checkpoints
     message = ctx.user_content or _last_message(history, invocation_id)
     answers = any(part.function_response for part in (message and message.parts) or ())
     is_done = left is None or _continued_elsewhere(history, invocation_id)
-    ctx.end_invocation = is_done or (not ctx.user_content and not answers and _waits(left, history))
+    is_silent = not (ctx.user_content or answers)
+    ctx.end_invocation = is_done or (is_silent and left is not None and _waits(left, history))
     ctx.agent = outermost(left or began)
     ctx.user_content = message
 

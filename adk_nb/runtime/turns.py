@@ -216,7 +216,7 @@ class Turn:
             await self._lease.release("done")
             self._id = ctx.invocation_id
             await self._claim(ctx.session)
-        if self._turns.journal and ctx.standing:
+        if self._turns.journal and ctx.checkpoints:
             mine = [run for run in await self._turns.journal.unfinished(ctx.session) if run.id == self._id]
             ctx.shared.is_edited = any(run.version not in ("", self._version) for run in mine)
             ctx.shared.begun |= {one.intent.key: one for run in mine for one in run.attempts}

@@ -187,7 +187,7 @@ class AgentTool(BaseTool):
         if waiting(ctx.agent, history, ctx.branch, since=since):
             return True
         is_open = pauses(ctx.agent, history, ctx.branch, asked=True, since=since)
-        return is_open and getattr(self.agent, "runs_others", False)
+        return is_open and self.agent.runs_others
 
     async def _told(self, caller: InvocationContext, event: Event) -> None:
         if caller.tell:
@@ -223,7 +223,7 @@ class AgentTool(BaseTool):
                 asker = last_speaker(agent, history, branch)
             else:
                 asker = agent.find_agent(recipient(history, caller.calls_answered, branch)) or agent
-            agent = outermost(asker, under=getattr(agent, "parent_agent", None))
+            agent = outermost(asker, under=agent.parent_agent)
         return replace(
             caller,
             agent=agent,
@@ -270,7 +270,7 @@ class AgentTool(BaseTool):
             abort_signal=None,  # who stops the caller cancels what it does, and that is this
             resumability_config=None,
             end_invocation=False,
-            standing=None,
+            checkpoints=None,
             shared=Shared(whole=caller.shared.whole or caller.shared),
             live_request_queue=None,
             live_session_resumption_handle=None,
@@ -310,7 +310,7 @@ def _take_over(event: Event, tool_context: ToolContext) -> None:
 
 def _work(ctx: InvocationContext, *, taken_up: bool) -> AsyncGenerator[Event, None]:
     """What the agent does; of a run that goes on, what is left of that."""
-    left = ctx.agent if taken_up or not ctx.standing else ctx.standing.left_of(ctx.agent, ctx.branch)
+    left = ctx.agent if taken_up or not ctx.checkpoints else ctx.checkpoints.unfinished_agent(ctx.agent, ctx.branch)
     return left.run_async(ctx) if left else _nothing()
 
 

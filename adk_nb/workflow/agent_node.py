@@ -39,7 +39,7 @@ class AgentNode(BaseNode):
         )
         agent = outermost(asker, under=self.agent.parent_agent) if asker else self.agent
         goes_on = asker is not None or bool(outer.task and outer.task.startswith(f"{ctx.node_path}/"))
-        before = outer if goes_on else outer.after_answers(goes_on=outer.standing is not None)
+        before = outer if goes_on else outer.after_answers(goes_on=outer.checkpoints is not None)
         if not isinstance(self.agent, LlmAgent):
             return but(before, agent=agent)
         if self.agent.mode == "chat":

@@ -48,7 +48,7 @@ class InnerRuns:
             WorkflowConfigurationError: It cannot be run so.
         """
         run = self._run_of(caller, self._node_of(node_like), node_input, how)
-        if ctx.standing and run.recall(ctx) and run.is_done_with_output:
+        if ctx.checkpoints and run.recall(ctx) and run.is_done_with_output:
             self._settle(run, caller)
         elif run.path in self._ended:
             run.output = self._ended[run.path]

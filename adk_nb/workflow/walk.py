@@ -260,7 +260,7 @@ class Walk:
         return False
 
     def _go_on(self, of: Any) -> bool:
-        standing = self._ctx.standing
+        standing = self._ctx.checkpoints
         stood = ((standing.state_of(of, self._ctx.branch) if standing else None) or {}).get(CHECKPOINT)
         if stood is None or stood["path"] != self._path:
             return False

@@ -264,7 +264,7 @@ class SessionStore:
             return 0
         with suppress(SessionBusyError, StaleSessionError):  # a run is under way: it is only a note
             self._append(session, Event(author=NOTEBOOK, custom_metadata={what: said}))
-        return said_in(session.events)
+        return events_of(session.events)
 
     def cut(self, session: Session) -> list[Run]:
         """The runs of it that were cut, oldest first."""
@@ -292,14 +292,14 @@ class SessionStore:
         _done(self.service.append_event(session, event))
 
 
-def said_in(events: Sequence[Event]) -> int:
+def events_of(events: Sequence[Event]) -> int:
     """How many events there are without those of the notebook."""
     return sum(event.author != NOTEBOOK for event in events)
 
 
 def counted(events: Sequence[Event]) -> str:
     """`1 event`."""
-    count = said_in(events)
+    count = events_of(events)
     return f"{count} event{'' if count == 1 else 's'}"
 
 
