@@ -16,7 +16,7 @@ from adk_nb.tools.mcp_tool import (
     StdioServerParameters,
     StreamableHTTPConnectionParams,
 )
-from tests.talk import SECONDS, Talk
+from tests.talk import Talk
 from tests.tools import mcp_server
 
 STARTING = 30.0
@@ -36,7 +36,15 @@ class Service:
         made = mcp_server.made()
         app = made.sse_app() if sse else made.streamable_http_app()
         app = behind(app) if behind else app
-        config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", lifespan="on", ws="none")
+        config = uvicorn.Config(
+            app,
+            host="127.0.0.1",
+            port=port,
+            log_level="critical",  # it calls each open stream that it cuts an error
+            lifespan="on",
+            ws="none",
+            timeout_graceful_shutdown=0,  # from Python 3.12 on it waits for open streams else, and still answers
+        )
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
@@ -46,7 +54,8 @@ class Service:
 
     def stop(self) -> None:
         self.server.should_exit = self.server.force_exit = True
-        self.thread.join(SECONDS)
+        self.thread.join(STARTING)
+        assert not self.thread.is_alive(), "the server did not stop"
 
 
 def wait_until(true: Callable[[], Any], seconds: float = STARTING) -> None:
