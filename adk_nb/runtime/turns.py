@@ -1,6 +1,8 @@
 """Runs and their sessions: one run at a time where a session can be held, and a run within a run as part of it."""
 
 import asyncio
+import bisect
+import itertools
 import logging
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
@@ -44,6 +46,7 @@ class Turns:
         """Session -> the run that works on it, and after it those within it, the innermost last."""
         self.lines: dict[Hashable, list[Turn]] = {}
         """Session -> the runs that wait for it here, in the order in which they came."""
+        self.arrivals = itertools.count()
         self.kept: dict[Hashable, tuple[Lease, str | None]] = {}
         """Session -> what could not be released when its run ended, and how that ended."""
 
@@ -79,6 +82,7 @@ class Turn:
         self._session: Session | None = None
         self._lease: Lease | None = None
         self._since = 0.0
+        self._arrival = 0
         self._is_paused = self._is_closing = False
         self._stream: weakref.ref[AsyncGenerator[Event, None]] | None = None
         """What the reader holds."""
@@ -136,6 +140,7 @@ class Turn:
             SessionBusyError: Another run works on it, and is not waited for, or not any longer.
         """
         self._id, self._version, self._since = run_id, version, clock.now()
+        self._arrival = next(self._turns.arrivals)
         if any(turn._is_paused for turn in self._turns.running.get(self._where, ())):  # its reader may have dropped it
             for _ in range(_CLOSE_ROUNDS):
                 await asyncio.sleep(0)
@@ -155,7 +160,7 @@ class Turn:
     async def _waited_for(self, find: Find, signal: asyncio.Event | None, seconds: float | None) -> Session | None:
         stop, pause, where = self._stop, _PAUSE_SECONDS, self._where
         line = self._turns.lines.setdefault(where, [])
-        line.append(self)
+        bisect.insort(line, self, key=lambda turn: turn._arrival)  # the first look takes one longer than another
         try:
             with stop.hearing(signal, seconds):
                 stop.within = None if stop.why else asyncio.current_task()

@@ -14,10 +14,13 @@ from adk_nb.events import Event
 from adk_nb.models import call
 from adk_nb.runners import Runner
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
-from adk_nb.sessions import InMemorySessionService, SqliteSessionService
+from adk_nb.sessions import InMemorySessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import Lease
 from tests.runtime.ledger import SECONDS, WHERE, clerk, events_of, runner_of, stored, talk, texts
 from tests.talk import look
+
+ROUNDS = 50
+"""Of the event loop, in which a run comes to where it waits: it reads nothing before."""
 
 Use = Callable[[Runner, Runner, AsyncGenerator[Event, None]], Any]
 
@@ -50,10 +53,7 @@ async def waits(*tasks: asyncio.Task[Any]) -> None:
 
 def test_they_are_let_in_in_the_order_they_came(held: Callable[[Use], None]):
     async def use(runner: Runner, other: Runner, under_way: AsyncGenerator[Event, None]) -> None:
-        waiting: list[asyncio.Task[list[Event]]] = []
-        for said in ("a", "b", "c"):
-            waiting.append(asyncio.create_task(events_of(talk(other, said))))
-            await waits(*waiting)
+        waiting = [asyncio.create_task(events_of(talk(other, said))) for said in ("a", "b", "c")]  # each finds it held
         await events_of(under_way)
         late = asyncio.create_task(events_of(talk(other, "late", abort_signal=asyncio.Event())))
         assert [texts(one) for one in await asyncio.gather(*waiting)] == [["two"], ["three"], ["four"]]
@@ -63,6 +63,49 @@ def test_they_are_let_in_in_the_order_they_came(held: Callable[[Use], None]):
         assert said == ["go", "a", "b", "c", "late"]
 
     held(use)
+
+
+class SlowAtFirst(SqliteSessionService):
+    """The first look at a session takes until `goes_on` is set."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.looks, self.goes_on, self.is_refused = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def get_session(self, **where: Any) -> Session | None:
+        if not self.looks.is_set():
+            self.looks.set()
+            await self.goes_on.wait()
+        return await super().get_session(**where)
+
+    async def claim(self, *args: Any, **options: Any) -> Any:
+        try:
+            return await super().claim(*args, **options)
+        except SessionBusyError:
+            self.is_refused.set()
+            raise
+
+
+def test_one_whose_first_look_takes_long_keeps_its_place(tmp_path: Path):
+    async def run() -> None:
+        quick, slow = SqliteSessionService(tmp_path / "nb.db"), SlowAtFirst(tmp_path / "nb.db")
+        under_way = talk(runner_of(clerk("one"), quick, serialize_sessions=True))
+        await anext(under_way)
+        other = runner_of(clerk("two", "three"), slow, serialize_sessions=True)
+        first = asyncio.create_task(events_of(talk(other, "a")))
+        await slow.looks.wait()
+        second = asyncio.create_task(events_of(talk(other, "b")))
+        for _ in range(ROUNDS):
+            await asyncio.sleep(0)
+        slow.goes_on.set()
+        await slow.is_refused.wait()
+        await events_of(under_way)
+        async with asyncio.timeout(SECONDS):
+            assert [texts(one) for one in await asyncio.gather(first, second)] == [["two"], ["three"]]
+        for service in (quick, slow):
+            await service.close()
+
+    asyncio.run(run())
 
 
 def test_one_that_is_stopped_while_it_waits_ends_without_a_trace(held: Callable[[Use], None]):
