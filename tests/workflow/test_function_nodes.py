@@ -243,10 +243,11 @@ def test_a_node_that_takes_too_long_is_tried_again() -> None:
 
 @pytest.mark.parametrize("kind", ["function", "generator", "tool"])
 def test_a_late_sync_node_is_left_to_end_by_itself_and_what_it_still_does_is_lost(kind: str) -> None:
-    free, done = threading.Event(), threading.Event()
+    began, free, done = threading.Event(), threading.Event(), threading.Event()
 
     def late(ctx: Context) -> str:
-        free.wait(SECONDS)
+        began.set()
+        free.wait(2 * SECONDS)
         ctx.state["late"] = True
         done.set()
         return "late"
@@ -258,8 +259,13 @@ def test_a_late_sync_node_is_left_to_end_by_itself_and_what_it_still_does_is_los
         return late(tool_context)
 
     slow = {"function": late, "generator": late_items, "tool": FunctionTool(late_tool)}[kind]
-    talk = Talk(Workflow(name="wf", edges=[(START, gives({}), node(slow, name="slow", timeout=0.1))]))
-    events = talk.say("q")  # comes back although the function still waits
+
+    def cut(timeout: float) -> tuple[Talk, list[Event]]:
+        talk = Talk(Workflow(name="wf", edges=[(START, gives({}), node(slow, name="slow", timeout=timeout))]))
+        return talk, talk.say("q")  # comes back although the function still waits
+
+    tries = (cut(timeout) for timeout in (0.1, 1, SECONDS))  # a thread starts late on a busy machine
+    talk, events = next(tried for tried in tries if began.is_set())
 
     assert not done.is_set()
     assert isinstance(talk.error, NodeTimeoutError)
