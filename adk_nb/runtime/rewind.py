@@ -1,6 +1,6 @@
 """Rewind: which events of a session still count, and the event that undoes the newer ones."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
@@ -40,6 +40,15 @@ def surviving(events: Iterable[Event]) -> list[Event]:
             kept.append(given[at])
         at -= 1
     return kept[::-1]
+
+
+def newest_first(events: Sequence[Event], before: int) -> Iterator[Event]:
+    """The surviving of the first `before` events, newest first; only those that are asked for are looked at."""
+    for at in range(before - 1, -1, -1):
+        if events[at].actions.rewind_before_invocation_id:
+            yield from reversed(surviving(events[: at + 1]))
+            return
+        yield events[at]
 
 
 async def undoing(session: Session, invocation_id: str, artifacts: BaseArtifactService | None) -> Event:

@@ -1,7 +1,7 @@
 """Compaction: when a summary is made of a conversation's older events, and of which."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import inf
@@ -19,7 +19,7 @@ from adk_nb.flow.history.contents import contents_for
 from adk_nb.runtime.approvals import is_placeholder
 from adk_nb.runtime.credentials import is_waiting
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.rewind import newest_first
 from adk_nb.sessions.session import Session
 from adk_nb.tools.content_blocks import with_references
 
@@ -182,7 +182,7 @@ def _before(first: Event, events: Sequence[Event], overlap: int) -> list[Event]:
     """What came before `first` in its own invocation, and in `overlap` invocations before; summaries left out."""
     before: list[Event] = []
     invocations = {first.invocation_id}
-    earlier = _backwards(events)
+    earlier = newest_first(events, len(events))
     while next(earlier, first) is not first:
         pass
     for event in earlier:
@@ -192,15 +192,6 @@ def _before(first: Event, events: Sequence[Event], overlap: int) -> list[Event]:
             invocations.add(event.invocation_id)
             before.append(event)
     return before[::-1]
-
-
-def _backwards(events: Sequence[Event]) -> Iterator[Event]:
-    """The events that count, newest first."""
-    for at in reversed(range(len(events))):
-        if events[at].actions.rewind_before_invocation_id:
-            yield from reversed(surviving(events[: at + 1]))
-            return
-        yield events[at]
 
 
 def _newest(session: Session) -> str:

@@ -1,6 +1,7 @@
 """The session's events become the history that one agent may see: an ordered, well-paired list of contents."""
 
 from collections.abc import Collection, Iterator
+from itertools import chain
 
 from adk_nb import types
 from adk_nb.events.event import Event
@@ -10,7 +11,7 @@ from adk_nb.flow.history.narration import narrated
 from adk_nb.flow.history.pairing import Pairing, says_something
 from adk_nb.flow.live.recording import is_recording
 from adk_nb.runtime.branches import calls_to
-from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.rewind import newest_first
 from adk_nb.sessions.session import Session
 from adk_nb.slices import in_slices
 from adk_nb.tools.content_blocks import for_model
@@ -281,7 +282,7 @@ class _View:
         elif event.author in ("user", self._agent):
             keys = {one.id for one in event.get_function_responses() if one.id and not self.said.knows(one.id)}
             if keys:
-                self._reach_back(surviving(events[:at]), keys)
+                self._reach_back(newest_first(events, at), keys)
 
     def _begins_turn(self, event: Event) -> bool:
         """True for a message of the user or of another agent, but not for a tool's result or a transfer.
@@ -297,15 +298,24 @@ class _View:
         calls = event.get_function_calls()
         return not event.actions.transfer_to_agent and all(call.name != _TRANSFER for call in calls)
 
-    def _reach_back(self, events: list[Event], keys: set[str]) -> None:
-        """Begin anew with the turn in which the oldest of some calls was made."""
-        calls = {call.id: at for at, event in enumerate(events) for call in event.get_function_calls()}
-        found = [calls[key] for key in keys if key in calls]
-        if not found:
+    def _reach_back(self, earlier: Iterator[Event], keys: set[str]) -> None:
+        """Begin anew with the turn in which the oldest of some calls was made. `earlier`: events, newest first."""
+        read: list[Event] = []
+        calls_end = 0
+        for event in earlier:
+            read.append(event)
+            if made := keys.intersection(call.id or "" for call in event.get_function_calls()):
+                keys, calls_end = keys - made, len(read)
+            if not keys:
+                break
+        if not calls_end:
             return
         self._begin()
-        first = next((at for at in range(min(found), -1, -1) if self._begins_turn(events[at])), 0)
-        for event in events[first:]:
+        turn = read[:calls_end]
+        before = chain(read[calls_end:], earlier)
+        while not self._begins_turn(turn[-1]) and (event := next(before, None)):
+            turn.append(event)
+        for event in reversed(turn):
             self._take(event)
 
     def _goes_on(self, event: Event) -> bool:
