@@ -24,7 +24,6 @@ from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runtime import debug_view
-from adk_nb.runtime.asked import check_asked, check_given, check_ids, check_queue
 from adk_nb.runtime.event_lines import lines_of
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.fork import fork
@@ -39,6 +38,7 @@ from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.run_handle import RunHandle
 from adk_nb.runtime.stopping import Stop
 from adk_nb.runtime.turns import Turn, Turns
+from adk_nb.runtime.validation import check_ids, check_queue, check_run_config, check_runner_arguments
 from adk_nb.sessions.base_session_service import BaseSessionService, stripped
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
@@ -107,7 +107,7 @@ class Runner:
             agent, app_name = root, app_name or root.name
         self.app = app
         self.app_name, self.agent, plugins = what_runs(app, app_name, agent, plugins)
-        check_given(self.agent, session_service, artifact_service, memory_service)
+        check_runner_arguments(self.agent, session_service, artifact_service, memory_service)
         self.session_service = session_service
         self.artifact_service = artifact_service
         self.memory_service = memory_service
@@ -297,7 +297,7 @@ class Runner:
         self._active[invocation_id] = shared.stop
         went_on = ""
         try:
-            check_asked(run_config, abort_signal)
+            check_run_config(run_config, abort_signal)
             check_ids(user_id, session_id, resumes)
             partly, make = run_config.get_session_config, self.auto_create_session
             find = partial(self._sessions.take, user_id, session_id, partly, create=make)

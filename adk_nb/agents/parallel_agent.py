@@ -17,7 +17,7 @@ from adk_nb.runtime.branches import is_under
 from adk_nb.runtime.checkpoints import checkpoint, ended
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.sealing import failure
+from adk_nb.runtime.open_calls import failure_events
 from adk_nb.runtime.side_by_side import SideBySide
 from adk_nb.sessions.state import State, apply_delta
 from adk_nb.wire import but
@@ -144,7 +144,7 @@ class ParallelAgent(BaseAgent):
         """What is told of an agent that failed, if the others go on."""
         if self.on_error == "cancel" or not isinstance(error, Exception):
             raise error
-        yield from failure(own, error)
+        yield from failure_events(own, error)
         if own.is_resumable:
             yield ended(own, own.agent.name)
 

@@ -29,8 +29,8 @@ from adk_nb.events.requests import CREDENTIAL_REQUEST
 from adk_nb.lazy import require
 from adk_nb.redaction import remember
 from adk_nb.runners import Message, Runner
-from adk_nb.runtime.asked import check_asked
 from adk_nb.runtime.run_config import RunConfig
+from adk_nb.runtime.validation import check_run_config
 from adk_nb.sessions.journal import Journal
 from adk_nb.wire import not_json, plain_json
 
@@ -89,7 +89,7 @@ class DbosEngine:
         self._url = _checked(db_url)
         _check(runner)
         run_config = run_config or RunConfig()
-        check_asked(run_config, None)
+        check_run_config(run_config, None)
         self._queue = f"{APP} {runner.app_name}"
         self._worker: Worker | None = None
         self._opened: Any = None

@@ -7,15 +7,15 @@ from types import MappingProxyType
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.flow import output
-from adk_nb.flow.answering import Answering
 from adk_nb.flow.budget import pay, used_up
 from adk_nb.flow.code_execution import result_of
-from adk_nb.flow.letting_in import let_toolsets_in
 from adk_nb.flow.model_call import ModelCall, mark_long_running
 from adk_nb.flow.progress import Progress
 from adk_nb.flow.request import build_request
+from adk_nb.flow.resumed_calls import ResumedCalls
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Answers, answer_calls
+from adk_nb.flow.toolset_authentication import authenticate_toolsets
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.signals import says_enough
 from adk_nb.runtime.context import Context, ReadonlyContext
@@ -125,7 +125,7 @@ class _Turn:
     async def opening(self) -> AsyncGenerator[Event, None]:
         """What is done before the model is asked: toolsets are let in, and what the message answers is carried out."""
         ctx, spec = self.ctx, self.spec
-        asks, taken = await let_toolsets_in(ctx, spec)
+        asks, taken = await authenticate_toolsets(ctx, spec)
         for event in asks:
             yield event
         if asks:
@@ -133,7 +133,7 @@ class _Turn:
             return
         await self._offer()
         if ctx.calls_answered or ctx.checkpoints:
-            answering = Answering(ctx, spec, self._tools, taken)
+            answering = ResumedCalls(ctx, spec, self._tools, taken)
             async with aclosing(answering.events()) as events:
                 async for event in events:
                     yield event

@@ -8,7 +8,7 @@ from typing import Any
 from adk_nb import clock, types
 from adk_nb.errors import InputError
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.flow import credentials
+from adk_nb.flow import authentication
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import placeholder as waiting_for_credential
@@ -43,7 +43,7 @@ async def gated(
             return _held(context, needed, in_doubt=step is not None and step.in_doubt)
     elif decided and (refusal := await _refusal(tool, args, approved, context, decided)):
         return in_doubt(refusal, decided.confirmation) if step and step.in_doubt else refusal, False
-    if tool.auth_config is not None and not await credentials.let_in(tool.auth_config, context):
+    if tool.auth_config is not None and not await authentication.authenticate(tool.auth_config, context):
         return tool.response_for_auth_required or waiting_for_credential(), True
     if step and not await step.begin(decided, context):
         if step.in_doubt and (needed := await _needed(tool, args, context, step)):

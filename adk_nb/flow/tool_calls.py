@@ -14,7 +14,7 @@ from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNo
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.events.usage import NESTED_USAGE
-from adk_nb.flow import credentials
+from adk_nb.flow import authentication
 from adk_nb.flow.answer import Answer, noted, told_again
 from adk_nb.flow.result_part import as_part, in_words
 from adk_nb.flow.spec import LlmSpec
@@ -86,7 +86,7 @@ async def answer_calls(
         decided = {
             one.part.function_response.id: one.decided for one in answers if one.part and one.part.function_response
         }
-        first = await credentials.ask(ctx, spec.name, calls, decided, results)
+        first = await authentication.ask(ctx, spec.name, calls, decided, results)
     inside = any(answer.waits_inside or answer.finished for answer in answers)
     if not results.actions.requested_tool_confirmations:
         return Answers([*first, results], error, inside)

@@ -7,7 +7,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.runtime.cut import close_cut_run
+from adk_nb.runtime.interrupted_runs import close_interrupted_run
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.resumability_config import ResumabilityConfig
 from adk_nb.runtime.rewind import surviving
@@ -49,7 +49,7 @@ async def leave(service: BaseSessionService, session: Session, run: Run) -> None
     try:
         nobody = BaseAgent(name="nobody")
         at = InvocationContext(agent=nobody, session=session, session_service=service)
-        await close_cut_run(at, run.id)
+        await close_interrupted_run(at, run.id)
         outcome = "cancelled"
     finally:
         await lease.release(outcome)

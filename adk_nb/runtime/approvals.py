@@ -15,10 +15,7 @@ from adk_nb import clock, types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST as REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.runtime.branches import is_within
-from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupts import APPROVALS, ASKED_OF, VALID_FOR, Interrupt, use_key, usual_hint
-from adk_nb.runtime.invocation_context import Decided, InvocationContext
+from adk_nb.runtime.interrupts import ASKED_OF, VALID_FOR, Interrupt, usual_hint
 
 logger = logging.getLogger(__name__)
 
@@ -86,47 +83,9 @@ def is_placeholder(event: Event, response: types.FunctionResponse) -> bool:
     return response.id in event.actions.requested_tool_confirmations
 
 
-async def take_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
-    """Take the answers in the user's message, each only once, and return the calls that they decide.
-
-    What was decided is put into `ctx.answered`. An answer to what is not open, or was answered before, is left out
-    with a warning: nothing runs for it.
-    """
-    waiting = history_of(ctx.session).interrupts(kinds=APPROVALS)
-    open_now = {key: interrupt for interrupt in waiting for key in interrupt.answer_ids}
-    taken: dict[str, types.FunctionCall] = {}
-    for part in (ctx.user_content and ctx.user_content.parts) or ():
-        response = part.function_response
-        if response is None or response.name != REQUEST:
-            continue
-        asked = open_now.get(response.id or "")
-        if asked and not is_within(asked.branch, ctx.branch):
-            continue  # it was asked inside one of the agent's own calls
-        decided = read_answer(response.response or {})
-        if asked is None or asked.agent != ctx.agent.name or (asked.is_expired and decided.confirmed):
-            asked = None
-        if asked is None or asked.call.id in taken or not await is_first_use(ctx, asked.id):
-            logger.warning("the answer to approval %r was ignored: agent %r has none open", response.id, ctx.agent.name)
-            continue
-        key = asked.call.id or ""
-        ctx.answered[key] = Decided(confirmation=decided, ran=asked.ran, tool=asked.tool_fingerprint, request=asked.id)
-        taken[key] = asked.call if decided.args is None else asked.call.model_copy(update={"args": decided.args})
-    return list(taken.values())
-
-
 def expired_words(name: str | None) -> str:
     """That it is too late for a yes."""
     return f"{name} was asked for more than {VALID_FOR / 86_400:g} days ago, and cannot be approved any more"
-
-
-async def is_first_use(ctx: InvocationContext, request_id: str) -> bool:
-    """True once for each request, whoever asks at the same time.
-
-    A run that holds its session has no other beside it: there the answer is used up when the call is begun.
-    """
-    return ctx.session.lease is not None or await ctx.session_service.consume(
-        ctx.session, use_key(request_id, "approval")
-    )
 
 
 def refused(one: Interrupt, decided: ToolConfirmation) -> Event:

@@ -14,7 +14,7 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST, CHOICE, CREDENTIAL_REQUEST, INPUT_REQUEST, NODE_APPROVAL
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.runtime.invocation_context import Decided
+from adk_nb.runtime.invocation_context import Decided, InvocationContext
 
 Kind = Literal["approval", "credential", "input", "long_running", "node_approval", "task"]
 APPROVALS: tuple[Kind, ...] = ("approval",)
@@ -263,3 +263,13 @@ def answered_value(response: types.FunctionResponse) -> Any:
 def use_key(interrupt_id: str, kind: Kind) -> str:
     """What a session service consumes once, when an approval or a credential request is answered."""
     return f"{kind}:{interrupt_id}"
+
+
+async def is_first_use(ctx: InvocationContext, interrupt_id: str, kind: Kind) -> bool:
+    """True once for each approval or credential request, whoever asks at the same time.
+
+    A run that holds its session has no other beside it: there the answer is used up when the call is begun.
+    """
+    if ctx.session.lease is not None:
+        return True
+    return await ctx.session_service.consume(ctx.session, use_key(interrupt_id, kind))

@@ -8,7 +8,7 @@ from adk_nb.errors import ConfigurationError, PluginError, SessionNotFoundError,
 from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.hooks import Hook, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.sealing import leaves_calls_open, news_of, sealing, without_results
+from adk_nb.runtime.open_calls import closing_events, has_open_calls, new_failure_events, without_results
 from adk_nb.runtime.side_by_side import SideBySide
 from adk_nb.runtime.stopping import STOPPED, Stop, Why
 
@@ -93,7 +93,7 @@ async def _only(*events: Event) -> AsyncGenerator[Event, None]:
 
 async def _left(ctx: InvocationContext) -> None:
     """A reader that has seen enough is no abort, unless a call is open."""
-    if leaves_calls_open(ctx):
+    if has_open_calls(ctx):
         await _seal(ctx, STOPPED)
     await tell(ctx.plugin_manager.hooks("after_run"), invocation_context=ctx)
 
@@ -101,7 +101,7 @@ async def _left(ctx: InvocationContext) -> None:
 async def _failed(ctx: InvocationContext, error: Exception) -> list[Event]:
     """The events that tell of `error`, stored, if none has told of it yet; the plugins have heard of both."""
     is_ours = not isinstance(error, StaleSessionError)  # else the session is another's now
-    failed = [await _close(ctx, event) for event in news_of(ctx, error)] if is_ours else []
+    failed = [await _close(ctx, event) for event in new_failure_events(ctx, error)] if is_ours else []
     await tell(ctx.plugin_manager.hooks("on_run_error"), invocation_context=ctx, error=error)
     return failed
 
@@ -161,7 +161,7 @@ def _still_running(ctx: InvocationContext) -> str:
 async def _seal(ctx: InvocationContext, why: Why | None) -> list[Event]:
     if why is None:
         return []
-    events = sealing(ctx, (why[0], why[1] + _still_running(ctx)))
+    events = closing_events(ctx, (why[0], why[1] + _still_running(ctx)))
     with suppress(SessionNotFoundError):  # deleted meanwhile: there is nothing left to seal
         return [await _close(ctx, event) for event in events]
     return events

@@ -13,8 +13,8 @@ from typing import Any
 from adk_nb import clock
 from adk_nb.errors import SessionBusyError, StaleSessionError, StorageError
 from adk_nb.events.event import Event
-from adk_nb.runtime.cut import close_cut_run
 from adk_nb.runtime.history import history_of
+from adk_nb.runtime.interrupted_runs import close_interrupted_run
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import waiting
 from adk_nb.runtime.stopping import STOPPED, Stop
@@ -237,7 +237,7 @@ class Turn:
             if run.id == self._id or (ctx.responses and not _answers_the_same(ctx, run.id)):
                 continue
             if not ctx.responses:
-                await close_cut_run(ctx, run.id)
+                await close_interrupted_run(ctx, run.id)
             await lease.drop(run.id)
 
     async def _claim(self, session: Session) -> None:

@@ -22,8 +22,8 @@ from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext, NoPl
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.message import last_speaker
 from adk_nb.runtime.nested_calls import outermost, pauses, recipient, waiting
+from adk_nb.runtime.open_calls import new_failure_events
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
-from adk_nb.runtime.sealing import news_of
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.shape import Shape, in_words
@@ -165,7 +165,7 @@ class AgentTool(BaseTool):
                     if caller.shared.stop.why:
                         break
         except Exception as error:
-            for failed in news_of(ctx, error):
+            for failed in new_failure_events(ctx, error):
                 await self._told(caller, failed)
             caller.shared.failed = caller.shared.told = None  # what becomes of it is the caller's now
             raise

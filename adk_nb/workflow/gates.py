@@ -8,12 +8,13 @@ from adk_nb.events.event import Event
 from adk_nb.events.request_input import RequestInput
 from adk_nb.events.requests import NODE_APPROVAL
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.flow import credentials
+from adk_nb.flow import authentication
+from adk_nb.flow.resumption import take
 from adk_nb.flow.tool_call import in_doubt
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupts import NODE
+from adk_nb.runtime.interrupts import CREDENTIALS, NODE, is_first_use
 from adk_nb.runtime.invocation_context import Decided
 from adk_nb.workflow.base_node import BaseNode
 
@@ -90,7 +91,7 @@ async def _take(context: Context, decided: ToolConfirmation) -> None:
     question = history_of(ctx.session).calls.newest(key)
     if question is None:
         return
-    if not await approvals.is_first_use(ctx, question.event.id):
+    if not await is_first_use(ctx, question.event.id, "approval"):
         raise InputError(f"approval {key!r} is not open; it was answered already, and another run goes on with it")
     ctx.answered[key] = Decided(confirmation=decided, ran=False, tool=None, request=question.event.id)
 
@@ -117,7 +118,7 @@ async def asking_for_credentials(name: str, context: Context, args: dict[str, An
     ctx = context.get_invocation_context()
     call = types.FunctionCall(id=context.function_call_id, name=name, args=args)
     results = Event(author=ctx.agent.name, actions=context.actions)
-    events = await credentials.ask(ctx, ctx.agent.name, [call], {}, results)
+    events = await authentication.ask(ctx, ctx.agent.name, [call], {}, results)
     context.actions.requested_auth_configs.clear()
     if not events:
         raise CredentialError(f"node {name!r} cannot be let in: its auth_config leads to nothing a person can answer")
@@ -127,13 +128,13 @@ async def asking_for_credentials(name: str, context: Context, args: dict[str, An
 async def _let_in(node: BaseNode, context: Context, node_input: Any) -> "list[Event] | Refused | None":
     ctx, key = context.get_invocation_context(), credential_id(context.node_path)
     if ctx.credential_answers:
-        await credentials.take(ctx)
+        await take(ctx, CREDENTIALS)
     if decided := ctx.answered.pop(key, None):
         return Refused(approvals.rejection(decided.confirmation))
     if (config := node.lets_in) is None:
         return None
     context.function_call_id = key
-    if await credentials.let_in(config, context):
+    if await authentication.authenticate(config, context):
         context.function_call_id = None
         return None
     return await asking_for_credentials(node.name, context, node.shown(context, node_input))

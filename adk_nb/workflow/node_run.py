@@ -20,7 +20,7 @@ from adk_nb.events.requests import CREDENTIAL_REQUEST, INPUT_REQUEST
 from adk_nb.runtime.history import history_of, waited_for
 from adk_nb.runtime.invocation_context import AtNode, InvocationContext
 from adk_nb.runtime.nested_calls import open_tasks
-from adk_nb.runtime.sealing import failure
+from adk_nb.runtime.open_calls import failure_events
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, in_words
 from adk_nb.wire import but
@@ -89,7 +89,7 @@ class NodeRun(RunState):
                 self.caller.told.append(error)
             elif known:
                 own.shared.told = error
-        return failure(own, error) if not known and (self.caller or wait is not None) else [], wait
+        return failure_events(own, error) if not known and (self.caller or wait is not None) else [], wait
 
     def _wait_for_words(self, own: InvocationContext) -> None:
         """It waits if its agent talks with the user, or one that this gave a task to."""

@@ -13,8 +13,8 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import IN_DOUBT
-from adk_nb.runtime.cut import NOT_MADE
 from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupted_runs import NOT_MADE
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS

@@ -10,20 +10,19 @@ from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError, ModelConnectionLost
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.flow import credentials
-from adk_nb.flow.letting_in import let_toolsets_in
 from adk_nb.flow.live.sending import Item, LiveSending, Said
 from adk_nb.flow.live.settings import live_connect_config
 from adk_nb.flow.live.streams import with_a_way_to_stop
 from adk_nb.flow.model_call import checked, event_of, in_place_of, mark_long_running
 from adk_nb.flow.progress import Progress
 from adk_nb.flow.request import build_request
+from adk_nb.flow.resumption import take
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import answer_calls
+from adk_nb.flow.toolset_authentication import authenticate_toolsets
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.runtime.approvals import take_answers
 from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.hooks import Hook, first_answer
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -89,7 +88,7 @@ class _Conversation:
     async def events(self) -> AsyncGenerator[Event, None]:
         ctx, spec = self._ctx, self._spec
         model = spec.canonical_live_model
-        asks, _ = await let_toolsets_in(ctx, spec)
+        asks, _ = await authenticate_toolsets(ctx, spec)
         for event in asks:
             yield event
         if asks:
@@ -205,7 +204,7 @@ class _Conversation:
         self._ctx.user_content = said.content or self._ctx.user_content
         if not (said.content and self._ctx.answers_requests):
             return
-        if calls := [*await take_answers(self._ctx), *await credentials.take(self._ctx)]:
+        if calls := await take(self._ctx):
             async with aclosing(self._answers(calls)) as events:
                 async for event in events:
                     yield event

@@ -1,6 +1,5 @@
-"""The gate of tools that are let in somewhere: ask a person for a credential, take the answer, hand it to the tool."""
+"""Authenticate tools: ask the user for a credential, exchange the answer, hand the credential to the tool."""
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,17 +10,13 @@ from adk_nb.errors import CredentialError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime import credentials
-from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt, WaitingCall, use_key
+from adk_nb.runtime.interrupts import Interrupt, WaitingCall
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 from adk_nb.tools.auth import exchange, oauth
 
-logger = logging.getLogger(__name__)
 
-
-async def let_in(config: AuthConfig, context: Context) -> bool:
+async def authenticate(config: AuthConfig, context: Context) -> bool:
     """Give the tool of `context` its credential. False: a person is asked first.
 
     Raises:
@@ -93,41 +88,23 @@ def _fail(results: Event, waiting: Sequence[WaitingCall], error: Exception) -> N
             response.response = {"error": f"{type(error).__name__}: {error}"}
 
 
-async def take(ctx: InvocationContext) -> list[types.FunctionCall]:
-    """Take the answers in the user's message, each only once, and return the calls that can run now, or are refused.
+async def use_answer(ctx: InvocationContext, interrupt: Interrupt, response: Mapping[str, Any]) -> Decided | None:
+    """Exchange the credential that answers `interrupt`, and keep it for its calls and for later.
 
-    What was given goes into `ctx.credential_by_key` and is kept for later. Where nothing comes of an answer, the calls
-    are made all the same, and ask again. What stands for a toolset is among them, too.
+    Where nothing comes of the answer, the calls are made all the same, and ask again with the problem.
+
+    Returns:
+        What is decided of the calls if the answer is a refusal; None: they run.
     """
-    taken: list[types.FunctionCall] = []
-    asked_now = history_of(ctx.session).interrupts(kinds=CREDENTIALS) if ctx.credential_answers else ()
-    open_now = {interrupt.id: interrupt for interrupt in asked_now}
-    for key, said in list(ctx.credential_answers.items()):
-        asked = open_now.get(key)
-        if asked and not is_within(asked.branch, ctx.branch):
-            continue  # it was asked inside one of the agent's own calls
-        if asked is None or asked.agent != ctx.agent.name or not await _first(ctx, key):
-            logger.warning("the answer to credential request %r was ignored: none is open", key)
-            continue
-        del ctx.credential_answers[key]
-        no = credentials.refusal(said)
-        if not no:
-            await _use(ctx, asked, said)
-        for one in asked.calls:
-            if decided := _refused(no) if no else one.decided:
-                ctx.answered[one.call.id or ""] = decided
-            taken.append(one.call)
-    return taken
+    if why := credentials.refusal(response):
+        return _refused(why)
+    await _use(ctx, interrupt, response)
+    return None
 
 
 def _refused(why: str) -> Decided:
     confirmation = ToolConfirmation(confirmed=False, reason=f"it was not let in: {why:.200}")
     return Decided(confirmation=confirmation, ran=False, tool=None)
-
-
-async def _first(ctx: InvocationContext, request_id: str) -> bool:
-    use = use_key(request_id, "credential")
-    return ctx.session.lease is not None or await ctx.session_service.consume(ctx.session, use)
 
 
 async def _use(ctx: InvocationContext, asked: Interrupt, said: Mapping[str, Any]) -> None:

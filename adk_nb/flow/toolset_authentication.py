@@ -1,4 +1,4 @@
-"""Toolsets that have to be let in somewhere are let in before they are asked what they have."""
+"""Authenticate toolsets before listing their tools."""
 
 import logging
 
@@ -7,10 +7,11 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import CredentialError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.flow import credentials
+from adk_nb.flow import authentication
+from adk_nb.flow.resumption import take
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.interrupts import TOOLSET, is_toolset
+from adk_nb.runtime.interrupts import CREDENTIALS, TOOLSET, is_toolset
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.auth import exchange
 from adk_nb.tools.base_toolset import BaseToolset
@@ -18,16 +19,16 @@ from adk_nb.tools.base_toolset import BaseToolset
 logger = logging.getLogger(__name__)
 
 
-async def let_toolsets_in(ctx: InvocationContext, spec: LlmSpec) -> tuple[list[Event], list[types.FunctionCall]]:
+async def authenticate_toolsets(ctx: InvocationContext, spec: LlmSpec) -> tuple[list[Event], list[types.FunctionCall]]:
     """Get what an agent's toolsets are let in with; the answers of the message count first.
 
     Returns:
-        The event that asks a person, if one has to: then the agent waits; and what `credentials.take` gave.
+        The event that asks a person, if one has to: then the agent waits; and what `take` gave.
     """
     waiting = [(one, config) for one in spec.toolsets if (config := one.get_auth_config())]
     if not waiting:
         return [], []
-    taken = await credentials.take(ctx)
+    taken = await take(ctx, CREDENTIALS)
     wanted: dict[str, AuthConfig] = {}
     calls: list[types.FunctionCall] = []
     for toolset, config in waiting:
@@ -40,7 +41,7 @@ async def let_toolsets_in(ctx: InvocationContext, spec: LlmSpec) -> tuple[list[E
     if not wanted or not all(is_toolset(call) for call in taken):  # what was let in runs first
         return [], taken
     asking = Event(author=spec.name, actions=EventActions(requested_auth_configs=wanted))
-    return await credentials.ask(ctx, spec.name, calls, {}, asking), taken
+    return await authentication.ask(ctx, spec.name, calls, {}, asking), taken
 
 
 async def _is_in(toolset: BaseToolset, config: AuthConfig, context: Context) -> bool:

@@ -1,4 +1,4 @@
-"""What closes a run that did not come to its own end: every call it leaves open gets a result."""
+"""Close open calls: every call that a run leaves without a result gets one, however the run ended."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from adk_nb.redaction import hidden
 from adk_nb.runtime.approvals import REDEFINED
 from adk_nb.runtime.branches import is_under, next_call
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupts import APPROVALS
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import led_from
 from adk_nb.runtime.stopping import Why
@@ -23,7 +23,7 @@ _Place = tuple[str, str | None, str | None]
 """Author, branch and isolation scope of an event."""
 
 
-def sealing(ctx: InvocationContext, why: Why) -> list[Event]:
+def closing_events(ctx: InvocationContext, why: Why) -> list[Event]:
     """The events that close a run which was stopped: one for each agent that leaves calls open, so that the next turn
     finds a history every model accepts; or one alone, if none does.
     """
@@ -32,31 +32,31 @@ def sealing(ctx: InvocationContext, why: Why) -> list[Event]:
     return [_closing(ctx, place, calls, error_code=code, error_message=message) for place, calls in groups]
 
 
-def abandoned(ctx: InvocationContext, call: types.FunctionCall) -> list[Event]:
-    """The events that close what waits inside `call`, and `call` itself: its tool is not there to go on."""
+def close_lost_call(ctx: InvocationContext, call: types.FunctionCall) -> list[Event]:
+    """Close the interrupts and calls inside `call`, and `call` itself: its tool is gone or was redefined."""
     history = history_of(ctx.session)
     made = next(iter(history.calls.all(call.id)), None)
     where = made.event.branch if made else None
-    held: dict[str | None, types.FunctionCall] = {}
+    inside: dict[str | None, types.FunctionCall] = {}
     for interrupt in history.interrupts(under=where):
         if next_call(interrupt.branch, where) == call.id:
-            held |= {waits.id: waits for waits in interrupt.waiting_calls}
+            inside |= {waiting.id: waiting for waiting in interrupt.waiting_calls}
     for record in history.calls.open():
         if is_under(record.event.branch, where) and next_call(record.event.branch, where) == call.id:
-            held[record.call.id] = record.call
-    told = {"error": f"{REDEFINED}: {call.name}() cannot go on"}
+            inside[record.call.id] = record.call
+    result = {"error": f"{REDEFINED}: {call.name}() cannot go on"}
     return [
-        Event(author=author, branch=branch, isolation_scope=scope, content=_results(calls, told))
-        for (author, branch, scope), calls in _by_author(ctx, [*held.values(), call])
+        Event(author=author, branch=branch, isolation_scope=scope, content=_results(calls, result))
+        for (author, branch, scope), calls in _by_author(ctx, [*inside.values(), call])
     ]
 
 
-def leaves_calls_open(ctx: InvocationContext) -> bool:
+def has_open_calls(ctx: InvocationContext) -> bool:
     """True if this run made, or was let to make, a call that has no result."""
     return bool(_open_calls(ctx))
 
 
-def failure(ctx: InvocationContext, error: Exception) -> list[Event]:
+def failure_events(ctx: InvocationContext, error: Exception) -> list[Event]:
     """The events that close what an error ended; the last tells of the error, by the agent it came from.
 
     There is one before it for each other agent under this one that leaves calls open.
@@ -78,12 +78,12 @@ def failure(ctx: InvocationContext, error: Exception) -> list[Event]:
     return [*(_closing(ctx, other, calls) for other, calls in groups.items()), told]
 
 
-def news_of(ctx: InvocationContext, error: Exception) -> list[Event]:
+def new_failure_events(ctx: InvocationContext, error: Exception) -> list[Event]:
     """The events that tell of `error`, once: none if one has told of it already, and no call is left open."""
     if ctx.shared.told is error and not _open_calls(ctx):
         return []
     ctx.shared.told = error
-    return failure(ctx, error)
+    return failure_events(ctx, error)
 
 
 def without_results(event: Event) -> Event:
@@ -125,10 +125,10 @@ def _place(ctx: InvocationContext, event: Event | None) -> _Place:
 
 
 def _open_calls(ctx: InvocationContext) -> Calls:
-    return list({call.id: call for call in [*own_calls(ctx), *_let_run(ctx)]}.values())
+    return list({call.id: call for call in [*open_calls_of(ctx), *_released_calls(ctx)]}.values())
 
 
-def own_calls(ctx: InvocationContext) -> Calls:
+def open_calls_of(ctx: InvocationContext) -> Calls:
     """The calls this run made, in the agent or node of `ctx`, and leaves open, without those that wait for a person."""
     path = ctx.node.path if ctx.node else ""
     history = history_of(ctx.session)
@@ -144,7 +144,7 @@ def own_calls(ctx: InvocationContext) -> Calls:
     return [call for call in mine if call.id not in waiting]
 
 
-def _let_run(ctx: InvocationContext) -> Calls:
+def _released_calls(ctx: InvocationContext) -> Calls:
     """The calls that this run was let to make, or to go on with, and leaves open."""
     approved = _approved_calls(ctx)
     led = set[str]() if approved else led_from(ctx)
@@ -156,16 +156,14 @@ def _let_run(ctx: InvocationContext) -> Calls:
 
 def _approved_calls(ctx: InvocationContext) -> Calls:
     """The calls this run was let to make and leaves open: an answer counts once, so nobody can let them again."""
-    answered = ctx.requests_answered
-    open_now = (
-        history_of(ctx.session).interrupts(kinds=("approval", "credential"), under=ctx.branch) if answered else ()
-    )
+    kinds, answered = (*APPROVALS, *CREDENTIALS), ctx.requests_answered
+    open_now = history_of(ctx.session).interrupts(kinds=kinds, under=ctx.branch) if answered else ()
     return [call for asked in open_now if answered.intersection(asked.answer_ids) for call in asked.waiting_calls]
 
 
 _CUT_SHORT = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
 
 
-def _results(calls: Iterable[types.FunctionCall], told: dict[str, Any]) -> types.Content:
-    answers = [types.FunctionResponse(id=call.id, name=call.name, response=told) for call in calls]
+def _results(calls: Iterable[types.FunctionCall], result: dict[str, Any]) -> types.Content:
+    answers = [types.FunctionResponse(id=call.id, name=call.name, response=result) for call in calls]
     return types.Content(role="user", parts=[types.Part(function_response=one) for one in answers])

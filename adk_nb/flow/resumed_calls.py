@@ -1,29 +1,27 @@
-"""What a message answers is carried out before the model is asked: approved calls, and those that wait inside. So are
-the calls of a run that goes on by its id, if they have no result.
-"""
+"""Run the calls that a message resumes before the model is asked; of a run that is resumed by its id, its open calls."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.flow import credentials
 from adk_nb.flow.progress import Progress
+from adk_nb.flow.resumption import take
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Tools, answer_calls
-from adk_nb.runtime.approvals import PLACEHOLDERS, Wanted, ask, take_answers
-from adk_nb.runtime.catching_up import caught_up, is_first
+from adk_nb.runtime.approvals import PLACEHOLDERS, Wanted, ask
+from adk_nb.runtime.concurrent_runs import caught_up, is_first
 from adk_nb.runtime.durable import recall
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import is_toolset
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import calls_with_answers, has_results, held_calls, in_line, unanswered
-from adk_nb.runtime.sealing import abandoned
+from adk_nb.runtime.open_calls import close_lost_call
 from adk_nb.tools.fingerprint import fingerprint
 
 
-class Answering:
-    """The calls of one agent that the user's message decides, lets in, or goes on with."""
+class ResumedCalls:
+    """The calls of one agent that the user's message resumes: approved, authenticated, or with an answer inside."""
 
     ends_the_turn = True
     """The model is not to be asked for this message; said once all events are out."""
@@ -58,14 +56,14 @@ class Answering:
         ctx, led = self._ctx, calls_with_answers(self._ctx)
         gone = [call for call in led if not self._takes_up(call.name or "")]
         for call in gone:
-            for event in abandoned(ctx, call):
+            for event in close_lost_call(ctx, call):
                 yield event
-        let_in = [*self._taken, *await credentials.take(ctx)]
-        runs = [call for call in let_in if not is_toolset(call)]
-        calls = [*await take_answers(ctx), *runs, *(call for call in led if call not in gone)]
+        answered = [*self._taken, *await take(ctx)]
+        runs = [call for call in answered if not is_toolset(call)]
+        calls = [*runs, *(call for call in led if call not in gone)]
         if not ctx.calls_answered:
             calls += unanswered(ctx)
-        if not (calls or gone or let_in or has_results(ctx)):
+        if not (calls or gone or answered or has_results(ctx)):
             self.ends_the_turn = bool(ctx.calls_answered)
             return  # someone else answered a moment ago: nothing is left to do for this message
         await recall(ctx, calls)

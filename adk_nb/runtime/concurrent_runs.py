@@ -1,4 +1,4 @@
-"""Runs of one session at the same time: what the others wrote, and which of them goes on."""
+"""Concurrent runs of one session: read what the others wrote, and decide which one asks the model."""
 
 from adk_nb.events.event import Event
 from adk_nb.events.requests import REQUESTS

@@ -1,4 +1,4 @@
-"""What a runner is given and asked to do: refused before anything happens, where it cannot be used."""
+"""Validation of a runner's arguments, before anything happens."""
 
 import asyncio
 from pathlib import Path
@@ -9,7 +9,7 @@ from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.run_config import RunConfig
 
 
-def check_given(agent: Any, *services: Any) -> None:
+def check_runner_arguments(agent: Any, *services: Any) -> None:
     """Refuse an agent that is none, and a class where an instance belongs.
 
     Raises:
@@ -32,7 +32,7 @@ def check_given(agent: Any, *services: Any) -> None:
         )
 
 
-def check_asked(run_config: Any, abort_signal: Any) -> None:
+def check_run_config(run_config: Any, abort_signal: Any) -> None:
     """Refuse how a run is to be done.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What closes a run that was cut, by the end of its process: each call that it left open gets a result."""
+"""Close a run whose process ended: each call that it left open gets a result."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,18 +11,15 @@ from adk_nb.runtime.branches import is_under, next_call
 from adk_nb.runtime.durable import Step, recall, step_of
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.sealing import own_calls
+from adk_nb.runtime.open_calls import open_calls_of
 from adk_nb.wire import but
 
 NOT_MADE = "the run was cut before this call was made"
 Calls = list[types.FunctionCall]
 
 
-async def close_cut_run(ctx: InvocationContext, run_id: str) -> None:
-    """Tell in the session what is known of the calls that a run left open, whose process has ended.
-
-    What waits for a person stays open.
-    """
+async def close_interrupted_run(ctx: InvocationContext, run_id: str) -> None:
+    """Append what is known of the calls that the interrupted run left open; open interrupts stay open."""
     cut = but(ctx, invocation_id=run_id)
     for made, calls in list(_left_open(cut)):
         at = but(cut, branch=made.branch)
@@ -46,7 +43,7 @@ async def close_cut_run(ctx: InvocationContext, run_id: str) -> None:
 
 def _left_open(cut: InvocationContext) -> Iterator[tuple[Event, Calls]]:
     """The events that made such calls, oldest first, with these."""
-    left = {call.id for call in own_calls(cut)}
+    left = {call.id for call in open_calls_of(cut)}
     made: list[tuple[Event, Calls]] = []
     for event in reversed(history_of(cut.session).run(cut.invocation_id)):
         calls = [call for call in event.get_function_calls() if call.id in left]
