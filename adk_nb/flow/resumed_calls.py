@@ -1,4 +1,4 @@
-"""Run the calls that a message resumes before the model is asked; of a run that is resumed by its id, its open calls."""
+"""Run the calls that a message resumes before the model is asked; of a run resumed by its id, its open calls."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
