@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from adk_nb import types
-from adk_nb.wire import copied, prototype
+from adk_nb.wire import bare, copied, copied_in_depth, prototype
 
 
 def content(role: str, parts: list[types.Part]) -> types.Content:
@@ -19,6 +19,23 @@ def content(role: str, parts: list[types.Part]) -> types.Content:
 def words(text: str) -> types.Part:
     """A part that says `text`."""
     return copied(_words(), text=text)
+
+
+_TEXT = {"text"}
+
+
+def copied_content(one: types.Content) -> types.Content:
+    """A copy of `one` in depth; of text, which most contents are, at two thirds of the price."""
+    if not one.parts or one.__class__ is not types.Content:
+        return copied_in_depth(one)
+    made: list[types.Part] = []
+    for part in one.parts:
+        if part.__pydantic_fields_set__ != _TEXT or part.__class__ is not types.Part:
+            return copied_in_depth(one)
+        made.append(bare(types.Part, {"text"}, part.__dict__.copy()))
+    fields = one.__dict__.copy()
+    fields["parts"] = made
+    return bare(types.Content, one.__pydantic_fields_set__.copy(), fields)
 
 
 def call(id: str | None, name: str | None, args: dict[str, Any] | None) -> types.Part:

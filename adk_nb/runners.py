@@ -19,6 +19,7 @@ from adk_nb.auth.credential_service.base_credential_service import BaseCredentia
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
+from adk_nb.events.unread import lent
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
@@ -43,7 +44,6 @@ from adk_nb.sessions.base_session_service import BaseSessionService, stripped
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
 from adk_nb.tools import input_answer
-from adk_nb.wire import copied_in_depth
 
 logger = logging.getLogger(__name__)
 
@@ -334,7 +334,7 @@ class Runner:
             async with aclosing(invoke(ctx, first)) as events:
                 async for event in events:
                     if event is not first or yield_user_message:
-                        yield event if event.partial else copied_in_depth(event)  # the event itself is history
+                        yield event if event.partial else lent(event)  # the event itself is history
             if event is first and ctx.checkpoints:
                 logger.warning("invocation %r does not go on: %s", ctx.invocation_id, idle(ctx))
             if self._compaction and not shared.stop.why:

@@ -19,6 +19,13 @@ made for it. Events have no extra and no private fields."""
 _NO_EVENT = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
 """What pydantic says of JSON that is no event, and what google-genai's own checks stumble over in it."""
 _put = object.__setattr__
+_get = object.__getattribute__
+_SCALARS = {
+    *("id", "invocation_id", "author", "branch", "timestamp", "partial", "turn_complete", "interrupted"),
+    *("error_code", "error_message", "finish_reason", "model_version"),
+}
+"""Fields whose values cannot be changed: a reader that looks at no others needs no copy."""
+_FIXED = {*_SCALARS, "node_info"}
 _SIMPLE = {"id", "author", "invocationId", "timestamp", "branch", "content", "actions", "modelVersion", "usageMetadata"}
 """Fields that are read the same from JSON and from what JSON was read into: no bytes are in them."""
 _PLAIN: dict[str, tuple[str, type]] = {
@@ -69,13 +76,15 @@ def lent(event: Event) -> Event:
 
 def originals(events: Iterable[Event]) -> list[Event]:
     """The stored events in the place of `lent` ones that nobody has looked at, for a run: it copies no history."""
-    return [kept if type(kept := object.__getattribute__(event, _RAW)) is Event else event for event in events]
+    return [kept if type(kept := _get(event, _RAW)) is Event else event for event in events]
 
 
 class _Unread(Event):
     """Becomes the event, class and all, when it is first looked at."""
 
     def __getattribute__(self, name: str) -> Any:
+        if name in _SCALARS and type(stored := _get(self, _RAW)) is Event:
+            return getattr(stored, name)
         _read(self)
         return getattr(self, name)
 
@@ -91,10 +100,9 @@ class _Unread(Event):
 
 
 def _read(one: Event) -> None:
-    raw: bytes | Event | None = object.__getattribute__(one, _RAW)
+    raw: bytes | Event | None = _get(one, _RAW)
     if raw is not None:  # else another thread has just read it, or it is a copy
-        is_stored = isinstance(raw, bytes)
-        fields, names = _fields_of(raw, object.__getattribute__(one, _PLACE)) if is_stored else _fields_copied(raw)
+        fields, names = _fields_copied(raw) if type(raw) is Event else _fields_of(cast(bytes, raw), _get(one, _PLACE))
         _put(one, "__pydantic_fields_set__", names)
         _put(one, _PLACE, None)
         _put(one, "__dict__", fields)
@@ -103,8 +111,23 @@ def _read(one: Event) -> None:
 
 
 def _fields_copied(event: Event) -> tuple[dict[str, Any], set[str]]:
-    made = copied_in_depth(event)
-    return cast(dict[str, Any], made.__dict__), made.model_fields_set
+    """Copies of the fields of `event`, and of the names of those that were given."""
+    fields: dict[str, Any] = event.__dict__.copy()
+    names = event.__pydantic_fields_set__
+    for name in fields.keys() - _FIXED:
+        value = fields[name]
+        if name == "content" and value:
+            fields[name] = parts.copied_content(value)
+        elif name == "actions" and _is_empty(value):
+            fields[name] = no_actions()
+        else:
+            fields[name] = copied_in_depth(value)
+    return fields, names if type(names) is SharedNames else names.copy()
+
+
+def _is_empty(actions: EventActions) -> bool:
+    """True if no field was given; dicts that were only looked at are there, and empty."""
+    return not actions.__pydantic_fields_set__ and not any(list(actions.__dict__.values()))
 
 
 def _fields_of(raw: bytes, where: str) -> tuple[dict[str, Any], set[str]]:

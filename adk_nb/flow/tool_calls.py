@@ -217,7 +217,7 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     # Taken out: the answer is for this one call, even if a model uses its id again.
     decided = ctx.answered.pop(call.id or "", None)
     confirmation = decided.confirmation if decided else None
-    taken_up = any(call is other for other in ctx.taken_up)
+    taken_up = bool(ctx.taken_up) and any(call is other for other in ctx.taken_up)
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation, taken_up=taken_up)
     tool, waits = tools.get(name), False
     step = step_of(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.takes_up else None
@@ -265,8 +265,11 @@ def _remembered(ctx: InvocationContext, answer: Answer) -> Answer:
 
 
 def _note_timing(response: types.FunctionResponse, tool: BaseTool | None, *, goes_on: bool) -> None:
-    response.will_continue = goes_on or None
-    response.scheduling = tool.response_scheduling if tool else None
+    scheduling = tool.response_scheduling if tool else None
+    if response.will_continue != (goes_on or None):
+        response.will_continue = goes_on or None
+    if response.scheduling != scheduling:
+        response.scheduling = scheduling
 
 
 def _is_nothing(result: Any) -> bool:
@@ -325,8 +328,10 @@ async def _outcome(
     approved = copy.deepcopy(args) if decided else args
     said: dict[str, Any] = {"tool": tool, "args": args, "tool_context": context}
     before = _hooks(ctx, spec, "before_tool")
-    with _told_if_it_raises(ctx, tool, context, "was not called: a callback failed before it"):
-        result = await first_answer(before, **said) if before else None
+    result = other = None
+    if before:
+        with _told_if_it_raises(ctx, tool, context, "was not called: a callback failed before it"):
+            result = await first_answer(before, **said)
     if result is None:
         try:
             result, waits = await gated(tool, args, approved, context, decided, step)
@@ -337,9 +342,10 @@ async def _outcome(
         if waits or context.waits_inside:
             return result, waits
     after = _hooks(ctx, spec, "after_tool")
-    # Not the result itself: the callback may have been there to take something out.
-    with _told_if_it_raises(ctx, tool, context, "ran, and a callback failed after it; its result is not known"):
-        other = await first_answer(after, **said, tool_response=result) if after else None
+    if after:
+        # Not the result itself: the callback may have been there to take something out.
+        with _told_if_it_raises(ctx, tool, context, "ran, and a callback failed after it; its result is not known"):
+            other = await first_answer(after, **said, tool_response=result)
     return (result if other is None else other), False
 
 

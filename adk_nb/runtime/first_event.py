@@ -6,6 +6,7 @@ from adk_nb import types
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event, as_content, made
 from adk_nb.events.event_actions import EventActions, no_actions
+from adk_nb.parts import copied_content
 from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.hooks import first_answer
@@ -13,7 +14,6 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.message import answering, check, check_fits, task_for, with_files_kept
 from adk_nb.runtime.resuming import go_on
 from adk_nb.sessions.state import committed
-from adk_nb.wire import copied_in_depth
 
 
 async def first_event(
@@ -49,7 +49,7 @@ async def first_event(
         return None
     if state_delta:
         committed(state_delta, only_json=ctx.keeps_only_json)  # what cannot be kept is refused before anything is done
-    message = copied_in_depth(as_content(said)) if said is not None else None
+    message = copied_content(as_content(said)) if said is not None else None
     if not (may_be_silent or invocation_id or (message and message.parts)):
         raise InputError(f"agent {root.name!r} needs a message; only an agent with a model goes on without")
     files: dict[str, int] = {}

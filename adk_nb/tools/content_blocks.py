@@ -56,9 +56,10 @@ def with_references(response: types.FunctionResponse) -> types.FunctionResponse:
 def for_model(content: types.Content) -> types.Content:
     """A content whose results are `with_references`; `content` itself without any media in results."""
     parts = content.parts or []
-    if not any(part.function_response and part.function_response.parts for part in parts):
-        return content
-    return types.Content(role=content.role, parts=[_part_for_model(part) for part in parts])
+    for part in parts:
+        if part.function_response and part.function_response.parts:
+            return types.Content(role=content.role, parts=[_part_for_model(part) for part in parts])
+    return content
 
 
 def blob(text: Any, mime_type: str | None) -> types.Blob | None:

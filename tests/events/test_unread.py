@@ -15,7 +15,7 @@ import pytest
 from adk_nb.errors import StorageError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.events.unread import unread
+from adk_nb.events.unread import lent, unread
 from adk_nb.sessions import Session
 
 EVENT = Event(author="guide", message="hello", actions=EventActions(state_delta={"k": [1]}), output={"a": 1})
@@ -46,6 +46,27 @@ def stored() -> Event:
 )
 def test_an_unread_event_is_as_good_as_the_one_that_was_written(look: Callable[[Event], Any]):
     assert look(stored())
+    assert look(lent(EVENT))
+
+
+def test_a_lent_event_whose_scalars_were_read_first_is_a_copy_all_the_same():
+    event = lent(EVENT)
+
+    assert (event.id, event.author, event.partial, event.branch) == (EVENT.id, "guide", None, None)
+    event.author, event.parts[0].text = "edited", "edited"
+    event.actions.state_delta["k"].append(2)
+    event.actions.artifact_delta["f"] = 1
+    assert (EVENT.author, EVENT.text, EVENT.actions) == ("guide", "hello", EventActions(state_delta={"k": [1]}))
+    assert (event.author, event.text, event.actions.state_delta) == ("edited", "edited", {"k": [1, 2]})
+
+
+def test_what_a_lent_event_does_is_copied_also_where_it_was_not_given_but_put_in():
+    event = Event(author="guide")
+    event.actions.state_delta["k"] = [1]
+
+    lent(event).actions.state_delta["k"].append(2)
+
+    assert event.actions.state_delta == lent(event).actions.state_delta == {"k": [1]}
 
 
 PLAIN = {

@@ -1,7 +1,7 @@
 """The session's events become the history that one agent may see: an ordered, well-paired list of contents."""
 
 from collections.abc import Collection, Iterator
-from itertools import chain
+from itertools import chain, islice
 
 from adk_nb import types
 from adk_nb.events.event import Event
@@ -24,6 +24,8 @@ _OF_A_GRAPH = "interruptId"
 _TRANSFER = "transfer_to_agent"
 _Told = dict[tuple[int, bool], tuple[Event, types.Content | None]]
 """Which event, with its thoughts or without -> the event, which so keeps its number, and what others are told of it."""
+_FEW = 16
+"""Events that are taken in without a look at the clock: most requests come after one or two new ones."""
 _NO_CALL = "@"
 """A step of a branch that no agent has."""
 _MOST_VIEWS = 256
@@ -69,7 +71,9 @@ async def read_contents(
 ) -> list[types.Content]:
     """As `contents_for`; the event loop goes on meanwhile, so that a long history holds nobody up."""
     view = _view(session, agent, branch, scope, this_turn=this_turn, thoughts=thoughts)
-    await in_slices(view.look(session))
+    steps = view.look(session)
+    if len(list(islice(steps, _FEW))) == _FEW:
+        await in_slices(steps)
     return view.said.contents()
 
 
