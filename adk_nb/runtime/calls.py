@@ -49,7 +49,7 @@ class Calls:
             self._settled.add(key)
 
     def add_answer(self, response: types.FunctionResponse, event: Event) -> None:
-        """Take in a response of a user's message, before all else of that: its run continues that of the call."""
+        """Take in a response of a user's message: its run continues that of the call."""
         key = response.id or ""
         if run := self._run_of.get(key):
             self._first_run.setdefault(event.invocation_id, run)

@@ -91,8 +91,10 @@ class History:
             self._began[event.invocation_id] = at
         run.append(event)
         responses = self._read_parts(event, at)
-        self._open.read(event, responses, at)
-        self._tasks.read(event, responses)
+        if event.long_running_tool_ids or not self._open.is_idle:
+            self._open.read(event, responses, at)
+        if event.isolation_scope or responses:
+            self._tasks.read(event, responses)
         if event.actions.agent_state:
             self._read_checkpoint(event)
         elif event.author == "user" and event.text:
@@ -103,18 +105,16 @@ class History:
 
     def _read_parts(self, event: Event, at: int) -> list[types.FunctionResponse]:
         responses: list[types.FunctionResponse] = []
-        by_user = event.author == "user"
         for part in event.parts:
             if response := part.function_response:
                 responses.append(response)
-                if by_user:
-                    self.calls.add_answer(response, event)
-        for part in event.parts:
-            if call := part.function_call:
+            elif call := part.function_call:
                 self.calls.add_call(call, event, at)
                 if call.id:
                     self.call_ids.add(call.id)
         for response in responses:
+            if event.author == "user":
+                self.calls.add_answer(response, event)
             self.calls.add_response(response, event)
         return responses
 
@@ -154,6 +154,11 @@ class History:
     def last_text_at(self) -> int:
         """Index of the user's last words; 0 if there were none."""
         return self._text_at
+
+    @property
+    def has_scoped_work(self) -> bool:
+        """False: no agent works for a call, so there is no task."""
+        return not self._tasks.is_empty
 
     def tasks(
         self, agents: Collection[str], branch: str | None = None, *, talking: bool = False, run: str | None = None

@@ -31,8 +31,9 @@ def open_tasks(
     agent: Runs, history: History, branch: str | None = None, *, talking: bool = False, run: str | None = None
 ) -> dict[str, str]:
     """`History.tasks` of the agents under `agent`, and of those that it calls."""
-    names = task_agents(agent)
-    return history.tasks(names, branch, talking=talking, run=run) if names else {}
+    if not history.has_scoped_work:
+        return {}
+    return history.tasks(task_agents(agent), branch, talking=talking, run=run)
 
 
 def recipient(history: History, calls: Iterable[str | None], branch: str | None = None) -> str:

@@ -30,6 +30,8 @@ class OpenInterrupts:
         self._answered_toolsets: list[str] = []
         """Answered with the last event: closed by the next."""
         self._numbered = self._at = 0
+        self.is_idle = True
+        """Only an event that opens an interrupt is to be read."""
 
     def all(self) -> list[Interrupt]:
         """The open ones."""
@@ -54,6 +56,7 @@ class OpenInterrupts:
             self._open_from(event)
         if responses and self._open:
             self._close_by(event, responses)
+        self.is_idle = not (self._open or self._numbered or self._answered_toolsets)
 
     def _open_from(self, event: Event) -> None:
         # Only the runtime marks calls as long-running: a request that a model wrote is none.

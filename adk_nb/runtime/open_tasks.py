@@ -22,6 +22,11 @@ class OpenTasks:
     def __init__(self) -> None:
         self._open: dict[str, _Task] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """True: no work is open."""
+        return not self._open
+
     def read(self, event: Event, responses: Sequence[types.FunctionResponse]) -> None:
         """Take in the next event."""
         for response in responses if self._open else ():
