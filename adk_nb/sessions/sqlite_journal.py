@@ -156,8 +156,8 @@ class Held(NamedTuple):
 
 
 _BEFORE_APPEND = """SELECT s.number, state_crc, create_time, update_time, seq, s.crc,
-    EXISTS (SELECT 1 FROM events e WHERE e.session = s.number AND e.id = ?4), l.*
-    FROM sessions s LEFT JOIN leases l ON l.session = s.number WHERE app_name = ?1 AND user_id = ?2 AND s.id = ?3"""
+    EXISTS (SELECT 1 FROM events e WHERE e.session = s.number AND e.id = ?), l.*
+    FROM sessions s LEFT JOIN leases l ON l.session = s.number WHERE app_name = ? AND user_id = ? AND s.id = ?"""
 
 
 def before_append(db: sqlite3.Connection, key: Key, event_id: str) -> tuple[Head, Held | None, bool]:
@@ -166,7 +166,7 @@ def before_append(db: sqlite3.Connection, key: Key, event_id: str) -> tuple[Head
     Raises:
         SessionNotFoundError: There is no such session.
     """
-    row = db.execute(_BEFORE_APPEND, (*key, event_id)).fetchone()
+    row = db.execute(_BEFORE_APPEND, (event_id, *key)).fetchone()
     if row is None:
         raise missing(db, key)
     held = Held(*_checked(row[7:], "leases")) if row[7] is not None else None

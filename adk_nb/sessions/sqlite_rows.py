@@ -83,7 +83,7 @@ def head_in(row: Sequence[Any], key: Key) -> Head:
 def keys_of(db: sqlite3.Connection, app_name: str, user_id: str | None) -> list[Key]:
     """Of an app's sessions, or a user's; least recently used first."""
     return db.execute(
-        "SELECT app_name, user_id, id FROM sessions WHERE app_name = ?1 AND (?2 IS NULL OR user_id = ?2) "
+        "SELECT app_name, user_id, id FROM sessions WHERE app_name = ? AND user_id = coalesce(?, user_id) "
         "ORDER BY update_time, number",
         (app_name, user_id),
     ).fetchall()
