@@ -14,7 +14,8 @@ _UNTIMED = (
 def script(code: str, *, interrupt: bool = False, dev: bool = True) -> tuple[str, str, float]:
     """Run `code`; with `interrupt`, send SIGINT once it has printed a line. Returns output, errors, seconds since."""
     command = [sys.executable, *(["-X", "dev"] if dev else []), "-u", "-c", _UNTIMED + code]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    # Unbuffered: what `readline` reads beyond the line, `communicate` does not see.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
         began = time.monotonic()
@@ -22,4 +23,4 @@ def script(code: str, *, interrupt: bool = False, dev: bool = True) -> tuple[str
             time.sleep(0.1)
             process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
-    return first + out, err, time.monotonic() - began
+    return (first + out).decode(), err.decode(), time.monotonic() - began
