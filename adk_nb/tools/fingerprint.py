@@ -25,6 +25,7 @@ def fingerprint(tool: BaseTool) -> str:
     The code is that of the tool's function, of functions it wraps or is closed over, with their constants, and with
     defaults and variables that they do not change. Data is no part of it, which a tool may change while it works: what
     it looks up in global variables and attributes, what it assigns to with `nonlocal`, and what is in a list or a dict.
+    Another version of Python compiles other code: what was asked under it has to be asked anew.
     """
     declared = tool.declaration.model_dump(mode="json", exclude_none=True) if tool.declaration else None
     func: Any = tool.func if isinstance(tool, FunctionTool) else type(tool).run_async
