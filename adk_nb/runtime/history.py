@@ -25,10 +25,18 @@ def history_of(session: Session) -> "History":
 
     It belongs to whoever works on the session: for other threads make a `History` of its events.
     """
+    return _kept(session).update(session.events)
+
+
+def reading(session: Session) -> Iterator[None]:
+    """Read a session for `history_of`, an event at each step: a long one is read between other work."""
+    return _kept(session).steps(session.events)
+
+
+def _kept(session: Session) -> "History":
     known = session.views.get(_VIEW)
     if not isinstance(known, History):
         known = session.views[_VIEW] = History()
-    known.update(session.events)
     return known
 
 
@@ -63,25 +71,34 @@ class History:
         """Read what was appended. Events that were changed by hand are all read again; a change is noticed by their
         number and the last of them.
         """
+        for _ in self.steps(events):
+            pass
+        return self
+
+    def steps(self, events: Sequence[Event]) -> Iterator[None]:
+        """`update`, an event at each step."""
         seen = self._seen
         if seen > len(events) or (seen and events[seen - 1] is not self._last):
             self._reset()
         for at in range(self._seen, len(events)):
             event = events[at]
             if event.actions.rewind_before_invocation_id:
-                self._read_again(events)
-                return self
+                yield from self._read_again(events)
+                return
             self._read(event)
-        self._seen, self._last = len(events), events[-1] if events else None
-        return self
+            self._seen, self._last = at + 1, event
+            yield
 
-    def _read_again(self, events: Sequence[Event]) -> None:
+    def _read_again(self, events: Sequence[Event]) -> Iterator[None]:
         self._reset()
+        self._seen = len(events)  # without the last of them: read again if this is left in its middle
         for event in events:
             self.call_ids.update(call.id for call in event.get_function_calls() if call.id)
+            yield
         for event in surviving(events):
             self._read(event)
-        self._seen, self._last = len(events), events[-1]
+            yield
+        self._last = events[-1]
 
     def _read(self, event: Event) -> None:
         at = len(self.events)

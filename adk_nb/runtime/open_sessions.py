@@ -6,6 +6,7 @@ from typing import Any
 
 from adk_nb.errors import SessionNotFoundError
 from adk_nb.events.unread import originals
+from adk_nb.runtime.history import reading
 from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.state import State
@@ -45,6 +46,7 @@ class OpenSessions:
         if found:
             found.events = originals(found.events)
             await in_slices(_parsed(found))
+            await in_slices(reading(found))
             return found
         if create:
             return await self._service.create_session(**where)
