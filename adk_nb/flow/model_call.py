@@ -23,7 +23,7 @@ from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import Hook, first_answer
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
 from adk_nb.runtime.trace import TracedRequest, listening
-from adk_nb.wire import copied
+from adk_nb.wire import copied, mended
 
 NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
 NAMELESS = "unnamed_tool"
@@ -340,7 +340,7 @@ def _identified(ctx: InvocationContext, content: types.Content) -> types.Content
         parts.append(part)
         changed = changed or part is not said
         if call := part.function_call:
-            name, call_id = call.name or NAMELESS, new_call_id() if ctx.delegated else claim(ctx, call.id)
+            name, call_id = mended(call.name or NAMELESS), new_call_id() if ctx.delegated else claim(ctx, call.id)
             if (name, call_id) != (call.name, call.id):
                 parts[index] = copied(part, function_call=copied(call, id=call_id, name=name))
                 changed = True

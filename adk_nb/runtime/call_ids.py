@@ -5,6 +5,7 @@ from adk_nb.events.requests import NODE_APPROVAL
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import NODE, TOOLSET
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.wire import mended
 
 _RESERVED = (NODE, NODE_APPROVAL, TOOLSET)
 """An id that starts so is that of a toolset or a node, which no model calls."""
@@ -16,12 +17,14 @@ def new_call_id() -> str:
 
 
 def claim(ctx: InvocationContext, wanted: str | None) -> str:
-    """The id for a call that has just come from a model: `wanted`, or a new one if another call of the session has it.
+    """The id for a call that has just come from a model: `wanted`, or a new one if another call of the session has it,
+    or none can.
 
     Agents that work side by side in one run get different ids, too.
     """
     claimed = ctx.shared.call_ids
-    if not wanted or wanted.startswith(_RESERVED) or wanted in claimed or wanted in history_of(ctx.session).call_ids:
+    taken = wanted in claimed or wanted in history_of(ctx.session).call_ids
+    if not wanted or taken or wanted.startswith(_RESERVED) or mended(wanted) != wanted:
         wanted = new_call_id()
     claimed.add(wanted)
     return wanted

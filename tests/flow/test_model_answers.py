@@ -167,3 +167,14 @@ def test_a_call_with_half_a_character_in_an_argument_is_refused(amount: Any):
     [refused] = events[1].get_function_responses()
     assert "pay() was not called" in (refused.response or {})["error"]
     assert shop.talk.stored().model_dump_json()
+
+
+@pytest.mark.parametrize(("name", "call_id"), [("pay", "half \ud83d"), ("p\ud800y", None)])
+def test_a_call_with_half_a_character_in_its_name_or_id_can_be_kept(name: str, call_id: str | None):
+    shop = Payments(types.Part(function_call=types.FunctionCall(id=call_id, name=name, args={"amount": 1})), "Done.")
+
+    events = shop.talk.say()
+
+    assert shop.paid == ([1] if name == "pay" else [])
+    assert events[-1].text == "Done."
+    assert shop.talk.stored().model_dump_json()
