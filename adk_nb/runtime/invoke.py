@@ -10,7 +10,7 @@ from adk_nb.runtime.hooks import Hook, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.open_calls import closing_events, has_open_calls, new_failure_events, without_results
 from adk_nb.runtime.side_by_side import SideBySide
-from adk_nb.runtime.stopping import STOPPED, Stop, Why
+from adk_nb.runtime.stopping import STOPPED, Stop, Why, foreign_cancellation
 
 _GRACE_SECONDS = 0.2
 """How long a run that is past its timeout waits for its agent to let go."""
@@ -49,13 +49,14 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
         for event in await _seal(ctx, stop.why):
             yield event
         await first_answer(ctx.plugin_manager.hooks("after_run"), invocation_context=ctx)
-    except Exception as error:
-        for failed in await _failed(ctx, error):
-            yield failed
-        raise
-    except BaseException as cut:
+    except BaseException as raised:
+        error = foreign_cancellation(raised, f"agent {ctx.agent.name!r}") or raised
+        if isinstance(error, Exception):
+            for failed in await _failed(ctx, error):
+                yield failed
+            raise error from error.__cause__
         with suppress(StaleSessionError):  # the session is another's by now
-            await (_left(ctx) if isinstance(cut, GeneratorExit) else _seal(ctx, stop.why or STOPPED))
+            await (_left(ctx) if isinstance(raised, GeneratorExit) else _seal(ctx, stop.why or STOPPED))
         raise
 
 

@@ -102,10 +102,8 @@ class Broken(BaseAgent):
         await cancelled_elsewhere()
 
 
-@pytest.mark.parametrize("place", [in_a_parallel_agent, in_a_workflow])
-def test_a_foreign_cancellation_in_one_of_several_streams_is_an_error_of_the_run(
-    place: Callable[[BaseAgent], BaseAgent],
-):
+@pytest.mark.parametrize("place", PLACES)
+def test_a_foreign_cancellation_in_no_tool_is_an_error_of_the_run(place: Callable[[BaseAgent], BaseAgent]):
     talk = Talk(place(Broken(name="broken")))
 
     asyncio.run(within(talk))
