@@ -222,7 +222,8 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     tool, waits = tools.get(name), False
     step = step_of(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.takes_up else None
     if step and (said := step.recorded(answered=bool(ctx.calls_answered))):
-        return _remembered(ctx, told_again(said, step.event_id))
+        is_stored = any(event.id == step.event_id for event in ctx.session.events)  # and was undone since
+        return _remembered(ctx, told_again(said, None if is_stored else step.event_id))
     if UNREADABLE in given:
         result = {"error": f"{name}() was not called: its arguments hold {given[UNREADABLE]}"}
     else:

@@ -12,8 +12,10 @@ from adk_nb.artifacts import InMemoryArtifactService
 from adk_nb.errors import AlreadyExistsError, InputError, SessionNotFoundError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import Runner
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import answer
 from adk_nb.sessions import BaseSessionService, DatabaseSessionService, Session, SqliteSessionService
-from adk_nb.tools import ToolContext
+from adk_nb.tools import FunctionTool, ToolContext
 from tests.sessions.test_session_services import SERVICES
 from tests.talk import sent
 
@@ -47,7 +49,7 @@ async def noting(service: BaseSessionService) -> tuple[Runner, ScriptedLlm]:
     return runner, model
 
 
-async def say(runner: Runner, text: str, session_id: str = "s") -> None:
+async def say(runner: Runner, text: str | types.Content, session_id: str = "s") -> None:
     async for _ in runner.run_async(user_id="u", session_id=session_id, new_message=text):
         pass
 
@@ -139,5 +141,32 @@ def test_a_fork_of_what_there_is_not_or_over_another_session_makes_nothing(servi
         with pytest.raises(AlreadyExistsError):
             await runner.fork_async(user_id="u", session_id="s", new_session_id="s")
         assert [one.id for one in (await service.list_sessions(**S)).sessions] == ["s"]
+
+    asyncio.run(use())
+
+
+def test_an_answer_that_was_undone_can_be_given_again_and_the_tool_does_not_run_again(service: BaseSessionService):
+    paid: list[int] = []
+
+    def pay(amount: int) -> str:
+        """Pays."""
+        paid.append(amount)
+        return "paid"
+
+    async def use() -> None:
+        model = ScriptedLlm(call("pay", amount=5), "Done.", "Done again.")
+        agent = LlmAgent(name="guide", model=model, tools=[FunctionTool(pay, require_confirmation=True)])
+        runner = Runner(app_name="app", agent=agent, session_service=service)
+        await service.create_session(**S, session_id="s")
+        await say(runner, "pay 5")
+        [request] = open_interrupts((await stored(runner)).events)
+        yes = types.Content(role="user", parts=[answer(request, True)])
+
+        await say(runner, yes)
+        undone = (await stored(runner)).events[-1].invocation_id
+        await runner.rewind_async(user_id="u", session_id="s", rewind_before_invocation_id=undone)
+        await say(runner, yes)
+
+        assert paid == [5]
 
     asyncio.run(use())
