@@ -43,12 +43,13 @@ SIZES = {
     "w8m": [1000],
     "w8l": [10000, 100000],
     "w9": [4000],
+    "w10": [2000, 50000],
 }
-NO_FLOOR = ("w7p", "w7g", "w7l", "w7s", "w7f", "w7m")
-"""A loop over events has no teams."""
+NO_FLOOR = ("w7p", "w7g", "w7l", "w7s", "w7f", "w7m", "w10")
+"""A loop over events has no teams, and no approvals."""
 TOO_LONG = (("w7m", 3000, "google-adk"),)
 """What takes minutes, and says nothing that smaller sizes do not."""
-NO_ADK = (("w8m", 1000), ("w8l", 100000))
+NO_ADK = (("w8m", 1000), ("w8l", 100000), ("w10", 50000))
 """Where google-adk's sessions in SQLite end with `database is locked`, and where one reading takes ten seconds."""
 KEPT = ROOT / "build/bench/results.jsonl"
 
@@ -113,6 +114,8 @@ ROWS = [
     Row("W8 all of 10,000 are looked at", "w8l", 10000, "whole_ms", "wall ms", times=2),
     Row("W8 last 50 of 10,000", "w8l", 10000, "page_ms", "wall ms", at_most=10),
     Row("W8 a session of 100,000 is opened", "w8l", 100000, "open_ms", "wall ms", at_most=1000),
+    Row("W10 answer at 2,000 events", "w10", 2000, "cpu_us", "CPU us", times=10),
+    Row("W10 answer at 50,000 / at 2,000", "w10", 50000, "cpu_us", "ratio", at_most=1.5, to=2000),
     Row("W9 memory of an event", "w9", 4000, "bytes", "bytes", at_most=3500),
     Row("W9 peak in the next turn / at rest", "w9", 4000, "peak_of_resident", "ratio", at_most=1.2),
 ]
@@ -120,7 +123,7 @@ ROWS = [
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workloads", nargs="*", metavar="w1 ... w9", help="default: all")
+    parser.add_argument("workloads", nargs="*", metavar="w1 ... w10", help="default: all")
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     chosen = asked.workloads or ["w1", *SIZES]

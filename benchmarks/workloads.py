@@ -10,7 +10,7 @@ import tracemalloc
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from benchmarks import stored, teams
+from benchmarks import answers, stored, teams
 from benchmarks.adk_shaped import AdkShaped
 from benchmarks.floor import Floor
 from benchmarks.script import Peer, Script
@@ -82,6 +82,15 @@ async def sessions(peer: str, n: int) -> Figures:
     return {"cpu_us": cpu / n * 1e6, "kb_per_session": (_peak_bytes() - before) / n / 1e3}
 
 
+async def answer(peer: str, n: int) -> Figures:
+    """The answer to an approval in a session of n events."""
+    approvals = await answers.waiting({"google-adk": "google.adk"}.get(peer, peer), n)
+    first, *others = approvals  # all are kept to the end: to free a long session takes longer than an answer
+    await first()
+    left = iter(others)
+    return await _timed(lambda: next(left)(), most=len(others))
+
+
 async def memory(peer: str, n: int) -> Figures:
     """Bytes that each of n events takes, and the peak during the next turn, per event."""
     agent = PEERS[peer](Script())
@@ -143,6 +152,7 @@ WORKLOADS: dict[str, Callable[[str, int], Awaitable[Figures]]] = {
     "w8m": partial(stored.together, "full"),
     "w8l": stored.load,
     "w9": memory,
+    "w10": answer,
 }
 
 
