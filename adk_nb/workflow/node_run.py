@@ -59,7 +59,7 @@ class NodeRun(RunState):
                         yield event
                 finally:
                     await events.aclose()
-                self._wait_for_words(own)
+                self._wait_for_the_user(own)
                 return
             except Exception as error:
                 failed, wait = self._failed(own, error, attempt)
@@ -91,9 +91,14 @@ class NodeRun(RunState):
                 own.shared.told = error
         return failure_events(own, error) if not known and (self.caller or wait is not None) else [], wait
 
-    def _wait_for_words(self, own: InvocationContext) -> None:
-        """It waits if its agent talks with the user, or one that this gave a task to."""
-        if self.asked or not isinstance(self.node, AgentNode):
+    def _wait_for_the_user(self, own: InvocationContext) -> None:
+        """It waits if its agent talks with the user, or one that this gave a task to, or asked what is still open."""
+        if not isinstance(self.node, AgentNode):
+            return
+        if self.left:
+            waiting = {interrupt.id for interrupt in history_of(own.session).interrupts()}
+            self.asked = [key for key in self.left if key in waiting and key not in self.asked] + self.asked
+        if self.asked:
             return
         if self.node.has_task and not self.has_output:
             self.asked = [self.path]

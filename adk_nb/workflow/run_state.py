@@ -40,6 +40,8 @@ class RunState:
     """Interrupt id -> what was answered."""
     asked: list[str] = field(default_factory=list[str])
     """Ids of the calls that wait for an answer."""
+    left: list[str] = field(default_factory=list[str])
+    """Those that the answer with which it runs again has left open."""
     held: dict[str, Any] | None = None
     """What a person was asked to let it do, and has not decided. None: nothing."""
     let: dict[str, Any] | None = None

@@ -315,7 +315,7 @@ class Walk:
         if not mine or (run.asked and not run.runs_again):
             self._waiting[run.key] = run
         elif run.runs_again:
-            run.asked = []
+            run.left, run.asked = run.asked, []
             self._run(run, self._ctx)
         else:
             run.output, run.has_output = run.answers[mine[-1]], True

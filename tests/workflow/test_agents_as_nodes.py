@@ -1,12 +1,14 @@
-"""Fields of an agent that its node in a graph takes over."""
+"""Agents as nodes of a graph: the fields that the node takes over, and what the node waits for."""
 
 import pytest
 
 from adk_nb.agents import LlmAgent, SequentialAgent
 from adk_nb.errors import ConfigurationError
-from adk_nb.models import ScriptedLlm
+from adk_nb.models import ScriptedLlm, call
+from adk_nb.tools import FunctionTool
 from adk_nb.workflow import START, RetryConfig, Workflow, node
 from tests.talk import Talk
+from tests.workflow.steps import APPROVES, answer, asked, step
 
 FAST = RetryConfig(max_attempts=3, initial_delay=0, jitter=0)
 
@@ -44,3 +46,37 @@ def test_settings_of_the_node_come_before_those_of_the_agent():
 def test_a_time_that_is_none_is_refused():
     with pytest.raises(ConfigurationError, match="timeout"):
         LlmAgent(name="guide", model="m", timeout=0)
+
+
+@pytest.mark.parametrize("is_within", [False, True])
+@pytest.mark.parametrize("asks_again", [False, True])
+def test_an_agent_whose_approvals_are_answered_one_by_one_is_followed_once_all_are(is_within: bool, asks_again: bool):
+    paid: list[int] = []
+
+    def pay(n: int) -> str:
+        """Pays."""
+        paid.append(n)
+        return "paid"
+
+    after_the_first = call("pay", n=3) if asks_again else "Paid 1."
+    guide = step(
+        "guide",
+        [call("pay", n=1), call("pay", n=2)],
+        after_the_first,
+        "Paid 2.",
+        "Paid 3.",
+        tools=[FunctionTool(pay, require_confirmation=True)],
+    )
+    team = SequentialAgent(name="team", sub_agents=[guide]) if is_within else guide
+    talk = Talk(Workflow(name="wf", edges=[(START, team), (team, step("end", "The end.", "Again."))]))
+    open_ids = asked(talk.say())
+
+    ends: list[str] = []
+    while open_ids:
+        assert ends == []
+        events = talk.say(answer(open_ids.pop(0), {"confirmed": True}, APPROVES))
+        open_ids += asked(events)
+        ends += [event.text for event in events if event.author == "end"]
+
+    assert paid == ([1, 2, 3] if asks_again else [1, 2])
+    assert ends == ["The end."]
