@@ -16,6 +16,7 @@ from adk_nb.loop_thread import MAX_WORKERS, Call, loop_thread, on_a_loop_thread,
 from adk_nb.sync_work import (
     GRACE_SECONDS,
     Work,
+    break_off,
     ctrl_c_cancels_this_task,
     current_desk,
     current_work,
@@ -157,6 +158,7 @@ async def blocking(
             call.abandon()
             if on_abandon:
                 on_abandon(call.outcome)
+            break_off(call, desk)
         raise
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 from adk_nb.loop_thread import MAX_WORKERS, Call, workers
-from adk_nb.sync_work import current_desk
+from adk_nb.sync_work import break_off, current_desk
 
 T = TypeVar("T")
 
@@ -61,6 +61,7 @@ async def blocking_items(
             serving.abandon()
             if on_abandon:
                 on_abandon(step.outcome)
+            break_off(step, desk)
         raise
     finally:
         closing = Call(walk.close, context)

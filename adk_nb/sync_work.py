@@ -1,9 +1,11 @@
 """One run on a loop of ours, and the desk where its blocking calls wait for the thread that takes them."""
 
+import _thread
 import asyncio
 import logging
 import queue
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Generator
@@ -33,6 +35,8 @@ class Desk:
         self._calls: queue.SimpleQueue[Call[Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._open = True
+        self._running: Call[Any] | None = None
+        self._broken_off = False
 
     def put(self, call: Call[Any]) -> None:
         """Leave `call` here; when the desk is closed, workers get it."""
@@ -71,13 +75,39 @@ class Desk:
                 if call := self._calls.get_nowait():
                     workers().put(call)
 
+    def break_off(self, call: Call[Any]) -> None:
+        """Raise a KeyboardInterrupt in `call`, which nobody waits for any more, if it runs here in the main thread.
+
+        Where the program handles SIGINT by itself, the call runs on.
+        """
+        main = threading.main_thread()
+        if threading.current_thread() is main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            return
+        with self._lock:
+            if self._running is call:
+                self._broken_off = True
+                _interrupt(main)
+
     def _run(self, call: Call[Any] | None) -> None:
+        if call is None:
+            return
+        self._broken_off = False
         try:
-            if call is not None:
-                call.run()
+            self._take(call)
         except KeyboardInterrupt:
-            self._on_interrupt()
-            raise
+            self._running = None
+            if not self._broken_off:
+                self._on_interrupt()
+                raise
+
+    def _take(self, call: Call[Any]) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._running = call
+        try:
+            call.run()
+        finally:
+            with self._lock:  # an interrupt that is on its way arrives here, not in what comes next
+                self._running = None
 
     def _serve_one(self) -> None:
         """Run one call as a callback of the home loop. A Ctrl-C must not get out of it: it would end that loop."""
@@ -93,6 +123,14 @@ class Desk:
         except KeyboardInterrupt:
             if callable(loops_own) and loops_own is not signal.default_int_handler:
                 loops_own(signal.SIGINT, None)  # asyncio's or a kernel's: it cancels whoever awaits
+
+
+def _interrupt(main: threading.Thread) -> None:
+    """As a Ctrl-C does, also where the main thread sleeps."""
+    if sys.platform == "win32":
+        _thread.interrupt_main()
+    elif main.ident is not None:
+        signal.pthread_kill(main.ident, signal.SIGINT)
 
 
 @contextmanager
@@ -262,6 +300,14 @@ HELPER_NAME = "adk-nb-helper"
 current_work: ContextVar[Work[Any] | None] = ContextVar("adk_nb_current_work", default=None)
 current_desk: ContextVar[Desk | None] = ContextVar("adk_nb_current_desk", default=None)
 """Where blocking calls go. None: to workers."""
+stop_wanted: ContextVar[threading.Event | None] = ContextVar("adk_nb_stop_wanted", default=None)
+"""Set when a person has stopped the current run: its cancellation breaks off the blocking call that it waits for."""
+
+
+def break_off(call: Call[Any], desk: Desk | None) -> None:
+    """End `call`, which its run has abandoned, if a person has stopped that run and the thread of a cell runs it."""
+    if desk and (wanted := stop_wanted.get()) and wanted.is_set():
+        desk.break_off(call)
 
 
 def waited_for(coro: Coroutine[Any, Any, T]) -> Work[T]:

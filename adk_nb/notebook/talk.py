@@ -1,6 +1,7 @@
 """One turn of a chat after another: run, shown while it runs, and gone on with from a click on its cards."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractContextManager, aclosing
 from copy import copy
@@ -39,6 +40,7 @@ from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
+from adk_nb.sync_work import stop_wanted
 from adk_nb.tools.base_toolset import on_left_out
 
 MessageAfter = Callable[[list[Event]], types.Content | None]
@@ -69,7 +71,7 @@ class Talk:
         self._chat = chat
         self._of = conversation
         self._task: asyncio.Task[Any] | None = None
-        self._stopped = False
+        self._stop = threading.Event()
         """The turn under way was stopped by `stop()`."""
         self.cards = WaitingCards()
         self.teams = WaitingTeams()
@@ -94,8 +96,8 @@ class Talk:
 
     def stop(self) -> None:
         """As `Chat.stop`."""
-        if (task := self._task) and not self._stopped:  # a second cancellation would cut off the first one's clean-up
-            self._stopped = True
+        if (task := self._task) and not self._stop.is_set():  # a second cancellation would cut off the first's clean-up
+            self._stop.set()
             task.get_loop().call_soon_threadsafe(task.cancel)
 
     # -- what is said
@@ -168,7 +170,8 @@ class Talk:
         self.refuse_while_busy()
         self.max_cost = turn.max_cost if turn else self.max_cost
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
-        self._stopped = False
+        self._stop = threading.Event()
+        watched = stop_wanted.set(self._stop)
         ended = partial(self._ended, agent, shown, before)
         shown.max_cost_usd = self.max_cost or settings.now.max_cost_usd
         shown.asked_elsewhere = self.cards.elsewhere(shown)
@@ -178,7 +181,7 @@ class Talk:
             await self._walk(agent, message, shown, invocation_id)
         except asyncio.CancelledError:
             reply = ended("cancelled")
-            if not self._stopped:
+            if not self._stop.is_set():
                 raise
             task.uncancel()  # whoever awaits this turn goes on
             return reply
@@ -192,6 +195,7 @@ class Talk:
             why = f"{type(wrong).__name__}: {wrong}{in_a_cell(wrong)}{what_next(wrong, self._chat.magic())}"
             return told_in_a_script(ended("error", why))
         finally:
+            stop_wanted.reset(watched)
             self._task = None
             self.cards.close_answered(*others)
             self.teams.note(agent, [*before, *shown.events], self._about(agent))

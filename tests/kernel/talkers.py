@@ -2,13 +2,21 @@
 
 SETUP = """
 %load_ext adk_nb
-import asyncio, json, time
+import asyncio, json, threading, time
 from adk_nb import sync, tool, types
 from adk_nb.agents import Agent
 from adk_nb.models import BaseLlm, LlmResponse, ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 
 requests, tokens, closed, tools_ended = [], [], [], []
+in_the_middle = threading.Event()
+
+def begun(what):
+    print(what, flush=True)
+    in_the_middle.set()
+
+def stop_in_the_middle(chat):
+    threading.Thread(target=lambda: in_the_middle.wait(30) and chat.stop()).start()
 
 def said(text, **more):
     return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]), **more)
@@ -21,7 +29,7 @@ class Slow(BaseLlm):
             if len(requests) == 1:
                 for number in range(3_000):
                     tokens.append(number)
-                    if number == 5: print("streaming", flush=True)
+                    if number == 5: begun("streaming")
                     if stream: yield said(f"word{number} ", partial=True)
                     await asyncio.sleep(0.02)
             yield said("here I am")
@@ -38,14 +46,14 @@ class Calls(ScriptedLlm):
 @tool
 def sleepy() -> str:
     '''Sleeps.'''
-    print("sleeping")
+    begun("sleeping")
     time.sleep(30)
     tools_ended.append("sleepy")
 
 @tool
 def busy() -> str:
     '''Computes.'''
-    print("computing")
+    begun("computing")
     end = time.monotonic() + 30
     while time.monotonic() < end: pass
     tools_ended.append("busy")

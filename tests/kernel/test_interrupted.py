@@ -1,6 +1,7 @@
 """Ctrl-C and its kin in a real kernel: the cell ends at once, nothing runs on, and the conversation goes on."""
 
 import json
+import time
 
 import pytest
 from kernel import Kernel
@@ -102,11 +103,27 @@ def test_an_interrupt_of_an_idle_kernel_stops_the_tool_of_a_background_run(kerne
 
 def test_stop_ends_a_run_with_a_reply_that_says_so(kernel: Kernel):
     kernel.run(SETUP)
-    kernel.run("chat = Chat(slow)\nimport threading")
-    cell = kernel.start("threading.Timer(0.3, chat.stop).start(); reply = chat.ask('go on')")
+    kernel.run("chat = Chat(slow)")
+    cell = kernel.start("stop_in_the_middle(chat); reply = chat.ask('go on')")
     kernel.until_ended(cell)
 
     status, streamed = kernel.run("print(reply.status, reply.text)").text.split(" ", 1)
     assert status == "cancelled"
     assert streamed.startswith("word0 word1 word2")
+    assert_all_is_well(kernel, "chat.ask('are you there?')", "chat.events")
+
+
+@pytest.mark.parametrize("agent", ["sleeper", "worker"])
+@pytest.mark.parametrize("say", ["chat.ask('go on')", "await chat.aask('go on')"])
+def test_stop_ends_a_tool_that_runs_in_the_cell(kernel: Kernel, agent: str, say: str):
+    kernel.run(SETUP)
+    kernel.run(f"chat = Chat({agent})")
+    cell = kernel.start(f"stop_in_the_middle(chat); reply = {say}")
+    kernel.until_printed(cell, DOES[agent])
+    began = time.monotonic()
+
+    kernel.until_ended(cell)
+
+    assert (time.monotonic() - began < 5, cell.error) == (True, None)
+    assert kernel.run("print(reply.status)").text == "cancelled"
     assert_all_is_well(kernel, "chat.ask('are you there?')", "chat.events")
