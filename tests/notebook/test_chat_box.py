@@ -325,6 +325,20 @@ def test_a_box_that_was_just_opened_can_rerun_and_write_state(shell: Shell, page
     assert "asked again in session 'main-2', a copy" in json.dumps(again.batches)
 
 
+def test_a_box_that_is_opened_after_a_parallel_team_shows_nobody_at_work(shell: Shell, pages: Pages) -> None:
+    for name in ("poet", "critic"):
+        shell.names[f"{name}_model"] = ScriptedLlm(f"I am the {name}.")
+        shell.cell(f"%%agent {name} -m {name}_model\nSpeak.")
+    shell.cell("%%agent both --kind parallel\npoet, critic")
+    shell.cell("%chat both Who are you?")
+    shell.cell("%chat both")
+    _, box = pages.next(), pages.next()
+
+    stands = {lane["name"]: lane["state"] for lane in told(box, "lane")}
+
+    assert stands == {"poet": "was", "critic": "was"}
+
+
 def test_a_box_asks_for_nothing_that_another_agent_waits_for(shell: Shell, pages: Pages) -> None:
     guide(shell, call("refund", order="A17"), "Paid.")
     shell.names["clerk"] = Agent(name="clerk", model=ScriptedLlm("Never said."))

@@ -168,6 +168,7 @@ class BoxOnShow(LiveRun):
             if event.id not in self._seen:
                 self._seen.add(event.id)
                 self._show(event)
+        self._push(self._lanes.end("done"))  # nobody of an earlier turn works any more
         self._catches_up = False
 
     def _push(self, ops: Iterable[dict[str, Any]]) -> None:
