@@ -109,3 +109,22 @@ def test_streaming_words_are_rendered_as_they_come_and_what_is_complete_stays(la
     assert len(seen) >= 4
     assert not [one for one in seen if "**" in one or "|" in one or "# " in one]
     assert not page.all(".adknb-log .adknb-caret")
+
+
+ROOM = """
+    const list = document.querySelector(".jp-RenderedHTML ol"), style = getComputedStyle(list);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = style.font;
+    return [parseFloat(style.paddingLeft), pen.measureText("1050. ").width];
+"""
+
+
+def test_the_number_that_a_line_of_the_saved_notebook_begins_with_is_not_cut_off(lab: Lab):
+    counting = 'counter = Agent(name="counter", model=ScriptedLlm("1050. That is the count."))'
+    page = lab.open(lab.write("numbers.ipynb", SETUP, counting, "%chat --static counter Count."))
+    for cell in range(3):
+        page.run_cell(cell)
+
+    page.wait(".jp-RenderedHTML ol", "That is the count.")
+    room, taken = page.js(ROOM)
+    assert room > taken

@@ -86,6 +86,13 @@ def test_a_cell_of_a_markdown_table_shows_what_was_written(payload: str):
     ]
 
 
+def test_the_numbers_of_a_list_have_the_room_they_take():
+    assert to_html("105. That is the count.").splitlines()[0] == '<ol start="105" style="padding-left: 3em">'
+    assert to_html("2030\\. No list.\n\n999999999) One.").splitlines()[1] == (
+        '<ol start="999999999" style="padding-left: 9em">'
+    )
+
+
 def test_what_people_write_looks_as_they_meant_it():
     assert to_html("# Title\n\nA **bold** _word_, `code < 3`, ~~no~~ for $5\\\nor <mailto:a@b.org>") == snapshot("""\
 <h4>Title</h4>

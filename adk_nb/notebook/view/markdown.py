@@ -95,6 +95,9 @@ class _Renderer(RendererHTML):
         if token.tag in ("td", "th") and token.nesting == 1:
             side = str(token.attrs.get("style", "")).removeprefix("text-align:") or "left"
             token.attrs["style"] = f"text-align: {side}"
+        digits = len(str(token.attrs.get("start", "")))
+        if digits > 2:
+            token.attrs["style"] = f"padding-left: {digits}em"
         if token.type == "link_open":
             token.attrs["rel"] = LINK_REL
         allowed = ATTRIBUTES.get(token.tag, frozenset())

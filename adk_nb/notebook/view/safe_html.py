@@ -10,13 +10,18 @@ _TABLES = {"table", "tbody", "td", "th", "thead", "tr"}
 TAGS = frozenset(_PROSE | _LISTS | _TABLES | {"details", "section", "summary"})
 ATTRIBUTES = {
     "a": frozenset({"href", "rel"}),
-    "ol": frozenset({"start"}),
+    "ol": frozenset({"start", "style"}),
     "td": frozenset({"style"}),
     "th": frozenset({"style"}),
 }
 """Element -> the attributes it may have. No class, id or event: nothing that a page could act on."""
-STYLES = frozenset(f"text-align: {side}" for side in ("left", "center", "right"))
-"""The only values of `style`: JupyterLab and nbconvert align cells to the right, whatever `align` says."""
+STYLES = frozenset(
+    [f"text-align: {side}" for side in ("left", "center", "right")]
+    + [f"padding-left: {digits}em" for digits in range(3, 10)]
+)
+"""The only values of `style`: JupyterLab and nbconvert align cells to the right, whatever `align` says, and leave a
+list's numbers the room of two digits: the page cuts the others off.
+"""
 LINK_REL = "noopener noreferrer"
 
 _LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`\\]+", re.IGNORECASE)
