@@ -144,14 +144,14 @@ class Walk:
                 self.outputs[name] = run.output
             return
         if not following:
-            chose = (
-                f"the route {', '.join(map(repr, run.taken))}, and no edge" if run.taken else "no route, and no edge"
-            )
+            chose = f"the route {', '.join(map(repr, run.taken))}" if run.taken else "no route"
+            choose = "" if run.taken else "let it give Event(output=..., route=...), or "
             logger.warning(
-                "workflow %r: node %r chose %s is for that; write one for DEFAULT_ROUTE, or %s -[*]-> END",
+                "workflow %r: node %r chose %s, and no edge is for that; %sadd one for DEFAULT_ROUTE, or %s -[*]-> END",
                 self._name,
                 name,
                 chose,
+                choose,
                 name,
             )
         self._go(name, following, run.output, run.branch)

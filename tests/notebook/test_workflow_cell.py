@@ -196,9 +196,7 @@ def test_a_node_may_be_defined_in_a_later_cell(shell: Shell) -> None:
 
     assert told[1] == "not defined yet: polish; define before you ask flow"
     assert "└─ polish (not defined yet) -> END" in told
-    assert too_early == (
-        "no agent named 'polish'; there is: draft, flow; flow needs it: run the cell that begins %%agent polish"
-    )
+    assert too_early == "no agent, tool or function named 'polish'; flow needs it: run the cell that defines polish"
     assert reply.text == "A polished draft."
     assert "polish (scripted) v1" in str(shell.cell("%agents --graph flow"))
 

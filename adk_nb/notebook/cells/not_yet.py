@@ -15,12 +15,16 @@ class NotYet(BaseAgent):
     drawn_as: ClassVar[str] = "not defined yet"
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        raise missing(self.name, ctx.agent.name, ())
+        raise missing(self.name, ctx.agent.name, (), in_a_graph=False)
         yield
 
 
-def missing(name: str, team: str, known: Sequence[str]) -> AgentNotFoundError:
-    """The error for a member that is not there when its team is to run."""
+def missing(name: str, team: str, known: Sequence[str], *, in_a_graph: bool) -> AgentNotFoundError:
+    """The error for a member that is not there when its team is to run. `known`: the agents."""
+    if in_a_graph:
+        return AgentNotFoundError(
+            "agent, tool or function", name, hint=f"{team} needs it: run the cell that defines {name}"
+        )
     return AgentNotFoundError("agent", name, known, hint=f"{team} needs it: run the cell that begins %%agent {name}")
 
 

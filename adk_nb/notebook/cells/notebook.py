@@ -284,7 +284,7 @@ class Notebook(ByName):
         for member in definition.members:
             self._check_ready(member)
             if self.node_like(member) is None:
-                raise missing(member, name, self.agent_names)
+                raise missing(member, name, self.agent_names, in_a_graph=definition.kind == "workflow")
 
     def _renew_teams(self) -> None:
         """Make teams and workflows anew that have a new member; those that cannot be stay as they are."""
