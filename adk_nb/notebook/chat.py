@@ -1,7 +1,7 @@
 """A conversation you can hold from a cell, without await."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar, Unpack
 
 from adk_nb import sync
@@ -14,38 +14,31 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.notebook import letting_in, questions
-from adk_nb.notebook.changed_tools import Versions
-from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
-from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.decisions import (
+from adk_nb.notebook.approval_policy import (
     MOST_ROUNDS,
     Confirm,
     Decisions,
     by_policy,
+    check_decisions,
     check_policy,
-    notice_of,
-    one_of,
     settled,
 )
+from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
+from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.going_back import GoesBack
 from adk_nb.notebook.interrupted import shown_in_brief, waited_for
+from adk_nb.notebook.interrupts import HIDDEN_FIELD, find, with_edits
 from adk_nb.notebook.is_kept import IsKept
-from adk_nb.notebook.letting_in import ASK, Given
-from adk_nb.notebook.one_turn import LentTool, OneTurn, TurnOptions, one_turn
-from adk_nb.notebook.place import this_cell
+from adk_nb.notebook.one_turn import LentTool, OneTurn, TurnOptions, notice_of, one_turn
+from adk_nb.notebook.paused_agents import Versions
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.talk import Talk
 from adk_nb.notebook.view.box_on_show import BoxOnShow
 from adk_nb.notebook.view.display import Mode, Show, checked_mode, in_a_kernel
-from adk_nb.notebook.view.event_words import Verdict, verdict_of
-from adk_nb.notebook.view.run_on_show import RunOnShow
 from adk_nb.runners import Runner
-from adk_nb.runtime.history import open_interrupts
-from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt
+from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt
 from adk_nb.runtime.trace import Traces
 from adk_nb.sessions.base_session_service import BaseSessionService
-from adk_nb.wire import copied
 
 T = TypeVar("T")
 
@@ -185,7 +178,7 @@ class Chat(GoesBack, IsKept):
         def decide(decisions: Decisions) -> Reply:
             nonlocal reply
             shown.resumed = True
-            reply = waited_for(self._talk.decide(decisions, shown)).after(reply)
+            reply = waited_for(self._talk.answer(decisions, shown)).after(reply)
             return reply
 
         return settled(reply, decide, confirm, by)
@@ -222,10 +215,8 @@ class Chat(GoesBack, IsKept):
 
     def open_in(self, box: ChatBox) -> None:
         """Open a box for this session; what waits in it for an answer in this chat is asked there too."""
-        events = self.events
         box.open(sync.run(self._conversation.loaded()), self._talk.clicks_on(box.shown))
-        unheard = {one.id for one in open_interrupts(events, APPROVALS) if not self._talk.hears(one)}
-        if waiting := [key for key in questions.open_requests(events) if key not in unheard]:
+        if waiting := [interrupt.id for interrupt in self._with_cards()]:
             sync.run(self._talk.ask_again(waiting, box.shown))
 
     async def say_in(
@@ -244,97 +235,87 @@ class Chat(GoesBack, IsKept):
         for _ in range(MOST_ROUNDS):
             if not (decisions := by_policy(reply, confirm, by)):
                 break
-            reply = await self._talk.decide(decisions, box)
+            reply = await self._talk.answer(decisions, box)
         return reply
 
-    def approve(self, id: str | int | None = None, *, payload: Any = None, **edits: Any) -> Reply:
-        """Let a waiting call run, and wait for what comes of it.
+    def answer(self, value: Any, which: str | int | None = None, *, id: str | int | None = None) -> Reply:
+        """Answer an open interrupt of any kind, and wait for what follows.
 
         Args:
-            id: Which one: its id, or its number. None: the only one.
+            value: For an approval: True or False, "yes" or "no", a ToolConfirmation, or its JSON. For a question: text
+                as it would be typed, or JSON. For the outcome of a long-running tool: JSON. Of both, a dict is the
+                whole response, anything else its `result`. For a credential: the address that the page led to, a key,
+                a token, `name:password`, an AuthCredential, or JSON; None refuses.
+            which: Its number, its id, or the name of the tool. None: the only one.
+            id: The same as `which`.
+
+        Raises:
+            InputError: None is open, or several and `which` does not say which, or this is no answer to it.
+        """
+        interrupt = find(self.interrupts, id if which is None else which, self.session_id)
+        return self._answer({interrupt.id: value}, "chat.answer()")
+
+    def approve(self, id: str | int | None = None, *, payload: Any = None, **edits: Any) -> Reply:
+        """Let a call run that waits for approval, and wait for what follows.
+
+        Args:
+            id: Its number, its id, or the name of the tool. None: the only one.
             payload: What the tool wants to know beside a yes. None: as it was suggested.
             edits: Arguments to change before it runs.
 
         Raises:
-            InputError: Nothing waits, several do and `id` does not say which, or the changed arguments do not fit.
+            InputError: None is open, or several and `id` does not say which, or the changed arguments do not fit.
         """
-        if not edits and (asked := questions.node_approval(self.events)) and id in (None, asked.id):
-            given = {} if payload is None else {"payload": payload}
-            return self.answer({"confirmed": True, **given}, id=asked.id)
-        waiting = one_of(self.pending, id, self.session_id)
-        args = {**(waiting.call.args or {}), **edits} if edits else None
-        decided = ToolConfirmation(confirmed=True, args=args, payload=payload, by="chat.approve()")
-        return self.decide({waiting.id: decided})
+        approval = self._approval(id)
+        args = with_edits(approval, edits)
+        return self._answer(
+            {approval.id: ToolConfirmation(confirmed=True, args=args, payload=payload)}, "chat.approve()"
+        )
 
     def reject(self, id: str | int | None = None, reason: str | None = None) -> Reply:
-        """Refuse a waiting call; the agent is told, with the reason, and goes on.
+        """Refuse a call that waits for approval; the agent is told, with the reason, and goes on.
 
         Raises:
-            InputError: Nothing waits, or several do and `id` does not say which.
+            InputError: None is open, or several and `id` does not say which.
         """
-        if (asked := questions.node_approval(self.events)) and id in (None, asked.id):
-            return self.answer({"confirmed": False, "reason": reason}, id=asked.id)
-        waiting = one_of(self.pending, id, self.session_id)
-        return self.decide({waiting.id: ToolConfirmation(confirmed=False, reason=reason, by="chat.reject()")})
+        refusal = ToolConfirmation(confirmed=False, reason=reason)
+        return self._answer({self._approval(id).id: refusal}, "chat.reject()")
+
+    def _approval(self, which: str | int | None) -> Interrupt:
+        hint = "; a reason is given as reason='...'" if isinstance(which, str) and " " in which.strip() else ""
+        approvals = [interrupt for interrupt in self.interrupts if interrupt.is_approval]
+        return find(approvals, which, self.session_id, "approval", hint)
 
     def decide(self, decisions: Decisions, *, as_asked: bool = False) -> Reply:
-        """Answer several approvals at once, and wait for what comes of it.
+        """Answer several approvals at once, and wait for what follows.
 
         Args:
-            decisions: What was decided of each, by its id.
+            decisions: By the ids of the approvals.
             as_asked: The tools run as they were when they were asked for, though their cells were run again since.
 
         Raises:
             InputError: One of them is not open, its changed arguments do not fit its tool, or that was redefined.
         """
-        events = self.events
-        self._talk.check(decisions, events, as_asked=as_asked)
-        self._talk.refuse_while_busy()
-        verdicts = {key: verdict_of(decided, this_cell()) for key, decided in decisions.items()}
-        said = {key: copied(decided, by=decided.by or "chat.decide()") for key, decided in decisions.items()}
-        return self._answered(verdicts, lambda shown: self._talk.decide(said, shown, as_asked=as_asked))
+        check_decisions(decisions)
+        return self._answer(decisions, "chat.decide()", as_asked=as_asked)
 
-    def _answered(
-        self, verdicts: dict[str, Verdict], go_on: Callable[[RunOnShow], Coroutine[Any, Any, Reply]]
-    ) -> Reply:
-        """The reply of what goes on after an answer that was typed: the cards it answers, by id, say so."""
-        cards = self._talk.cards
-        asked_in = cards.answered(verdicts, (shown for key in verdicts for shown in cards.asking(key)))
-        try:
-            return waited_for(go_on(self._talk.on_show(None)))
-        finally:
-            cards.close_answered(*asked_in)
-
-    def submit_credential(self, given: Given = ASK, *, id: str | int | None = None) -> Reply:
-        """Let a tool in that waits for it, and wait for what comes of it.
+    def submit_credential(self, value: Any = HIDDEN_FIELD, *, id: str | int | None = None) -> Reply:
+        """Give a tool the credential that it waits for, and wait for what follows.
 
         Args:
-            given: The address that the page led to, a key, a token, `name:password`; or an AuthCredential, or JSON.
-                None: the tool is not let in. By default it is typed into a field that does not show it.
-            id: Which request: its id, or its place in `reply.credentials`, 1 for the first. None: the oldest.
+            value: As for `answer`. By default it is typed into a field that does not show it.
+            id: Its number, its id, or the name of the tool. None: the only one.
 
         Raises:
-            InputError: Nothing waits, or it is no answer to what is asked.
+            InputError: None is open, or several and `id` does not say which, or it is no answer to the request.
         """
+        requests = [interrupt for interrupt in self.interrupts if interrupt.kind in CREDENTIALS]
+        return self._answer({find(requests, id, self.session_id, "credential request").id: value}, "")
+
+    def _answer(self, values: Mapping[str, Any], by: str, *, as_asked: bool = False) -> Reply:
         self._talk.refuse_while_busy()
-        one = letting_in.one_of(open_interrupts(self.events, CREDENTIALS), id, self.session_id)
-        given = letting_in.typed_in(one) if given is ASK else given
-        letting_in.response_for(one, given)
-        verdicts = {one.id: letting_in.verdict_of(given)}
-        return self._answered(verdicts, lambda shown: self._talk.let_in(one.id, given, shown))
-
-    def answer(self, value: Any, *, id: str | int | None = None) -> Reply:
-        """Answer what an agent asked, or send the outcome of what a long-running tool began; wait for what follows.
-
-        Args:
-            value: Text as it would be typed, or JSON. A dict is the whole response, anything else its `result`.
-            id: Which call: its id, or its place among all that wait, 1 for the oldest. None: the oldest.
-
-        Raises:
-            InputError: Nothing waits, or this does not fit what was asked.
-        """
-        self._talk.refuse_while_busy()
-        return waited_for(self._talk.answer(value, id, self._talk.on_show(None)))
+        answers = self._talk.check(values, by=by, as_asked=as_asked)
+        return waited_for(self._talk.answer(answers, self._talk.on_show(None), as_asked=as_asked))
 
     def resume(self, *, edited: bool = False) -> Reply:
         """Let the run go on that was cut last, by a kernel that died, and wait for what comes of it.
@@ -362,38 +343,51 @@ class Chat(GoesBack, IsKept):
         self._talk.refuse_while_busy()
         sync.run(self._conversation.leave())
 
-    def ways(self, waiting: Sequence[Interrupt], events: Sequence[Event]) -> tuple[str, str]:
-        """As `Reply.answer_with`, of approvals that wait in a session with `events`, as it is now."""
-        return self._talk.ways(waiting, events)
+    def redefined(self, waiting: Sequence[Interrupt]) -> Collection[str]:
+        """Ids of the approvals whose tools were redefined since they were asked for."""
+        return self._talk.redefined(waiting)
 
     def tools_changed(self) -> None:
-        """Let the cards that wait say whether their tools are as they were when they were asked for."""
+        """Let the cards of open approvals say whether their tools are as they were when they were asked for."""
         self._talk.tools_changed()
 
     def ask_again(self, *ids: str) -> bool:
-        """Show the cards of what waits for the user in this cell; one answer counts for all views.
+        """Show the cards of open interrupts in this cell; one answer counts for all views.
 
         Args:
             ids: Only of these. None: of all that are open.
 
         Returns:
-            Whether cards are shown: where no page can, none are.
+            True if cards are shown: where no page can, none are.
         """
-        events = self.events
-        left = [one for one in questions.open_requests(events) if one in ids or not ids]
+        open_ = [interrupt.id for interrupt in self.interrupts if interrupt.kind != "long_running"]
+        left = [key for key in open_ if key in ids or not ids]
         return bool(left) and sync.run(self._talk.ask_again(left, self._talk.on_show(None)))
+
+    def _with_cards(self) -> list[Interrupt]:
+        """The open interrupts that are answered on cards in this chat."""
+        return [
+            interrupt
+            for interrupt in self.interrupts
+            if interrupt.kind != "long_running" and (interrupt.kind != "approval" or self._talk.can_answer(interrupt))
+        ]
 
     def _show_open_cards(self) -> None:
         """The cell that was run again has lost its cards."""
-        events = self.events
-        asked = [one for one in open_interrupts(events, APPROVALS) if self._talk.hears(one)]
-        if waiting := [one.id for one in (*asked, *open_interrupts(events, CREDENTIALS))]:
+        if waiting := [interrupt.id for interrupt in self._with_cards() if not interrupt.is_question]:
             self.ask_again(*waiting)
 
     @property
+    def interrupts(self) -> list[Interrupt]:
+        """What the session waits for, of every kind, by number."""
+        session = sync.run(self._conversation.loaded())
+        with self._conversation.history(session.events if session else ()) as history:
+            return history.interrupts()
+
+    @property
     def pending(self) -> list[Interrupt]:
-        """The approvals that are open in this session, oldest first."""
-        return open_interrupts(self.events, APPROVALS)
+        """The approvals among `interrupts`."""
+        return [interrupt for interrupt in self.interrupts if interrupt.kind == "approval"]
 
     @property
     def events(self) -> list[Event]:

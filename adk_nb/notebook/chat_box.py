@@ -9,11 +9,12 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.decisions import notice_of, schema_of
+from adk_nb.notebook.one_turn import notice_of
+from adk_nb.notebook.paused_agents import schema_of
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.box_on_show import BoxOnShow
 from adk_nb.notebook.view.display import Mode, in_a_kernel
-from adk_nb.notebook.view.render import asked_text
+from adk_nb.notebook.view.interrupt_text import call_of
 from adk_nb.notebook.view.run_on_show import Clicks
 from adk_nb.sessions.session import Session
 
@@ -95,7 +96,7 @@ def decided_in_lines(reply: Reply) -> Reply:
     """The reply that is there once each approval was asked for in a line."""
     while reply.status == "pending" and reply.pending:
         one = reply.pending[0]
-        yes = _typed(f"approve {asked_text(one, reply.schemas)}? [y/N] ").lower() in ("y", "yes")
+        yes = _typed(f"approve {call_of(one, reply.schemas.get(one.id))}? [y/N] ").lower() in ("y", "yes")
         reply = reply.decide({one.id: ToolConfirmation(confirmed=yes, by="a typed line")})
     return reply
 

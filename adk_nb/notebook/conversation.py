@@ -1,7 +1,8 @@
 """A session and the agent that answers in it: read, written to, saved and loaded, and looked through for cut runs."""
 
 import os
-from collections.abc import Generator
+import threading
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, TypedDict, Unpack, cast
@@ -18,12 +19,12 @@ from adk_nb.events.event import Event
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook import cut_runs, time_travel
-from adk_nb.notebook.decisions import waiting_words
+from adk_nb.notebook.interrupts import open_message
 from adk_nb.notebook.time_travel import Rewound
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runners import Runner
 from adk_nb.runtime.fork import fork
-from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -68,6 +69,8 @@ class Conversation:
         self.runner = _runner_like(agent, services) if isinstance(agent, Runner) else _runner_of(agent, services)
         self.service = self.runner.session_service
         self._has_app = self.runner.app is not None
+        self._history = History()
+        self._reading = threading.RLock()
         self.put(self.runner, self.agent)
 
     @property
@@ -84,6 +87,16 @@ class Conversation:
     async def loaded(self) -> Session | None:
         """The session as it stands, to be read only; None if nothing was said yet."""
         return await self.runner.look_at(self.user_id, self.session_id)
+
+    @contextmanager
+    def history(self, events: Sequence[Event] | None = None) -> Generator[History]:
+        """The read model of the session, for one thread at a time.
+
+        Args:
+            events: The session's now; only those that came since the last look are read. None: as of that.
+        """
+        with self._reading:
+            yield self._history if events is None else self._history.update(events)
 
     async def file(self, name: str, version: int | None = None) -> types.Part | None:
         """A version of a file of the session, or of its user, the newest if none is named; None: it is not there."""
@@ -164,8 +177,9 @@ class Conversation:
         if session is None or not runs:
             if run := await cut_runs.at_work(self.service, session):
                 raise SessionBusyError(self.session_id, run.owner, run.started)
-            waiting = open_interrupts(session.events, APPROVALS) if session else []
-            left = waiting_words(waiting, magic) if waiting else "nothing is left to go on with"
+            with self.history(session.events if session else ()) as history:
+                approvals = history.interrupts(kinds=APPROVALS)
+            left = open_message(approvals, magic) if approvals else "nothing is left to go on with"
             raise InputError(f"no run of session {self.session_id!r} was cut; {left}")
         if not edited and runs[-1].version not in ("", version_of(self.agent)):
             raise PendingError(cut_runs.edited_words(self.agent.name, magic))
@@ -184,7 +198,11 @@ class Conversation:
         """
         session = await self.loaded()
         runs = await cut_runs.cut_runs(self.service, session)
-        if session and runs and not open_interrupts(session.events, APPROVALS):
+        if session is None or not runs:
+            return
+        with self.history(session.events) as history:
+            approvals = history.interrupts(kinds=APPROVALS)
+        if not approvals:
             raise PendingError(cut_runs.cut_words(runs[-1], session.events, session.id, cut_runs.ways(magic)))
 
     def _is_here(self, other: "Conversation") -> bool:

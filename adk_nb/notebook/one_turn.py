@@ -54,6 +54,13 @@ class OneTurn:
         return agent.clone(changed)
 
 
+def notice_of(agent: BaseAgent) -> str | None:
+    """What every view says of the agent's model, or of one under it, if that is not what it seems."""
+    if isinstance(agent, LlmAgent):
+        return agent.canonical_model.notice
+    return next((notice for member in agent.members if (notice := notice_of(member))), None)
+
+
 class TurnOptions(TypedDict, total=False):
     """What `Chat.ask` is told of one turn; it says what each means."""
 

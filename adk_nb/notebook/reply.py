@@ -1,6 +1,6 @@
 """What one turn of a conversation came to."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -13,8 +13,8 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.view.call_shown import Schema, Schemas
-from adk_nb.notebook.view.event_words import Verdict, who_said
-from adk_nb.notebook.view.input_words import ways
+from adk_nb.notebook.view.event_words import who_said
+from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.path_picture import path_picture
 from adk_nb.notebook.view.plain_text import json_text, shortened
@@ -44,8 +44,8 @@ class Goes(Protocol):
     @property
     def submit_credential(self) -> "Callable[..., Reply]": ...
 
-    def ways(self, waiting: Sequence[Interrupt], events: Sequence[Event], /) -> tuple[str, str]:
-        """As `Reply.answer_with`, of approvals that wait in a session with `events`, as it is now."""
+    def redefined(self, waiting: Sequence[Interrupt], /) -> Collection[str]:
+        """Ids of the approvals whose tools were redefined since they were asked for."""
         ...
 
 
@@ -66,22 +66,16 @@ class Reply:
     answered_by: str = ""
     """Who of a team gave it, `agent` itself included; empty if there is none yet."""
     status: Status
-    pending: list[Interrupt] = field(default_factory=list[Interrupt])
-    """The approvals that are open; answer them with `%confirm`, `chat.approve()` or `chat.reject()`."""
+    interrupts: list[Interrupt] = field(default_factory=list[Interrupt])
+    """What is open in the session after it, by number: answer with `%confirm`, `chat.answer()` or `chat.approve()`."""
     elsewhere: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict], repr=False)
     """How what waited was answered in other cells since, by its id."""
     schemas: Schemas = field(default_factory=dict[str, Schema | None], repr=False, compare=False)
     """The parameters of the tools of `pending`, by approval id."""
-    answer_with: tuple[str, str] = ("chat.approve()", "chat.reject()")
-    """What to type for a yes, and for a no; of several approvals, to the first, and to those that take another yes."""
-    credentials: list[Interrupt] = field(default_factory=list[Interrupt])
-    """What tools wait to be let in with; answer with `chat.submit_credential()`."""
-    credential_with: str = "chat.submit_credential()"
-    """What to type to let a tool in."""
-    inputs: list[Interrupt] = field(default_factory=list[Interrupt])
-    """What waits for an answer or an outcome: the user's next words answer a question, `chat.answer()` any of them."""
-    input_with: tuple[str, str] = ways("")
-    """What to type to answer a question, and to send an outcome."""
+    magic: str = field(default="", repr=False)
+    """The `%confirm` that answers `interrupts`; empty: only Python has the chat."""
+    redefined: Collection[str] = field(default=(), repr=False)
+    """Ids of the approvals whose tools were redefined since."""
     chat: "Goes | None" = field(default=None, repr=False, compare=False)
     """The chat that this is a turn of. None: of none that goes on."""
     team: BaseAgent | None = field(default=None, repr=False, compare=False)
@@ -104,6 +98,11 @@ class Reply:
     def __repr__(self) -> str:
         answer = f"error={self.error!r:.80}" if self.error else f"text={shortened(self.text, 60)!r}"
         return f"Reply(agent={self.agent!r}, status={self.status!r}, {answer})"
+
+    @property
+    def pending(self) -> list[Interrupt]:
+        """The approvals among `interrupts`."""
+        return [interrupt for interrupt in self.interrupts if interrupt.kind == "approval"]
 
     @property
     def output(self) -> Any:
@@ -160,15 +159,13 @@ class Reply:
         """This reply, after some of what it waits for was answered in another cell."""
         return replace(
             self,
-            pending=[one for one in self.pending if one.id not in verdicts],
-            credentials=[one for one in self.credentials if one.id not in verdicts],
-            inputs=[one for one in self.inputs if one.id not in verdicts],
+            interrupts=[interrupt for interrupt in self.interrupts if interrupt.id not in verdicts],
             elsewhere={**self.elsewhere, **verdicts},
         )
 
-    def answer(self, value: Any, **which: Any) -> "Reply":
-        """Answer what was asked, or send an outcome, as `Chat.answer`."""
-        return self._goes_on().answer(value, **which)
+    def answer(self, value: Any, which: Any = None, **more: Any) -> "Reply":
+        """Answer an open interrupt, as `Chat.answer`."""
+        return self._goes_on().answer(value, which, **more)
 
     def submit_credential(self, *given: Any, **which: Any) -> "Reply":
         """Let a tool in that waits for it, as `Chat.submit_credential`."""
@@ -205,7 +202,7 @@ class Reply:
         """A tool that waits may have been redefined since: then something else is to be typed."""
         if not self.pending or self.chat is None:
             return self
-        return replace(self, answer_with=self.chat.ways(self.pending, [*self.history, *self.events]))
+        return replace(self, redefined=self.chat.redefined(self.pending))
 
 
 def outcome(events: Sequence[Event], status: Status, error: str | None) -> tuple[Status, str | None]:

@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection, Coroutine, Sequence
-from contextlib import AbstractContextManager, aclosing
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from copy import copy
 from functools import partial
 from typing import Any, Protocol, cast
@@ -13,39 +13,36 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.attempts import on_wait
-from adk_nb.notebook import changed_tools, letting_in, questions, settings
-from adk_nb.notebook.changed_tools import Versions
+from adk_nb.notebook import interrupts, settings
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.decisions import Decisions, answers_to, check, notice_of, schema_of
 from adk_nb.notebook.interrupted import in_a_cell, told_in_a_script
-from adk_nb.notebook.letting_in import Given
-from adk_nb.notebook.one_turn import OneTurn
+from adk_nb.notebook.interrupts import Answers
+from adk_nb.notebook.one_turn import OneTurn, notice_of
+from adk_nb.notebook.open_cards import OpenCards
 from adk_nb.notebook.past_turns import turns_of
+from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, schema_of
 from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome, streamed_text
 from adk_nb.notebook.typed_state import typed_change
-from adk_nb.notebook.view import input_words
-from adk_nb.notebook.view.credential_words import way
 from adk_nb.notebook.view.display import Mode, in_a_kernel, show_run
-from adk_nb.notebook.view.event_words import Verdict, verdict_of
-from adk_nb.notebook.view.render import to_be_answered, to_be_approved, to_be_let_in
+from adk_nb.notebook.view.interrupt_text import Verdict, awaited, in_list, ways
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
-from adk_nb.notebook.waiting_cards import WaitingCards
-from adk_nb.notebook.waiting_teams import WaitingTeams
 from adk_nb.notebook.watching import watch
 from adk_nb.notebook.what_next import take_back, what_next
 from adk_nb.redaction import hidden
-from adk_nb.runtime.history import open_interrupts
-from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt
+from adk_nb.runtime.history import History
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
 from adk_nb.sync_work import stop_wanted
 from adk_nb.tools.base_toolset import on_left_out
 
-MessageAfter = Callable[[list[Event]], types.Content | None]
-"""Given the session's events, what is said after them; None: nothing, the run goes on by itself."""
+MessageAfter = Callable[[History], types.Content | None]
+"""The message to a session with that history; None: none, the run resumes by itself."""
 USUAL = OneTurn()
+A_CLICK = "a click"
+_CLICK = "by a click in another view"
+_CHANGED = "the tool changed since this was asked"
 
 
 class Speaks(Goes, Protocol):
@@ -73,8 +70,8 @@ class Talk:
         self._task: asyncio.Task[Any] | None = None
         self._stop = threading.Event()
         """The turn under way was stopped by `stop()`."""
-        self.cards = WaitingCards()
-        self.teams = WaitingTeams()
+        self.cards = OpenCards()
+        self.teams = PausedAgents()
         self.max_cost: float | None = None
         """Of the turn that was begun last, also when it goes on after an answer; None: as `settings` has it."""
 
@@ -109,43 +106,51 @@ class Talk:
     async def _words(self, text: str, turn: OneTurn, shown: RunOnShow) -> Reply:
         await self._of.look_for_cut_runs(self._chat.magic())
 
-        def message(events: list[Event]) -> types.Content:
-            agent = self.teams.of_words(events) or self._of.agent
-            return questions.message(text, events, agent, self._chat.magic(), turn.parts)
+        def message(history: History) -> types.Content:
+            agent = self.teams.of_text(history) or self._of.agent
+            return interrupts.text_message(text, history, agent, self._chat.magic(), turn.parts)
 
         return await self._say(message, shown, turn=turn)
 
-    async def answer(self, value: Any, which: str | int | None, shown: RunOnShow) -> Reply:
-        """As `Chat.answer`."""
-        return await self._say(lambda events: questions.answer(value, events, which, self._of.session_id), shown)
+    async def answer(
+        self, values: Mapping[str, Any], shown: RunOnShow, *, by: str = "", as_asked: bool = False
+    ) -> Reply:
+        """Answer open interrupts together.
 
-    async def decide(self, decisions: Decisions, shown: RunOnShow, *, as_asked: bool = False) -> Reply:
-        """As `Chat.decide`."""
+        Args:
+            values: Id -> its answer, as `Chat.answer` takes it.
+            shown: Where it is shown.
+            by: How they were given, for the log.
+            as_asked: The tools run as they were when they were asked for.
+        """
 
-        def answers(events: list[Event]) -> types.Content:
-            self._check(decisions, events)
-            return types.Content(role="user", parts=answers_to(open_interrupts(events, APPROVALS), decisions))
+        def message(history: History) -> types.Content:
+            return interrupts.message_of(self._checked(values, history, by), history)
 
         session = await self._of.loaded()
-        with self._as_asked(decisions if as_asked else {}, session.events if session else ()):
-            return await self._say(answers, shown)
+        with self._tools_as_asked(values if as_asked else {}, session.events if session else ()):
+            return await self._say(message, shown, where=_CLICK if by == A_CLICK else "")
 
-    def check(self, decisions: Decisions, events: Sequence[Event], *, as_asked: bool) -> None:
-        """Refuse what `Chat.decide` cannot carry out in a session with `events`."""
-        with self._as_asked(decisions if as_asked else {}, events):
-            self._check(decisions, events)
+    def check(self, values: Mapping[str, Any], *, by: str = "", as_asked: bool = False) -> Answers:
+        """Read answers, and refuse those that cannot be carried out; the rest as in `answer`."""
+        session = sync.run(self._of.loaded())
+        events = session.events if session else ()
+        with self._tools_as_asked(values if as_asked else {}, events), self._of.history(events) as history:
+            return self._checked(values, history, by)
 
-    def _check(self, decisions: Decisions, events: Sequence[Event]) -> None:
-        label, agent = changed_tools.label_of(self._chat.versions), self._who_hears(decisions)
-        check(decisions, open_interrupts(events, APPROVALS), agent, self._chat.magic(), events, label)
+    def _checked(self, values: Mapping[str, Any], history: History, by: str) -> Answers:
+        by_id = {interrupt.id: interrupt for interrupt in history.interrupts()}
+        answers = {key: interrupts.read_answer(by_id[key], value, by) for key, value in values.items() if key in by_id}
+        interrupts.check({**values, **answers}, history, self._answering_agent, self._chat.magic(), self._chat.versions)
+        return answers
 
-    def _as_asked(self, decisions: Decisions, events: Sequence[Event]) -> AbstractContextManager[None]:
-        agent = self._who_hears(decisions)
-        return changed_tools.as_asked(self._chat.versions, decisions, agent, events, self._chat.magic())
-
-    async def let_in(self, key: str, given: Given, shown: RunOnShow) -> Reply:
-        """Answer the credential request of that id."""
-        return await self._say(lambda events: letting_in.message(key, given, events, self._of.session_id), shown)
+    def _tools_as_asked(self, values: Mapping[str, Any], events: Sequence[Event]) -> AbstractContextManager[None]:
+        if not values:
+            return nullcontext()
+        with self._of.history(events) as history:
+            return interrupts.tools_as_asked(
+                values, history, self._answering_agent, self._chat.magic(), self._chat.versions
+            )
 
     async def resume(self, run_id: str, shown: RunOnShow) -> Reply:
         """Let a run go on that was cut."""
@@ -161,12 +166,23 @@ class Talk:
         shown: RunOnShow,
         invocation_id: str | None = None,
         turn: OneTurn | None = None,
+        where: str = "",
     ) -> Reply:
-        """`turn`: of one that begins; None: it goes on, and may cost what it might before."""
+        """Run a turn.
+
+        Args:
+            message_after: Returns the message.
+            shown: The view of the turn.
+            invocation_id: Of a run that is resumed.
+            turn: Its options, if it begins; None: it goes on, and may cost what it might before.
+            where: Where an answer was given; empty: in `shown`.
+        """
         session = await self._of.loaded()
         before = list(session.events) if session else []
-        message = message_after(before)
-        agent = (turn or USUAL).on((message and self.teams.of_message(message, before)) or self._of.agent)
+        with self._of.history(before) as history:
+            message = message_after(history)
+            agent = (turn or USUAL).on((message and self.teams.of_message(message, history)) or self._of.agent)
+            verdicts = interrupts.verdicts(message, history, where or shown.where)
         self.refuse_while_busy()
         self.max_cost = turn.max_cost if turn else self.max_cost
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
@@ -175,10 +191,13 @@ class Talk:
         ended = partial(self._ended, agent, shown, before)
         shown.max_cost_usd = self.max_cost or settings.now.max_cost_usd
         shown.asked_elsewhere = self.cards.elsewhere(shown)
-        others = self._mark_answered(message, before, shown)
+        shown.open_interrupts = partial(self._open_after, before, shown)
+        others: list[RunOnShow] = []
         shown.begin(session, self.clicks_on(shown))
         try:
-            await self._walk(agent, message, shown, invocation_id)
+            await self._walk(
+                agent, message, shown, invocation_id, lambda: others.extend(self._mark_answered(verdicts, shown))
+            )
         except asyncio.CancelledError:
             reply = ended("cancelled")
             if not self._stop.is_set():
@@ -198,20 +217,28 @@ class Talk:
             stop_wanted.reset(watched)
             self._task = None
             self.cards.close_answered(*others)
-            self.teams.note(agent, [*before, *shown.events], self._about(agent))
+            with self._of.history([*before, *shown.events]) as history:
+                self.teams.note(agent, history, self._about(agent))
         return told_in_a_script(ended("done"))
 
-    def _mark_answered(
-        self, message: types.Content | None, events: Sequence[Event], shown: RunOnShow
-    ) -> list[RunOnShow]:
-        """Mark the questions that `message` answers in all views but `shown`, and return those views."""
-        verdicts = questions.verdicts(message, events, "by a click in another view" if shown.resumed else shown.where)
+    def _open_after(self, before: list[Event], shown: RunOnShow) -> list[Interrupt]:
+        with self._of.history([*before, *shown.events]) as history:
+            return history.interrupts()
+
+    def _mark_answered(self, verdicts: Mapping[str, Verdict], shown: RunOnShow) -> list[RunOnShow]:
+        """Mark the cards of answered interrupts in all views but `shown`, and return those views."""
         views = [view for key in verdicts for view in self.cards.asking(key) if view is not shown]
         return self.cards.answered(verdicts, views)
 
     async def _walk(
-        self, agent: BaseAgent, message: types.Content | None, shown: RunOnShow, invocation_id: str | None
+        self,
+        agent: BaseAgent,
+        message: types.Content | None,
+        shown: RunOnShow,
+        invocation_id: str | None,
+        is_taken: Callable[[], None],
     ) -> None:
+        """Run to the end. `is_taken` is called once the session has the message."""
         runner = self._of.runner
         if agent is not self._of.agent:
             runner = copy(runner)
@@ -238,6 +265,8 @@ class Talk:
         with shown.trace.listening(), self._of.at_work():
             async with aclosing(turn) as events:
                 async for event in events:
+                    if not shown.events:
+                        is_taken()
                     shown.event(event)
                     self._note_results(event)
                     if event.actions.artifact_delta and shown.is_live:
@@ -267,13 +296,9 @@ class Talk:
             self._chat.traces.keep(events[0].invocation_id, shown.trace)
         way_back = take_back([*before, *events], magic) if error and events else ""
         status, error = outcome(events, status, error)
-        waiting, asked = (
-            open_interrupts([*before, *events], APPROVALS),
-            open_interrupts([*before, *events], CREDENTIALS),
-        )
+        open_ = self._open_after(before, shown)
         streamed = streamed_text(shown.streaming.values()) if status == "cancelled" else None
         text, answered_by = streamed or answer_in(events)
-        inputs = questions.shown([*before, *events], text)
         reply = Reply(
             question=shown.question,
             agent=shown.agent,
@@ -282,16 +307,13 @@ class Talk:
             text=text,
             answered_by=answered_by,
             team=agent,
-            status="pending" if (waiting or asked or inputs) and status == "done" else status,
-            pending=waiting,
-            schemas={one.id: schema_of(self._who_hears([one.id]), one) for one in waiting},
-            credentials=asked,
-            credential_with=way(magic),
-            inputs=inputs,
-            input_with=input_words.ways(magic),
+            status="pending" if awaited(open_, text) and status == "done" else status,
+            interrupts=open_,
+            schemas=self._schemas(open_),
+            magic=magic,
+            redefined=self.redefined(open_),
             chat=self._chat,
             trace=shown.trace,
-            answer_with=self.ways(waiting, [*before, *events]),
             error=hidden(error) if error else None,
             take_back_with=way_back,
             notice="; ".join(filter(None, (shown.notice, shown.unlimited()))) or None,
@@ -299,8 +321,7 @@ class Talk:
             live=shown.stays_as,
             is_shown=shown.shows_the_reply,
         )
-        asked_words = questions.open_questions([*before, *events])
-        self.cards.wait_after(shown, (one.id for one in (*waiting, *asked, *asked_words)))
+        self.cards.wait_after(shown, (interrupt.id for interrupt in open_ if interrupt.kind != "long_running"))
         if self._chat.on_reply:
             self._chat.on_reply(reply)
         with shown.ending():
@@ -308,16 +329,23 @@ class Talk:
             self.cards.close_answered(shown)
         return reply
 
-    def ways(self, waiting: Sequence[Interrupt], events: Sequence[Event]) -> tuple[str, str]:
-        """As `Reply.answer_with`."""
-        return changed_tools.ways(waiting, events, self._chat.magic(), lambda one: self._who_hears([one.id]))
+    def redefined(self, waiting: Sequence[Interrupt]) -> set[str]:
+        """As `Goes.redefined`."""
+        with self._of.history() as history:
+            approvals = [interrupt for interrupt in waiting if interrupt.kind == "approval"]
+            agents = {approval.id: self._answering_agent(approval.id) for approval in approvals}
+            return {approval.id for approval in approvals if is_redefined(approval, agents[approval.id], history)}
 
-    def hears(self, one: Interrupt) -> bool:
-        """Whether an approval was asked by the agent of this chat, or by one that it leads."""
-        return self._who_hears([one.id]).find_agent(one.recipient) is not None
+    def _schemas(self, open_: Sequence[Interrupt]) -> dict[str, dict[str, Any] | None]:
+        approvals = [interrupt for interrupt in open_ if interrupt.kind == "approval"]
+        return {interrupt.id: schema_of(self._answering_agent(interrupt.id), interrupt) for interrupt in approvals}
 
-    def _who_hears(self, answered: Collection[str]) -> BaseAgent:
-        return self.teams.of(answered) or self._of.agent
+    def can_answer(self, interrupt: Interrupt) -> bool:
+        """True if an approval was asked for by the agent of this chat, or by an agent under it."""
+        return self._answering_agent(interrupt.id).find_agent(interrupt.recipient) is not None
+
+    def _answering_agent(self, key: str) -> BaseAgent:
+        return self.teams.of([key]) or self._of.agent
 
     # -- the cards
 
@@ -330,44 +358,36 @@ class Talk:
         session = await self._of.loaded()
         if not session or not shown.is_live:
             return False
-        shown.ask_again_of(keys, session, self.clicks_on(shown), self._open_requests(keys, session.events))
+        with self._of.history(session.events) as history:
+            open_ = history.interrupts()
+        asked = [interrupt for interrupt in open_ if interrupt.id in keys]
+        requests = in_list(asked, self._chat.magic(), self._schemas(asked), open_)
+        shown.open_interrupts = lambda: open_
+        shown.ask_again_of(keys, session, self.clicks_on(shown), requests)
         self.cards.also_in(shown, keys)
         return True
-
-    def _open_requests(self, keys: Collection[str], events: Sequence[Event]) -> dict[str, str]:
-        """The requests `keys` by media type, for the notebook file."""
-        waiting = [one for one in open_interrupts(events, APPROVALS) if one.id in keys]
-        asked = [one for one in open_interrupts(events, CREDENTIALS) if one.id in keys]
-        schemas = {one.id: schema_of(self._who_hears([one.id]), one) for one in waiting}
-        shown = to_be_approved(waiting, schemas) if waiting else None
-        shown = to_be_let_in(asked, way(self._chat.magic()), below=shown) if asked else shown
-        left = [one for one in questions.open_questions(events) if one.id in keys]
-        return (to_be_answered(left, input_words.ways(self._chat.magic()), below=shown) if left else shown) or {}
 
     def tools_changed(self) -> None:
         """As `Chat.tools_changed`."""
         if not self.cards:
             return
-        session = sync.run(self._of.loaded())
-        events, magic = session.events if session else [], self._chat.magic()
-        for one in open_interrupts(events, APPROVALS):
-            for shown in self.cards.asking(one.id):
-                told = changed_tools.told(one, self._who_hears([one.id]), events, self._chat.versions, magic)
-                shown.tool_changed(one.id, told)
+        session, magic, versions = sync.run(self._of.loaded()), self._chat.magic(), self._chat.versions
+        with self._of.history(session.events if session else ()) as history:
+            open_ = history.interrupts()
+        changed = self.redefined(open_)
+        for interrupt in open_:
+            is_changed = interrupt.id in changed
+            version = versions.label(interrupt) if versions and is_changed else ""
+            how = ways(interrupt, magic, open_, redefined=is_changed)[0]
+            fields = {"changed": _CHANGED if is_changed else "", "version": version, "how": how}
+            for shown in self.cards.asking(interrupt.id) if interrupt.kind == "approval" else ():
+                shown.patch_card(interrupt.id, fields)
 
     def clicks_on(self, shown: RunOnShow) -> Clicks:
-        """What a card's button does: it goes on, on the loop of all runs, in the context of the cell that asked."""
+        """What a card's button does: it resumes on the loop of all runs, in the context of the cell that asked."""
 
-        def decided(key: str, decision: ToolConfirmation, *, as_asked: bool = False) -> None:
-            go_on = partial(self.decide, {key: decision}, shown, as_asked=as_asked)
-            shown.in_its_cell(lambda: self._go_on_from_click(key, verdict_of(decision), go_on, shown))
-
-        def let_in(key: str, given: str | None) -> None:
-            go_on = partial(self.let_in, key, given, shown)
-            shown.in_its_cell(lambda: self._go_on_from_click(key, letting_in.verdict_of(given), go_on, shown))
-
-        def answered(key: str, value: Any) -> None:
-            shown.in_its_cell(lambda: self._answer_from_click(key, value, shown))
+        def answered(key: str, value: Any, *, as_asked: bool = False) -> None:
+            shown.in_its_cell(lambda: self._answer_from_click(key, value, shown, as_asked=as_asked))
 
         def write(key: str, text: str | None) -> None:
             sync.start(self._write(key, text, shown))
@@ -383,9 +403,6 @@ class Talk:
 
         return Clicks(
             stop=self.stop,
-            decided=decided,
-            as_asked=partial(decided, as_asked=True),
-            let_in=let_in,
             answered=answered,
             write=write,
             retry=retry,
@@ -427,23 +444,10 @@ class Talk:
         else:
             shown.wrote(key, event)
 
-    async def _go_on_from_click(
-        self, key: str, verdict: Verdict, go_on: Callable[[], Coroutine[Any, Any, Reply]], shown: RunOnShow
-    ) -> None:
-        await self._until_idle()
-        others = [one for one in self.cards.asking(key) if one is not shown]
-        try:
-            await go_on()
-        except InputError as wrong:
-            await self._refuse_click(key, wrong, shown)
-        else:
-            clicked = verdict._replace(where="by a click in another view")
-            self.cards.close_answered(*self.cards.answered({key: clicked}, others))
-
-    async def _answer_from_click(self, key: str, value: Any, shown: RunOnShow) -> None:
+    async def _answer_from_click(self, key: str, value: Any, shown: RunOnShow, *, as_asked: bool) -> None:
         await self._until_idle()
         try:
-            await self.answer(value, key, shown)
+            await self.answer({key: value}, shown, by=A_CLICK, as_asked=as_asked)
         except InputError as wrong:
             await self._refuse_click(key, wrong, shown)
 
@@ -453,7 +457,9 @@ class Talk:
 
     async def _refuse_click(self, key: str, wrong: InputError, shown: RunOnShow) -> None:
         session = await self._of.loaded()
-        if key in questions.open_requests(session.events if session else ()):
+        with self._of.history(session.events if session else ()) as history:
+            is_open = any(interrupt.id == key for interrupt in history.interrupts())
+        if is_open:
             shown.ask_again(key, str(wrong))
         else:  # another kernel has taken the answer
             shown.say_stale(key)

@@ -12,8 +12,7 @@ from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook.past_turns import PastTurn, turn_of_id, turns_of
 from adk_nb.notebook.view.plain_text import json_text, one_line, shortened
 from adk_nb.runtime import approvals, credentials
-from adk_nb.runtime.history import open_interrupts
-from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, INPUTS
+from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.rewind import surviving, undoing
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
@@ -133,24 +132,16 @@ async def _told(session: Session, first: PastTurn, *, dry_run: bool) -> Rewound:
     gone, kept = left[start:], left[:start]
     after = (await undoing(session, first.invocation_id, None)).actions.state_delta
     now = {key: session.state.get(key, dict(DELETED)) for key in after}
-    open_then = {one.id for one in _waiting(kept)}
+    open_then = {interrupt.id for interrupt in History(kept).interrupts()}
     return Rewound(
         session=session.id,
         turns=[turn for turn in turns_of(events) if turn.number >= first.number and not turn.undone],
         state={key: (now[key], after[key]) for key in after if now[key] != after[key]},
         files=sorted({name for event in gone for name in event.actions.artifact_delta if not name.startswith("user:")}),
-        closed=[one.id for one in _waiting(left) if one.id not in open_then],
+        closed=[interrupt.id for interrupt in history_of(session).interrupts() if interrupt.id not in open_then],
         tools=_called(gone),
         dry_run=dry_run,
     )
-
-
-def _waiting(events: Sequence[Event]) -> list[Any]:
-    return [
-        *open_interrupts(events, APPROVALS),
-        *open_interrupts(events, CREDENTIALS),
-        *open_interrupts(events, INPUTS),
-    ]
 
 
 def _called(events: Sequence[Event]) -> list[str]:

@@ -68,8 +68,8 @@ class History:
         self._text_at = 0
 
     def update(self, events: Sequence[Event]) -> "History":
-        """Read what was appended. Events that were changed by hand are all read again; a change is noticed by their
-        number and the last of them.
+        """Read what was appended, also of a copy of the events. Events that were changed by hand are all read again; a
+        change is noticed by their number and the last of them.
         """
         for _ in self.steps(events):
             pass
@@ -77,8 +77,7 @@ class History:
 
     def steps(self, events: Sequence[Event]) -> Iterator[None]:
         """`update`, an event at each step."""
-        seen = self._seen
-        if seen > len(events) or (seen and events[seen - 1] is not self._last):
+        if self._seen > len(events) or (self._seen and not _is_same(events[self._seen - 1], self._last)):
             self._reset()
         for at in range(self._seen, len(events)):
             event = events[at]
@@ -218,6 +217,10 @@ class History:
     def newest(self) -> Iterator[Event]:
         """The events that count, newest first: for what is found within a few."""
         return reversed(self.events)
+
+
+def _is_same(event: Event, other: Event | None) -> bool:
+    return event is other or event == other
 
 
 def waited_for(event: Event) -> list[str]:

@@ -3,13 +3,13 @@
 Source of the shapes on the wire: google-adk 2.13.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from adk_nb import clock, types
 from adk_nb.auth.auth_credential import OAuth2Auth
-from adk_nb.auth.auth_schemes import AuthScheme
+from adk_nb.auth.auth_schemes import APIKey, AuthScheme, HTTPBase
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST, CHOICE, CREDENTIAL_REQUEST, INPUT_REQUEST, NODE_APPROVAL
@@ -96,7 +96,7 @@ class Interrupt:
     @property
     def expires_at(self) -> float | None:
         """Seconds since the epoch after which a yes is refused. None: never."""
-        return self.asked_at + VALID_FOR if self.kind in ("approval", "node_approval") else None
+        return self.asked_at + VALID_FOR if self.is_approval else None
 
     @property
     def is_expired(self) -> bool:
@@ -107,6 +107,33 @@ class Interrupt:
     def is_question(self) -> bool:
         """True: the user is asked for a value. False: for a yes or a credential, or work is done elsewhere."""
         return self.kind == "input" or (self.kind == "node_approval" and self.call.name == INPUT_REQUEST)
+
+    @property
+    def is_approval(self) -> bool:
+        """True: a yes or a no is asked for, of a call or of a node of a graph."""
+        return self.kind in ("approval", "node_approval")
+
+    @property
+    def names(self) -> list[str]:
+        """What a list of interrupts calls it: the tools that wait; of a question, the agent; of a node, its name."""
+        if self.is_question:
+            payload: Any = self.payload
+            is_node = self.kind == "node_approval" and isinstance(payload, dict)
+            return [str((is_node and cast(dict[str, Any], payload).get("tool_name")) or self.agent)]
+        return list(dict.fromkeys(call.name or "" for call in self.waiting_calls))
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of a valid answer; empty for anything. A secret in it has the format `password`."""
+        if self.kind == "approval":
+            return _DECISION
+        if self.kind == "node_approval":
+            choices = {"Approve": {"confirmed": True}, "Reject": {"confirmed": False}}
+            return {"oneOf": [{"title": title, "const": value} for title, value in choices.items()]}
+        if self.kind == "credential":
+            fields = _credential_fields(self)
+            return {"type": "object", "properties": fields, "required": list(fields)}
+        return {"enum": self.options} if self.options else self.response_schema
 
     @property
     def waiting_calls(self) -> list[types.FunctionCall]:
@@ -148,9 +175,53 @@ class Interrupt:
         return self.auth_request.auth_uri
 
 
+_DECISION: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "confirmed": {"type": "boolean"},
+        "args": {"type": "object"},
+        "payload": {},
+        "reason": {"type": "string"},
+    },
+    "required": ["confirmed"],
+}
+"""JSON schema of the answer to an approval. Source of the first and the third field: google-adk's ToolConfirmation."""
+
+
+def _credential_fields(interrupt: Interrupt) -> dict[str, Any]:
+    """The fields in which a user gives a credential, as `runtime.credentials.read_answer` takes them."""
+    scheme = interrupt.auth_scheme
+    if interrupt.auth_uri:
+        hint = "of the page that you are led to, even where it says that it cannot be reached"
+        return {"authResponseUri": {"type": "string", "title": "address", "description": hint}}
+    if isinstance(scheme, APIKey):
+        return {"apiKey": _secret("key")}
+    if isinstance(scheme, HTTPBase) and scheme.scheme.lower() == "basic":
+        return {"username": {"type": "string", "title": "name"}, "password": _secret("password")}
+    return {"token" if isinstance(scheme, HTTPBase) else "authCode": _secret("token")}
+
+
+def _secret(title: str) -> dict[str, Any]:
+    return {"type": "string", "format": "password", "title": title}
+
+
 def is_toolset(call: types.FunctionCall) -> bool:
     """True if no tool was called: the call stands for a toolset, or for a node of a graph."""
     return (call.id or "").startswith((TOOLSET, NODE))
+
+
+def opened_by(event: Event) -> Iterator[Interrupt]:
+    """The interrupts that an event opens, without number and path."""
+    # Only the runtime marks calls as long-running: a request that a model wrote is none.
+    later = event.long_running_tool_ids or ()
+    for call in event.get_function_calls() if later else ():
+        if call.id not in later:
+            continue
+        if call.name == APPROVAL_REQUEST:
+            if approval := approval_of(call, event):
+                yield approval
+        else:
+            yield (credential_of if call.name == CREDENTIAL_REQUEST else input_of)(call, event)
 
 
 def approval_of(request: types.FunctionCall, event: Event) -> Interrupt | None:
@@ -246,8 +317,9 @@ def answer(interrupt: Interrupt, value: Any) -> types.Part:
             itself, and any other value goes under `result`.
     """
     if isinstance(value, ToolConfirmation):
-        value = value.model_dump(by_alias=True, exclude_none=True, exclude={"hint"})
-    elif interrupt.kind in ("approval", "node_approval") and isinstance(value, bool):
+        more = {"by"} if interrupt.kind == "node_approval" else set[str]()  # a node takes an unknown field as a no
+        value = value.model_dump(by_alias=True, exclude_none=True, exclude={"hint", *more})
+    elif interrupt.is_approval and isinstance(value, bool):
         value = {"confirmed": value}
     response = cast(dict[str, Any], value) if isinstance(value, dict) else {"result": value}
     name = {"approval": APPROVAL_REQUEST, "credential": CREDENTIAL_REQUEST}.get(interrupt.kind, interrupt.call.name)

@@ -8,7 +8,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.calls import Calls
-from adk_nb.runtime.interrupts import Interrupt, WaitingCall, approval_of, credential_of, input_of
+from adk_nb.runtime.interrupts import Interrupt, WaitingCall, opened_by
 
 _Key = tuple[str, str, int]
 """Kind and id of an interrupt; of an approval, the id of its call and the index among the calls of that id."""
@@ -59,17 +59,13 @@ class OpenInterrupts:
         self.is_idle = not (self._open or self._numbered or self._answered_toolsets)
 
     def _open_from(self, event: Event) -> None:
-        # Only the runtime marks calls as long-running: a request that a model wrote is none.
-        later = event.long_running_tool_ids or ()
-        for call in event.get_function_calls():
-            if call.id not in later:
-                continue
-            if call.name == APPROVAL_REQUEST:
-                self._open_approval(call, event)
-            elif call.name == CREDENTIAL_REQUEST:
-                self._open_credential(credential_of(call, event))
+        for interrupt in opened_by(event):
+            if interrupt.kind == "approval":
+                self._open_approval(interrupt, event)
+            elif interrupt.kind == "credential":
+                self._open_credential(interrupt)
             else:
-                self._add((_INPUT, call.id or "", 0), input_of(call, event))
+                self._add((_INPUT, interrupt.id, 0), interrupt)
 
     def _add(self, key: _Key, interrupt: Interrupt) -> None:
         """Open it; one that is asked again keeps its number and place."""
@@ -82,10 +78,7 @@ class OpenInterrupts:
         callers = [self._calls.newest(key) for _, key in calls_to(interrupt.branch)]
         return tuple(caller.event.author for caller in callers if caller)
 
-    def _open_approval(self, request: types.FunctionCall, event: Event) -> None:
-        approval = approval_of(request, event)
-        if approval is None:
-            return
+    def _open_approval(self, approval: Interrupt, event: Event) -> None:
         call_id = approval.call.id or ""
         made = self._calls.all(call_id)
         own = [

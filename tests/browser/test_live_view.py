@@ -81,7 +81,7 @@ def test_a_click_on_approve_arrives_once_even_when_doubled(lab: Lab):
 
     page.wait(".adknb-card", "approved")
     assert not page.all(".adknb-card button")
-    assert answers(page) == [{"kind": "answer", "id": "c1", "decision": "approve", "args": None, "reason": None}]
+    assert answers(page) == [{"kind": "answer", "id": "c1", "value": {"confirmed": True}}]
 
 
 @pytest.mark.browser_all
@@ -101,7 +101,7 @@ def test_a_card_shows_all_that_will_run(lab: Lab):
     page.click(".adknb-go", "Approve unchanged")
 
     page.wait(".adknb-card", "approved")
-    assert answers(page)[0]["args"] is None
+    assert answers(page)[0]["value"] == {"confirmed": True}
 
 
 def test_an_answer_in_one_view_closes_the_card_in_every_view(lab: Lab):
@@ -141,7 +141,7 @@ def test_edited_arguments_are_checked_shown_as_a_difference_and_sent(lab: Lab):
 
     page.wait(".adknb-card", "approved with changes: amount 250 → 100")
     edited = {**CARD["args"], "amount": 100, "days": 4, "tags": ["late", "kept"], "notify": True}
-    assert answers(page) == [{"kind": "answer", "id": "c1", "decision": "approve", "args": edited, "reason": None}]
+    assert answers(page) == [{"kind": "answer", "id": "c1", "value": {"confirmed": True, "args": edited}}]
 
 
 @pytest.mark.browser_all
@@ -180,7 +180,7 @@ def test_a_reason_goes_with_a_rejection(lab: Lab):
     page.button("Reject").click()
 
     page.wait(".adknb-card", "rejected: too much")
-    assert answers(page) == [{"kind": "answer", "id": "c1", "decision": "reject", "args": None, "reason": "too much"}]
+    assert answers(page) == [{"kind": "answer", "id": "c1", "value": {"confirmed": False, "reason": "too much"}}]
 
 
 @pytest.mark.browser_all

@@ -204,8 +204,8 @@ def test_each_of_several_keeps_its_number_while_others_are_answered(shell: Shell
     assert "waits for approval (2): pay(amount=2)\nwaits for approval (3): pay(amount=3)" in str(left)
     assert "answer each by its number, as %confirm 2 --yes or %confirm 2 --no" in str(left)
     again = shell.fails("%confirm 1 --yes")
-    assert again == "InputError: no approval '1' is open; type %confirm to see those that are"
-    with pytest.raises(InputError, match="approval 1 is not open"):
+    assert again.startswith("InputError: no approval '1' is open;") and "%confirm" in again
+    with pytest.raises(InputError, match="no approval 1 is open"):
         left.approve(1)
     listed = str(shell.cell("%confirm"))
     last = shell.cell("%confirm 3 --no")
@@ -304,9 +304,7 @@ def test_what_is_no_decision_and_a_reason_in_the_wrong_place_are_told_in_a_line(
     for wrong in (True, {asked.id: True}):
         with pytest.raises(InputError, match=r"write chat\.decide\(\{chat\.pending\[0\]\.id: ToolConfirmation\("):
             decide(wrong)
-    with pytest.raises(
-        InputError, match=r"^approval 'too much' is not open; .*; a reason is given as reason='\.\.\.'$"
-    ):
+    with pytest.raises(InputError, match=r"^no approval 'too much' is open; .*; a reason is given as reason='\.\.\.'$"):
         chat.reject("too much")
 
     assert chat.reject(reason="too much").text == "as you wish" and paid == []

@@ -80,7 +80,7 @@ def test_a_call_of_a_runner_is_approved_from_its_reply(shell: Shell):
 
     reply = shell.cell("%chat runner pay 4")
 
-    assert reply.status == "pending" and "approve()" in reply.answer_with[0]
+    assert reply.status == "pending" and "chat.approve()" in str(reply)
     assert shell.cell("_run.approve()").text == "done"
 
 

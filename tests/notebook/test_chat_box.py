@@ -274,6 +274,8 @@ def test_what_waits_already_is_asked_in_a_new_box_too_and_answered_once(
     where = cell_of(shell) if answered_in == "a line" else "by a click in another view"
     for page in {"the cell": [box], "the box": [run], "a line": [run, box]}[answered_in]:
         page.wait_for(lambda page: told(page, "card", id=card["id"], state="approved", note=where))
+    answering = run if answered_in == "the cell" else box
+    answering.wait_for(lambda page: any(op["status"] == "done" for op in ops(page, "status")))
     assert len(shell.names["model"].requests) == 2
     assert shell.names["_run"].text == "Paid."
 

@@ -50,8 +50,9 @@ def test_one_card_asks_for_the_key_of_all_calls_that_need_it(scheme, needs, fiel
     [card] = [card for event in talk.say("Mail?") for card in cards_of(rows.feed(event))]
 
     assert (card["kind"], card["state"], card["tool"], card["needs"]) == ("credential", "asked", "mail", needs)
-    assert [(one["label"], one["secret"]) for one in card["fields"]] == fields
-    assert (card["link"], card["how"], card["note"]) == ("", "_run.submit_credential()", "")
+    shown = card["answer_schema"]["properties"].values()
+    assert [(one["title"], one.get("format") == "password") for one in shown] == fields
+    assert (card["link"], card["how"], card["note"]) == ("", "%confirm 1", "")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,6 @@ def test_an_approval_beside_a_card_for_a_key_is_still_the_only_one():
     cards = [card for event in talk.say("Both.") for card in cards_of(rows.feed(event))]
 
     assert [(card["kind"], card["how"]) for card in cards] == [
-        ("credential", "_run.submit_credential()"),
+        ("credential", "%confirm 1"),
         ("approval", "%confirm --yes"),
     ]

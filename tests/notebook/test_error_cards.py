@@ -9,8 +9,8 @@ import pytest
 from adk_nb import types
 from adk_nb.models.attempts import Attempt, on_wait
 from adk_nb.models.retrying import ask_again
-from adk_nb.notebook.view.card_answers import answer_of
 from adk_nb.notebook.view.error_card import Trouble, card, traced
+from adk_nb.notebook.view.interrupt_card import answer_of
 from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.redaction import HIDDEN, remember
 from adk_nb.sync import run

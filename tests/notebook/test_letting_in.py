@@ -12,7 +12,7 @@ from adk_nb.auth import APIKey, APIKeyIn, AuthConfig, AuthCredential, AuthCreden
 from adk_nb.errors import InputError, PendingError
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.view import credential_words
+from adk_nb.notebook.view import interrupt_text
 from adk_nb.notebook.view.event_words import WAITS
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.runtime.interrupts import Interrupt
@@ -42,7 +42,7 @@ def test_a_link_is_shown_and_the_address_it_leads_to_lets_the_tool_in(server: Au
 
     reply = chat.ask("mail?")
 
-    [asked] = reply.credentials
+    [asked] = reply.interrupts
     shown = reply._repr_mimebundle_()
     assert reply.status == "pending" and reply.pending == []
     assert (
@@ -56,7 +56,7 @@ def test_a_link_is_shown_and_the_address_it_leads_to_lets_the_tool_in(server: Au
 
     done = chat.submit_credential(server.let_in(asked.auth_uri or ""))
 
-    assert (done.status, done.text, done.credentials) == ("done", "one mail", [])
+    assert (done.status, done.text, done.interrupts) == ("done", "one mail", [])
     assert box.tokens == list(server.access_tokens)
     assert box.tokens[0] not in str(done._repr_mimebundle_())
 
@@ -101,7 +101,7 @@ def test_nothing_else_can_be_asked_meanwhile_and_a_refusal_is_told_to_the_model(
 
     assert done.text == "as you wish" and box.seen == []
     assert chat.ask("hello?").text == "hello"
-    with pytest.raises(InputError, match="no tool waits to be let in"):
+    with pytest.raises(InputError, match="no credential request is open"):
         chat.submit_credential("late")
 
 
@@ -147,7 +147,7 @@ def test_a_credential_may_be_given_whole():
 def test_the_rows_of_a_turn_tell_it_without_the_names_of_the_runtime(server: AuthServer):
     chat, _ = chat_with(by_code(server), call("mail"), "one mail")
     reply = chat.ask("mail?")
-    done = chat.submit_credential(server.let_in(reply.credentials[0].auth_uri or ""))
+    done = chat.submit_credential(server.let_in(reply.interrupts[0].auth_uri or ""))
 
     first, second = rows_of(reply.events), rows_of(done.events, history=reply.events)
 
@@ -165,7 +165,7 @@ def test_an_address_that_is_no_link_is_none(uri: str):
     config = KEY.model_copy(update={"exchanged_auth_credential": asked})
     one = Interrupt(id="r", kind="credential", call=types.FunctionCall(), auth_config=config, agent="a")
 
-    said = credential_words.link(one) or ""
+    said = interrupt_text.link(one) or ""
 
     assert not set(said) & set("\"'()<> `") and (said == "" or said.startswith("https://a"))
 
@@ -179,7 +179,7 @@ def test_in_a_notebook_of_magics_the_last_reply_lets_it_in(shell: Shell):
 
     reply = shell.cell("%chat clerk mail?")
 
-    assert "_run.submit_credential()" in str(reply)
+    assert "%confirm 1" in str(reply)
     assert shell.cell("_run.submit_credential('a-persons-key')").text == "one mail"
     assert shell.cell("%chat other mail?").text == "two mails"  # what a user has let in, every agent's tools use
 
@@ -189,7 +189,7 @@ def test_confirm_tells_what_waits_to_be_let_in_and_what_to_type(shell: Shell, se
     shell.names["pay"] = FunctionTool(Mail().mail, require_confirmation=True, name="pay", description="Pays.")
     shell.names["script"] = ScriptedLlm([call("mail"), call("pay")])
     shell.cell("%%agent clerk -m script -t mail,pay\nRead mail.")
-    [asked] = shell.cell("%chat clerk mail?").credentials
+    [asked] = [one for one in shell.cell("%chat clerk mail?").interrupts if one.kind == "credential"]
 
     both = shell.cell("%confirm")._repr_mimebundle_()
     shell.broke_off("%confirm --no --all")
@@ -198,8 +198,8 @@ def test_confirm_tells_what_waits_to_be_let_in_and_what_to_type(shell: Shell, se
 
     told = f"""mail needs to be let in
     open {asked.auth_uri}
-    then paste the address it leads to into _run.submit_credential()"""
+    then paste the address it leads to into %confirm {asked.number}"""
     assert alone == told and both["text/plain"].endswith(f"\n\n{told}")
     assert "pay" in both["text/plain"].splitlines()[0] and "pay" in both["text/html"]
-    assert [form.count("submit_credential") for form in both.values()] == [1, 1, 1]
+    assert [form.count(f"%confirm {asked.number}") for form in both.values()] == [1, 1, 1]
     assert no_approval.endswith("what waits in session 'main' is no approval; type %confirm to see how it is answered")

@@ -9,9 +9,9 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.events import RequestInput
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.view.card_answers import answer_of
 from adk_nb.notebook.view.drawing import tree_of
-from adk_nb.notebook.view.event_words import Verdict
+from adk_nb.notebook.view.interrupt_card import answer_of
+from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.render import bundle, event_table
 from adk_nb.notebook.view.rows import RunRows, rows_of
 from adk_nb.notebook.view.view_state import ViewState
@@ -125,14 +125,14 @@ def test_the_answer_closes_the_card_in_every_view_and_is_kept_in_the_log():
 def test_an_answer_in_another_cell_leaves_question_and_answer_in_this_one():
     chat = clerk(call("adk_request_input", message="Which order?"), "A1 then.")
     asks = chat.ask("refund it")
-    [question] = asks.inputs
+    [question] = asks.interrupts
     rows = RunRows(history=asks.events)
 
     settled = asks.answered_elsewhere({question.id: Verdict("answered", "A1", "in [8]")})
     [card] = [op["card"] for op in rows.answered_elsewhere(question.id, settled.elsewhere[question.id])]
 
     assert card["note"] == "A1 (in [8])"
-    assert settled.inputs == []
+    assert settled.interrupts == []
     assert str(settled).splitlines() == [
         "clerk > (waited for an answer)",
         '✓ You answered "Which order?" in [8]: A1',
@@ -191,7 +191,7 @@ def graph_that_asks() -> Chat:
 def test_no_internal_call_is_in_a_log_a_reply_or_a_waterfall(chat: Any):
     talk: Chat = chat()
     first = talk.ask("go")
-    replies = [first, talk.ask("250")] if first.inputs else [first]
+    replies = [first, talk.ask("250")] if first.interrupts else [first]
 
     shown = [event_table(talk.events), *(bundle(one, history=one.history) for one in replies)]
     works = [*bars(talk.events), *(bar for one in replies for bar in bars(one.events, one.trace))]

@@ -40,7 +40,7 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
     asks = talk.ask("refund it")
     answered = talk.ask("A1")
 
-    assert (asks.status, asks.text, [one.prompt for one in asks.inputs]) == ("pending", "", ["Which *order*?"])
+    assert (asks.status, asks.text, [one.prompt for one in asks.interrupts]) == ("pending", "", ["Which *order*?"])
     assert lines(asks) == [
         "clerk > (waits for an answer)",
         "clerk asks: Which *order*?",
@@ -49,7 +49,7 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
     shown = bundle(asks)
     assert "**clerk asks: Which &#42;order&#42;?**" in shown["text/markdown"]
     assert "<strong>clerk asks: Which *order*?</strong>" in shown["text/html"]
-    assert (answered.status, answered.text, answered.inputs) == ("done", "A1 then.", [])
+    assert (answered.status, answered.text, answered.interrupts) == ("done", "A1 then.", [])
     assert rows_of(asks.events)[1]["text"] == "asks: Which *order*?"
     kept = bundle(answered, history=answered.history)
     assert "| you | A1 |" in kept["text/markdown"]
@@ -121,7 +121,7 @@ def test_an_outcome_is_sent_from_a_cell():
     ]
     done = first.answer({"status": "here"})
     assert (done.status, done.text) == ("done", "It came.")
-    with pytest.raises(InputError, match="nothing waits for an answer or an outcome in session"):
+    with pytest.raises(InputError, match="no interrupt is open in session"):
         talk.answer("again")
 
 
@@ -141,11 +141,11 @@ def test_several_questions_are_answered_the_oldest_first_or_by_their_number():
     talk.ask("go")
 
     talk.answer("2nd", id=2)
-    assert [one.prompt for one in talk.ask("1st").inputs] == []
+    assert [one.prompt for one in talk.ask("1st").interrupts] == []
 
     said = [one.response for event in talk.events for one in event.get_function_responses()]
     assert said == [{"result": "2nd"}, {"result": "1st"}]
-    with pytest.raises(InputError, match="nothing waits"):
+    with pytest.raises(InputError, match="no interrupt is open"):
         talk.answer("x", id=3)
 
 
@@ -365,7 +365,7 @@ def test_whether_a_node_may_run_is_answered_in_python_like_any_approval() -> Non
     assert "answer with chat.approve() or chat.reject()" in str(chat.ask("7"))
     assert chat.approve().text == "paid 7"
     assert "dear" in chat.ask("7").reject(reason="dear").text
-    with pytest.raises(InputError, match="nothing is waiting for approval"):
+    with pytest.raises(InputError, match="no approval is open"):
         chat.approve()
 
 

@@ -11,7 +11,7 @@ from adk_nb.errors import InputError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.view.card_answers import answer_of
+from adk_nb.notebook.view.interrupt_card import answer_of
 from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.tools.tool_decorator import tool
 from tests.notebook.conftest import Shell
@@ -195,16 +195,17 @@ def test_a_card_whose_tool_changed_takes_two_answers_more(shell: Shell) -> None:
 
     assert before is None and card["state"] == "asked"
     assert answer_of(card, {"decision": "old"}) == (
-        {"kind": "answer", "id": "1", "args": None, "reason": None, "decision": "approve", "as_asked": True},
+        {"kind": "answer", "id": "1", "value": {"confirmed": True}, "as_asked": True},
         {"state": "approved", "note": "as the tool was, v2"},
     )
     assert answer_of(card, {"decision": "reask"}) == (
         {
             "kind": "answer",
             "id": "1",
-            "args": None,
-            "reason": "its tool was redefined since; call it again if it is still needed",
-            "decision": "reject",
+            "value": {
+                "confirmed": False,
+                "reason": "its tool was redefined since; call it again if it is still needed",
+            },
         },
         {"state": "reasked", "note": ""},
     )

@@ -39,7 +39,7 @@ def two_cities(**more) -> Shown:
 def waiting(**args) -> Shown:
     tool = FunctionTool(refund, require_confirmation=True)
     talk = Talk(call("refund", **args), "Done.", tools=[tool])
-    return Shown(events=talk.say("Refund 17."), pending=talk.pending, status="pending")
+    return Shown(events=talk.say("Refund 17."), interrupts=talk.pending, status="pending")
 
 
 def test_an_answer_in_plain_text():
@@ -244,7 +244,7 @@ def hostile_reply(payload: str) -> Shown:
     asked = [payload, *(call(name, value=payload) for name in ("keep", "fail", "waits")), call(payload, **{payload: 1})]
     talk = Talk(asked, payload, tools=[keep, fail, waits])
     events = talk.say(mended(payload))  # no user can send half a character
-    return Shown(events=events, text=payload, pending=talk.pending, status="error", error=payload, notice=payload)
+    return Shown(events=events, text=payload, interrupts=talk.pending, status="error", error=payload, notice=payload)
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

@@ -45,8 +45,7 @@ class Seen:
         self.reruns: list[str] = []
         clicks = Clicks(
             stop=lambda: None,
-            decided=lambda key, decided: None,
-            let_in=lambda key, given: None,
+            answered=lambda key, value, *, as_asked=False: None,
             write=lambda key, text: self.wrote.append((key, text)),
             rerun=self.reruns.append,
         )

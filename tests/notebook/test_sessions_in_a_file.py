@@ -887,5 +887,5 @@ def test_an_outcome_a_login_and_a_question_that_were_waited_for_are_given_in_a_l
     assert later("mail", "One.").submit_credential("a-persons-key").text == "One."
     assert later("asks", "A1 then.").ask("A1").text == "A1 then."
     assert done == ["order tea", "mail in"]
-    with pytest.raises(InputError, match="no tool waits to be let in"):
+    with pytest.raises(InputError, match="no credential request is open"):
         later("mail", "Two.").submit_credential("a-persons-key")

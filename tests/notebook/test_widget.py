@@ -159,7 +159,7 @@ def test_an_answer_is_handed_on_once_per_card(view: LiveView, wire: Wire):
     wire.says(kind="answer", id="c", decision="approve", args=None, reason=None)
     wire.says(kind="answer", id="c", decision="reject", args=None, reason="second thoughts")
 
-    assert heard == [{"kind": "answer", "id": "c", "decision": "approve", "args": None, "reason": None}]
+    assert heard == [{"kind": "answer", "id": "c", "value": {"confirmed": True}}]
     assert card(view) == ("approved", "")
 
 
@@ -168,7 +168,7 @@ def test_edited_arguments_come_whole_and_are_shown_as_a_difference(view: LiveVie
 
     wire.says(kind="answer", id="c", decision="approve", args={"amount": 100}, reason=None)
 
-    assert heard[0]["args"] == {"order": "17", "amount": 100, "big": 2**60}
+    assert heard[0]["value"]["args"] == {"order": "17", "amount": 100, "big": 2**60}
     assert card(view) == ("edited", "amount 250 → 100")
 
 
@@ -177,7 +177,7 @@ def test_arguments_edited_back_to_what_they_were_are_a_plain_approval(view: Live
 
     wire.says(kind="answer", id="c", decision="approve", args={"amount": 250}, reason=None)
 
-    assert heard[0]["args"] is None
+    assert heard[0]["value"] == {"confirmed": True}
     assert card(view) == ("approved", "")
 
 
@@ -186,7 +186,7 @@ def test_a_rejection_carries_its_reason_and_no_arguments(view: LiveView, wire: W
 
     wire.says(kind="answer", id="c", decision="reject", args={"amount": 1}, reason="too much")
 
-    assert heard == [{"kind": "answer", "id": "c", "decision": "reject", "args": None, "reason": "too much"}]
+    assert heard == [{"kind": "answer", "id": "c", "value": {"confirmed": False, "reason": "too much"}}]
     assert card(view) == ("rejected", "too much")
 
 
@@ -200,7 +200,7 @@ def test_a_card_asked_again_can_be_answered_again_once(view: LiveView, wire: Wir
     wire.says(**{**edit, "args": {"amount": 1}})
     wire.says(**{**edit, "args": {"amount": 2}})
 
-    assert [said["args"]["amount"] for said in heard] == [-1, 1]
+    assert [said["value"]["args"]["amount"] for said in heard] == [-1, 1]
     assert card(view) == ("edited", "amount 250 → 1")
 
 
@@ -237,16 +237,21 @@ def test_words_that_mean_nothing_are_ignored(view: LiveView, wire: Wire, message
     assert card(view)[0] == "asked"
 
 
-LET_IN = {"kind": "credential", "needs": "the key", "fields": [{"label": "key", "hint": "", "secret": True}]}
+KEY_FIELD = {"apiKey": {"type": "string", "format": "password", "title": "key"}}
+LET_IN = {
+    "kind": "credential",
+    "needs": "the key",
+    "answer_schema": {"type": "object", "properties": KEY_FIELD, "required": ["apiKey"]},
+}
 
 
 def test_what_lets_a_tool_in_is_handed_on_once_and_kept_nowhere(view: LiveView, wire: Wire):
     heard = asked(view, **LET_IN)
 
-    wire.says(kind="answer", id="c", decision="let_in", given=" a-persons-key ")
-    wire.says(kind="answer", id="c", decision="let_in", given="another")
+    wire.says(kind="answer", id="c", decision="answer", value={"apiKey": " a-persons-key "})
+    wire.says(kind="answer", id="c", decision="answer", value={"apiKey": "another"})
 
-    assert heard == [{"kind": "answer", "id": "c", "decision": "let_in", "given": "a-persons-key"}]
+    assert heard == [{"kind": "answer", "id": "c", "value": {"apiKey": "a-persons-key"}}]
     assert card(view) == ("given", "")
     assert "a-persons-key" not in str(wire.sent) + str(view.get_state())
 
@@ -254,18 +259,20 @@ def test_what_lets_a_tool_in_is_handed_on_once_and_kept_nowhere(view: LiveView, 
 def test_a_tool_is_not_let_in(view: LiveView, wire: Wire):
     heard = asked(view, **LET_IN)
 
-    wire.says(kind="answer", id="c", decision="refuse", given="typed all the same")
+    wire.says(kind="answer", id="c", decision="refuse", value={"apiKey": "typed all the same"})
 
-    assert heard == [{"kind": "answer", "id": "c", "decision": "refuse", "given": None}]
+    assert heard == [{"kind": "answer", "id": "c", "value": None}]
     assert card(view) == ("refused", "")
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        {"decision": "let_in", "given": "  "},
-        {"decision": "let_in", "given": {"access_token": "x"}},
-        {"decision": "let_in"},
+        {"decision": "answer", "value": {"apiKey": "  "}},
+        {"decision": "answer", "value": {"access_token": "x"}},
+        {"decision": "answer", "value": {"apiKey": {"x": 1}}},
+        {"decision": "answer", "value": "x"},
+        {"decision": "answer"},
         {"decision": "approve", "args": None, "reason": None},
     ],
 )
@@ -280,7 +287,7 @@ def test_what_lets_nobody_in_leaves_the_card_open(view: LiveView, wire: Wire, sa
 def test_no_approval_is_given_by_what_lets_a_tool_in(view: LiveView, wire: Wire):
     heard = asked(view)
 
-    wire.says(kind="answer", id="c", decision="let_in", given="x")
+    wire.says(kind="answer", id="c", decision="answer", value={"confirmed": True})
 
     assert heard == [] and card(view)[0] == "asked"
 
@@ -357,7 +364,11 @@ def test_a_known_secret_is_not_sent_to_the_page_and_reaches_the_tool(view: LiveV
     edited = {"login": {"user": "bob", "token": HIDDEN}, "tags": [HIDDEN, "b"]}
     wire.says(kind="answer", id="c", decision="approve", args=edited, reason=None)
 
-    assert heard[0]["args"] == {"order": SECRET, "login": {"user": "bob", "token": SECRET}, "tags": [SECRET, "b"]}
+    assert heard[0]["value"]["args"] == {
+        "order": SECRET,
+        "login": {"user": "bob", "token": SECRET},
+        "tags": [SECRET, "b"],
+    }
     view.close_run()
     assert SECRET not in sent_json(wire) and HIDDEN in sent_json(wire)
 

@@ -7,7 +7,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import Answer, ScriptedLlm
-from adk_nb.notebook.view.event_words import Verdict
+from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.runners import InMemoryRunner
 from adk_nb.runtime import interrupts
 from adk_nb.runtime.history import open_interrupts
@@ -66,14 +66,11 @@ class Shown:
     events: list[Event]
     text: str = ""
     answered_by: str = ""
-    pending: list[Interrupt] = field(default_factory=list[Interrupt])
+    interrupts: list[Interrupt] = field(default_factory=list[Interrupt])
     schemas: dict = field(default_factory=dict)
     elsewhere: dict[str, Verdict] = field(default_factory=dict)
-    credentials: list[Interrupt] = field(default_factory=list[Interrupt])
-    credential_with: str = "chat.submit_credential()"
-    inputs: list[Interrupt] = field(default_factory=list)
-    input_with: tuple[str, str] = ("chat.ask('...')", "chat.answer(...)")
-    answer_with: tuple[str, str] = ("%confirm --yes", "%confirm --no")
+    magic: str = "%confirm"
+    redefined: tuple[str, ...] = ()
     status: str = "done"
     error: str | None = None
     take_back_with: str = ""

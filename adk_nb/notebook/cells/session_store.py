@@ -28,6 +28,7 @@ from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
 from adk_nb.runtime.fork import fork
+from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt, use_key
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -53,6 +54,7 @@ class SessionStore:
         self.memory = InMemoryMemoryService()
         self.credentials = InMemoryCredentialService()
         self.current = "main"
+        self._histories: dict[str, History] = {}
         self.keys: set[str] = set()
         """State keys that were ever set by hand."""
 
@@ -190,6 +192,11 @@ class SessionStore:
         """Oldest first."""
         found = self.find(name)
         return found.events if found else []
+
+    def history(self, name: str | None = None) -> History:
+        """The read model of a session; only events that came since the last look are read."""
+        known = self._histories.setdefault(name or self.current, History())
+        return known.update(self.events(name))
 
     def state(self, name: str | None = None) -> dict[str, Any]:
         """A copy."""

@@ -51,6 +51,7 @@ _late, _ = face(
         "tables": "adk_nb.notebook.magics.tables",
         "tool_cell": "adk_nb.notebook.cells.tool_cell",
         "toolset_line": "adk_nb.notebook.cells.toolset_line",
+        "confirm_line": "adk_nb.notebook.magics.confirm_line",
         "turns": "adk_nb.notebook.magics.turns",
         "what_came": "adk_nb.notebook.magics.what_came",
     },
@@ -239,8 +240,9 @@ class AdkMagics(Magics):
     @line_cell_magic
     @helps(CONFIRM)
     def confirm(self, line: str, cell: str | None = None) -> Any:
-        asked = alone(CONFIRM, line, cell)
-        return self.what_came(_late("turns").confirm(self.notebook, asked, self.settings.display), silent=asked.silent)
+        confirm = _late("confirm_line")
+        asked = confirm.parse(line, cell)
+        return self.what_came(confirm.confirm(self.notebook, asked, self.settings.display), silent=asked.silent)
 
     def what_came(self, told: Any, *, silent: bool) -> Any:
         """What a cell shows of a turn. Raises a TurnFailedError if it failed, and that is to fail the cell."""

@@ -139,13 +139,19 @@ SESSION = Grammar(
 
 CONFIRM = Grammar(
     "confirm",
-    "Show the cards of the approvals that are open, or a list where no page can show a card, or answer them.",
+    "Show the cards of what waits for you, or a list where no page can show a card, or answer it: approvals, "
+    "questions, credentials, the outcome of long-running tools.",
     examples=[
         "%confirm",
         "%confirm --yes",
         '%confirm --edit amount=100 --yes --reason "half, as agreed"',
+        "%confirm 2 Oslo",
+        "%confirm 3  # a credential: a field that does not show it asks for it",
     ],
-    words=[Word(name="ID", help="which one: its number in the list, its id, or its tool", names="approval")],
+    words=[
+        Word(name="ID", help="which one: its number in the list, its id, or its tool", names="interrupt"),
+        Word(name="VALUE", help="the answer to a question, or an outcome: text, or JSON"),
+    ],
     options=[
         _SESSION,
         *_ANSWERS,
@@ -156,7 +162,8 @@ CONFIRM = Grammar(
         Option(name="payload", value="k=v", help="what the tool asks for beside a yes (JSON, else text)", many=True),
         Option(name="reason", value="TEXT", help="why; the agent is told"),
     ],
-    twin="chat.pending, chat.ask_again(), chat.approve(id, amount=100), chat.reject(id, reason=...), "
+    twin="chat.interrupts, chat.ask_again(), chat.answer(value, which), chat.approve(id, amount=100), "
+    "chat.reject(id, reason=...), chat.submit_credential(), "
     "chat.decide({id: ToolConfirmation(confirmed=True)}, as_asked=True)",
     pairs=True,
 )

@@ -11,8 +11,6 @@ from adk_nb.notebook.cells.fields import FIELDS
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.notebook.past_turns import turns_of
-from adk_nb.runtime.history import open_interrupts
-from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools.base_tool import BaseTool
 
 
@@ -53,8 +51,8 @@ def _turns(notebook: Notebook) -> list[str]:
     return [str(-number) for number, _ in enumerate(turns_of(notebook.sessions.events()), 1)]
 
 
-def _approvals(notebook: Notebook) -> list[str]:
-    return [str(one.number) for one in open_interrupts(notebook.sessions.events(), APPROVALS)]
+def _interrupts(notebook: Notebook) -> list[str]:
+    return [str(interrupt.number) for interrupt in notebook.sessions.history().interrupts()]
 
 
 def _files(notebook: Notebook) -> list[str]:
@@ -69,7 +67,7 @@ def _attachments(notebook: Notebook) -> list[str]:
 _KINDS: dict[str, Callable[[Notebook], list[str]]] = {
     "attachment": _attachments,
     "agent": lambda notebook: notebook.addressees,
-    "approval": _approvals,
+    "interrupt": _interrupts,
     "document": lambda notebook: sorted(
         one.name for one in Path().iterdir() if one.suffix in (".yaml", ".yml", ".json")
     ),

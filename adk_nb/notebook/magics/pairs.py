@@ -19,13 +19,14 @@ def pairs(words: Iterable[str], mark: str) -> dict[str, Any]:
         key, sign, value = word.partition("=")
         if not (key and sign):
             raise InputError(f"{mark}: {word!r} is no key=value")
-        made[key] = _json_or_text(value)
+        made[key] = json_or_text(value)
         if value[:1] in ("{", "[") and isinstance(made[key], str):
             raise no_json(mark, key, value)
     return made
 
 
-def _json_or_text(text: str) -> Any:
+def json_or_text(text: str) -> Any:
+    """`text` as JSON, else as it is."""
     try:
         return json.loads(text, parse_constant=lambda word: word)
     except ValueError:

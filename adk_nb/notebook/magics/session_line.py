@@ -13,8 +13,8 @@ from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.past_turns import event_at
 from adk_nb.notebook.view.display import Mode
-from adk_nb.runtime.history import open_interrupts
-from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, INPUTS
+from adk_nb.runtime.history import history_of
+from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions.journal import Run
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.session_file import check_name
@@ -112,16 +112,21 @@ def _row(notebook: Notebook, name: str) -> list[str]:
 def _about(notebook: Notebook, found: Session) -> list[str]:
     """How many events it has, then what waits in it, with what to type."""
     told = [counted(found.events)]
-    if waiting := open_interrupts(found.events, APPROVALS):
-        count = "1 approval is" if len(waiting) == 1 else f"{len(waiting)} approvals are"
+    open_ = history_of(found).interrupts()
+    if approvals := _approvals(found):
+        count = "1 approval is" if len(approvals) == 1 else f"{len(approvals)} approvals are"
         told.append(f"{count} open, see {notebook.confirm_magic(found.id)}")
     if notebook.sessions.cut(found):
         told.append(cut_in_brief(notebook.confirm_magic(found.id)))
     if run := notebook.sessions.at_work(found):
         told.append(f"a run is at work: {run.owner}")
-    if open_interrupts(found.events, CREDENTIALS) or open_interrupts(found.events, INPUTS):
+    if len(open_) > len(approvals):
         told.append(f"an answer is waited for, see {notebook.confirm_magic(found.id)}")
     return told
+
+
+def _approvals(found: Session) -> list[Interrupt]:
+    return history_of(found).interrupts(kinds=APPROVALS)
 
 
 def _use(notebook: Notebook, asked: Any) -> Shown:
@@ -148,7 +153,7 @@ def _fork(notebook: Notebook, asked: Any) -> Shown:
     old, new, _ = store.fork(name, asked.session, at=at)
     found = store.find(new)
     copied = ", ".join(_about(notebook, found)) if found else ""
-    twice = _COUNTS_IN_EACH if found and open_interrupts(found.events, APPROVALS) else ""
+    twice = _COUNTS_IN_EACH if found and _approvals(found) else ""
     return said(f"session {new!r} is a copy of {old!r}, and the current one: {copied}; {old!r} stays as it is", twice)
 
 
@@ -157,7 +162,7 @@ def _save(notebook: Notebook, asked: Any) -> Shown:
     again = ", in place of what was saved there" if was_there else ""
     done = f"session {saved.id!r} ({counted(saved.events)}) is saved in {asked.name}{again}"
     stays = "its open approvals stay here: a session that is loaded from the file asks for them again"
-    return said(done, stays if open_interrupts(saved.events, APPROVALS) else "")
+    return said(done, stays if _approvals(saved) else "")
 
 
 def _load(notebook: Notebook, asked: Any) -> Shown:

@@ -1,41 +1,32 @@
-"""What `%chat` and `%confirm` do: one turn, and the approvals that come up in it."""
+"""What `%chat` does: one turn."""
 
 import keyword
 import os
-import shlex
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb import types
-from adk_nb.errors import InputError, PendingError, SessionNotFoundError, UserError, closest
-from adk_nb.events.event import Event
-from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook import attachments, questions
+from adk_nb.errors import InputError, SessionNotFoundError, closest
+from adk_nb.notebook import attachments
+from adk_nb.notebook.approval_policy import Confirm
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.templates import Place, read
 from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.chat_box import decided_in_lines
-from adk_nb.notebook.decisions import ASKED_ANEW, Confirm, Decisions, edited_words, how_to_answer
 from adk_nb.notebook.last_error import last_error
-from adk_nb.notebook.magics import reports
-from adk_nb.notebook.magics.answered_approvals import AnsweredApproval, last_answered
-from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.magics.shown import said as shown_lines
 from adk_nb.notebook.note import Note
 from adk_nb.notebook.one_turn import one_turn
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
-from adk_nb.runtime.history import open_interrupts
-from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,179 +167,14 @@ def _addressed(notebook: Notebook, word: str | None) -> str | None:
 
 def _who_asks(notebook: Notebook, said: Said) -> str | None:
     """The agent that a line without a name answers, if one has asked something."""
-    events: list[Event] = []
-    if not said.fresh:
-        with suppress(SessionNotFoundError):  # it begins with this line
-            events = notebook.sessions.events(said.session)
-    asks = questions.who_asks(events)
-    return notebook.who_hears(*asks, events) if asks else None
-
-
-def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
-    """What a line of `%confirm` asks for: the list of what is open, or the reply to its answers.
-
-    Raises:
-        InputError: None is open, several are and it is not said which, the line contradicts itself, an edit fits no
-            argument, or who asked is gone.
-    """
-    said = [word for word in ("yes", "no", "reask", "old") if getattr(asked, word)]
-    if len(said) > 1:
-        raise InputError(f"%confirm: --{said[0]} and --{said[1]} cannot both be; choose one")
-    if asked.reask:
-        _refuse_with_reask(asked)
-        asked.no, asked.reason = True, ASKED_ANEW
-    asked.yes = asked.yes or asked.old
-    if not said:
-        if asked.edit or asked.payload or asked.reason or asked.all or asked.id:
-            raise InputError("%confirm: is it a yes or a no? add --yes or --no")
-        drawn = _draw_cards(notebook, asked.session, show)
-        return reports.approvals(notebook, asked.session, drawn)
-    session = asked.session or notebook.sessions.current
-    if answered := _answered_likewise(notebook, asked):
-        return shown_lines(*map(str, answered))
-    node = None if asked.id else questions.node_approval(notebook.sessions.events(asked.session))
-    decided = _on_node(notebook, node, asked, session, show) if node else _on_calls(notebook, asked, session, show)
-    return keep(notebook, decided, None)
-
-
-def _answered_likewise(notebook: Notebook, asked: Any) -> list[AnsweredApproval]:
-    """The approvals that were just answered as this line does, by a click for example; empty if anything is open."""
-    events = notebook.sessions.events(asked.session)
-    if open_interrupts(events, APPROVALS) or reports.waits_otherwise(notebook, asked.session):
-        return []
-    if asked.id or asked.reask:
-        return []
-    edits, payload = _edits(asked), pairs(asked.payload or [], "%confirm --payload")
-    answered = last_answered(events)
-    return answered if all(one.is_like(asked.yes, edits, payload) for one in answered) else []
-
-
-def _refuse_with_reask(asked: Any) -> None:
-    for option in ("edit", "payload", "reason"):
-        if getattr(asked, option):
-            raise InputError(f"%confirm: --{option} does not go with --reask, which leaves the call to the agent")
-
-
-def _draw_cards(notebook: Notebook, session: str | None, show: Mode) -> set[str]:
-    """Draw the cards of the open requests whose agents are defined; the ids of those drawn."""
-    events = notebook.sessions.events(session)
-    asked: dict[str, list[str]] = {}
-    for one in (
-        *open_interrupts(events, APPROVALS),
-        *open_interrupts(events, CREDENTIALS),
-        *questions.open_questions(events),
-    ):
-        heard_by = _heard_by(one) if one.kind == "approval" else one.agent
-        with suppress(UserError):  # a cell that is still to be run: the list below names it
-            if name := notebook.who_hears(one.id, heard_by, events):
-                notebook.chat(name, session, show=show)
-                asked.setdefault(name, []).append(one.id)
-    drawn = [ids for name, ids in asked.items() if notebook.chat(name, session, show=show).ask_again(*ids)]
-    return {id for ids in drawn for id in ids}
-
-
-def _on_calls(notebook: Notebook, asked: Any, session: str, show: Mode) -> Reply:
-    edits = _edits(asked)
-    events = notebook.sessions.events(asked.session)
-    waiting = open_interrupts(events, APPROVALS)
-    magic = notebook.confirm_magic(session)
-    if not waiting and reports.waits_otherwise(notebook, asked.session):
-        raise InputError(f"what waits in session {session!r} is no approval; type {magic} to see how it is answered")
-    if not waiting:
-        answered = "; ".join(map(str, last_answered(events))) or "it was answered already, or none was asked for"
-        raise InputError(reports.none_open(notebook, session, f"; {answered}"))
-    chosen = waiting if asked.all else [_one(waiting, asked.id, magic, asked.reason)]
-    unheard = [one for one in chosen if notebook.who_hears(one.id, _heard_by(one), events) is None]
-    if unheard and asked.yes:
-        raise InputError(_gone(unheard[0], how_to_answer(magic, unheard[0].number if len(waiting) > 1 else None)[1]))
-    _say_who_was_edited(notebook, chosen if asked.yes else [], events)
-    reply = _refused_unheard(notebook, unheard, asked.reason, session) if unheard else None
-    for agent, decisions in _by_agent(notebook, chosen, events, asked, edits).items():
-        reply = notebook.chat(agent, session, show=show).decide(decisions, as_asked=asked.old)
-    if reply is None:
-        raise InputError("no approval was chosen")
-    return reply
-
-
-def _on_node(notebook: Notebook, node: Interrupt, asked: Any, session: str, show: Mode) -> Reply:
-    if asked.edit or asked.payload:
-        raise InputError("%confirm: what a node of a graph is given cannot be changed; say --yes or --no alone")
-    events = notebook.sessions.events(session)
-    if (name := notebook.who_hears(node.id, node.agent, events)) is None:
-        raise InputError(f"agent {node.agent!r}, which asked this, is not there any more; start over with %chat --new")
-    chat = notebook.chat(name, session, show=show)
-    return chat.approve(node.id) if asked.yes else chat.reject(node.id, asked.reason)
-
-
-def _say_who_was_edited(notebook: Notebook, approved: list[Interrupt], events: Sequence[Event]) -> None:
-    for name in dict.fromkeys(notebook.is_edited(one.id, events) for one in approved):
-        if name:
-            sys.stdout.write(edited_words(name) + "\n")
-
-
-def _edits(asked: Any) -> dict[str, Any]:
-    if asked.no and asked.edit:
-        raise InputError("%confirm: --edit changes a call that is to run, so it does not go with --no; leave it out")
-    if asked.no and asked.payload:
-        raise InputError("%confirm: --payload tells a tool that is to go on, so it does not go with --no; leave it out")
-    if asked.edit and "=" in (asked.id or ""):
-        raise InputError(f"%confirm: each change takes an --edit of its own; write --edit {shlex.quote(asked.id)}")
-    return pairs(asked.edit or [], "%confirm --edit")
-
-
-def _by_agent(
-    notebook: Notebook, chosen: list[Interrupt], events: Sequence[Event], asked: Any, edits: dict[str, Any]
-) -> dict[str, Decisions]:
-    """What was decided, by the name under which its agent can be asked."""
-    made: dict[str, Decisions] = {}
-    for one in chosen:
-        if name := notebook.who_hears(one.id, _heard_by(one), events):
-            args = {**(one.call.args or {}), **edits} if edits else None
-            payload = _payload(one, pairs(asked.payload or [], "%confirm --payload"))
-            decided = ToolConfirmation(
-                confirmed=asked.yes, args=args, payload=payload, reason=asked.reason, by="%confirm"
-            )
-            made.setdefault(name, {})[one.id] = decided
-    return made
-
-
-def _payload(one: Interrupt, given: dict[str, Any]) -> Any:
-    asks: Any = one.payload
-    suggested = cast(dict[str, Any], asks) if isinstance(asks, dict) else {}
-    for key in given:
-        if asks is None or (suggested and key not in suggested):
-            wants = f"to know {', '.join(suggested)}" if suggested else "nothing but a yes or a no"
-            raise InputError(f"%confirm --payload {key}=...: {one.call.name} wants {wants}")
-    return {**suggested, **given} if given else None
-
-
-def _heard_by(one: Interrupt) -> str:
-    return one.recipient
-
-
-def _gone(one: Interrupt, no: str) -> str:
-    return f"agent {_heard_by(one)!r}, which asked for this, is gone; define it again, or refuse the call with {no}"
-
-
-def _refused_unheard(notebook: Notebook, refused: list[Interrupt], reason: str | None, session: str) -> Reply:
-    """A no to calls of agents that are gone: the calls are settled, and no model is asked to go on."""
-    before = notebook.sessions.events(session)
-    events = notebook.sessions.settle(refused, reason, session)
-    names = ", ".join(dict.fromkeys(map(_heard_by, refused)))
-    left = open_interrupts([*before, *events], APPROVALS)
-    reply = Reply(
-        question=None,
-        agent=_heard_by(refused[0]),
-        events=events,
-        history=before,
-        text="",
-        status="pending" if left else "done",
-        pending=left,
-        answer_with=how_to_answer(notebook.confirm_magic(session), left[0].number if len(left) > 1 else None),
-        notice=f"refused; nobody goes on from it, as {names} is gone",
-    )
-    notebook.variables["_run"] = reply
-    return reply
+    if said.fresh:
+        return None
+    with suppress(SessionNotFoundError):  # it begins with this line
+        history = notebook.sessions.history(said.session)
+        questions = (interrupt for interrupt in history.interrupts() if interrupt.is_question)
+        if oldest := next(questions, None):
+            return notebook.who_hears(oldest.id, oldest.recipient, history.events)
+    return None
 
 
 def keep(notebook: Notebook, reply: Reply, capture: str | None) -> Reply:
@@ -356,21 +182,6 @@ def keep(notebook: Notebook, reply: Reply, capture: str | None) -> Reply:
     if capture:
         notebook.variables[capture] = reply
     return reply
-
-
-def _one(waiting: Sequence[Interrupt], which: str | None, magic: str, reason: str | None) -> Interrupt:
-    if which is None:
-        if len(waiting) > 1:
-            told = ", ".join(f"{one.number} ({one.call.name})" for one in waiting)
-            raise PendingError(f"{len(waiting)} approvals are open; say which, {told}, or --all")
-        return waiting[0]
-    found = [one for one in waiting if which in (str(one.number), one.call.name, *one.answer_ids)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise PendingError(f"{len(found)} approvals of {which} are open; give the number that {magic} shows")
-    why = "; a reason of several words stands in quotes" if reason and " " not in reason else ""
-    raise InputError(f"no approval {which!r} is open; type {magic} to see those that are{why}")
 
 
 def _check_capture(notebook: Notebook, name: str) -> None:

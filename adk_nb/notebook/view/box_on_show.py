@@ -12,7 +12,7 @@ from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.drawing_path import Marks
-from adk_nb.notebook.view.event_words import Verdict
+from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow

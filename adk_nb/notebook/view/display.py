@@ -16,8 +16,6 @@ from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
-from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.changed_tools import Changed
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view import rich_results
@@ -26,7 +24,7 @@ from adk_nb.notebook.view.drawing import drawing_of
 from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
 from adk_nb.notebook.view.drawing_svg import live_drawing
 from adk_nb.notebook.view.error_card import Trouble
-from adk_nb.notebook.view.event_words import Verdict
+from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.own_cell import OwnCell
 from adk_nb.notebook.view.page import views_stay
@@ -39,8 +37,7 @@ from adk_nb.notebook.view.side_shell import side_shell
 from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.terminal_run import TerminalRun, in_a_terminal
 from adk_nb.notebook.view.widget import LiveView
-from adk_nb.runtime.history import open_interrupts
-from adk_nb.runtime.interrupts import APPROVALS, Interrupt
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
@@ -186,7 +183,7 @@ class LiveRun(RunOnShow):
                 self._push([op])
 
     def _waiting(self) -> list[Interrupt]:
-        return open_interrupts([*self._history, *self.events], APPROVALS)
+        return self.open_interrupts()
 
     def _seconds_of(self, call_id: str) -> float | None:
         return self.trace.seconds_of(call_id)
@@ -253,7 +250,7 @@ class LiveRun(RunOnShow):
             last = reply.events[-1].id if reply.events else ""
             self._trouble.ended(self.agent, reply.error or "the run failed", last)
         self._view.close_run()
-        asks = any(one.id in self._cards for one in (*reply.pending, *reply.credentials, *reply.inputs))
+        asks = any(interrupt.id in self._cards for interrupt in reply.interrupts)
         if not (asks and reply.pending and self.answers_approvals):
             self._place.show(whole, "run" if asks else "page")
 
@@ -337,10 +334,9 @@ class LiveRun(RunOnShow):
         self._view.push({"op": "status", "status": "cancelled", "text": "undone"})
         self._view.close_run()
 
-    def tool_changed(self, key: str, changed: Changed) -> None:
+    def patch_card(self, key: str, fields: Mapping[str, Any]) -> None:
         if key in self._cards:
-            card = {"id": key, "changed": changed.words, "version": changed.version, "how": changed.typed}
-            self._view.push({"op": "card", "card": card})
+            self._view.push({"op": "card", "card": {"id": key, **fields}})
 
     def ask_again(self, key: str, why: str) -> None:
         self._view.push({"op": "card", "card": {"id": key, "state": "asked", "note": why}})
@@ -385,16 +381,10 @@ class LiveRun(RunOnShow):
             clicks.write(said["key"], said["text"])
         elif said["kind"] == "rerun":
             clicks.rerun(said["event"])
-        elif said["decision"] in ("retry", "drop"):
+        elif "decision" in said:
             (clicks.retry if said["decision"] == "retry" else clicks.drop)(said["id"])
-        elif said["decision"] == "answer":
-            clicks.answered(said["id"], said["value"])
-        elif "given" in said:
-            clicks.let_in(said["id"], said["given"])
         else:
-            approved = said["decision"] == "approve"
-            decided = ToolConfirmation(confirmed=approved, args=said["args"], reason=said["reason"], by="a click")
-            (clicks.as_asked if said.get("as_asked") else clicks.decided)(said["id"], decided)
+            clicks.answered(said["id"], said["value"], as_asked=said.get("as_asked", False))
 
 
 _WORDS = {"done": "done", "cancelled": "stopped", "error": "ended with an error"}

@@ -3,28 +3,21 @@
 import re
 from collections.abc import Sequence
 from itertools import groupby, pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from adk_nb import mcp_results, types
 from adk_nb.events.event import Event
-from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.budget import MAX_COST
 from adk_nb.flow.loop import MAX_ITERATIONS
 from adk_nb.flow.model_call import NO_CONTENT
-from adk_nb.notebook.view import call_shown
-from adk_nb.notebook.view.call_shown import ROOM
 from adk_nb.notebook.view.plain_text import (
-    abridged,
     cleaned,
-    exact_text,
     json_text,
     one_line,
     shortened,
-    with_escapes,
 )
-from adk_nb.redaction import without_known
 from adk_nb.runtime.approvals import REJECTED
-from adk_nb.runtime.interrupts import Interrupt, input_of
+from adk_nb.runtime.interrupts import input_of
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
 from adk_nb.tools.content_blocks import with_references
 
@@ -207,58 +200,3 @@ def is_question(event: Event, call: types.FunctionCall) -> bool:
 def outcome_of(event: Event, call: types.FunctionCall) -> str:
     """The text of a call whose outcome comes from outside; empty for any other."""
     return "waits for its outcome" if call.id in (event.long_running_tool_ids or ()) else ""
-
-
-def asks_text(one: Interrupt) -> str:
-    """What a person is asked, and what the tool wants to know beside a yes; empty if only whether it may run."""
-    return " · ".join(filter(None, (hint_text(one), _payload_text(one.payload))))
-
-
-def hint_text(one: Interrupt) -> str:
-    """The hint alone: the payload that was offered is none of a card that is settled."""
-    return abridged(with_escapes(without_known(one.prompt.strip())), ROOM)
-
-
-class Verdict(NamedTuple):
-    """How the card of something that waited stands once that is answered."""
-
-    state: str
-    note: str = ""
-    where: str = ""
-    """Where the answer was given, as `in [8]`; empty: in the view itself."""
-
-    @property
-    def fields(self) -> dict[str, str]:
-        """The fields of the card."""
-        return {"state": self.state, "note": self.note}
-
-
-def verdict_of(decided: ToolConfirmation, where: str = "") -> Verdict:
-    """The verdict of an approval."""
-    if not decided.confirmed:
-        return Verdict("rejected", cleaned(decided.reason or ""), where)
-    ran = "" if decided.args is None else f"ran with {call_shown.arguments_line(decided.args)}"
-    note = "; ".join(filter(None, (ran, _payload_text(decided.payload))))
-    return Verdict("edited" if ran else "approved", note, where)
-
-
-def _payload_text(payload: Any) -> str:
-    return "" if payload is None else f"payload: {abridged(exact_text(payload), ROOM)}"
-
-
-def decision_line(verdict: Verdict, call: str) -> str:
-    """A decision on `call`, and where or by what it was made."""
-    mark, did = ("✗", "rejected") if verdict.state == "rejected" else ("✓", "approved")
-    note = f": {one_line(verdict.note)}" if verdict.note else ""
-    return f"{mark} You {did} {call} {verdict.where}".rstrip() + note
-
-
-def decision_text(decided: ToolConfirmation, tool: str) -> str:
-    """What a person decided of a call, and by what way, in words; the same on every run."""
-    by = f" by {one_line(decided.by, 100)}" if decided.by else " by a function response"
-    why = f": {cleaned(decided.reason)}" if decided.reason else ""
-    if not decided.confirmed:
-        return f"rejects {tool}{by}{why}"
-    changed = f", with {call_shown.arguments_line(decided.args)}" if decided.args is not None else ""
-    told = f", {_payload_text(decided.payload)}" if decided.payload is not None else ""
-    return f"approves {tool}{by}{changed}{told}{why}"

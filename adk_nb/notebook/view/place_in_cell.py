@@ -7,7 +7,7 @@ from typing import Any, Literal
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.event_words import Verdict
+from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.own_cell import OwnCell
 from adk_nb.notebook.view.page import views_stay, with_view
 from adk_nb.notebook.view.safe_html import element
@@ -87,7 +87,7 @@ class PlaceInCell:
         if not self._asks:
             return
         self._told = self._asks = self._asks.answered_elsewhere(verdicts)
-        if self._asks.pending or self._asks.credentials or self._asks.inputs:
+        if self._asks.interrupts:
             self.show(self._asks, "run")
 
     def close(self) -> None:
@@ -100,8 +100,8 @@ class PlaceInCell:
     def _left(self) -> dict[str, str]:
         if self._asks:
             notice = self._asks.notice if self._asks.elsewhere else self.why_not or self._asks.notice
-            outcomes = [one for one in self._asks.inputs if not one.is_question]
-            return replace(self._asks, pending=[], credentials=[], inputs=outcomes, notice=notice).in_words()
+            outcomes = [interrupt for interrupt in self._asks.interrupts if interrupt.kind == "long_running"]
+            return replace(self._asks, interrupts=outcomes, notice=notice).in_words()
         if not self.why_not:
             return STUB
         return {"text/plain": self.why_not, "text/html": element("p", element("small", self.why_not))}

@@ -1,17 +1,18 @@
 """A reply, or a table, in the three forms that a saved notebook keeps: text, markdown, html; the same on every run."""
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.view import call_shown, credential_words, grounding, input_words, rich_results
+from adk_nb.notebook.view import grounding, rich_results
 from adk_nb.notebook.view.call_shown import Schemas
-from adk_nb.notebook.view.event_words import WAITS, Verdict, asks_text, in_words
+from adk_nb.notebook.view.event_words import WAITS, in_words
+from adk_nb.notebook.view.interrupt_text import Bundle, Verdict, awaited, in_reply
 from adk_nb.notebook.view.markdown import markdown_cell, markdown_line, markdown_safe, to_html
 from adk_nb.notebook.view.members import last_words
 from adk_nb.notebook.view.output_view import output_view
-from adk_nb.notebook.view.plain_text import call_text, cleaned, name_text, one_line, shortened
+from adk_nb.notebook.view.plain_text import call_text, cleaned, one_line, shortened
 from adk_nb.notebook.view.rich_results import html_table
 from adk_nb.notebook.view.rows import rows_and_decisions, rows_of
 from adk_nb.notebook.view.safe_html import Html, code, element, words_of
@@ -19,14 +20,17 @@ from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
 from adk_nb.runtime.interrupts import Interrupt
 
-Bundle = dict[str, str]
-"""Mime type -> one form: `text/plain`, `text/markdown`, `text/html`."""
-
 _ASKED = 2_000
 """Characters of an error, or a notice."""
+_WAITS_FOR = {
+    "approval": "waits for approval",
+    "credential": "waits to be let in",
+    "question": "waits for an answer",
+    "long_running": "waits for an outcome",
+}
+"""By kind of interrupt, the most urgent first."""
 _WAITED = "waited for approval"
 """Of what nothing asks for any more."""
-_ANSWER = ("answer with", "answer each by its number, as")
 
 
 _GAP = "  "
@@ -52,15 +56,20 @@ class ShownReply(Protocol):
         ...
 
     @property
-    def pending(self) -> list[Interrupt]: ...
+    def interrupts(self) -> list[Interrupt]: ...
     @property
     def schemas(self) -> Schemas:
-        """What is known of the tools of `pending`."""
+        """The parameters of the tools that wait for approval."""
         ...
 
     @property
-    def answer_with(self) -> tuple[str, str]:
-        """What to type for a yes, and for a no; of several approvals, to the first."""
+    def magic(self) -> str:
+        """The `%confirm` that answers them; empty: only Python has the chat."""
+        ...
+
+    @property
+    def redefined(self) -> Collection[str]:
+        """Ids of the approvals whose tools were redefined since."""
         ...
 
     @property
@@ -68,17 +77,6 @@ class ShownReply(Protocol):
         """How what waited was answered in other cells, by its id."""
         ...
 
-    @property
-    def credentials(self) -> list[Interrupt]: ...
-    @property
-    def credential_with(self) -> str:
-        """What to type to let a tool in."""
-        ...
-
-    @property
-    def inputs(self) -> list[Interrupt]: ...
-    @property
-    def input_with(self) -> input_words.Ways: ...
     @property
     def status(self) -> str:
         """`done`, `pending`, `cancelled` or `error`."""
@@ -108,7 +106,7 @@ def bundle(reply: ShownReply, *, history: Iterable[Event] = (), picture: str = "
     """
     rows, decisions = rows_and_decisions(reply.events, history=history, elsewhere=reply.elsewhere)
     shown = rich_results.of_events(reply.events)
-    if not reply.pending:
+    if not any(interrupt.kind == "approval" for interrupt in reply.interrupts):
         rows = [{**row, "text": _WAITED} if row["text"] == WAITS else row for row in rows]
     return {
         "text/plain": _plain(reply, rows, shown, decisions),
@@ -162,59 +160,15 @@ def event_table(
     return table(["#", *head], lines, width=width)
 
 
-def to_be_approved(waiting: Sequence[Interrupt], schemas: Schemas) -> Bundle:
-    """Open approvals by number: the agent, the whole call, and what is asked beside it."""
-    lines: list[str] = []
-    blocks: list[str] = []
-    parts: list[str] = []
-    for one in waiting:
-        number, who = str(one.number), name_text(one.agent)
-        call, hints = asked_text(one, schemas), _hint(one, schemas)
-        lines += [f"{number}  {who}: {call}", *(f"    {hint}" for hint in hints)]
-        blocks += [f"**{number}** {markdown_cell(who)}: {markdown_line(call)}", *map(markdown_line, hints)]
-        parts.append(element("p", element("strong", number), f" {who}: ", element("code", code(call))))
-        parts += [element("p", hint) for hint in hints]
-    return _beneath(None, lines, blocks, parts)
-
-
-def to_be_let_in(asked: Sequence[Interrupt], twin: str, *, below: Bundle | None = None) -> Bundle:
-    """What to open and to type for tools that wait to be let in.
-
-    Args:
-        asked: Their requests.
-        twin: What to type.
-        below: What stands above it.
-    """
-    return _beneath(
-        below,
-        [line for one in asked for line in credential_words.plain(one, twin)],
-        [block for one in asked for block in credential_words.markdown(one, twin)],
-        [part for one in asked for part in credential_words.html(one, twin)],
-    )
-
-
-def to_be_answered(asked: Sequence[Interrupt], typed: input_words.Ways, *, below: Bundle | None = None) -> Bundle:
-    """As `to_be_let_in`, for what waits for an answer or an outcome."""
-    return _beneath(
-        below,
-        [line for one in asked for line in input_words.plain(one, typed)],
-        [block for one in asked for block in input_words.markdown(one, typed)],
-        [part for one in asked for part in input_words.html(one, typed)],
-    )
-
-
-def _beneath(above: Bundle | None, lines: list[str], blocks: list[str], parts: Sequence[str]) -> Bundle:
-    shown = {"text/plain": "\n".join(lines), "text/markdown": "\n\n".join(blocks), "text/html": "\n".join(parts)}
-    return {form: f"{above[form]}\n\n{text}" for form, text in shown.items()} if above else shown
-
-
 def waits_for(reply: ShownReply) -> str:
-    """What a turn waits for, in words; empty for nothing."""
-    if reply.pending or reply.credentials:
-        return "waits for approval" if reply.pending else "waits to be let in"
-    if not reply.inputs:
-        return ""
-    return "waits for an answer" if any(one.is_question for one in reply.inputs) else "waits for an outcome"
+    """What a turn waits for; empty for nothing."""
+    open_ = awaited(reply.interrupts, reply.text)
+    kinds = {"question" if interrupt.is_question else interrupt.kind for interrupt in open_}
+    return next((text for kind, text in _WAITS_FOR.items() if kind in kinds), "")
+
+
+def _interrupts(reply: ShownReply, form: str) -> str:
+    return in_reply(awaited(reply.interrupts, reply.text), reply.magic, reply.schemas, reply.redefined)[form]
 
 
 def _waited(reply: ShownReply) -> str:
@@ -263,15 +217,7 @@ def _plain(reply: ShownReply, rows: list[Json], shown: list[Json], decisions: li
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
     lines = [f"{heading(reply)} > {words}{suffix}", *filter(None, [reply.take_back_with]), *decisions]
     lines += [*grounding.plain(found), *rich_results.plain_of(shown)]
-    for number, one in _numbered(reply.pending):
-        lines.append(f"waits for approval{number}: {asked_text(one, reply.schemas)}")
-        lines += [f"    {hint}" for hint in _hint(one, reply.schemas)]
-    if reply.pending:
-        lines.append("{} {} or {}".format(_ANSWER[len(reply.pending) > 1], *reply.answer_with))
-    for one in reply.credentials:
-        lines += credential_words.plain(one, reply.credential_with)
-    for one in reply.inputs:
-        lines += input_words.plain(one, reply.input_with)
+    lines += filter(None, [_interrupts(reply, "text/plain")])
     if reply.notice:
         lines.append(f"({one_line(reply.notice, _ASKED)})")
     return "\n".join(lines)
@@ -319,16 +265,7 @@ def _markdown(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
         blocks += [f"**Error:** {markdown_cell(error)}", markdown_cell(reply.take_back_with)]
     if reply.status == "cancelled":
         blocks.append("*Stopped.*")
-    for number, one in _numbered(reply.pending):
-        blocks.append(f"**Waits for approval{number}:** {markdown_line(asked_text(one, reply.schemas))}")
-        blocks += [markdown_line(hint) for hint in _hint(one, reply.schemas)]
-    if reply.pending:
-        answer = _ANSWER[len(reply.pending) > 1].capitalize()
-        blocks.append("{} `{}` or `{}`.".format(answer, *(way.replace("`", "'") for way in reply.answer_with)))
-    for one in reply.credentials:
-        blocks += credential_words.markdown(one, reply.credential_with)
-    for one in reply.inputs:
-        blocks += input_words.markdown(one, reply.input_with)
+    blocks.append(_interrupts(reply, "text/markdown"))
     if reply.notice:
         blocks.append(f"*{markdown_cell(reply.notice)}*")
     blocks += [markdown_cell(", ".join(_counts(rows))) + ":", _markdown_table(*_trace(rows))] if rows else []
@@ -363,7 +300,7 @@ def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str, 
         parts += [element("p", reply.take_back_with)] if reply.take_back_with else []
     if reply.status == "cancelled":
         parts.append(element("p", element("em", "Stopped.")))
-    parts += _waiting_html(reply)
+    parts += filter(None, [_interrupts(reply, "text/html")])
     if reply.notice:
         parts.append(element("p", element("small", cleaned(reply.notice))))
     if rows:
@@ -372,22 +309,6 @@ def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str, 
         summary = element("summary", count, *[part for one in failed for part in (", ", element("strong", one))])
         parts.append(element("details", summary, *drawn, _html_table(*_trace(rows))))
     return element("section", "\n", Html("\n".join(parts)), "\n")
-
-
-def _waiting_html(reply: ShownReply) -> list[str]:
-    parts: list[str] = []
-    for number, one in _numbered(reply.pending):
-        asked = element("code", code(asked_text(one, reply.schemas)))
-        parts.append(element("p", element("strong", f"Waits for approval{number}:"), " ", asked))
-        parts += [element("p", hint) for hint in _hint(one, reply.schemas)]
-    if reply.pending:
-        yes, no = (element("code", code(way)) for way in reply.answer_with)
-        parts.append(element("p", _ANSWER[len(reply.pending) > 1].capitalize() + " ", yes, " or ", no, "."))
-    for one in reply.credentials:
-        parts += credential_words.html(one, reply.credential_with)
-    for one in reply.inputs:
-        parts += input_words.html(one, reply.input_with)
-    return parts
 
 
 _AFTER_A_MARK = re.compile("(?<=[↳∥]) ")
@@ -432,20 +353,3 @@ def _error(reply: ShownReply) -> str:
     if reply.status != "error":
         return ""
     return one_line(in_words(reply.error or "the run failed"), _ASKED)
-
-
-def asked_text(one: Interrupt, schemas: Schemas) -> str:
-    """The call that a person is to approve."""
-    return call_shown.call_line(one.call.name or "", one.call.args or {}, schemas.get(one.id))
-
-
-def _numbered(waiting: Sequence[Interrupt]) -> Iterator[tuple[str, Interrupt]]:
-    """Each with its number, as `%confirm` takes it, where there are several."""
-    for one in waiting:
-        yield f" ({one.number})" if len(waiting) > 1 else "", one
-
-
-def _hint(one: Interrupt, schemas: Schemas) -> list[str]:
-    call = call_shown.shown_call(one.call.name or "", one.call.args or {}, schemas.get(one.id))
-    asks = " ".join(asks_text(one).split())
-    return [*([asks] if asks else []), *call.remarks, *call_shown.shortened_remark(call)]

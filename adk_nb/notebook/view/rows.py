@@ -6,15 +6,15 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.events.requests import INPUT_REQUEST
+from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook import settings
-from adk_nb.notebook.view import credential_words, event_words, grounding, input_words, rich_results
-from adk_nb.notebook.view.event_words import Verdict
+from adk_nb.notebook.view import event_words, grounding, interrupt_text, rich_results
+from adk_nb.notebook.view.interrupt_card import card_of
+from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import (
     arguments_text,
-    call_text,
     cleaned,
     json_text,
     name_text,
@@ -26,13 +26,14 @@ from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.branches import calls_to, lane_of
-from adk_nb.runtime.history import open_interrupts
-from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt, answered_value, input_of
+from adk_nb.runtime.interrupts import Interrupt, input_of, opened_by
 from adk_nb.runtime.nested_calls import TRANSFER
 from adk_nb.runtime.rewind import surviving
 
 SchemaOf = Callable[[Interrupt], dict[str, Any] | None]
 """What waits -> the JSON schema of its tool's parameters."""
+_ANSWERED = (*REQUESTS, INPUT_REQUEST)
+"""Names of requests that the user answers."""
 NOTEBOOK = "notebook"
 """Author of events that say what happened beside the conversation."""
 
@@ -91,8 +92,8 @@ class RunRows:
             live: False leaves out durations.
             magic: The `%confirm` that answers what is asked; empty: only Python has the chat.
             seconds_of: How long a call's own tool took, whose result comes with those of others; None: not known.
-            waiting: The approvals that are open in the session now; by default their numbers are not known, and cards
-                say ids.
+            waiting: Returns the interrupts that are open in the session now; by default their numbers are not known,
+                and cards say ids.
         """
         self._waiting = waiting
         self._seconds_of = seconds_of
@@ -104,11 +105,9 @@ class RunRows:
         self._state = ShownState(state or {})
         self._calls: dict[str, _Call] = {}
         self._cards: dict[str, Json] = {}
-        self._hints: dict[str, str] = {}
-        """Approval id -> its hint without the payload that is offered."""
         self.decisions: list[str] = []
         """A line for each approval that was decided, and each question that was answered."""
-        self._questions: dict[str, Interrupt] = {}
+        self._interrupts: dict[str, Interrupt] = {}
         """By the id of their cards."""
         self._asked_for: dict[str, str] = {}
         """Call id -> id of the card that asks for it."""
@@ -124,7 +123,7 @@ class RunRows:
         if entries := self._state.entries():
             ops.append({"op": "state", "event": "", "changes": [], "state": entries})
         asked = [card for card in self._cards.values() if card["state"] == "asked"]
-        self._say_how([card for card in asked if card["kind"] == "approval"])
+        self._say_how(asked)
         return ops + [{"op": "card", "card": dict(card)} for card in asked]
 
     def state(self) -> list[Json]:
@@ -199,7 +198,7 @@ class RunRows:
                 continue
             tool, row = name_text(call.name), f"{event.id}/call{index}"
             if event_words.is_question(event, call):
-                told.append(row, _who(event), "question", text=input_words.row_text(input_of(call, event)))
+                told.append(row, _who(event), "question", text=interrupt_text.row_text(input_of(call, event)))
                 continue
             args = call.args or {}
             self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
@@ -208,14 +207,9 @@ class RunRows:
 
     def _responses(self, event: Event, told: _Told) -> None:
         for index, response in enumerate(event.get_function_responses()):
-            if response.name == approvals.REQUEST and event.author == "user":
+            asks = response.name in _ANSWERED or response.id in self._interrupts
+            if event.author == "user" and asks:
                 self._answered(event, response, f"{event.id}/answer{index}", told)
-                continue
-            if response.name == credentials.REQUEST and event.author == "user":
-                self._let_in(event, response, f"{event.id}/answer{index}", told)
-                continue
-            if event.author == "user" and (response.name == INPUT_REQUEST or response.id in self._questions):
-                self._answered_question(event, response, f"{event.id}/answer{index}", told)
                 continue
             call = self._calls.setdefault(response.id or "", _unseen(response))
             fields = self._response_fields(event, response, call)
@@ -243,106 +237,57 @@ class RunRows:
         timed = self._timed(call.asked_at, event, self._seconds_of(response.id or ""))
         return {"text": "", "result": result, "ok": ok, "shown": shown, **timed}
 
-    # -- credentials and approvals
+    # -- interrupts
 
     def _ask(self, event: Event, told: _Told) -> None:
-        for one in _to_be_let_in(event):
-            told.append(f"{event.id}/{one.id}", _who(event), "text", text=credential_words.needs(one))
-        cards = self._cards_of(event)
-        self._say_how([card for card in cards if _is_open_approval(card)])
+        opened = [interrupt for interrupt in opened_by(event) if interrupt.kind != "long_running"]
+        for interrupt in opened:
+            if interrupt.kind == "credential":
+                told.append(f"{event.id}/{interrupt.id}", _who(event), "text", text=interrupt_text.needs(interrupt))
+        cards = [card for interrupt in opened for card in self._cards_of(interrupt)]
+        self._say_how(cards)
         told.ops += [{"op": "card", "card": dict(card)} for card in cards]
 
-    def _cards_of(self, event: Event) -> list[Json]:
-        cards = [self._card(one) for one in _asked_in(event)]
-        for one in _to_be_let_in(event):
-            cards += self._credential_cards(one)
-        return cards + [self._question_card(one) for one in _questions_in(event)]
-
-    def _question_card(self, one: Interrupt) -> Json:
-        self._questions[one.id] = one
-        self._cards[one.id] = card = input_words.card(one, self._magic)
-        return card
-
-    def _answered_question(self, event: Event, response: types.FunctionResponse, row: str, told: _Told) -> None:
-        value = answered_value(response)
-        text = input_words.answer_text(value)
-        if one := self._questions.get(response.id or ""):
-            verdict = input_words.verdict_of(one, value)
-            text = input_words.decision_row_text(one, verdict) or text
-            self.decisions.append(input_words.answered_line(one, verdict))
-            self._go_on(self._cards[one.id], event, verdict, told)
-        told.append(row, event.author, "user", text=text)
-
-    def _credential_cards(self, one: Interrupt) -> list[Json]:
-        """The card of a request, after those that it takes the place of."""
-        card = credential_words.card(one, credential_words.way(self._magic))
-        keys = [waiting.call.id or "" for waiting in one.calls]
-        older = {key: self._cards[key] for key in map(self._asked_for.get, keys) if key}
-        over = [each for each in older.values() if each["state"] == "asked"]
+    def _cards_of(self, interrupt: Interrupt) -> list[Json]:
+        """The card of an interrupt, after those that it takes the place of."""
+        is_approval = interrupt.kind == "approval"
+        card = card_of(interrupt, self._schema_of(interrupt) if is_approval and self._schema_of else None)
+        calls = [] if interrupt.is_question else interrupt.waiting_calls
+        asked = [self._asked_for.get(call.id or "", "") for call in calls if interrupt.kind == "credential"]
+        over = [self._cards[key] for key in dict.fromkeys(asked) if key and self._cards[key]["state"] == "asked"]
         for each in over:
             each["state"] = "superseded"
-        for waiting, key in zip(one.calls, keys, strict=True):
-            self._asked_for[key] = one.id
-            tool = name_text(waiting.call.name)
-            self._calls.setdefault(key, _Call(tool, waiting.call.args or {}, None, None))
-        self._cards[one.id] = card
+        for call in calls:
+            self._asked_for[call.id or ""] = interrupt.id
+            self._calls.setdefault(call.id or "", _Call(name_text(call.name), call.args or {}, None, None))
+        self._cards[interrupt.id], self._interrupts[interrupt.id] = card, interrupt
         return [*over, card]
 
-    def _let_in(self, event: Event, response: types.FunctionResponse, row: str, told: _Told) -> None:
-        refused = credentials.refusal(response.response or {})
-        told.append(row, event.author, "user", text="refuses the request" if refused else "answers the request")
-        if card := self._cards.get(response.id or ""):
-            self._go_on(card, event, Verdict("refused" if refused else "given"), told)
-
     def _say_how(self, cards: list[Json]) -> None:
-        """Have open cards say what can be typed instead of a click; an only question needs neither number nor id."""
-        alone = len(cards) == 1 == sum(map(_is_open_approval, self._cards.values()))
-        numbers = {} if alone or not cards else {one.id: one.number for one in self._waiting()}
+        """Have open cards say what can be typed instead of a click."""
+        cards = [card for card in cards if card["state"] == "asked"]
+        numbered = {interrupt.id: interrupt for interrupt in self._waiting()} if cards else {}
+        shown = [self._interrupts[card["id"]] for card in self._cards.values() if card["state"] == "asked"]
+        among = list(numbered.values()) or shown
         for card in cards:
-            which = "" if alone else numbers.get(card["id"]) or str(card["id"])
-            if self._magic:
-                card["how"] = " ".join(filter(None, (self._magic, str(which), "--yes")))
-            else:
-                card["how"] = f"chat.approve({which!r})" if which else "chat.approve()"
-
-    def _card(self, one: Interrupt) -> Json:
-        schema = self._schema_of(one) if self._schema_of else None
-        card: Json = {
-            "id": one.id,
-            "kind": "approval",
-            "agent": one_line(one.agent, 100),
-            "tool": name_text(one.call.name),
-            "hint": event_words.asks_text(one),
-            "args": one.call.args or {},
-            "schema": schema,
-            "how": "",
-            "state": "asked",
-            "note": "",
-        }
-        self._cards[one.id] = card
-        self._hints[one.id] = event_words.hint_text(one)
-        self._asked_for[one.call.id or ""] = one.id
-        self._calls.setdefault(one.call.id or "", _Call(card["tool"], card["args"], None, None))
-        return card
+            interrupt = numbered.get(card["id"]) or self._interrupts[card["id"]]
+            typed = interrupt_text.ways(interrupt, self._magic, among)
+            card["how"] = typed[0] if card["kind"] == "approval" else " or ".join(typed)
 
     def _answered(self, event: Event, response: types.FunctionResponse, row: str, told: _Told) -> None:
-        decided = approvals.read_answer(response.response or {})
-        key = response.id or ""
+        key, values = response.id or "", response.response or {}
         card = self._cards.get(key) or self._cards.get(self._asked_for.get(key, ""))
-        words = event_words.decision_text(decided, card["tool"] if card else "the call")
-        told.append(row, event.author, "user", text=words)
-        if card:
-            by = f"by {one_line(decided.by, 100)}" if decided.by else "by a function response"
-            self._decided(card, event_words.verdict_of(decided, by))
-            self._go_on(card, event, event_words.verdict_of(decided), told)
+        interrupt = self._interrupts[card["id"]] if card else None
+        told.append(row, event.author, "user", text=interrupt_text.answer_row_text(interrupt, response))
+        if card and interrupt:
+            verdict = interrupt_text.verdict_of(interrupt, values)
+            self._decided(interrupt, card, verdict._replace(where=interrupt_text.answered_by(response)))
+            self._go_on(card, event, verdict, told)
 
-    def _decided(self, card: Json, verdict: Verdict) -> None:
-        if one := self._questions.get(card["id"]):
-            self.decisions.append(input_words.answered_line(one, verdict))
-        if card["kind"] != "approval":
-            return
-        card["hint"] = self._hints.get(card["id"], card["hint"])
-        self.decisions.append(event_words.decision_line(verdict, call_text(card["tool"], arguments_text(card["args"]))))
+    def _decided(self, interrupt: Interrupt, card: Json, verdict: Verdict) -> None:
+        card["hint"] = interrupt_text.prompt_text(interrupt)
+        if line := interrupt_text.answered_line(interrupt, verdict):
+            self.decisions.append(line)
 
     def _go_on(self, card: Json, event: Event, verdict: Verdict, told: _Told) -> None:
         for call_id, asked in self._asked_for.items():
@@ -374,7 +319,7 @@ class RunRows:
         if verdict.state == "answered":
             note = f"{verdict.note} ({where})"
         if card := self._cards.get(key):
-            self._decided(card, verdict)
+            self._decided(self._interrupts[key], card, verdict)
         return self.closed(key, Verdict(verdict.state, note), f"{verdict.state} {where}")
 
     def _remember(self, event: Event, *, with_state: bool) -> None:
@@ -382,7 +327,9 @@ class RunRows:
         for call in event.get_function_calls():
             if call.id and not _is_ask(event, call) and not event_words.is_question(event, call):
                 self._calls[call.id] = _Call(name_text(call.name), call.args or {}, event.timestamp, None)
-        self._cards_of(event)
+        for interrupt in opened_by(event):
+            if interrupt.kind != "long_running":
+                self._cards_of(interrupt)
         for response in event.get_function_responses():
             card = self._cards.get(self._asked_for.get(response.id or "", response.id or ""))
             waits = (
@@ -466,10 +413,6 @@ def _is_ask(event: Event, call: types.FunctionCall) -> bool:
     return call.name in (approvals.REQUEST, credentials.REQUEST) and call.id in (event.long_running_tool_ids or ())
 
 
-def _asked_in(event: Event) -> list[Interrupt]:
-    return open_interrupts([event], APPROVALS) if event.long_running_tool_ids else []
-
-
 def _looked_up(event: Event) -> list[Json]:
     """A row of its own, under what was said."""
     if not (found := grounding.grounding_of([event])):
@@ -479,18 +422,6 @@ def _looked_up(event: Event) -> list[Json]:
     pages = [isolated_page(one) for one in found.suggestions]
     told.append(f"{event.id}/sources", event.author, "sources", text="", html=words, pages=pages)
     return told.ops
-
-
-def _questions_in(event: Event) -> list[Interrupt]:
-    return [input_of(call, event) for call in event.get_function_calls() if event_words.is_question(event, call)]
-
-
-def _to_be_let_in(event: Event) -> list[Interrupt]:
-    return open_interrupts([event], CREDENTIALS) if event.long_running_tool_ids else []
-
-
-def _is_open_approval(card: Json) -> bool:
-    return card["kind"] == "approval" and card["state"] == "asked"
 
 
 def _unseen(response: types.FunctionResponse) -> _Call:

@@ -3,17 +3,16 @@
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from adk_nb import sync, types
 from adk_nb.events.event import Event
-from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.changed_tools import Changed
 from adk_nb.notebook.place import this_cell
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.event_words import Verdict
+from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.spending import cost_of, unlimited
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.session import Session
 
@@ -21,19 +20,23 @@ _LEFT_OUT = 300
 """Characters of why a toolset is left out."""
 
 
+class Answered(Protocol):
+    """What is called with an answer on a card."""
+
+    def __call__(self, key: str, value: Any, /, *, as_asked: bool = False) -> None:
+        """Answer the interrupt of id `key` with `value`, as `Chat.answer` takes it.
+
+        `as_asked`: a call is to be made with the tool as it was when it was asked for.
+        """
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Clicks:
     """What to call for each thing that a reader may do to a run."""
 
     stop: Callable[[], None]
-    decided: Callable[[str, ToolConfirmation], None]
-    """Is told the approval's id and what was decided of it."""
-    as_asked: Callable[[str, ToolConfirmation], None] = lambda key, decision: None
-    """As `decided`, of a call that is to be made with the tool as it was when it was asked."""
-    let_in: Callable[[str, str | None], None]
-    """Is told the credential request's id and what was typed; None: it was refused."""
-    answered: Callable[[str, Any], None] = lambda key, value: None
-    """Is told the question's id and the answer, as `Chat.answer` takes it."""
+    answered: "Answered"
     write: Callable[[str, str | None], None] = lambda key, text: None
     """Is told a key of the state and what was typed as its value, JSON or else text; None: the key goes away."""
     rerun: Callable[[str], None] = lambda event_id: None
@@ -72,6 +75,8 @@ class RunOnShow:
         """A policy answers its approvals at once, and it goes on."""
         self.is_background = False
         """Its cell does not wait for it."""
+        self.open_interrupts: Callable[[], list[Interrupt]] = list
+        """Returns what is open in the session now."""
         self.streaming: dict[str, list[Event]] = {}
         """The partial events of answers that have no whole event yet, by event id."""
         self.resumed = False
@@ -161,8 +166,8 @@ class RunOnShow:
     def undone(self, keys: Collection[str]) -> None:
         """What waited under these ids was undone, and does so no more."""
 
-    def tool_changed(self, key: str, changed: Changed) -> None:
-        """The tool of an open approval is not, or is again, what it was when that was asked; `key`: its id."""
+    def patch_card(self, key: str, fields: Mapping[str, Any]) -> None:
+        """Lay these fields over those of the card of the interrupt `key`."""
 
     def ask_again(self, key: str, why: str) -> None:
         """An answer by click could not be taken."""

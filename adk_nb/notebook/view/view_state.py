@@ -38,7 +38,6 @@ _CARD: Json = {
     "hint": "",
     "needs": "",
     "link": "",
-    "fields": [],
     "args": {},
     "schema": None,
     "answer_schema": None,

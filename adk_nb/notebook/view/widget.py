@@ -15,7 +15,7 @@ import traitlets
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.view.call_shown import whole_call, whole_texts
-from adk_nb.notebook.view.card_answers import answer_of
+from adk_nb.notebook.view.interrupt_card import answer_of
 from adk_nb.notebook.view.page import page_said, with_view
 from adk_nb.notebook.view.page_requests import request_of
 from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op

@@ -17,9 +17,9 @@ function choicesOf(described, root) {
 const choiceLabel = (value) => (value === null ? "Nothing" : withEscapes(typeof value === "string" ? value : JSON.stringify(value)));
 
 class AnswerForm {
-  // `schema` is a JSON schema, or nothing for text; `send` gets the value.
-  constructor(schema, send) {
-    this.send = send;
+  // `schema` is a JSON schema, or nothing for text; `send` gets the value. `more`: buttons beside that of `label`.
+  constructor(schema, send, label = "Send", more = []) {
+    Object.assign(this, { send, label, more });
     this.schema = plainSchema(schema ?? {}, schema ?? {});
     this.root = schema ?? {};
     this.twin = el("span", "twin");
@@ -41,7 +41,7 @@ class AnswerForm {
     this.problem = el("div", "problem");
     this.problem.setAttribute("role", "alert");
     this.node = el("div", "form answer", ...this.fields.map((each) => each.box), this.problem);
-    this.node.append(el("div", "buttons", button("Send", "go", () => this.submit()), this.twin));
+    this.node.append(el("div", "buttons", button(this.label, "go", () => this.submit()), ...this.more, this.twin));
     this.node.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.isComposing || event.shiftKey || !event.target.matches("input, .adknb-say")) return;
       event.preventDefault();
@@ -73,7 +73,7 @@ class AnswerForm {
     const results = this.fields.map((each) => [each, this.result(each)]);
     const [wrong, why] = results.find(([, result]) => result.error) ?? [];
     const missing = this.fields.find((each, place) => results[place][1].skip && this.isNeeded(each));
-    const label = missing?.name ? `${missing.name}: nothing was typed` : "nothing was typed";
+    const label = missing?.name ? `${missing.title ?? missing.name}: nothing was typed` : "nothing was typed";
     this.problem.textContent = missing && !wrong ? withEscapes(label) : "";
     if (wrong) (why.node ?? wrong.node).focus();
     else if (missing) missing.node?.focus();
@@ -87,6 +87,7 @@ class AnswerForm {
   // What was not touched is its default, and a box that was not ticked is a no.
   result(each) {
     const result = each.check();
+    if (typeof result.value === "string" && !result.value.trim() && this.isNeeded(each)) return { skip: true };
     if (!result.skip) return result;
     const schema = this.isObject ? plainSchema(this.schema.properties[each.name], this.root) : this.schema;
     if (schema.default !== undefined) return { value: schema.default };

@@ -31,9 +31,9 @@ class Cards {
   card(card) {
     if (card.kind === "error" || card.kind === "wait") return this.notice(card);
     const open = this.store.isOpen(card);
-    const toBeLetIn = card.kind === "credential";
+    const isCredential = card.kind === "credential";
     const head = el("div", "ask", el("span", "icon", open ? "⚠" : ""), ` ${card.agent} `);
-    if (toBeLetIn) head.append("calls ", el("b", "", card.tool), `, which needs ${card.needs}`);
+    if (isCredential) head.append("calls ", el("b", "", card.tool), `, which needs ${card.needs}`);
     else if (card.kind === "input" && !card.tool) head.append("asks");
     else head.append("asks to call ", el("b", "", card.tool));
     const node = this.frame(card, head, open ? "alertdialog" : "group");
@@ -44,7 +44,7 @@ class Cards {
     node.append(...(card.remarks ?? []).map((remark) => el("div", "remark", remark)));
     if (open) {
       node.append(card.note ? el("div", "problem", card.note) : "");
-      if (toBeLetIn) this.offerToLetIn(node, card);
+      if (isCredential) this.offerToGive(node, card);
       else if (card.kind === "input") this.offerToAnswer(node, card);
       else this.offer(node, card);
       this.view.said.textContent = [head.textContent, card.kind === "input" ? card.hint : "", card.note].filter(Boolean).join(" ");
@@ -135,21 +135,20 @@ class Cards {
     return el("div", "", why, el("div", "buttons", approve, again, old, reject, command));
   }
 
-  // What is typed here goes out once, in one message, and is kept nowhere.
-  offerToLetIn(node, card) {
-    const fields = card.fields.map(letInField);
-    const send = () => {
-      const wrong = fields.filter((each) => !each.check());
-      if (wrong.length) wrong[0].input.focus();
-      else this.store.decide(card, "let_in", { given: fields.map((each) => each.input.value.trim()).join(":") });
-    };
-    const form = el("div", "form", ...fields.map((each) => each.box));
-    form.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.isComposing && event.target.tagName === "INPUT") send();
-    });
-    const refuse = button("Refuse", "refuse", () => this.store.decide(card, "refuse", { given: null }));
-    const command = el("span", "twin", "or type: ", el("code", "", card.how));
-    node.append(letInLink(card.link) ?? "", form, el("div", "buttons", button("Continue", "go", send), refuse, command));
+  // A credential goes out once, in one message, and is kept nowhere.
+  offerToGive(node, card) {
+    if (!this.forms.has(card.id)) {
+      const decide = (decision, more) => {
+        this.forms.delete(card.id);
+        this.store.decide(this.store.cards.get(card.id), decision, more);
+      };
+      const refuse = button("Refuse", "refuse", () => decide("refuse", {}));
+      const schema = { ...card.answer_schema, "x-titles": true };
+      this.forms.set(card.id, new AnswerForm(schema, (value) => decide("answer", { value }), "Continue", [refuse]));
+    }
+    const form = this.forms.get(card.id);
+    put(form.twin, "or type: ", el("code", "", card.how));
+    node.append(consentLink(card.link) ?? "", form.node);
   }
 
   offerToAnswer(node, card) {
@@ -192,4 +191,13 @@ class Cards {
     if (event.key === "Escape") this.view.leave();
     event.stopPropagation();
   }
+}
+
+function consentLink(uri) {
+  if (!/^https?:/i.test(uri)) return null;
+  const link = el("a", "link", `Open ${new URL(uri).host}`);
+  link.href = uri;
+  link.target = "_blank";
+  link.rel = "noopener noreferrer";
+  return el("div", "step", link, el("span", "dim", " and let it in there, then paste where that leads:"));
 }

@@ -1,4 +1,4 @@
-// Forms on cards: one control per parameter of a JSON schema, and what lets a tool in.
+// Forms on cards: one control per parameter of a JSON schema.
 
 const DEEPEST = 3; // Objects within objects that have fields of their own; what lies deeper is edited as JSON.
 
@@ -66,6 +66,9 @@ function control(type, schema, value, given) {
   }
   const long = type === "string" && typeof value === "string" && (value.includes("\n") || value.length > 60);
   const node = el(long ? "textarea" : "input", "input");
+  const isSecret = schema.format === "password";
+  if (!long) Object.assign(node, { type: isSecret ? "password" : "text", spellcheck: false });
+  node.autocomplete = isSecret ? "new-password" : "off"; // a browser does not fill in what it keeps of other places
   if (type !== "string") node.inputMode = type === "integer" ? "numeric" : "decimal";
   node.value = value === null || value === undefined ? "" : String(value);
   if (schema.nullable && type !== "string") {
@@ -89,8 +92,9 @@ function field(name, described, args, root, depth = 0, within = "") {
   const isUnknown = depth === 0 && root.properties && !root.additionalProperties && !Object.hasOwn(root.properties, name);
   const kinds = [isUnknown ? "unknown" : "", { json: "JSON", enum: "one of" }[type] ?? type, schema.nullable ? "or empty" : ""];
   if (!given && defaultOf(schema) !== undefined) kinds.push(`default ${shown(schema.default)}`);
-  const kind = kinds.filter(Boolean).join(", ");
-  const label = el("label", "field-name", isUnknown ? inAscii(name) : withEscapes(name), el("span", "dim", ` ${kind}`));
+  const title = root["x-titles"] ? schema.title : null; // shown in place of name and kind
+  const kind = title ? "" : ` ${kinds.filter(Boolean).join(", ")}`;
+  const label = el("label", "field-name", title ?? (isUnknown ? inAscii(name) : withEscapes(name)), el("span", "dim", kind));
   label.htmlFor = node.id;
   const problem = el("div", "problem");
   problem.id = `${node.id}-problem`;
@@ -104,7 +108,7 @@ function field(name, described, args, root, depth = 0, within = "") {
     node.setAttribute("aria-invalid", String(Boolean(result.error)));
     return result.error ? { ...result, node } : result;
   };
-  return { name, box, node, check };
+  return { name, title, box, node, check };
 }
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -180,36 +184,4 @@ function editForm(card, approve, leave) {
   form.addEventListener("input", read);
   onEscape(form, leave);
   return { form, first: fields[0]?.node };
-}
-
-// ---- what lets a tool in -------------------------------------------------------------------------------------------
-
-function letInField({ label, hint, secret }) {
-  const input = el("input", "input");
-  input.id = `${mine}-${++ids}`;
-  input.type = secret ? "password" : "text";
-  input.autocomplete = secret ? "new-password" : "off"; // a browser does not fill in what it keeps of other places
-  input.spellcheck = false;
-  const name = el("label", "field-name", label, hint ? el("span", "dim", ` ${hint}`) : null);
-  name.htmlFor = input.id;
-  const problem = el("div", "problem");
-  problem.id = `${input.id}-problem`;
-  problem.setAttribute("role", "alert");
-  input.setAttribute("aria-describedby", problem.id);
-  const check = () => {
-    const missing = !input.value.trim();
-    problem.textContent = missing ? `${label}: nothing was typed` : "";
-    input.setAttribute("aria-invalid", String(missing));
-    return !missing;
-  };
-  return { input, check, box: el("div", "field", name, input, problem) };
-}
-
-function letInLink(uri) {
-  if (!/^https?:/i.test(uri)) return null;
-  const link = el("a", "link", `Open ${new URL(uri).host}`);
-  link.href = uri;
-  link.target = "_blank";
-  link.rel = "noopener noreferrer";
-  return el("div", "step", link, el("span", "dim", " and let it in there, then paste where that leads:"));
 }

@@ -1,17 +1,17 @@
-"""Which views ask for what waits: a chat box opened later asks for it too, and one answer counts for all of them."""
+"""The views that have cards of open interrupts: one answer counts for all of them, a chat box opened later too."""
 
 from collections.abc import Collection, Iterable, Mapping
 
-from adk_nb.notebook.view.event_words import Verdict
+from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.run_on_show import RunOnShow
 
 
-class WaitingCards:
+class OpenCards:
     """The cards of one conversation that can be answered."""
 
     def __init__(self) -> None:
         self._views: dict[str, tuple[RunOnShow, ...]] = {}
-        """Id of what waits -> the views whose cards ask for it."""
+        """Id of an interrupt -> the views that have its card."""
 
     def __bool__(self) -> bool:
         return bool(self._views)
@@ -20,27 +20,27 @@ class WaitingCards:
         return key in self._views
 
     def asking(self, key: str) -> tuple[RunOnShow, ...]:
-        """The views that ask for what waits under `key`."""
+        """The views that have the card of that interrupt."""
         return self._views.get(key, ())
 
     def elsewhere(self, shown: RunOnShow) -> set[str]:
-        """The ids of what waits in other views, and not in `shown`."""
+        """Ids of the interrupts that have cards in other views, and not in `shown`."""
         return {key for key, views in self._views.items() if shown not in views}
 
     def also_in(self, shown: RunOnShow, keys: Iterable[str]) -> None:
-        """`shown` asks for these too."""
+        """`shown` has cards of these too."""
         self._views |= {key: tuple(dict.fromkeys((*self.asking(key), shown))) for key in keys}
 
     def wait_after(self, shown: RunOnShow, keys: Iterable[str]) -> None:
-        """These wait after a turn that `shown` has shown, and no others."""
+        """These are open after a turn that `shown` has shown, and no others."""
         self._views = {key: self.asking(key) or (shown,) for key in keys}
 
     def answered(self, verdicts: Mapping[str, Verdict], where: Iterable[RunOnShow]) -> list[RunOnShow]:
-        """Something was answered: nothing asks for it any more.
+        """Interrupts were answered: no view asks for them any more.
 
         Args:
-            verdicts: Id -> how its card stands now.
-            where: The views that asked for it, that in which it was answered left out: their cards say so.
+            verdicts: By id.
+            where: The views whose cards are to say so: without that in which they were answered.
 
         Returns:
             Those views, each once.
@@ -53,7 +53,7 @@ class WaitingCards:
         return views
 
     def undone(self, keys: Collection[str]) -> None:
-        """What waited under these ids was undone: the cards that ask for it say so."""
+        """The interrupts of these ids were undone: their cards say so."""
         views = dict.fromkeys(shown for key in keys for shown in self._views.pop(key, ()))
         for shown in views:
             shown.undone(keys)

@@ -1,0 +1,370 @@
+"""The open interrupts of a session, as a notebook answers them: find one, read its answer, and check that it fits."""
+
+import getpass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from adk_nb import types
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.auth.auth_credential import AuthCredential
+from adk_nb.errors import InputError, PendingError, closest
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.paused_agents import Versions, asking_agent, is_redefined, tools_of
+from adk_nb.notebook.view.interrupt_text import Verdict, all_approval_ways, label, needs, verdict_of, ways
+from adk_nb.runtime import interrupts
+from adk_nb.runtime.approvals import expired_words
+from adk_nb.runtime.credentials import check_answer
+from adk_nb.runtime.history import History
+from adk_nb.runtime.interrupts import Interrupt
+from adk_nb.tools import input_answer
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.wire import copied
+
+Answers = Mapping[str, Any]
+"""Id of an interrupt -> its answer, as `runtime.interrupts.answer` takes it."""
+HIDDEN_FIELD = "\0hidden field"
+"""In place of a credential: the user types it."""
+ASKED_ANEW = "its tool was redefined since; call it again if it is still needed"
+"""The reason of a rejection after which the agent may ask again."""
+_DECISIONS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+
+
+# ---- find
+
+
+def find(open_: Sequence[Interrupt], which: Any, session: str, noun: str = "interrupt", hint: str = "") -> Interrupt:
+    """The interrupt with that number, id or name; None: the only one.
+
+    Args:
+        open_: Those to choose from.
+        which: Number, id, id of the call, or name of the tool.
+        session: Its name, for errors.
+        noun: What they are.
+        hint: What the error says of a `which` that is not there.
+
+    Raises:
+        InputError: There is none, or `which` names several, or none of them.
+    """
+    if not open_:
+        raise InputError(f"no {noun} is open in session {session!r}; it was answered already, or there never was one")
+    found = open_ if which is None else _named(open_, which)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise InputError(f"no {noun} {which!r} is open; it was answered already, or there never was one{hint}")
+    of = f" of {which}" if which is not None else ""
+    raise InputError(f"{len(found)} {noun}s{of} are open; say which by its number: {', '.join(map(label, found))}")
+
+
+def _named(open_: Sequence[Interrupt], which: Any) -> list[Interrupt]:
+    found = [interrupt for interrupt in open_ if which in (interrupt.number, str(interrupt.number), interrupt.id)]
+    found = found or [interrupt for interrupt in open_ if which in interrupt.answer_ids]
+    return found or [interrupt for interrupt in open_ if which in interrupt.names]
+
+
+# ---- read
+
+
+def read_answer(interrupt: Interrupt, value: Any, by: str = "") -> Any:
+    """The answer that `value` is, as `runtime.interrupts.answer` takes it.
+
+    Args:
+        interrupt: An open one.
+        value: Of an approval True or False, "yes" or "no", a ToolConfirmation or its JSON; of a credential text, JSON,
+            an AuthCredential, or None to refuse; of a question text as it would be typed, or JSON; else any JSON.
+        by: How it was given, for the log of an approval.
+
+    Raises:
+        InputError: It is no answer to that.
+    """
+    if interrupt.is_approval:
+        return _read_decision(interrupt, value, by)
+    if interrupt.kind == "credential":
+        response = _read_credential(interrupt, type_credential(interrupt) if value is HIDDEN_FIELD else value)
+        check_answer(interrupt, response)
+        return response
+    return input_answer.typed(interrupt, value) if interrupt.is_question and isinstance(value, str) else value
+
+
+def _read_decision(interrupt: Interrupt, value: Any, by: str) -> ToolConfirmation:
+    decided = _DECISIONS.get(value.strip().lower()) if isinstance(value, str) else value
+    if isinstance(decided, bool):
+        decided = ToolConfirmation(confirmed=decided)
+    elif isinstance(decided, dict) and isinstance(cast(dict[str, Any], decided).get("confirmed"), bool):
+        try:
+            decided = ToolConfirmation.model_validate(decided)
+        except ValidationError as error:
+            raise InputError(_no_decision(interrupt, value)) from error
+    if not isinstance(decided, ToolConfirmation):
+        raise InputError(_no_decision(interrupt, value))
+    if interrupt.kind == "node_approval" and decided.args is not None:
+        raise InputError(f"the arguments of node {interrupt.names[0]!r} cannot be changed; answer yes or no alone")
+    if decided.confirmed and decided.payload is None and interrupt.kind == "approval":
+        decided = copied(decided, payload=interrupt.payload)
+    return copied(decided, by=decided.by or by or None)
+
+
+def _no_decision(interrupt: Interrupt, value: Any) -> str:
+    return (
+        f"{value!r:.60} is neither a yes nor a no to {', '.join(interrupt.names)}; write True or False, "
+        "{'confirmed': True}, or ToolConfirmation(confirmed=True)"
+    )
+
+
+def _read_credential(interrupt: Interrupt, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {"error": "access_denied"}
+    if isinstance(value, AuthCredential):
+        return {"exchangedAuthCredential": value.model_dump(mode="json", by_alias=True, exclude_none=True)}
+    if isinstance(value, dict):
+        return cast(dict[str, Any], value)
+    if isinstance(value, str):
+        return _read_typed(interrupt, value)
+    raise InputError(f"{needs(interrupt)}; give it as text, a dict or an AuthCredential, or None to refuse")
+
+
+def _read_typed(interrupt: Interrupt, text: str) -> dict[str, Any]:
+    name, *more = interrupt.schema["properties"]
+    if more:
+        username, colon, password = text.partition(":")
+        if not colon:  # the text is not repeated: it may be the password
+            raise InputError(f"{needs(interrupt)}, and there is no colon in what was given; write it as name:password")
+        return {name: username, more[0]: password}
+    if name in ("authResponseUri", "authCode"):
+        name = "authResponseUri" if "://" in text else "authCode"
+    return {name: text}
+
+
+def type_credential(interrupt: Interrupt) -> str:
+    """A credential that the user types or pastes into a field that does not show it.
+
+    Raises:
+        InputError: There is no such field here, or nothing was typed.
+    """
+    prompt = "the address that the page led to: " if interrupt.auth_uri else f"{needs(interrupt)}: "
+    try:
+        typed = getpass.getpass(prompt).strip()
+    except (EOFError, OSError, NotImplementedError) as error:
+        raise InputError("nobody can be asked here; write chat.submit_credential('...')") from error
+    if not typed:
+        raise InputError("nothing was typed; to refuse, write chat.submit_credential(None)")
+    return typed
+
+
+# ---- check
+
+
+def check(
+    answers: Answers,
+    history: History,
+    agent_of: Callable[[str], BaseAgent],
+    magic: str,
+    versions: Versions | None,
+) -> None:
+    """Refuse answers that cannot be carried out together.
+
+    Args:
+        answers: As `read_answer` returns them.
+        history: Of the session.
+        agent_of: The agent that an answer to the interrupt of that id goes to.
+        magic: As for `interrupt_text.ways`.
+        versions: The store of earlier tools.
+
+    Raises:
+        InputError: An interrupt is not open or was opened by another agent; it expired; its tool was redefined;
+            changed arguments do not fit; an answer does not fit its question.
+    """
+    open_ = history.interrupts()
+    by_id = {interrupt.id: interrupt for interrupt in open_}
+    for key, answer in answers.items():
+        interrupt = by_id.get(key)
+        if interrupt is None:
+            raise InputError(f"no interrupt {key!r} is open; it was answered already, or there never was one")
+        if interrupt.kind == "approval":
+            _Approval(interrupt, open_, agent_of(key), history, magic).check(answer, versions)
+        elif interrupt.kind != "credential":
+            message = types.Content(role="user", parts=[interrupts.answer(interrupt, answer)])
+            input_answer.check(message, history)
+
+
+def tools_as_asked(
+    answers: Answers,
+    history: History,
+    agent_of: Callable[[str], BaseAgent],
+    magic: str,
+    versions: Versions | None,
+) -> AbstractContextManager[None]:
+    """Within this, the tools of approvals are as they were when they were asked for. Arguments as of `check`.
+
+    Raises:
+        InputError: An earlier version is not known.
+    """
+    open_ = history.interrupts()
+    approvals = [interrupt for interrupt in open_ if interrupt.kind == "approval" and interrupt.id in answers]
+    if versions is None and approvals:
+        raise InputError("only cells keep tools as they were; refuse the call with chat.reject(), and ask again")
+    if versions is None or not approvals:
+        return nullcontext()
+    for interrupt in approvals:
+        if not versions.label(interrupt):
+            raise InputError(_Approval(interrupt, open_, agent_of(interrupt.id), history, magic).no_version_message())
+    return versions.as_asked(approvals)
+
+
+class _Approval:
+    """The check of a decision on one call."""
+
+    def __init__(
+        self, interrupt: Interrupt, among: Sequence[Interrupt], agent: BaseAgent, history: History, magic: str
+    ) -> None:
+        self.interrupt, self.agent, self.history = interrupt, agent, history
+        self._magic, self._among = magic, among
+
+    def ways(self, redefined: bool = False) -> tuple[str, ...]:
+        return ways(self.interrupt, self._magic, self._among, redefined=redefined)
+
+    def check(self, decided: ToolConfirmation, versions: Versions | None) -> None:
+        interrupt, (yes, no) = self.interrupt, self.ways()
+        if not self.agent.find_agent(interrupt.recipient):
+            raise InputError(f"this approval was asked by agent {interrupt.recipient!r}; answer it in a chat with it")
+        if not decided.confirmed:
+            return
+        asks = asking_agent(self.agent, interrupt, self.history)
+        if asks is None:
+            raise InputError(
+                f"agent {interrupt.agent!r}, which asked this, is not there as it was; refuse the call with {no}, and "
+                "ask again"
+            )
+        if interrupt.is_expired:
+            raise InputError(f"{expired_words(interrupt.call.name)}; refuse the call with {no}, and ask again")
+        if self.is_redefined:
+            raise InputError(self.redefined_message(versions))
+        if decided.args is not None:
+            self._check_edits(decided.args, tools_of(asks).get(interrupt.call.name or ""), yes)
+
+    @property
+    def is_redefined(self) -> bool:
+        return is_redefined(self.interrupt, self.agent, self.history)
+
+    def redefined_message(self, versions: Versions | None) -> str:
+        message, (again, no) = f"{self.interrupt.call.name} was redefined since this was asked", self.ways(True)
+        if not again.endswith("reask"):
+            return f"{message}; refuse the call with {no}, and ask again"
+        old = f"run it as it was with {again.removesuffix('reask')}old"
+        is_kept = versions is not None and versions.label(self.interrupt)
+        return f"{message}; let it be asked anew with {again}, or {old if is_kept else f'refuse it with {no}'}"
+
+    def no_version_message(self) -> str:
+        name, (again, no) = self.interrupt.call.name, self.ways(self.is_redefined)
+        if not self.is_redefined:
+            return f"{name} is as it was when this was asked; approve it with {again}"
+        gone = f"{name} as it was is not in this kernel any more"
+        return f"{gone}; let it be asked anew with {again}, or refuse it with {no}"
+
+    def _check_edits(self, args: dict[str, Any], tool: BaseTool | None, yes: str) -> None:
+        name = self.interrupt.call.name or ""
+        if tool is None:
+            raise InputError(f"the changed arguments do not fit: the agent has no tool {name!r} any more")
+        _refuse_unknown(self.interrupt, args, tool)
+        if wrong := tool.check(args):
+            raise InputError(_misfit(name, args, wrong, yes))
+
+
+_TO_A_MODEL = re.compile(r"\w+\(\) was not called: (?:wrong arguments: )?(.*)\. Call it again with .*", re.DOTALL)
+"""What a tool says of arguments to the model that sent them."""
+
+
+def _misfit(name: str, args: dict[str, Any], wrong: str, yes: str) -> str:
+    if reason := _TO_A_MODEL.fullmatch(wrong):
+        wrong = reason[1]
+    key = next((key for key in args if re.match(rf"{re.escape(key)}[.:]", wrong)), "NAME")
+    edited = f"{yes} --edit {key}=..." if yes.endswith("yes") else f"{yes[:-1]}{', ' * (yes[-2] != '(')}{key}=...)"
+    return f"{name}() cannot run with that: {wrong}; type {edited}, or, to let it run as it was asked, {yes}"
+
+
+def _refuse_unknown(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool) -> None:
+    schema: dict[str, Any] = (tool.declaration and tool.declaration.parameters_json_schema) or {}
+    takes_any = schema.get("additionalProperties", not schema)
+    if isinstance(tool, FunctionTool):
+        takes_any = tool.signature.takes_any
+    known: set[str] = {*(interrupt.call.args or {}), *schema.get("properties", {})}
+    for name in args:
+        if not takes_any and name not in known:
+            near = closest(name, known)
+            hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(known)) or 'none'}"
+            raise InputError(f"{interrupt.call.name}() has no argument {name!r}; {hint}")
+
+
+def redefined_note(
+    interrupt: Interrupt, agent: BaseAgent, history: History, magic: str, versions: Versions | None
+) -> str:
+    """That the tool of an approval was redefined, and what to type; empty if it was not."""
+    approval = _Approval(interrupt, history.interrupts(), agent, history, magic)
+    return approval.redefined_message(versions) if approval.is_redefined else ""
+
+
+# ---- messages
+
+
+def message_of(answers: Answers, history: History) -> types.Content:
+    """The user's message that carries `answers`, each to an open interrupt."""
+    by_id = {interrupt.id: interrupt for interrupt in history.interrupts()}
+    parts = [interrupts.answer(by_id[key], answer) for key, answer in answers.items()]
+    return types.Content(role="user", parts=parts)
+
+
+def text_message(
+    text: Any, history: History, agent: BaseAgent, magic: str, attached: Sequence[types.Part] = ()
+) -> types.Content:
+    """`text` as a message to `agent`: the answer to the oldest question that it, or an agent that it called, has asked.
+
+    Raises:
+        InputError: It is no text, or no answer to that question; or something is attached to an answer.
+        PendingError: An approval or a credential request is open.
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise InputError(f"a message is text with something in it, and {text!r:.60} is not; write chat.ask('...')")
+    open_ = history.interrupts()
+    if blocking := [interrupt for interrupt in open_ if interrupt.kind in ("approval", "credential")]:
+        raise PendingError(open_message(blocking, magic))
+    for interrupt in open_:
+        if interrupt.is_question and agent.find_agent(interrupt.recipient):
+            if attached:
+                raise InputError("this answers what was asked, and nothing can be attached to that; answer it first")
+            return message_of({interrupt.id: input_answer.typed(interrupt, text)}, history)
+    return types.Content(role="user", parts=[types.Part(text=text), *attached])
+
+
+def open_message(open_: Sequence[Interrupt], magic: str) -> str:
+    """That approvals, or else credential requests, are open, and what to type."""
+    approvals = [interrupt for interrupt in open_ if interrupt.kind == "approval"]
+    if not approvals:
+        typed = " and ".join(dict.fromkeys(way for interrupt in open_ for way in ways(interrupt, magic, open_)))
+        refuse = f"{typed.split(' and ')[0]} --no" if magic else "chat.submit_credential(None)"
+        return f"{'; '.join(map(needs, open_))}; answer with {typed}, or refuse with {refuse}"
+    tools = ", ".join(interrupt.call.name or "" for interrupt in approvals)
+    count = "1 approval is" if len(approvals) == 1 else f"{len(approvals)} approvals are"
+    yes, no = all_approval_ways(approvals, magic)
+    by = "answer with" if len(approvals) == 1 else "answer each by its number with"
+    return f"{count} open ({tools}); {by} {yes} or {no}{', or start over with %chat --new' if magic else ''}"
+
+
+def verdicts(message: types.Content | None, history: History, where: str) -> dict[str, Verdict]:
+    """The verdicts of the open interrupts that `message` answers, by id. `where`: as of `Verdict`."""
+    responses = [part.function_response for part in (message and message.parts) or () if part.function_response]
+    by_id = {key: one for one in history.interrupts() for key in one.answer_ids} if responses else {}
+    return {
+        interrupt.id: verdict_of(interrupt, response.response or {}, where)
+        for response in responses
+        if (interrupt := by_id.get(response.id or ""))
+    }
+
+
+def with_edits(interrupt: Interrupt, edits: Mapping[str, Any]) -> dict[str, Any] | None:
+    """All arguments of a call, with these changed. None: as they were asked about."""
+    return {**(interrupt.call.args or {}), **edits} if edits else None

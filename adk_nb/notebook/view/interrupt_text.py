@@ -1,0 +1,443 @@
+"""Interrupts as text: who needs what, what to type, and the answer that was given; plain, markdown and html."""
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+from urllib.parse import quote, urlsplit
+
+from adk_nb import types
+from adk_nb.auth.auth_schemes import APIKey, HTTPBase
+from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.view import call_shown
+from adk_nb.notebook.view.call_shown import ROOM, Schema, Schemas, call_line
+from adk_nb.notebook.view.markdown import markdown_cell, markdown_line
+from adk_nb.notebook.view.plain_text import (
+    abridged,
+    arguments_text,
+    call_text,
+    cleaned,
+    exact_text,
+    json_text,
+    name_text,
+    one_line,
+    shortened,
+    with_escapes,
+)
+from adk_nb.notebook.view.safe_html import LINK_REL, code, element, is_safe_link
+from adk_nb.notebook.view.view_state import Json
+from adk_nb.redaction import without_known
+from adk_nb.runtime.approvals import read_answer
+from adk_nb.runtime.credentials import refusal
+from adk_nb.runtime.interrupts import Interrupt, answered_value
+
+Bundle = dict[str, str]
+"""Media type -> text: `text/plain`, `text/markdown`, `text/html`."""
+_KEPT = ":/?#[]@!&*+,;=%~-._"
+"""Characters of an address that mean nothing to a page, or to markdown."""
+_PROMPT = 2_000
+"""Characters of a question."""
+
+
+class Verdict(NamedTuple):
+    """The state of an interrupt's card once it is answered."""
+
+    state: str
+    note: str = ""
+    where: str = ""
+    """Where the answer was given, as `in [8]`; empty: in the view itself."""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of the card."""
+        return {"state": self.state, "note": self.note}
+
+
+def awaited(open_: Sequence[Interrupt], text: str) -> list[Interrupt]:
+    """The interrupts that a turn waits for which ended with `text`: an outcome only where there is no answer yet."""
+    return [interrupt for interrupt in open_ if interrupt.kind != "long_running" or not text]
+
+
+# ---- what is asked
+
+
+def needs(interrupt: Interrupt) -> str:
+    """Who needs what, on one line."""
+    if interrupt.kind == "credential":
+        return f"{credential_tools(interrupt)} needs {credential_need(interrupt)}{again(interrupt, ' ({})')}"
+    if interrupt.is_question:
+        asks = " · ".join(filter(None, (_prompt_line(interrupt), _payload_line(interrupt))))
+        return f"{one_line(interrupt.agent, 100)} asks: {asks}" if asks else f"{one_line(interrupt.agent, 100)} asks"
+    call = interrupt.call
+    return f"waits for the outcome of {call_text(name_text(call.name), arguments_text(call.args or {}))}"
+
+
+def row_text(interrupt: Interrupt) -> str:
+    """A question in a log."""
+    options = f"({', '.join(map(_option, interrupt.options))})" if interrupt.options else ""
+    asks = " · ".join(filter(None, (_prompt_line(interrupt), _payload_line(interrupt))))
+    return " ".join(filter(None, ("asks:", asks, options)))
+
+
+def prompt_text(interrupt: Interrupt) -> str:
+    """The prompt whole; of an approval without the payload."""
+    return abridged(with_escapes(without_known(interrupt.prompt.strip())), _PROMPT)
+
+
+def approval_prompt(interrupt: Interrupt) -> str:
+    """The prompt of an approval, and what the tool wants to know beside a yes; empty if only whether it may run."""
+    return " · ".join(filter(None, (prompt_text(interrupt), _payload_text(interrupt.payload))))
+
+
+def _prompt_line(interrupt: Interrupt) -> str:
+    if interrupt.kind == "node_approval":
+        return " ".join(prompt_text(interrupt).split())
+    return one_line(interrupt.prompt, _PROMPT)
+
+
+def _payload_line(interrupt: Interrupt) -> str:
+    """The call that waits for approval; of any other question the payload shown with it."""
+    if node := node_of(interrupt):
+        tool, args, more = node
+        return call_line(tool, args) + (f" · {abridged(exact_text(more), _PROMPT)}" if more else "")
+    payload = interrupt.payload
+    return "" if payload is None else f"payload: {shortened(json_text(payload), _PROMPT)}"
+
+
+def _payload_text(payload: Any) -> str:
+    return "" if payload is None else f"payload: {abridged(exact_text(payload), ROOM)}"
+
+
+def node_of(interrupt: Interrupt) -> tuple[str, Json, Json] | None:
+    """Name and arguments of a node that waits for approval, and the rest of the payload. None: of any other."""
+    payload = interrupt.payload
+    if interrupt.kind != "node_approval" or not isinstance(payload, dict):
+        return None
+    more = dict(cast(Json, payload))
+    tool, args = more.pop("tool_name", ""), more.pop("args", None)
+    return (str(tool), cast(Json, args), more) if isinstance(args, dict) else None
+
+
+def call_of(interrupt: Interrupt, schema: Schema | None = None) -> str:
+    """The call that an approval is about."""
+    if interrupt.kind == "node_approval":
+        return _payload_line(interrupt)
+    return call_line(interrupt.call.name or "", interrupt.call.args or {}, schema)
+
+
+def _remarks(interrupt: Interrupt, schema: Schema | None) -> list[str]:
+    call = call_shown.shown_call(interrupt.call.name or "", interrupt.call.args or {}, schema)
+    asks = " ".join(approval_prompt(interrupt).split())
+    return [*([asks] if asks else []), *call.remarks, *call_shown.shortened_remark(call)]
+
+
+def credential_tools(interrupt: Interrupt) -> str:
+    """The tools that need a credential."""
+    return ", ".join(dict.fromkeys(name_text(waiting.call.name) for waiting in interrupt.calls))
+
+
+def credential_need(interrupt: Interrupt) -> str:
+    """The credential that tools need."""
+    scheme = interrupt.auth_scheme
+    if isinstance(scheme, APIKey):
+        return f"the key for {scheme.in_.value} {one_line(scheme.name, 100)}"
+    if isinstance(scheme, HTTPBase):
+        return "name:password" if scheme.scheme.lower() == "basic" else f"a {one_line(scheme.scheme, 100)} token"
+    return "to be let in"
+
+
+def again(interrupt: Interrupt, form: str = "{}") -> str:
+    """Why a credential is asked again; empty if it is not. `form`: what is around it."""
+    return form.format(f"asked again: {one_line(interrupt.problem, 300)}") if interrupt.problem else ""
+
+
+def link(interrupt: Interrupt) -> str | None:
+    """The address to open, safe to be clicked; None if there is none."""
+    uri = quote(interrupt.auth_uri or "", safe=_KEPT) if interrupt.auth_config else ""
+    return uri if urlsplit(uri).scheme in ("http", "https") and is_safe_link(uri) else None
+
+
+def label(interrupt: Interrupt) -> str:
+    """An interrupt in a list of those to choose from, as `2 (pay)`."""
+    return f"{interrupt.number} ({', '.join(map(name_text, interrupt.names))})"
+
+
+# ---- what to type
+
+
+def ways(
+    interrupt: Interrupt, magic: str, among: Sequence[Interrupt] = (), *, redefined: bool = False
+) -> tuple[str, ...]:
+    """What to type as the answer: of an approval a yes and a no.
+
+    Args:
+        interrupt: An open one.
+        magic: `%confirm`, with what leads it to the session; empty where only Python has the chat.
+        among: All that are open: an only one needs no number.
+        redefined: Its tool was redefined, so that it is to be asked anew.
+    """
+    if interrupt.is_approval:
+        return _approval_ways(interrupt, magic, sum(other.is_approval for other in among) > 1, redefined)
+    number = interrupt.number or 1
+    if interrupt.kind == "credential":
+        several = sum(other.kind == "credential" for other in among) > 1
+        return (f"{magic} {number}" if magic else f"chat.submit_credential({f'id={number}' if several else ''})",)
+    if not interrupt.is_question:
+        return (f"{magic} {number} ..." if magic else f"chat.answer(...{f', {number}' if len(among) > 1 else ''})",)
+    oldest = next((other for other in among if other.is_question and not other.is_approval), interrupt)
+    if oldest.id == interrupt.id:
+        return (f"{magic.replace('%confirm', '%chat', 1)} ..." if magic else "chat.ask('...')",)
+    return (f"{magic} {number} ..." if magic else f"chat.answer('...', {number})",)
+
+
+def _approval_ways(interrupt: Interrupt, magic: str, numbered: bool, redefined: bool) -> tuple[str, str]:
+    number = interrupt.number or repr(interrupt.id)
+    if not magic:
+        which = number if numbered else ""
+        no = f"chat.reject({which})"
+        return no if redefined else f"chat.approve({which})", no
+    line = f"{magic} {number}" if numbered else magic
+    return f"{line} --{'reask' if redefined else 'yes'}", f"{line} --no"
+
+
+def all_approval_ways(interrupts: Sequence[Interrupt], magic: str, redefined: Container[str] = ()) -> tuple[str, str]:
+    """What to type for a yes to approvals, and for a no: to the first, and to those that take another yes."""
+    both = [ways(interrupt, magic, interrupts, redefined=interrupt.id in redefined) for interrupt in interrupts]
+    first, no = both[0]
+    more = [yes for yes, _ in both[1:] if magic and yes.split()[-1] != first.split()[-1]]
+    return ", ".join([first, *more]), no
+
+
+# ---- the three forms
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Block:
+    title: str
+    """Stands out."""
+    who: str = ""
+    code: str = ""
+    notes: Sequence[str] = ()
+    link: str | None = None
+    options: Sequence[str] = ()
+    then: str = ""
+    ways: Sequence[str] = field(default_factory=tuple[str, ...])
+
+
+def in_reply(interrupts: Sequence[Interrupt], magic: str, schemas: Schemas, redefined: Container[str] = ()) -> Bundle:
+    """What a reply says of the interrupts it waits for, with what to type."""
+    approvals = [interrupt for interrupt in interrupts if interrupt.kind == "approval"]
+    blocks: list[_Block] = []
+    for interrupt in approvals:
+        number = f" ({interrupt.number})" if len(approvals) > 1 else ""
+        schema = schemas.get(interrupt.id)
+        call, notes = call_of(interrupt, schema), _remarks(interrupt, schema)
+        blocks.append(_Block(title=f"waits for approval{number}:", code=call, notes=notes))
+    if approvals:
+        then = "answer with" if len(approvals) == 1 else "answer each by its number, as"
+        blocks.append(_Block(title="", then=then, ways=all_approval_ways(approvals, magic, redefined)))
+    return _bundle([*blocks, *_others(interrupts, magic, interrupts)])
+
+
+def in_list(
+    interrupts: Sequence[Interrupt], magic: str, schemas: Schemas, among: Sequence[Interrupt] | None = None
+) -> Bundle:
+    """Open interrupts one by one: approvals by number, the whole call; of the others what to type too.
+
+    `among`: all that are open; None: these.
+    """
+    blocks: list[_Block] = []
+    for interrupt in interrupts:
+        if interrupt.kind == "approval":
+            schema, who = schemas.get(interrupt.id), f"{name_text(interrupt.agent)}:"
+            call, notes = call_of(interrupt, schema), _remarks(interrupt, schema)
+            blocks.append(_Block(title=f"{interrupt.number} ", who=who, code=call, notes=notes))
+    groups = [blocks, _others(interrupts, magic, interrupts if among is None else among)]
+    forms = [_bundle(group) for group in groups if group]
+    return {kind: "\n\n".join(form[kind] for form in forms) for kind in forms[0]} if forms else {}
+
+
+def _others(interrupts: Iterable[Interrupt], magic: str, among: Sequence[Interrupt]) -> list[_Block]:
+    return [
+        _Block(
+            title=needs(interrupt),
+            link=link(interrupt),
+            options=[_option(option) for option in interrupt.options],
+            then=_then(interrupt),
+            ways=ways(interrupt, magic, among),
+        )
+        for interrupt in sorted(interrupts, key=lambda interrupt: interrupt.kind != "credential")
+        if interrupt.kind != "approval"
+    ]
+
+
+def _then(interrupt: Interrupt) -> str:
+    if interrupt.kind == "credential":
+        return "then paste the address it leads to into" if interrupt.auth_uri else "type it into the field of"
+    if interrupt.options:
+        return "choose one, by its words or its number, with"
+    if not interrupt.is_question:
+        return "send it with"
+    expected = "" if interrupt.is_approval else _expected(interrupt.schema)
+    return f"answer ({expected}) with" if expected else "answer with"
+
+
+_TYPES = {"boolean": "yes or no", "integer": "a whole number", "number": "a number", "array": "a list as JSON"}
+
+
+def _expected(schema: Json) -> str:
+    """What fits a schema, on one line; empty for text, and where only the schema could tell."""
+    if isinstance(choices := schema.get("enum"), list):
+        return one_line(f"one of {', '.join(map(answer_text, cast(list[Any], choices)))}")
+    if isinstance(fields := schema.get("properties"), dict):
+        return one_line(f"JSON with {', '.join(cast(Json, fields))}")
+    return _TYPES.get(str(schema.get("type")), "")
+
+
+def _option(option: str) -> str:
+    return one_line(cleaned(option))
+
+
+def _bundle(blocks: Sequence[_Block]) -> Bundle:
+    writers: dict[str, tuple[Callable[[_Block], list[str]], str]] = {
+        "text/plain": (_plain, "\n"),
+        "text/markdown": (_markdown, "\n\n"),
+        "text/html": (_html, "\n"),
+    }
+    return {kind: gap.join(line for block in blocks for line in write(block)) for kind, (write, gap) in writers.items()}
+
+
+def _plain(block: _Block) -> list[str]:
+    typed = f"{block.then} {' or '.join(block.ways)}" if block.ways else ""
+    if not block.title:
+        return [typed]
+    below = [*block.notes, *([f"open {block.link}"] if block.link else [])]
+    below += [f"{number}  {option}" for number, option in enumerate(block.options, 1)]
+    head = " ".join(filter(None, (block.title, block.who, block.code)))
+    return [head, *(f"    {line}" for line in (*below, *filter(None, [typed])))]
+
+
+def _markdown(block: _Block) -> list[str]:
+    parts: list[str] = []
+    if block.code:
+        who = f" {markdown_cell(block.who)}" if block.who else ""
+        parts.append(f"**{_capitalized(block.title).strip()}**{who} {markdown_line(block.code)}")
+    elif block.title:
+        parts.append(f"**{markdown_line(block.title)}**")
+    parts += map(markdown_line, block.notes)
+    if block.options:
+        parts.append("\n".join(f"{number}. {markdown_cell(option)}" for number, option in enumerate(block.options, 1)))
+    if block.ways:
+        opened = f"Open [this page]({block.link}). " if block.link else ""
+        typed = " or ".join("`" + way.replace("`", "'") + "`" for way in block.ways)
+        parts.append(f"{opened}{markdown_cell(_capitalized(block.then))} {typed}.")
+    return parts
+
+
+def _html(block: _Block) -> list[str]:
+    parts: list[str] = []
+    if block.code:
+        title, who = _capitalized(block.title).strip(), f" {block.who} " if block.who else " "
+        parts.append(element("p", element("strong", title), who, element("code", code(block.code))))
+    elif block.title:
+        parts.append(element("p", element("strong", block.title)))
+    parts += [element("p", note) for note in block.notes]
+    if block.options:
+        parts.append(element("ol", *(element("li", option) for option in block.options)))
+    if block.ways:
+        opened = ["Open ", element("a", "this page", href=block.link, rel=LINK_REL), ". "] if block.link else []
+        typed = [part for way in block.ways for part in (" or ", element("code", code(way)))][1:]
+        parts.append(element("p", *opened, f"{_capitalized(block.then)} ", *typed, "."))
+    return parts
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# ---- what was answered
+
+
+def _value(response: Json) -> Any:
+    return answered_value(types.FunctionResponse(response=response))
+
+
+def verdict_of(interrupt: Interrupt, response: Json, where: str = "") -> Verdict:
+    """The verdict of an answer as it is on the wire."""
+    if interrupt.kind == "credential":
+        return Verdict("refused" if refusal(response) else "given", "", where)
+    if interrupt.kind == "approval":
+        return approval_verdict(read_answer(response), where)
+    value = _value(response)
+    if interrupt.kind == "node_approval" and isinstance(value, dict):
+        decided = cast(Json, value)
+        return Verdict("approved" if decided.get("confirmed") else "rejected", str(decided.get("reason") or ""), where)
+    return Verdict("answered", answer_text(value), where)
+
+
+def approval_verdict(decided: ToolConfirmation, where: str = "") -> Verdict:
+    """The verdict of an approval."""
+    if not decided.confirmed:
+        return Verdict("rejected", cleaned(decided.reason or ""), where)
+    ran = "" if decided.args is None else f"ran with {call_shown.arguments_line(decided.args)}"
+    note = "; ".join(filter(None, (ran, _payload_text(decided.payload))))
+    return Verdict("edited" if ran else "approved", note, where)
+
+
+def answer_text(value: Any) -> str:
+    """An answer in a log: text as it is, any other value as JSON."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return cleaned(value) if isinstance(value, str) else shortened(json_text(value), _PROMPT)
+
+
+def answered_line(interrupt: Interrupt, verdict: Verdict) -> str:
+    """An answer with its question, and where it was given; empty for a credential."""
+    if interrupt.kind == "credential":
+        return ""
+    if interrupt.kind == "approval":
+        return _decision_line(
+            verdict, call_text(name_text(interrupt.call.name), arguments_text(interrupt.call.args or {}))
+        )
+    if interrupt.kind == "node_approval":
+        return _decision_line(verdict, _payload_line(interrupt))
+    question = f'"{one_line(interrupt.prompt, 200)}"' if interrupt.prompt else one_line(interrupt.agent, 100)
+    return f"✓ You answered {question} {verdict.where}".rstrip() + f": {one_line(verdict.note, _PROMPT)}"
+
+
+def answer_row_text(interrupt: Interrupt | None, response: types.FunctionResponse) -> str:
+    """An answer in a log; `interrupt` None: it is not known what was asked."""
+    values = response.response or {}
+    if response.name == APPROVAL_REQUEST:
+        return _decision_text(read_answer(values), name_text(interrupt.call.name) if interrupt else "the call")
+    if response.name == CREDENTIAL_REQUEST:
+        return "refuses the request" if refusal(values) else "answers the request"
+    if interrupt and interrupt.kind == "node_approval":
+        return f"{verdict_of(interrupt, values).state} {_payload_line(interrupt)}"
+    return answer_text(answered_value(response))
+
+
+def answered_by(response: types.FunctionResponse) -> str:
+    """How an approval was answered, as `by a click`; empty for any other answer."""
+    if response.name != APPROVAL_REQUEST:
+        return ""
+    by = read_answer(response.response or {}).by
+    return f"by {one_line(by, 100)}" if by else "by a function response"
+
+
+def _decision_line(verdict: Verdict, call: str) -> str:
+    """A decision on `call`, and where or by what it was made."""
+    mark, did = ("✗", "rejected") if verdict.state == "rejected" else ("✓", "approved")
+    note = f": {one_line(verdict.note)}" if verdict.note else ""
+    return f"{mark} You {did} {call} {verdict.where}".rstrip() + note
+
+
+def _decision_text(decided: ToolConfirmation, tool: str) -> str:
+    """A decision on a call in a log, and how it was given; the same on every run."""
+    by = f" by {one_line(decided.by, 100)}" if decided.by else " by a function response"
+    why = f": {cleaned(decided.reason)}" if decided.reason else ""
+    if not decided.confirmed:
+        return f"rejects {tool}{by}{why}"
+    changed = f", with {call_shown.arguments_line(decided.args)}" if decided.args is not None else ""
+    payload = f", {_payload_text(decided.payload)}" if decided.payload is not None else ""
+    return f"approves {tool}{by}{changed}{payload}{why}"

@@ -1,0 +1,289 @@
+"""One list of what a session waits for, and one answer to any of it: `chat.interrupts`, `chat.answer`, `%confirm`."""
+
+import getpass
+from typing import Any
+
+import pytest
+
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.auth import APIKey, APIKeyIn, AuthConfig, HTTPBase
+from adk_nb.errors import InputError
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.magics.known_names import known_names
+from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.tools.get_user_choice_tool import get_user_choice
+from adk_nb.tools.long_running_tool import LongRunningFunctionTool
+from adk_nb.tools.request_input_tool import request_input
+from adk_nb.workflow import START, Workflow, node
+from tests.notebook.conftest import Shell
+
+KEY = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
+SECRET = "a-persons-key"
+
+
+def ship(item: str) -> None:
+    """Ships something."""
+
+
+def tools_of(done: list[str]) -> list[Any]:
+    def pay(amount: int) -> str:
+        """Pays."""
+        done.append(f"paid {amount}")
+        return "paid"
+
+    def mail() -> str:
+        """Reads mail."""
+        done.append("mail")
+        return "one mail"
+
+    return [
+        FunctionTool(pay, require_confirmation=True),
+        FunctionTool(mail, auth_config=KEY),
+        request_input,
+        get_user_choice,
+        LongRunningFunctionTool(ship),
+    ]
+
+
+EVERY_KIND = [
+    call("pay", amount=7),
+    call("mail"),
+    call("adk_request_input", message="Which?"),
+    call("ship", item="tea"),
+]
+
+
+def chat_of(done: list[str], *answers: Any) -> Chat:
+    return Chat(LlmAgent(name="clerk", model=ScriptedLlm(*answers), tools=tools_of(done)), show="off")
+
+
+def open_kinds(chat: Any) -> dict[str, int]:
+    return {interrupt.kind: interrupt.number for interrupt in chat.interrupts}
+
+
+def test_every_kind_is_in_one_list_and_answered_by_number_id_or_name():
+    done: list[str] = []
+    chat = chat_of(done, EVERY_KIND, *["Well."] * 4)
+
+    reply = chat.ask("go")
+    open_ = chat.interrupts
+
+    assert [interrupt.number for interrupt in open_] == [1, 2, 3, 4]
+    assert open_kinds(chat) == open_kinds(reply)
+    assert set(open_kinds(chat)) == {"approval", "credential", "input", "long_running"}
+    assert [interrupt.kind for interrupt in reply.pending] == ["approval"]
+    by_kind = {interrupt.kind: interrupt for interrupt in open_}
+    chat.answer("yes", "pay")
+    chat.answer(SECRET, which=by_kind["credential"].number)
+    chat.answer({"status": "sent"}, id=by_kind["long_running"].id)
+    last = chat.answer("A1")
+    assert (sorted(done), chat.interrupts, last.interrupts) == (["mail", "paid 7"], [], [])
+
+
+def test_which_of_several_is_said_by_number_and_name_and_nothing_counts_as_answered():
+    done: list[str] = []
+    chat = chat_of(done, [call("pay", amount=1), call("adk_request_input", message="?")], "Well.")
+    chat.ask("go")
+
+    with pytest.raises(InputError, match=r"2 interrupts are open; .* 1 \(\w+\), 2 \(\w+\)$") as error:
+        chat.answer(True)
+    assert "(pay)" in str(error.value) and "(clerk)" in str(error.value)
+    with pytest.raises(InputError, match="'refund'"):
+        chat.answer(True, "refund")
+    assert len(chat.interrupts) == 2 and done == []
+
+
+@pytest.mark.parametrize(
+    ("value", "paid"),
+    [
+        (True, ["paid 7"]),
+        ("Yes", ["paid 7"]),
+        ({"confirmed": True, "args": {"amount": 2}}, ["paid 2"]),
+        (ToolConfirmation(confirmed=True), ["paid 7"]),
+        (False, []),
+        ("no", []),
+        ({"confirmed": False, "reason": "dear"}, []),
+    ],
+)
+def test_an_approval_is_answered_in_any_form_once(value: Any, paid: list[str]):
+    done: list[str] = []
+    chat = chat_of(done, call("pay", amount=7), "Well.")
+    chat.ask("go")
+
+    assert chat.answer(value).text == "Well." and done == paid
+    with pytest.raises(InputError, match="no interrupt is open"):
+        chat.answer(value)
+
+
+@pytest.mark.parametrize("value", ["perhaps", 1, None, {"confirmed": "yes"}, {"args": {}}, []])
+def test_what_is_neither_a_yes_nor_a_no_leaves_an_approval_open(value: Any):
+    done: list[str] = []
+    chat = chat_of(done, call("pay", amount=7), "Well.")
+    chat.ask("go")
+
+    with pytest.raises(InputError, match="neither a yes nor a no to pay"):
+        chat.answer(value)
+    assert len(chat.interrupts) == 1 and done == []
+
+
+def gated() -> Workflow:
+    def pay(node_input: str) -> str:
+        return f"paid {node_input}"
+
+    return Workflow(name="desk", edges=[(START, node(pay, require_confirmation=True, rerun_on_resume=True))])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(True, "paid 7"), ("y", "paid 7"), (ToolConfirmation(confirmed=True, by="me"), "paid 7")]
+)
+def test_a_node_is_approved_like_a_call(value: Any, text: str):
+    chat = Chat(gated(), show="off")
+    chat.ask("7")
+
+    assert chat.answer(value, "pay").text == text
+
+
+def test_the_arguments_of_a_node_cannot_be_changed():
+    chat = Chat(gated(), show="off")
+    chat.ask("7")
+
+    with pytest.raises(InputError, match="cannot be changed"):
+        chat.approve(node_input="8")
+    assert chat.approve().text == "paid 7"
+
+
+def test_a_credential_is_refused_with_none():
+    done: list[str] = []
+    chat = chat_of(done, call("mail"), "As you wish.")
+    chat.ask("go")
+
+    assert chat.answer(None).text == "As you wish." and done == []
+
+
+def clerk(shell: Shell, done: list[str], *answers: Any) -> None:
+    names = ("pay", "mail", "request_input", "get_user_choice", "ship")
+    shell.names.update(zip(names, tools_of(done), strict=True), model=ScriptedLlm(*answers))
+    shell.cell(f"%%agent clerk -m model -t {','.join(names)}\nHelp.")
+    shell.cell("%chat clerk go")
+
+
+def answered(shell: Shell) -> list[Any]:
+    events = shell.ip.adk_nb.sessions.events()
+    return [one.response for event in events if event.author == "user" for one in event.get_function_responses()]
+
+
+@pytest.mark.parametrize(
+    ("schema", "line", "value"),
+    [
+        ({"type": "integer"}, "%confirm 1", {"result": 1}),
+        ({"type": "integer"}, "%confirm 1 250", {"result": 250}),
+        ({"type": "string"}, '%confirm I don\'t know; "maybe" # 2', {"result": 'I don\'t know; "maybe" # 2'}),
+        ({"type": "object", "properties": {"n": {}}}, '%confirm {"n": 3}', {"n": 3}),
+        ({"type": "integer"}, "%confirm -5", {"result": -5}),
+    ],
+)
+def test_a_question_is_answered_as_it_is_typed(shell: Shell, schema: dict[str, Any], line: str, value: Any) -> None:
+    clerk(shell, [], call("adk_request_input", message="?", response_schema=schema), "Well.")
+
+    assert shell.cell(line).text == "Well."
+    assert answered(shell) == [value]
+
+
+def test_an_answer_that_does_not_fit_is_refused_and_the_question_stays_open(shell: Shell) -> None:
+    clerk(shell, [], call("adk_request_input", message="?", response_schema={"type": "integer"}), "Well.")
+
+    assert "'three' is not of type 'integer'" in shell.fails("%confirm three")
+    assert shell.cell("%confirm 3").text == "Well."
+
+
+def test_each_kind_is_answered_in_a_line_by_its_number(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    prompts: list[str] = []
+    monkeypatch.setattr(getpass, "getpass", lambda prompt: prompts.append(prompt) or SECRET)
+    clerk(shell, done, EVERY_KIND, *["Well."] * 4)
+    number = open_kinds(shell.names["_run"])
+    listed = str(shell.cell("%confirm"))
+
+    shell.cell(f"%confirm {number['long_running']} " + '{"status": "sent"}')
+    shell.cell(f"%confirm {number['input']} A1 and A2")
+    shell.cell(f"%confirm {number['credential']}")
+    shell.cell("%confirm --yes")
+
+    for kind in ("credential", "long_running"):
+        assert f"%confirm {number[kind]}" in listed
+    assert prompts == ["mail needs the key for header X-Key: "]
+    assert (sorted(done), shell.names["_run"].interrupts) == (["mail", "paid 7"], [])
+    assert {"status": "sent"} in answered(shell) and {"result": "A1 and A2"} in answered(shell)
+    events = shell.ip.adk_nb.sessions.events()
+    assert SECRET not in "".join(event.model_dump_json() for event in events)
+
+
+@pytest.mark.parametrize("line", [f"%confirm 1 {SECRET}", f"%confirm mail {SECRET}", f"%confirm {SECRET}"])
+def test_a_credential_in_a_line_is_refused_and_not_repeated(shell: Shell, line: str) -> None:
+    done: list[str] = []
+    clerk(shell, done, call("mail"), "Well.")
+
+    told = shell.fails(line)
+
+    assert "%confirm 1 alone" in told and SECRET not in told and "\n" not in told
+    assert done == [] and answered(shell) == []
+
+
+@pytest.mark.parametrize("line", ["%confirm --no", "%confirm 1 --no", "%confirm mail --no"])
+def test_a_credential_request_is_refused_in_a_line(shell: Shell, line: str) -> None:
+    done: list[str] = []
+    clerk(shell, done, call("mail"), "As you wish.")
+
+    assert shell.cell(line).text == "As you wish." and done == []
+
+
+def test_a_yes_to_what_is_no_approval_says_where_to_look(shell: Shell) -> None:
+    clerk(shell, [], call("adk_request_input", message="?"), "Well.")
+
+    for line in ("%confirm --yes", "%confirm 1 --yes", "%confirm --no"):
+        assert "is no approval; type %confirm" in shell.fails(line)
+    assert shell.cell("%confirm fine").text == "Well."
+
+
+def test_a_value_for_what_is_not_open_and_a_value_beside_a_yes_are_refused(shell: Shell) -> None:
+    done: list[str] = []
+    clerk(shell, done, [call("pay", amount=1), call("pay", amount=2)], "Well.", "Well.")
+
+    assert "'3'" in shell.fails("%confirm 3 x")
+    assert "1 (pay), 2 (pay)" in shell.fails("%confirm --yes")
+    assert "no place for" in shell.fails("%confirm 1 2 --yes")
+    assert "add --yes or --no" in shell.fails("%confirm 1")
+    assert done == []
+    shell.cell("%confirm 1 yes")
+    assert shell.cell("%confirm 2 no").text == "Well." and done == ["paid 1"]
+
+
+def test_the_numbers_of_all_open_interrupts_are_proposed(shell: Shell) -> None:
+    clerk(shell, [], EVERY_KIND, "Well.")
+
+    assert known_names(shell.ip.adk_nb, "interrupt") == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("config", "fields"),
+    [
+        (KEY, {"apiKey": "password"}),
+        (AuthConfig(auth_scheme=HTTPBase(scheme="basic")), {"username": None, "password": "password"}),
+        (AuthConfig(auth_scheme=HTTPBase(scheme="bearer")), {"token": "password"}),
+    ],
+)
+def test_the_schema_of_a_credential_names_its_fields_and_which_are_secret(config: AuthConfig, fields: dict[str, Any]):
+    def mail() -> str:
+        """Reads mail."""
+        return "one mail"
+
+    model = ScriptedLlm(call("mail"), "Well.")
+    chat = Chat(LlmAgent(name="clerk", model=model, tools=[FunctionTool(mail, auth_config=config)]), show="off")
+    chat.ask("go")
+    [asked] = chat.interrupts
+
+    shown = asked.schema["properties"]
+    assert {name: field.get("format") for name, field in shown.items()} == fields
+    assert chat.answer(dict.fromkeys(fields, "x")).text == "Well."
