@@ -204,7 +204,7 @@ class _Turn:
         """What comes after the answer: the results of its calls, and the final answer if it gave that by a call."""
         ctx, spec = self.ctx, self.spec
         if self._wrong:
-            return output.after(ctx, spec, self._wrong)
+            return output.after(ctx, spec, self._wrong, self._answer)
         calls = self._calls
         if not calls:
             return await _after_code(ctx, spec, self._answer)

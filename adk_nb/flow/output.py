@@ -49,17 +49,15 @@ def settled(ctx: InvocationContext, spec: LlmSpec, event: Event) -> Generator[Ev
     wrong = settle(spec, event)
     yield event
     if wrong:
-        follows = after(ctx, spec, wrong)
+        follows = after(ctx, spec, wrong, event)
         yield from follows.events
         follows.end_the_turn()
 
 
-def after(ctx: InvocationContext, spec: LlmSpec, wrong: Exception) -> Answers:
-    """What follows an answer that does not fit: an event that says so, or `wrong` itself."""
+def after(ctx: InvocationContext, spec: LlmSpec, wrong: Exception, answer: Event | None) -> Answers:
+    """What follows an `answer` that does not fit: an event that says so, or `wrong` itself."""
     if spec.on_output_error == "raise":
         return Answers([], wrong)
-    retried = spec.on_output_error == "retry"
-    again = "" if retried else ", or let it answer a second time with LlmAgent(on_output_error='retry')"
     told = Event(
         author=spec.name,
         invocation_id=ctx.invocation_id,
@@ -67,10 +65,18 @@ def after(ctx: InvocationContext, spec: LlmSpec, wrong: Exception) -> Answers:
         error_code=OUTPUT_SCHEMA_MISMATCH,
         error_message=(
             f"the answer of agent {spec.name!r} does not fit its output_schema: {in_words(wrong)}; "
-            f"say in the instruction what is wanted{again}"
+            + _remedy(spec, answer)
         ),
     )
     return Answers([told])
+
+
+def _remedy(spec: LlmSpec, answer: Event | None) -> str:
+    """What to do about an answer that does not fit."""
+    if answer and answer.model_version == "offline":
+        return "the stand-in 'offline' fills in no schema: name a model, or set a key"
+    again = ", or let it answer a second time with LlmAgent(on_output_error='retry')"
+    return f"say in the instruction what is wanted{'' if spec.on_output_error == 'retry' else again}"
 
 
 def asked_again(wrong: Exception) -> types.Content:

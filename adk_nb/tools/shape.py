@@ -27,6 +27,8 @@ _FENCE = "```"
 _LANGUAGE = re.compile(r"\A(?:json|[A-Za-z]*[ \t]*\n)")
 _TOLD = 5
 """Faults that are told at once."""
+_QUOTED = 100
+"""Characters of a value that does not fit."""
 
 
 class Shape:
@@ -99,13 +101,18 @@ def in_words(error: Exception) -> str:
         return " ".join(f"{type(error).__name__}: {error}".split())[:1_000]
     errors = error.errors(include_url=False, include_context=False)
     told = [
-        f"{where}{one['msg']} (got {one['input']!r:.100})"
+        f"{where}{one['msg']} (got {_quoted(one['input'])})"
         for one in errors
         for where in ["".join(f"{step}." for step in one["loc"])[:-1] + ": " if one["loc"] else ""]
     ]
     if len(told) > _TOLD:
         told[_TOLD:] = [f"and {len(told) - _TOLD} more"]
     return "; ".join(told)
+
+
+def _quoted(value: Any) -> str:
+    whole = repr(value)
+    return whole if len(whole) <= _QUOTED else f"{whole[:_QUOTED]}…"
 
 
 def _google_schema(schema: Any) -> Any:

@@ -121,6 +121,14 @@ def mismatch(events: list[Event]) -> None:
     assert "agent 'guide' does not fit its output_schema: Invalid JSON" in (events[-1].error_message or "")
 
 
+def test_the_stand_in_for_a_model_is_named_as_the_reason():
+    events = Talk(LlmAgent(name="guide", model="offline", output_schema=Out)).say()
+
+    wrong = events[-1].error_message or ""
+    assert "'offline'" in wrong and "name a model" in wrong and "in the instruction" not in wrong
+    assert "(got 'I am not a language model" in wrong and "…)" in wrong
+
+
 @pytest.mark.parametrize("key", ["o", None])
 @pytest.mark.parametrize("config", [None, SSE], ids=["whole", "streamed"])
 def test_an_answer_that_does_not_fit_is_told_after_it(config: RunConfig | None, key: str | None):
