@@ -39,7 +39,8 @@ def go_on(ctx: InvocationContext, root: Runs, invocation_id: str | None, *, stic
             logger.warning("the message answers invocation %r, which goes on; not %r", asked_in, invocation_id)
         checkpoints = Checkpoints(root, history.run(asked_in))
         ctx.invocation_id, ctx.checkpoints = asked_in, checkpoints
-        ctx.end_invocation = checkpoints.is_ended(ctx.agent, None)
+        still_open = {key for interrupt in history.interrupts(run=asked_in) for key in interrupt.answer_ids}
+        ctx.end_invocation = checkpoints.is_ended(ctx.agent, None) and still_open.isdisjoint(ctx.calls_answered)
     elif invocation_id:
         if not ctx.is_resumable and ctx.session.lease is None:
             raise _keeps_no_marks(invocation_id)

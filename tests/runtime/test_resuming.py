@@ -222,6 +222,28 @@ def test_an_answer_that_comes_twice_runs_nothing_twice():
     assert (other.say(outcome(called, {"r": 2})), other.error) == ([], None)
 
 
+@pytest.mark.parametrize("is_in_a_team", [False, True])
+def test_after_words_each_of_two_open_approvals_can_still_be_answered(is_in_a_team: bool):
+    paid: list[int] = []
+
+    def pay(n: int) -> str:
+        """Pays."""
+        paid.append(n)
+        return "paid"
+
+    tool = FunctionTool(pay, require_confirmation=True)
+    payer = agent("payer", [call("pay", n=1), call("pay", n=2)], "Later.", "Paid 1.", "Paid 2.", tools=[tool])
+    talk = LeftTalk(seq(payer, agent("end", "1", "2", "3")) if is_in_a_team else payer)
+    first, second = open_calls(talk.say("go"))
+    talk.say("not now")
+
+    talk.say(outcome(first, YES))
+    events = talk.say(outcome(second, YES))
+
+    assert paid == [1, 2]
+    assert ("payer", "Paid 2.") in marks(events)
+
+
 def test_state_goes_with_it_without_a_message():
     talk = LeftTalk(seq(agent("x", "x out"), agent("y", ValueError("net"), "y {k}")))
     talk.say("go")
