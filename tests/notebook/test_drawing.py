@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from xml.etree import ElementTree
 
 import pytest
@@ -12,7 +13,7 @@ from adk_nb.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.view.drawing import Drawing, Line, Node, drawing_of, tree_of
-from adk_nb.notebook.view.drawing_layout import SMALL, Layout, layout_of, text_width
+from adk_nb.notebook.view.drawing_layout import CHAR, SMALL, Layout, layout_of, text_width
 from adk_nb.notebook.view.drawing_svg import drawn, live_drawing, svg
 from adk_nb.tools import AgentTool, FunctionTool
 from adk_nb.workflow import DEFAULT_ROUTE, Edge, JoinNode, Workflow, node
@@ -371,6 +372,12 @@ def test_an_agent_at_the_end_of_a_cell_draws_itself(shell: Shell) -> None:
     assert "<pre>pipeline (sequential) v1\n└─ draft v1</pre>" in shown["text/html"]
     assert alone["text/plain"] == "draft v1"
     assert "<svg" not in alone["text/html"]
+
+
+def test_widths_are_the_same_in_every_version_of_python() -> None:
+    assert [text_width("m" * count) for count in range(1, 40)] == [
+        float(count * Fraction(CHAR)) for count in range(1, 40)
+    ]
 
 
 def test_without_the_magics_an_agent_is_shown_as_python_shows_it(bare: Shell) -> None:

@@ -113,7 +113,8 @@ def layout_of(drawing: Drawing) -> Layout:
 
 def text_width(text: str, char: float = CHAR) -> float:
     """Of one line; letters of East Asia are twice as wide."""
-    return sum(char * 1.8 if east_asian_width(one) in "WF" else char for one in text)
+    # fsum: `sum` rounds in another way from Python 3.12 on, and saved drawings are compared
+    return math.fsum(char * 1.8 if east_asian_width(one) in "WF" else char for one in text)
 
 
 def _box(node: Node, layer: int) -> Box:
@@ -230,7 +231,7 @@ def _spread(grid: _Grid) -> None:
 
 
 def _mean(near: Sequence[float], own: float) -> float:
-    return sum(near) / len(near) if near else own
+    return math.fsum(near) / len(near) if near else own
 
 
 def _apart(layer: list[Box], wanted: list[float]) -> None:
