@@ -75,18 +75,21 @@ class Desk:
                 if call := self._calls.get_nowait():
                     workers().put(call)
 
-    def break_off(self, call: Call[Any]) -> None:
+    def break_off(self, call: Call[Any], seen_at: object = None) -> None:
         """Raise a KeyboardInterrupt in `call`, which nobody waits for any more, if it runs here in the main thread.
 
-        Where the program handles SIGINT by itself, the call runs on.
+        To be called on a loop, which does it again as long as the call stands at `seen_at`: a signal that comes just
+        before the thread falls asleep does not wake it. Where the program handles SIGINT by itself, the call runs on.
         """
         main = threading.main_thread()
         if threading.current_thread() is main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             return
         with self._lock:
-            if self._running is call:
+            stands_at = _place(main)
+            if self._running is call and seen_at in (None, stands_at):
                 self._broken_off = True
                 _interrupt(main)
+                asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, self.break_off, call, stands_at)
 
     def _run(self, call: Call[Any] | None) -> None:
         if call is None:
@@ -123,6 +126,12 @@ class Desk:
         except KeyboardInterrupt:
             if callable(loops_own) and loops_own is not signal.default_int_handler:
                 loops_own(signal.SIGINT, None)  # asyncio's or a kernel's: it cancels whoever awaits
+
+
+def _place(thread: threading.Thread) -> object:
+    """The instruction at which a thread stands, other than this one."""
+    frame = sys._current_frames().get(thread.ident or 0)  # pyright: ignore[reportPrivateUsage]
+    return frame and (frame, frame.f_lasti)
 
 
 def _interrupt(main: threading.Thread) -> None:
