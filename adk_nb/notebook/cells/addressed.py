@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from adk_nb.events.event import Event
+from adk_nb.runtime.history import History
 
 _SPOKEN_TO = "spoken_to"
 _DEFINED_AS = "defined_as"
@@ -37,10 +38,9 @@ def version_of_author(event: Event) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def spoken_to(id: str, events: Iterable[Event]) -> Addressed:
+def spoken_to(id: str, history: History) -> Addressed:
     """Who was spoken to when the call `id` was made, or asked."""
-    made = (event for event in events if any(call.id == id for call in event.get_function_calls()))
-    return _in(next(made, None))
+    return _in(next((record.event for record in history.calls.all(id)), None))
 
 
 def last_spoken_to(events: Iterable[Event]) -> str:

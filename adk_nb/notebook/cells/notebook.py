@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import replace as with_
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError, InputError, UserError
-from adk_nb.events.event import Event
 from adk_nb.models.default_model import default_model
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells import team_cell
@@ -28,6 +27,7 @@ from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 from adk_nb.runners import DEBUG_SESSION, DEBUG_USER, Runner
+from adk_nb.runtime.history import History
 from adk_nb.runtime.trace import Traces
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.function_tool import FunctionTool
@@ -234,27 +234,27 @@ class Notebook(ByName):
         """The conversations that were held in a session."""
         return [chat for (_, held_in), chat in self._chats.items() if held_in == session]
 
-    def is_edited(self, id: str, events: Sequence[Event]) -> str | None:
+    def is_edited(self, id: str, history: History) -> str | None:
         """The agent that was spoken to when `id` was asked, if its cell says something else now.
 
         None: it is as it was, or waits as it was then, or nobody knows.
         """
-        then = spoken_to(id, events)
+        then = spoken_to(id, history)
         if not then.digest or any(name == then.name and chat.has_asked(id) for (name, _), chat in self._chats.items()):
             return None
         now = self.digest_of(then.name)
         return then.name if now and now != then.digest else None
 
-    def who_hears(self, id: str, agent: str, events: Sequence[Event]) -> str | None:
+    def who_hears(self, id: str, agent: str, history: History) -> str | None:
         """By what name one is asked who hears of the answer to what waits under `id`, and which `agent` asked for.
 
         Who was spoken to then, as a team goes on only as a whole; else the agent itself; None: both are gone.
-        `events` are those of the session.
+        `history`: of the session.
         """
         for (name, _), chat in self._chats.items():
             if chat.has_asked(id) and name in self.addressees:
                 return name
-        team = spoken_to(id, events).name
+        team = spoken_to(id, history).name
         if team in self.addressees and self.agent(team).find_agent(agent):
             return team
         return self.name_of(agent)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from adk_nb.errors import InputError, ToolNotFoundError, UserError
+from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cut_runs import cut_in_brief
@@ -129,7 +130,7 @@ class _Confirm:
         return self._notebook.chat(name, self._session, show=self._show)
 
     def _agent_name(self, interrupt: Interrupt) -> str | None:
-        return self._notebook.who_hears(interrupt.id, interrupt.recipient, self._history.events)
+        return self._notebook.who_hears(interrupt.id, interrupt.recipient, self._history)
 
     # -- a yes or a no
 
@@ -154,7 +155,7 @@ class _Confirm:
                 f"what waits in session {self._session!r} is no approval; type {self._magic} to see how it is answered"
             )
         if not approvals:
-            answered = "; ".join(map(str, last_answered(self._history)))
+            answered = "; ".join(map(str, last_answered(self._notebook.sessions.events(self._session))))
             why = answered or "it was answered already, or none was asked for"
             raise InputError(none_open(self._notebook, self._session, f"; {why}"))
         if asked.all:
@@ -175,7 +176,7 @@ class _Confirm:
                 f"agent {gone[0].recipient!r}, which asked for this, is gone; define it again, or refuse the call with "
                 f"{no}"
             )
-        for name in dict.fromkeys(self._notebook.is_edited(one.id, self._history.events) for one in chosen):
+        for name in dict.fromkeys(self._notebook.is_edited(one.id, self._history) for one in chosen):
             if name and self._yes:
                 sys.stdout.write(f"{edited_note(name)}\n")
         reply = self._refuse_for(gone) if gone else None
@@ -220,7 +221,7 @@ class _Confirm:
         if self._open or asked.id or asked.reask:
             return []
         edits, payload = _edits(asked), pairs(asked.payload or [], "%confirm --payload")
-        answered = last_answered(self._history)
+        answered = last_answered(self._notebook.sessions.events(self._session))
         return answered if all(one.is_like(self._yes, edits, payload) for one in answered) else []
 
     # -- cards
@@ -287,7 +288,7 @@ def listed(notebook: Notebook, session: str | None, drawn: Collection[str] = ())
 
 
 def _schema(notebook: Notebook, approval: Interrupt, history: History) -> dict[str, Any] | None:
-    name = notebook.who_hears(approval.id, approval.recipient, history.events)
+    name = notebook.who_hears(approval.id, approval.recipient, history)
     with suppress(ToolNotFoundError):  # its cell was not run yet
         return schema_of(notebook.agent(name), approval) if name else None
     return None
@@ -312,9 +313,9 @@ def _edited_since(notebook: Notebook, open_: Sequence[Interrupt], history: Histo
     for approval in open_:
         if approval.kind != "approval":
             continue
-        if name := notebook.is_edited(approval.id, history.events):
+        if name := notebook.is_edited(approval.id, history):
             notes[edited_note(name)] = None
-        name = notebook.who_hears(approval.id, approval.recipient, history.events)
+        name = notebook.who_hears(approval.id, approval.recipient, history)
         with suppress(ToolNotFoundError):  # its cell was not run yet
             note = redefined_note(approval, notebook.agent(name), history, magic, notebook.earlier) if name else ""
             notes |= dict.fromkeys(filter(None, [note]))
@@ -352,12 +353,12 @@ class AnsweredApproval:
         return f"{call_line(self._approval.call.name or '', self._args)} was {verb} already{by}"
 
 
-def last_answered(history: History) -> list[AnsweredApproval]:
-    """The approvals that the last message of the session answered; empty if it was no such message."""
-    turns = turns_of(history.events)
+def last_answered(events: Sequence[Event]) -> list[AnsweredApproval]:
+    """The approvals that the last message of the session answered; empty if it was no such message, or is undone."""
+    turns = turns_of(events)
     asked: dict[str, Interrupt] = {}
     answered: list[AnsweredApproval] = []
-    for event in turns[-1].events if turns else ():
+    for event in turns[-1].events if turns and not turns[-1].undone else ():
         for approval in opened_by(event):
             asked |= dict.fromkeys((approval.id, approval.call.id or ""), approval)
         responses = [

@@ -173,7 +173,7 @@ def _who_asks(notebook: Notebook, said: Said) -> str | None:
         history = notebook.sessions.history(said.session)
         questions = (interrupt for interrupt in history.interrupts() if interrupt.is_question)
         if oldest := next(questions, None):
-            return notebook.who_hears(oldest.id, oldest.recipient, history.events)
+            return notebook.who_hears(oldest.id, oldest.recipient, history)
     return None
 
 

@@ -5,7 +5,7 @@ import contextvars
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal, get_args
 
@@ -37,6 +37,7 @@ from adk_nb.notebook.view.side_shell import side_shell
 from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.terminal_run import TerminalRun, in_a_terminal
 from adk_nb.notebook.view.widget import LiveView
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session
 
@@ -121,8 +122,6 @@ class LiveRun(RunOnShow):
         self._panels = RunPanels(lambda: self.trace, lambda: self._rows.state() if self._rows else [])
         self._over = False
         self._unshown: deque[Event] = deque()
-        self._history: Sequence[Event] = ()
-        """The session, as it was when the run began or last went on."""
         self._cards: set[str] = set()
         self._trouble = Trouble(self._push)
         self._view = view or LiveView(title=agent.name)
@@ -142,7 +141,6 @@ class LiveRun(RunOnShow):
         if shell := side_shell():
             shell.runs.add(self)
         self._clicks, self._over = clicks, False
-        self._history = list(session.events) if session else []
         self._meter = Meter(session.events if session else (), self.max_cost_usd)
         if self._rows is None:
             self._open(session)
@@ -155,7 +153,7 @@ class LiveRun(RunOnShow):
         self._view.push({"op": "status", "status": "running", "text": "running"})
 
     def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
-        self._clicks, self._history = clicks, list(session.events)
+        self._clicks = clicks
         self._place.file_text = requests
         self._open(session, keys)
         self._view.push({"op": "status", "status": "pending", "text": ""})
@@ -167,7 +165,7 @@ class LiveRun(RunOnShow):
         if before := self._own_cell.view_on_another_page:
             output = _output(None, *self._place.stands)
             before.push({"op": "panel", "name": "beside", "id": self._own_cell.page, "data": [output]})
-        state, history = (session.state, session.events) if session else ({}, [])
+        state, history = (session.state, history_of(session)) if session else ({}, ())
         self._rows = RunRows(
             schema_of=self._schema_of,
             state=state,

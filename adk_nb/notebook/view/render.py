@@ -95,7 +95,7 @@ class ShownReply(Protocol):
         ...
 
 
-def bundle(reply: ShownReply, *, history: Iterable[Event] = (), picture: str = "") -> Bundle:
+def bundle(reply: ShownReply, *, history: Sequence[Event] = (), picture: str = "") -> Bundle:
     """A reply: the answer, what waits or failed, and the events that led to it.
 
     Args:
@@ -135,7 +135,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, width: int |
 def event_table(
     events: Iterable[Event],
     *,
-    history: Iterable[Event] = (),
+    history: Sequence[Event] = (),
     only: Container[str] | None = None,
     undone: Container[str] = (),
     width: int | None = None,

@@ -1,6 +1,6 @@
 """A run's events become what a reader sees of them: rows, state and approval cards, as ops for a view."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,9 +26,9 @@ from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.branches import calls_to, lane_of
+from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt, input_of, opened_by
 from adk_nb.runtime.nested_calls import TRANSFER
-from adk_nb.runtime.rewind import surviving
 
 SchemaOf = Callable[[Interrupt], dict[str, Any] | None]
 """What waits -> the JSON schema of its tool's parameters."""
@@ -76,7 +76,7 @@ class RunRows:
         *,
         schema_of: SchemaOf | None = None,
         state: Mapping[str, Any] | None = None,
-        history: Iterable[Event] = (),
+        history: Sequence[Event] | History = (),
         live: bool = True,
         magic: str = "",
         seconds_of: Callable[[str], float | None] = lambda _: None,
@@ -87,8 +87,8 @@ class RunRows:
         Args:
             schema_of: For the form in which a card's arguments are edited.
             state: As it is before the first event that is fed. None: what `history` left, which is nothing for `()`.
-            history: Earlier events of the session, oldest first; needed only where the run goes on from an approval
-                that this object did not see asked.
+            history: The earlier events of the session, oldest first, or their read model; needed only where the run
+                goes on from an approval that this object did not see asked.
             live: False leaves out durations.
             magic: The `%confirm` that answers what is asked; empty: only Python has the chat.
             seconds_of: How long a call's own tool took, whose result comes with those of others; None: not known.
@@ -114,8 +114,14 @@ class RunRows:
         self._streamed: set[str] = set()
         self._invocation = ""
         self._last_at: float | None = None
-        for event in surviving(history):
-            self._remember(event, with_state=state is None)
+        self._history = history if isinstance(history, History) else History(history)
+        for interrupt in self._history.interrupts():
+            if interrupt.kind != "long_running":
+                self._cards_of(interrupt)
+        for event in self._history.events if state is None else ():
+            self._state.change(event.actions.state_delta)
+        for event in self._history.events[-1:]:
+            self._last_at = event.timestamp
 
     def opening(self) -> list[Json]:
         """The ops that show how things stand before the first event: the state, and the cards that are open."""
@@ -211,7 +217,7 @@ class RunRows:
             if event.author == "user" and asks:
                 self._answered(event, response, f"{event.id}/answer{index}", told)
                 continue
-            call = self._calls.setdefault(response.id or "", _unseen(response))
+            call = self._call_of(response)
             fields = self._response_fields(event, response, call)
             if call.tool == TRANSFER and fields.get("ok") and (agent := event.actions.transfer_to_agent):
                 fields |= {"kind": "marker", "tool": None, "result": None, "ok": None}
@@ -223,6 +229,17 @@ class RunRows:
             args = None if call.args is None else arguments_text(call.args)
             kind = str(fields.pop("kind", "call"))
             told.append(call.row, _who(event), kind, **{"tool": call.tool, "args": args, **fields})
+
+    def _call_of(self, response: types.FunctionResponse) -> _Call:
+        key = response.id or ""
+        if key not in self._calls:
+            record = self._history.calls.newest(key)
+            self._calls[key] = (
+                _Call(name_text(record.call.name), record.call.args or {}, record.event.timestamp, None)
+                if record
+                else _Call(name_text(response.name), None, None, None)
+            )
+        return self._calls[key]
 
     def _response_fields(self, event: Event, response: types.FunctionResponse, call: _Call) -> Json:
         if approvals.is_placeholder(event, response):
@@ -322,27 +339,6 @@ class RunRows:
             self._decided(self._interrupts[key], card, verdict)
         return self.closed(key, Verdict(verdict.state, note), f"{verdict.state} {where}")
 
-    def _remember(self, event: Event, *, with_state: bool) -> None:
-        """Take in an event that is shown elsewhere."""
-        for call in event.get_function_calls():
-            if call.id and not _is_ask(event, call) and not event_words.is_question(event, call):
-                self._calls[call.id] = _Call(name_text(call.name), call.args or {}, event.timestamp, None)
-        for interrupt in opened_by(event):
-            if interrupt.kind != "long_running":
-                self._cards_of(interrupt)
-        for response in event.get_function_responses():
-            card = self._cards.get(self._asked_for.get(response.id or "", response.id or ""))
-            waits = (
-                approvals.is_placeholder(event, response)
-                or credentials.is_waiting(event, response)
-                or response.will_continue
-            )
-            if card and not waits:
-                card["state"] = "superseded"
-        if with_state:
-            self._state.change(event.actions.state_delta)
-        self._last_at = event.timestamp
-
     # -- failures, deeds, state
 
     def _failure_and_doings(self, event: Event, told: _Told) -> None:
@@ -368,7 +364,7 @@ _KINDS = {"user": "user", NOTEBOOK: "marker"}
 
 
 def rows_of(
-    events: Iterable[Event], *, history: Iterable[Event] = (), elsewhere: Mapping[str, Verdict] | None = None
+    events: Iterable[Event], *, history: Sequence[Event] = (), elsewhere: Mapping[str, Verdict] | None = None
 ) -> list[Json]:
     """The rows of a run that is over, oldest first, at most `view_state.MAX_ROWS`, with nothing that changes from run
     to run but their ids. `elsewhere`: what was answered in another cell, by card id.
@@ -377,7 +373,7 @@ def rows_of(
 
 
 def rows_and_decisions(
-    events: Iterable[Event], *, history: Iterable[Event] = (), elsewhere: Mapping[str, Verdict] | None = None
+    events: Iterable[Event], *, history: Sequence[Event] = (), elsewhere: Mapping[str, Verdict] | None = None
 ) -> tuple[list[Json], list[str]]:
     """`rows_of`, and a line for each approval that was decided and each question that was answered."""
     rows, view = RunRows(history=history, live=False), ViewState()
@@ -422,7 +418,3 @@ def _looked_up(event: Event) -> list[Json]:
     pages = [isolated_page(one) for one in found.suggestions]
     told.append(f"{event.id}/sources", event.author, "sources", text="", html=words, pages=pages)
     return told.ops
-
-
-def _unseen(response: types.FunctionResponse) -> _Call:
-    return _Call(name_text(response.name), None, None, None)

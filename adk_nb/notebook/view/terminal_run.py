@@ -13,6 +13,7 @@ from adk_nb.notebook.view.render import heading, row_text
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.view_state import ViewState
+from adk_nb.runtime.history import history_of
 from adk_nb.sessions.session import Session
 
 
@@ -43,7 +44,7 @@ class TerminalRun(RunOnShow):
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
         super().begin(session, clicks)
-        self._rows = RunRows(live=False, history=session.events if session else ())
+        self._rows = RunRows(live=False, history=history_of(session) if session else ())
 
     def event(self, event: Event) -> None:
         super().event(event)
