@@ -106,6 +106,16 @@ def test_what_was_read_is_not_read_again():
     assert len(history.events) == 1_001 and events.taken < 5
 
 
+def test_a_copy_of_what_was_read_is_not_read_again():
+    events = [Event(author="user", message=f"m{number}") for number in range(100)]
+    history = History(events)
+    copies = Watched([*(event.model_copy() for event in events), Event(author="user", message="one more")])
+
+    history.update(copies)
+
+    assert len(history.events) == 101 and copies.taken < 5
+
+
 @pytest.mark.parametrize("edit", ["shorter", "longer", "last"])
 def test_events_that_were_edited_by_hand_are_read_again(edit: str):
     session = Session(id="s", events=conversation())
