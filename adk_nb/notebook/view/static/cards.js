@@ -157,8 +157,8 @@ class Cards {
       this.forms.set(card.id, new AnswerForm(card.answer_schema, send));
     }
     const form = this.forms.get(card.id);
-    const twin = this.store.box && !card.tool ? ["or type it below"] : ["or type: ", el("code", "", card.how)];
-    put(form.twin, ...(this.isNext(card) ? twin : []));
+    const isBelow = this.store.box && !card.tool && this.isNext(card);
+    put(form.twin, ...(isBelow ? ["or type it below"] : ["or type: ", el("code", "", card.how)]));
     node.append(form.node);
   }
 
