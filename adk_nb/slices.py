@@ -19,9 +19,10 @@ async def in_slices(steps: Iterable[object]) -> None:
     """Take all `steps`, each of them brief."""
     left = iter(steps)
     is_over = _slice(left)
+    is_frozen = None if is_over else has_frozen()
     while not is_over:
         await asyncio.sleep(0)
-        with many_objects():
+        with many_objects(is_frozen):
             is_over = _slice(left)
         if is_over:
             await asyncio.sleep(0)
@@ -36,12 +37,20 @@ def _slice(left: Iterator[object]) -> bool:
     return True
 
 
+def has_frozen() -> bool:
+    """Whether a user has frozen what is there. Python counts the objects: of a million it takes some milliseconds."""
+    return gc.get_freeze_count() >= _FROZEN_BY_PYTHON
+
+
 @contextmanager
-def many_objects() -> Generator[None]:
+def many_objects(is_frozen: bool | None = None) -> Generator[None]:
     """Make many objects that stay, without the garbage collections that look through all of those made before.
 
     Each such collection holds up all threads, for a second where there are a million objects. What is made within
     counts as old from the beginning, so that it is looked through with all that is old.
+
+    Args:
+        is_frozen: What `has_frozen` says; None: ask it.
     """
     if not gc.isenabled():  # by its user, or by another thread that is in here
         yield
@@ -50,7 +59,7 @@ def many_objects() -> Generator[None]:
     try:
         yield
     finally:
-        if gc.get_freeze_count() < _FROZEN_BY_PYTHON:  # else a user has frozen what is there, and wants it to stay so
+        if not (has_frozen() if is_frozen is None else is_frozen):  # else it is to stay so
             gc.freeze()
             gc.unfreeze()  # into the oldest generation
         gc.enable()

@@ -55,6 +55,15 @@ def test_what_is_made_within_counts_as_old(nothing_frozen: None):
     assert any(one is made for one in gc.get_objects(generation=2))
 
 
+def test_frozen_objects_are_counted_once_for_all_slices(second_at_each_look: None, monkeypatch: pytest.MonkeyPatch):
+    count, counted = gc.get_freeze_count, list[int]()
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(count()) or counted[-1])
+    asyncio.run(in_slices(range(10)))
+    assert counted == []
+    asyncio.run(in_slices(range(1_000)))
+    assert len(counted) == 1
+
+
 @pytest.mark.parametrize("is_on", [True, False])
 def test_the_collector_is_left_as_it_was_also_after_an_error(is_on: bool):
     if not is_on:
