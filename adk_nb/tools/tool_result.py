@@ -134,8 +134,8 @@ class _Walk:
         """Characters of JSON that may still be made; never more is taken off than is made."""
         self.inside: set[int] = set()
         """Ids of the objects that are being converted."""
-        self.media = list[Media]()
-        self.shown = list[Piece]()
+        self.media: list[Media] = []
+        self.shown: list[Piece] = []
         self.odd = ""
         """The first value that has no JSON form, in words."""
         self.used_up = False
