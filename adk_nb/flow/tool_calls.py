@@ -11,7 +11,7 @@ from typing import Any
 from adk_nb import parts, types
 from adk_nb.cells import in_a_cell
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNotFoundError, closest
-from adk_nb.events.event import Event
+from adk_nb.events.event import Event, made
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.events.usage import NESTED_USAGE
 from adk_nb.flow import authentication
@@ -193,18 +193,19 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[Answer]) -> E
             about.setdefault("shown", {})[one.id] = one.shown
         if one.usage:
             about.setdefault(NESTED_USAGE, {})[one.id] = one.usage
-    ids = [one.event_id for one in answers if one.event_id]
-    known: dict[str, Any] = {"id": ids[0]} if ids else {}
-    return Event(
-        **known,
+    told: dict[str, Any] = {
+        "branch": ctx.branch,
+        "content": parts.content("user", results) if results else None,
+        "long_running_tool_ids": pausing or None,
+        "output": next((one.finished[0] for one in answers if one.finished), None),
+        "custom_metadata": about or None,
+    }
+    return made(
+        id=next((one.event_id for one in answers if one.event_id), ""),
         author="user" if results and all(one.hands_back for one in answers if one.part) else spec.name,
         invocation_id=ctx.invocation_id,
-        branch=ctx.branch,
-        content=parts.content("user", results) if results else None,
         actions=actions,
-        long_running_tool_ids=pausing or None,
-        output=next((one.finished[0] for one in answers if one.finished), None),
-        custom_metadata=about or None,
+        **{name: value for name, value in told.items() if value is not None},
     )
 
 
@@ -300,14 +301,14 @@ def _misdirected(spec: LlmSpec, context: Context) -> str | None:
 
 def _lost(context: Context) -> str | None:
     """What the tool wrote to the state that cannot be kept, in words; it is taken back."""
-    delta = context.actions.state_delta
     only_json = context.get_invocation_context().keeps_only_json
     try:
-        context.state.settle()
-        if delta:
+        context.settle()
+        if delta := context.actions.state_delta:
             committed(delta, only_json=only_json)
         return None
     except (ConfigurationError, RecursionError) as error:
+        delta = context.actions.state_delta
         for key, value in list(delta.items()):
             try:
                 committed({key: value}, only_json=only_json)
