@@ -58,8 +58,8 @@ class History:
         self._tasks = OpenTasks()
         self._seen = 0
         self._last: Event | None = None
-        self._runs: dict[str, list[Event]] = {}
         self._began: dict[str, int] = {}
+        """Invocation -> index of its first event."""
         self._by_run_key: dict[str, str] = {}
         self._graph_waits: dict[str, tuple[int, str]] = {}
         """Id of a call, or path of a node, that a graph waits for -> index and invocation of the newest checkpoint."""
@@ -102,11 +102,9 @@ class History:
     def _read(self, event: Event) -> None:
         at = len(self.events)
         self.events.append(event)
-        if (run := self._runs.get(event.invocation_id)) is None:
-            run = self._runs[event.invocation_id] = []
-            self._began[event.invocation_id] = at
-        run.append(event)
-        responses = self._read_parts(event, at)
+        self._began.setdefault(event.invocation_id, at)
+        content = event.content
+        responses = self._read_parts(content.parts, event, at) if content and content.parts else ()
         if event.long_running_tool_ids or not self._open.is_idle:
             self._open.read(event, responses, at)
         if event.isolation_scope or responses:
@@ -119,9 +117,9 @@ class History:
         if event.custom_metadata and (key := event.custom_metadata.get(RUN_KEY)):
             self._by_run_key[key] = event.invocation_id
 
-    def _read_parts(self, event: Event, at: int) -> list[types.FunctionResponse]:
+    def _read_parts(self, parts: list[types.Part], event: Event, at: int) -> list[types.FunctionResponse]:
         responses: list[types.FunctionResponse] = []
-        for part in event.parts:
+        for part in parts:
             if response := part.function_response:
                 responses.append(response)
             elif call := part.function_call:
@@ -191,8 +189,10 @@ class History:
 
     def talking_node(self, branch: str | None = None) -> str | None:
         """Path of a graph's node that waits for the user's words, on `branch` or under it, since they spoke last."""
-        found = (node for where, node in reversed(self._talking.values()) if is_under(where, branch))
-        return next(found, None)
+        for where, node in reversed(self._talking.values()):
+            if is_under(where, branch):
+                return node
+        return None
 
     def checkpoint_waiting_for(self, key: str) -> tuple[int, str] | None:
         """Index and invocation of the newest checkpoint of a graph that waits for a call, or for words to a node."""
@@ -200,11 +200,12 @@ class History:
 
     def run(self, invocation_id: str) -> Sequence[Event]:
         """The events of an invocation, oldest first."""
-        return self._runs.get(invocation_id, ())
+        began = self._began.get(invocation_id)
+        return [] if began is None else [one for one in self.events[began:] if one.invocation_id == invocation_id]
 
     def run_ids(self) -> list[str]:
         """Ids of the invocations, in the order of their beginning."""
-        return list(self._runs)
+        return list(self._began)
 
     def began(self, invocation_id: str) -> int | None:
         """Index in `events` of the first event of an invocation. None: there is none."""
