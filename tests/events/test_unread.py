@@ -60,6 +60,18 @@ def test_a_lent_event_whose_scalars_were_read_first_is_a_copy_all_the_same():
     assert (event.author, event.text, event.actions.state_delta) == ("edited", "edited", {"k": [1, 2]})
 
 
+def test_the_content_of_a_lent_event_is_the_same_copy_before_and_after_the_rest_is_read():
+    event = lent(EVENT)
+    content = event.content
+    assert content and content.parts and content is event.content
+    content.parts[0].text = "edited"
+
+    assert event.output == {"a": 1} and type(event) is Event
+    assert event.content is content and event == EVENT.model_copy(update={"content": content})
+    assert EVENT.text == "hello" and copy.deepcopy(event) == event
+    assert lent(Event(author="guide")).content is None
+
+
 def test_what_a_lent_event_does_is_copied_also_where_it_was_not_given_but_put_in():
     event = Event(author="guide")
     event.actions.state_delta["k"] = [1]
