@@ -17,7 +17,7 @@ from adk_nb import clock, types
 from adk_nb.errors import InputError
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.wire import WireModel, copied, may_share_names
+from adk_nb.wire import SharedNames, WireModel, bare, may_share_names
 
 _ACTS = {"state": "state_delta", "route": "route"}
 
@@ -177,8 +177,15 @@ for _name, _field in Event.model_fields.items():
 
 
 def made(*, actions: EventActions, id: str = "", **fields: Any) -> Event:
-    """`Event(**fields)` at a fifth of its price, of values that are what the fields say and are not None."""
-    return copied(_blank(), id=id or clock.new_id(), timestamp=clock.now(), actions=actions, **fields)
+    """`Event(**fields)` at an eighth of its price, of values that are what the fields say and are not None."""
+    always = {"id": id or clock.new_id(), "timestamp": clock.now(), "actions": actions}
+    return bare(Event, _names(tuple(fields)), _blank().__dict__ | always | fields)
+
+
+@cache
+def _names(fields: tuple[str, ...]) -> SharedNames:
+    """What is given with these `fields`: one set for all such events, which would take 0.7 kB in each."""
+    return SharedNames({"id", "timestamp", "actions", *fields})
 
 
 @cache

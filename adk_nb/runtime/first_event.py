@@ -58,8 +58,9 @@ async def first_event(
         message = take_secrets(ctx, message)
         ctx.user_content = message
         message = await _as_plugins_say(ctx, message)
-    ctx.task = task_for(root, message, ctx.session)
-    ctx.agent = answering(root, message, history_of(ctx.session), ctx.task, sticky=sticky)
+    history = history_of(ctx.session)
+    ctx.task = task_for(root, message, history)
+    ctx.agent = answering(root, message, history, ctx.task, sticky=sticky)
     go_on(ctx, root, invocation_id, sticky=sticky)
     if message and ctx.agent is root and not ctx.task:
         check_fits(root, message)

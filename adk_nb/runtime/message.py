@@ -102,11 +102,10 @@ def _check_calls(answers: Iterable[types.FunctionResponse], history: History, se
         )
 
 
-def task_for(root: Runs, message: types.Content | None, session: Session) -> str | None:
+def task_for(root: Runs, message: types.Content | None, history: History) -> str | None:
     """The id of the call that gave a task, if words of the user are for the agent that works on it."""
     if message is None or any(part.function_response for part in message.parts or ()):
         return None
-    history = history_of(session)
     if path := history.talking_node():
         return path
     return next(reversed(open_tasks(root, history)), None)

@@ -170,7 +170,7 @@ def take_in(session: Session, event: Event) -> None:
     Raises:
         ConfigurationError: The state delta has what cannot be kept; nothing was changed.
     """
-    if delta := event.actions.state_delta:
+    if delta := vars(event.actions).get("state_delta"):  # a look at the field itself makes an empty dict
         event.actions.state_delta = kept = committed(delta, only_json=False)
         take_delta(session.state, delta, kept)
     session.events.append(event)

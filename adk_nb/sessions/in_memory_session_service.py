@@ -147,7 +147,7 @@ class InMemorySessionService(BaseSessionService):
                 raise AlreadyExistsError(f"session {session.id!r} has another event of the id {event.id!r}")
             newest = session.revision == _revision(kept)
             take_in(session, event)
-            if delta := event.actions.state_delta:
+            if delta := vars(event.actions).get("state_delta"):
                 _store(kept, delta)
             kept.events.append(event)
             kept.event_ids[event.id] = event
