@@ -331,10 +331,13 @@ class Runner:
             if turn:
                 await turn.begin(ctx)
             event = first
-            async with aclosing(invoke(ctx, first)) as events:
+            events = invoke(ctx, first)
+            try:  # what `aclosing` does, at a quarter of its price: each run comes by here
                 async for event in events:
                     if event is not first or yield_user_message:
                         yield event if event.partial else lent(event)  # the event itself is history
+            finally:
+                await events.aclose()
             if event is first and ctx.checkpoints:
                 logger.warning("invocation %r does not go on: %s", ctx.invocation_id, idle(ctx))
             if self._compaction and not shared.stop.why:

@@ -110,10 +110,13 @@ class LoopAgent(BaseAgent):
             if ctx.is_resumable and not goes_on:
                 yield checkpoint(ctx, self.name, current_sub_agent=agent.name, times_looped=way.passes)
             course = Course(ctx, agent, asker, goes_on=goes_on is not None)
-            async with aclosing(course.events()) as events:
+            events = course.events()
+            try:  # what `aclosing` does, at a quarter of its price: each agent comes by here
                 async for event in events:
                     course.hear(event)
                     yield event
+            finally:
+                await events.aclose()
             way.said, asker, goes_on = course.said or way.said, None, None
             way.pauses, way.left = course.waits() or ctx.end_invocation, self._left_after(course)
             if way.pauses or way.left:

@@ -32,10 +32,13 @@ class SequentialAgent(BaseAgent):
             if ctx.is_resumable and not goes_on:
                 yield checkpoint(ctx, self.name, current_sub_agent=agent.name)
             course = Course(ctx, agent, asker, goes_on=goes_on is not None)
-            async with aclosing(course.events()) as events:
+            events = course.events()
+            try:  # what `aclosing` does, at a quarter of its price: each agent comes by here
                 async for event in events:
                     course.hear(event)
                     yield event
+            finally:
+                await events.aclose()
             if course.waits() or ctx.end_invocation:
                 return
             said, asker, goes_on = course.said or said, None, None

@@ -37,7 +37,8 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
     try:
         with stop.hearing(ctx.abort_signal, ctx.run_config.timeout):
             stop.within = asyncio.current_task(stop.loop)
-            async with aclosing(await _begun(ctx, stop)) as events:
+            events = await _begun(ctx, stop)
+            try:  # what `aclosing` does, at a quarter of its price: each run comes by here
                 async for event in events:
                     stop.within = None
                     event = await commit(ctx, event, on_event)
@@ -46,6 +47,8 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
                         stop.request()
                         break
                     stop.within = asyncio.current_task(stop.loop)
+            finally:
+                await events.aclose()
         for event in await _seal(ctx, stop.why):
             yield event
         await first_answer(ctx.plugin_manager.hooks("after_run"), invocation_context=ctx)
