@@ -49,7 +49,7 @@ class WireModel(BaseModel):
             and kind.model_config.get("extra") == "ignore"
         ):
             raise _unknown_arguments(kind, given)
-        super().__init__(**given)
+        self.__pydantic_validator__.validate_python(given, self_instance=self)  # what pydantic's own __init__ does
 
     # Without this mark pydantic calls an overridden __init__ for each record that it reads, nested ones too.
     setattr(__init__, "__pydantic_base_init__", True)  # noqa: B010 - pyright knows no attributes of functions
@@ -103,7 +103,12 @@ def copied(one: M, /, **changed: Any) -> M:
 
     Source: https://docs.pydantic.dev/latest/api/base_model/ names the four attributes that make up a model.
     """
-    return bare(one.__class__, one.__pydantic_fields_set__ | changed.keys(), one.__dict__ | changed)
+    made = object.__new__(one.__class__)  # as `bare` does, without the call: a tool round makes ten, and is 1 % faster
+    _put_fields(made, one.__dict__ | changed)
+    _put_given(made, one.__pydantic_fields_set__ | changed.keys())
+    _put_extra(made, None)
+    _put_private(made, None)
+    return made
 
 
 def bare(kind: type[M], given: set[str], fields: dict[str, Any]) -> M:

@@ -101,7 +101,7 @@ class _DictField:
     def __get__(self, actions: EventActions | None, owner: object) -> dict[str, Any]:
         if actions is None:
             raise AttributeError(self._name)  # else pydantic takes this for a subclass's default
-        return actions.__dict__.setdefault(self._name, {})
+        return vars(actions).setdefault(self._name, {})
 
 
 _DEFAULTS: dict[str, Any] = {

@@ -354,7 +354,7 @@ def _nothing() -> LlmResponse:
 def _is_empty(response: LlmResponse) -> bool:
     if response.error_code or response.interrupted:
         return False
-    return all(part.text == "" and not part.thought_signature for part in response.parts)
+    return not [part for part in response.parts if part.text != "" or part.thought_signature]
 
 
 def _says_nothing(event: Event) -> bool:

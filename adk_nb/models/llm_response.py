@@ -55,7 +55,7 @@ class LlmResponse(WireModel):
     @property
     def text(self) -> str:
         """The words, thoughts left out."""
-        return "".join(part.text for part in self.parts if part.text and not part.thought)
+        return "".join([part.text for part in self.parts if part.text and not part.thought])
 
     @property
     def parts(self) -> list[types.Part]:

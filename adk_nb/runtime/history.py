@@ -103,34 +103,37 @@ class History:
         at = len(self.events)
         self.events.append(event)
         self._began.setdefault(event.invocation_id, at)
-        content = event.content
-        responses = self._read_parts(content.parts, event, at) if content and content.parts else ()
+        responses, has_text = self._read_parts(event, at)
         if event.long_running_tool_ids or not self._open.is_idle:
             self._open.read(event, responses, at)
         if event.isolation_scope or responses:
             self._tasks.read(event, responses)
         if event.actions.agent_state:
             self._read_checkpoint(event)
-        elif event.author == "user" and event.text:
+        elif has_text and event.author == "user":
             self._text_at = at
             self._talking.clear()
         if event.custom_metadata and (key := event.custom_metadata.get(RUN_KEY)):
             self._by_run_key[key] = event.invocation_id
 
-    def _read_parts(self, parts: list[types.Part], event: Event, at: int) -> list[types.FunctionResponse]:
+    def _read_parts(self, event: Event, at: int) -> tuple[list[types.FunctionResponse], bool]:
+        """Its responses, and whether it has text beside calls and responses."""
         responses: list[types.FunctionResponse] = []
-        for part in parts:
+        has_text = False
+        for part in event.parts:
             if response := part.function_response:
                 responses.append(response)
             elif call := part.function_call:
                 self.calls.add_call(call, event, at)
                 if call.id:
                     self.call_ids.add(call.id)
+            elif part.text and not part.thought:
+                has_text = True
         for response in responses:
             if event.author == "user":
                 self.calls.add_answer(response, event)
             self.calls.add_response(response, event)
-        return responses
+        return responses, has_text
 
     def _read_checkpoint(self, event: Event) -> None:
         state = event.actions.agent_state

@@ -197,7 +197,7 @@ class _View:
             return event.actions.compaction.compacted_content if event.actions.compaction else _heard(event)
         content = for_model(content)
         parts = content.parts or []
-        if is_recording(parts) and event.actions.artifact_delta:
+        if vars(event.actions).get("artifact_delta") and is_recording(parts):
             return None
         if event.author == "user" or event.long_running_tool_ids:
             parts = _without_requests(event, parts)
