@@ -23,8 +23,8 @@ def claim(ctx: InvocationContext, wanted: str | None) -> str:
     Agents that work side by side in one run get different ids, too.
     """
     claimed = ctx.shared.call_ids
-    taken = wanted in claimed or wanted in history_of(ctx.session).call_ids
-    if not wanted or taken or wanted.startswith(_RESERVED) or mended(wanted) != wanted:
+    may_be = wanted and not wanted.startswith(_RESERVED) and mended(wanted) == wanted and wanted not in claimed
+    if not wanted or not may_be or wanted in history_of(ctx.session).call_ids:
         wanted = new_call_id()
     claimed.add(wanted)
     return wanted
