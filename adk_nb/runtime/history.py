@@ -6,7 +6,7 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.runtime.branches import is_under
 from adk_nb.runtime.calls import Calls
-from adk_nb.runtime.interrupts import Interrupt
+from adk_nb.runtime.interrupts import Interrupt, Kind
 from adk_nb.runtime.open_interrupts import OpenInterrupts
 from adk_nb.runtime.open_tasks import OpenTasks
 from adk_nb.runtime.rewind import surviving
@@ -148,7 +148,7 @@ class History:
             self._talking[path] = event.branch, node
 
     def interrupts(
-        self, *, kinds: Collection[str] = (), under: str | None = None, since: int = 0, run: str | None = None
+        self, *, kinds: Collection[Kind] = (), under: str | None = None, since: int = 0, run: str | None = None
     ) -> list[Interrupt]:
         """What waits for an answer, oldest first.
 
@@ -234,6 +234,6 @@ def waited_for(event: Event) -> list[str]:
     return [key for run in graph["waiting"] for key in run["asked"]] if graph else []
 
 
-def open_interrupts(events: Iterable[Event], kinds: Collection[str] = ()) -> list[Interrupt]:
+def open_interrupts(events: Iterable[Event], kinds: Collection[Kind] = ()) -> list[Interrupt]:
     """The open interrupts of these kinds in a list of events; no kinds: of all."""
     return History(list(events)).interrupts(kinds=kinds)

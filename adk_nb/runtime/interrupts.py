@@ -16,7 +16,7 @@ from adk_nb.events.requests import APPROVAL_REQUEST, CHOICE, CREDENTIAL_REQUEST,
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 
-Kind = Literal["approval", "credential", "input", "long_running", "node_approval", "task"]
+Kind = Literal["approval", "credential", "input", "long_running", "node_approval"]
 APPROVALS: tuple[Kind, ...] = ("approval",)
 CREDENTIALS: tuple[Kind, ...] = ("credential",)
 INPUTS: tuple[Kind, ...] = ("input", "long_running", "node_approval")
@@ -54,10 +54,9 @@ class Interrupt:
     """What an answer names."""
     kind: Kind
     number: int = 0
-    """1, 2, ... since the user's last words, in the order of asking; it stays while others are answered. 0: of a task,
-    which the user's words answer."""
+    """1, 2, ... since the user's last words, in the order of asking; it stays while others are answered."""
     call: types.FunctionCall
-    """The call that waits. Of a credential, the first of those that do; of a task, the one that gave it."""
+    """The call that waits. Of a credential, the first of those that do."""
     agent: str
     """Name of the agent whose call it is."""
     branch: str | None = None

@@ -186,8 +186,7 @@ class AgentTool(BaseTool):
         history = history_of(ctx.session)
         if waiting(ctx.agent, history, ctx.branch, since=since):
             return True
-        is_open = pauses(ctx.agent, history, ctx.branch, asked=True, since=since)
-        return is_open and self.agent.runs_others
+        return self.agent.runs_others and pauses(ctx.agent, history, ctx.branch, asked=True, since=since)
 
     async def _told(self, caller: InvocationContext, event: Event) -> None:
         if caller.tell:
