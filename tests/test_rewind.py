@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from adk_nb import sync, types
-from adk_nb.agents import LlmAgent, RunConfig
+from adk_nb import parts, sync, types
+from adk_nb.agents import LlmAgent, RunConfig, SequentialAgent
 from adk_nb.errors import InputError, InvocationNotFoundError, SessionNotFoundError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.history import open_interrupts
@@ -225,3 +225,28 @@ def test_the_undoing_event_carries_what_the_run_config_says():
     rewind(talk, talk.say()[0].invocation_id, run_config=RunConfig(custom_metadata={"by": "me"}))
 
     assert talk.stored().events[-1].custom_metadata == {"by": "me"}
+
+
+def test_an_agent_that_comes_after_an_answer_gets_the_words_that_count():
+    heard_by_second: list[str] = []
+
+    def note(callback_context: Any) -> None:
+        content = callback_context.user_content
+        heard_by_second.append(content.parts[0].text if content else "")
+
+    first = guide(call("pay"), "what else?", "paid", tools=[FunctionTool(pay, require_confirmation=True)])
+    second = LlmAgent(name="second", model=ScriptedLlm("noted", "noted", "noted"), before_agent_callback=note)
+    talk = Talk(SequentialAgent(name="line", sub_agents=[first, second]))
+    talk.say("pay the bill")
+    [asked] = open_interrupts(talk.stored().events, APPROVALS)
+    undone = talk.say("and one more thing")[0].invocation_id
+    rewind(talk, undone)
+
+    talk.say([parts.result(asked.id, "adk_request_confirmation", {"confirmed": True})])
+
+    assert heard_by_second[1:] == ["pay the bill"]
+
+
+def pay() -> str:
+    """Pay."""
+    return "paid"

@@ -1,5 +1,6 @@
 """The house style as tests, so that `pytest` alone says whether a change is ready."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -24,3 +25,63 @@ def test_style(command: str):
     done = subprocess.run([BIN / tool, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
 
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+ALLOWED_SCANS = {
+    "runtime/concurrent_runs.py": "which events other runs wrote",
+    "runtime/fork.py": "the events that are copied",
+    "runtime/open_sessions.py": "parses each event",
+    "runtime/rewind.py": "state and files as they were",
+    "runtime/resuming.py": "a history of the events before a run",
+    "flow/budget.py": "what a run has cost since the last text",
+    "flow/code_execution.py": "files that were sent",
+    "flow/context_cache.py": "a view of its own, read once",
+    "flow/tool_calls.py": "whether a recorded result was stored",
+    "flow/history/compaction.py": "the contents' own view",
+    "flow/history/contents.py": "the contents' own view",
+    "notebook/chat.py": "hands out the list",
+    "notebook/going_back.py": "hands out the list",
+    "notebook/talk.py": "keeps the list of a turn's beginning",
+    "notebook/magics/confirm_line.py": "keeps the list of a turn's beginning",
+    "notebook/magics/reports.py": "a row for each event",
+    "notebook/magics/trace_line.py": "which rows are dim",
+    "notebook/view/rows.py": "the state that a view begins with",
+}
+"""Files that look at the events of a session themselves, and for what; facts about calls, interrupts, tasks, turns,
+checkpoints and rewinds come from `runtime.history`.
+"""
+
+
+def scans_a_session(tree: ast.AST) -> bool:
+    """True if something loops over the events of a session or a history, or takes a part of them."""
+    loops = [node.iter for node in ast.walk(tree) if isinstance(node, ast.For | ast.comprehension)]
+    calls = [arg for node in ast.walk(tree) if isinstance(node, ast.Call) and is_scan(node.func) for arg in node.args]
+    slices = [node.value for node in ast.walk(tree) if isinstance(node, ast.Subscript) and is_slice(node.slice)]
+    return any(is_events(part) for node in (*loops, *calls, *slices) for part in ast.walk(node))
+
+
+def is_scan(called: ast.expr) -> bool:
+    return isinstance(called, ast.Name) and called.id in ("any", "enumerate", "list", "next", "reversed", "surviving")
+
+
+def is_slice(node: ast.expr) -> bool:
+    return isinstance(node, ast.Slice)
+
+
+def is_events(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.Attribute) and node.attr == "events"):
+        return False
+    owner = node.value.func if isinstance(node.value, ast.Call) else node.value
+    name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+    return name.lstrip("_") in ("session", "history", "history_of", "sessions")
+
+
+def test_facts_about_a_session_come_from_its_history():
+    package = ROOT / "adk_nb"
+    folders = ("runtime", "flow", "agents", "workflow", "notebook")
+    paths = [path for folder in folders for path in (package / folder).rglob("*.py")]
+    trees = {str(path.relative_to(package)): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+
+    scanning = {name for name, tree in trees.items() if scans_a_session(tree)}
+
+    assert scanning - {"runtime/history.py"} == ALLOWED_SCANS.keys()

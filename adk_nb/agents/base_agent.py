@@ -17,7 +17,7 @@ from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
 from adk_nb.runtime.invocation_context import InvocationContext, Runs
-from adk_nb.runtime.nested_calls import pauses
+from adk_nb.runtime.nested_calls import after_answers, pauses
 from adk_nb.runtime.retry_config import RetryConfig
 from adk_nb.sessions.state import check_schema
 from adk_nb.warned import warn
@@ -329,7 +329,7 @@ def _is_answer(event: Event | None) -> bool:
 def _going_on(agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
     """What an agent says that has taken over, in the same invocation."""
     ctx.shared.transfers += 1
-    return agent.run_live(ctx) if ctx.live_request_queue else agent.run_async(ctx.after_answers())
+    return agent.run_live(ctx) if ctx.live_request_queue else agent.run_async(after_answers(ctx))
 
 
 def _names_in(tree: BaseAgent) -> set[str]:

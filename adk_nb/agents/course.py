@@ -10,7 +10,7 @@ from adk_nb.models.signals import EXIT_FLOW
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext, Runs
-from adk_nb.runtime.nested_calls import outermost, pauses, recipient
+from adk_nb.runtime.nested_calls import after_answers, outermost, pauses, recipient
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Course:
         self._agent = agent
         self._asker = asker
         self._goes_on = goes_on or asker is not None
-        self._ctx = ctx if asker else ctx.after_answers(goes_on=goes_on)
+        self._ctx = ctx if asker else after_answers(ctx, goes_on=goes_on)
         self.escalates = False
         """An event said so."""
         self.leaves = False

@@ -9,6 +9,7 @@ from adk_nb.events.usage import usages_of
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.prices import load, price
 from adk_nb.models.signals import REPLAYED
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 
 logger = logging.getLogger(__name__)
@@ -72,9 +73,10 @@ def is_used_up(ctx: InvocationContext) -> bool:
 def _cost_before(ctx: InvocationContext) -> float:
     """What the run has cost before it paused, or was cut, if it goes on; nothing, if it begins."""
     total = 0.0
-    for event in reversed(ctx.session.events) if ctx.calls_answered or ctx.checkpoints else ():
-        if event.author == "user" and event.text:
-            break
+    if not (ctx.calls_answered or ctx.checkpoints):
+        return total
+    history = history_of(ctx.session)
+    for event in history.events[history.last_text_at :]:
         total += sum(price(one.model, one.tokens) or 0.0 for one in usages_of(event) if not one.is_replayed)
     return total
 

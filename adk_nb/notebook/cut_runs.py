@@ -7,10 +7,10 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupted_runs import close_interrupted_run
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.resumability_config import ResumabilityConfig
-from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Journal, Run, this_process
 from adk_nb.sessions.session import Session
@@ -25,8 +25,7 @@ async def cut_runs(service: BaseSessionService, session: Session | None) -> list
     if session is None or not isinstance(service, Journal):
         return []
     left = [run for run in await service.unfinished(session) if not run.is_alive]
-    counts = {event.invocation_id for event in surviving(session.events)} if left else set[str]()
-    return [run for run in left if run.id in counts]
+    return [run for run in left if history_of(session).began(run.id) is not None]
 
 
 async def at_work(service: BaseSessionService, session: Session | None) -> Run | None:

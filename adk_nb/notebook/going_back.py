@@ -32,7 +32,8 @@ class GoesBack:
     @property
     def turns(self) -> list[PastTurn]:
         """What the user has said so far, with all that came of it, oldest first; undone turns too."""
-        return turns_of(self._events())
+        with self._conversation.history(self._events()) as history:
+            return turns_of(history)
 
     def rewind(self, to: int | str | Event = 1, *, dry_run: bool = False) -> Rewound:
         """Undo turns of the user's: agents no longer see them, state and files are as before, what waits is closed.

@@ -1,15 +1,14 @@
 """The turns of a conversation so far: where each began, what came of it, and whether it was undone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adk_nb import types
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
-from adk_nb.events.requests import REQUESTS
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.rows import rows_of
-from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.history import History
 
 _ASKED = 60
 _FEW = 4
@@ -49,36 +48,12 @@ def words_of(message: types.Content) -> str:
     return next((part.text for part in message.parts or () if part.text), "")
 
 
-def turns_of(events: Sequence[Event]) -> list[PastTurn]:
+def turns_of(history: History) -> list[PastTurn]:
     """All turns of a session, oldest first."""
-    left = {event.id for event in surviving(events)}
     return [
-        PastTurn(number=number, message=said, events=turn, undone=turn[0].id not in left)
-        for number, (said, turn) in enumerate(_split(events), 1)
+        PastTurn(number=number, message=turn.message, events=list(turn.events), undone=turn.undone)
+        for number, turn in enumerate(history.turns, 1)
     ]
-
-
-def _split(events: Sequence[Event]) -> Iterator[tuple[types.Content, list[Event]]]:
-    said: types.Content | None = None
-    turn: list[Event] = []
-    seen: set[str] = set()
-    for event in events:
-        if not event.invocation_id or event.actions.rewind_before_invocation_id:
-            continue
-        if event.invocation_id not in seen and event.author == "user" and _is_said(event):
-            if said:
-                yield said, turn
-            said, turn = event.content, []
-        seen.add(event.invocation_id)
-        turn.append(event)
-    if said:
-        yield said, turn
-
-
-def _is_said(event: Event) -> bool:
-    """True for words, and for an answer to a question, but not for a yes or a no."""
-    responses = event.get_function_responses()
-    return bool(event.content) and not (responses and all(one.name in REQUESTS for one in responses))
 
 
 def one_turn(turns: Sequence[PastTurn], which: str, session: str) -> PastTurn:

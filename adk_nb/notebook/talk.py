@@ -20,7 +20,6 @@ from adk_nb.notebook.interrupted import in_a_cell, told_in_a_script
 from adk_nb.notebook.interrupts import Answers
 from adk_nb.notebook.one_turn import OneTurn, notice_of
 from adk_nb.notebook.open_cards import OpenCards
-from adk_nb.notebook.past_turns import turns_of
 from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, schema_of
 from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome, streamed_text
 from adk_nb.notebook.typed_state import typed_change
@@ -294,9 +293,10 @@ class Talk:
         events, magic = shown.events, self._chat.magic()
         if events:
             self._chat.traces.keep(events[0].invocation_id, shown.trace)
-        way_back = take_back([*before, *events], magic) if error and events else ""
+        with self._of.history([*before, *events]) as history:
+            way_back = take_back(history, magic) if error and events else ""
+            open_ = history.interrupts()
         status, error = outcome(events, status, error)
-        open_ = self._open_after(before, shown)
         streamed = streamed_text(shown.streaming.values()) if status == "cancelled" else None
         text, answered_by = streamed or answer_in(events)
         reply = Reply(
@@ -419,8 +419,9 @@ class Talk:
     async def _after_an_error(self, key: str, failed: RunOnShow, *, says_again: bool) -> None:
         """Take back the turn that failed, if nothing was said since, and say the same again if that is asked."""
         session = await self._of.loaded()
-        turns = [one for one in turns_of(session.events if session else []) if not one.undone]
-        last = {event.id for event in turns[-1].events} if turns else set[str]()
+        with self._of.history(session.events if session else ()) as history:
+            turns = [turn for turn in history.turns if not turn.undone]
+            last = {event.id for event in turns[-1].events} if turns else set[str]()
         if last.isdisjoint(event.id for event in failed.events):
             failed.say_stale(key)
             return

@@ -13,7 +13,7 @@ from adk_nb.notebook.past_turns import PastTurn, turn_of_id, turns_of
 from adk_nb.notebook.view.plain_text import json_text, one_line, shortened
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.history import History, history_of
-from adk_nb.runtime.rewind import surviving, undoing
+from adk_nb.runtime.rewind import undoing
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
 
@@ -78,11 +78,11 @@ def _value(value: Any) -> str:
     return "(none)" if value == DELETED else shortened(json_text(value), _STATE)
 
 
-def first_undone(events: Sequence[Event], to: int | str, session: str) -> PastTurn:
+def first_undone(history: History, to: int | str, session: str) -> PastTurn:
     """The oldest turn that a rewind undoes.
 
     Args:
-        events: Of the session.
+        history: Of the session.
         to: How many turns of the user's are undone, counted from the last; or the id of an event or a run, with whose
             turn it begins.
         session: Its id, for errors.
@@ -90,7 +90,7 @@ def first_undone(events: Sequence[Event], to: int | str, session: str) -> PastTu
     Raises:
         InputError: There are not so many, or none of that id, or it is undone already.
     """
-    turns = turns_of(events)
+    turns = turns_of(history)
     if isinstance(to, str):
         turn = turn_of_id(turns, to, session, "how many turns are undone, such as 1, or a whole id, see %trace")
         if turn.undone:
@@ -118,7 +118,7 @@ async def rewind(
         InputError: As `first_undone`.
         SessionBusyError: Another run works on the session.
     """
-    first = first_undone(session.events, to, session.id)
+    first = first_undone(history_of(session), to, session.id)
     told = await _told(session, first, dry_run=dry_run)
     if not dry_run:
         await service.append_event(session, await undoing(session, first.invocation_id, artifacts))
@@ -126,19 +126,18 @@ async def rewind(
 
 
 async def _told(session: Session, first: PastTurn, *, dry_run: bool) -> Rewound:
-    events = session.events
-    left = surviving(events)
-    start = next(at for at, event in enumerate(left) if event.id == first.events[0].id)
+    history = history_of(session)
+    left, start = history.events, history.began(first.invocation_id) or 0
     gone, kept = left[start:], left[:start]
     after = (await undoing(session, first.invocation_id, None)).actions.state_delta
     now = {key: session.state.get(key, dict(DELETED)) for key in after}
     open_then = {interrupt.id for interrupt in History(kept).interrupts()}
     return Rewound(
         session=session.id,
-        turns=[turn for turn in turns_of(events) if turn.number >= first.number and not turn.undone],
+        turns=[turn for turn in turns_of(history) if turn.number >= first.number and not turn.undone],
         state={key: (now[key], after[key]) for key in after if now[key] != after[key]},
         files=sorted({name for event in gone for name in event.actions.artifact_delta if not name.startswith("user:")}),
-        closed=[interrupt.id for interrupt in history_of(session).interrupts() if interrupt.id not in open_then],
+        closed=[interrupt.id for interrupt in history.interrupts() if interrupt.id not in open_then],
         tools=_called(gone),
         dry_run=dry_run,
     )

@@ -1,12 +1,10 @@
 """What a person may do about a turn that has failed, in words."""
 
-from collections.abc import Sequence
 from itertools import takewhile
 
 from adk_nb.errors import ModelHTTPError, ModelNotFoundError, closest
-from adk_nb.events.event import Event
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.notebook.past_turns import PastTurn, turns_of
+from adk_nb.runtime.history import History, Turn
 
 _BUSY = (429, 500, 503, 529)
 """Of HTTP; 529 is Anthropic's."""
@@ -24,14 +22,14 @@ def what_next(error: Exception, magic: str) -> str:
     return ""
 
 
-def take_back(events: Sequence[Event], magic: str) -> str:
+def take_back(history: History, magic: str) -> str:
     """How what was asked in the turn that failed last is taken back, which agents see until then; empty if nothing was.
 
     Args:
-        events: Of the session, that turn's included.
+        history: Of the session, that turn's included.
         magic: As for `how_to_answer`.
     """
-    turns = [one for one in turns_of(events) if not one.undone]
+    turns = [turn for turn in history.turns if not turn.undone]
     if not turns:
         return ""
     failed = 1 + sum(1 for _ in takewhile(_is_unanswered, reversed(turns[:-1])))
@@ -45,7 +43,7 @@ def take_back(events: Sequence[Event], magic: str) -> str:
     return f"what was asked stays in the conversation: {undo} takes it back, {again} asks it again"
 
 
-def _is_unanswered(turn: PastTurn) -> bool:
+def _is_unanswered(turn: Turn) -> bool:
     return all(event.author == "user" or event.error_code for event in turn.events)
 
 

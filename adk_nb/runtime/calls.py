@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from adk_nb import types
 from adk_nb.events.event import Event
@@ -19,6 +20,13 @@ class CallRecord:
     """Index of the event among those that count."""
 
 
+class _Answer(NamedTuple):
+    at: int
+    invocation_id: str
+    is_last: bool
+    """No more is to come."""
+
+
 class Calls:
     """The calls of one session, by id. Sessions stored by 0.1.0 may have several calls under one id."""
 
@@ -29,7 +37,7 @@ class Calls:
         self._settled: set[str] = set()
         self._first_run: dict[str, str] = {}
         self._run_of: dict[str, str] = {}
-        self._answered_in: dict[str, list[str]] = {}
+        self._answers: dict[str, list[_Answer]] = {}
 
     def add_call(self, call: types.FunctionCall, event: Event, at: int) -> None:
         """Take in a call of the next event."""
@@ -48,12 +56,13 @@ class Calls:
         if key not in actions.requested_tool_confirmations and key not in actions.requested_auth_configs:
             self._settled.add(key)
 
-    def add_answer(self, response: types.FunctionResponse, event: Event) -> None:
+    def add_answer(self, response: types.FunctionResponse, event: Event, at: int) -> None:
         """Take in a response of a user's message: its run continues that of the call."""
         key = response.id or ""
         if run := self._run_of.get(key):
             self._first_run.setdefault(event.invocation_id, run)
-            self._answered_in.setdefault(key, []).append(event.invocation_id)
+            answer = _Answer(at, event.invocation_id, not response.will_continue)
+            self._answers.setdefault(key, []).append(answer)
 
     def all(self, key: str | None) -> list[CallRecord]:
         """The calls of that id, oldest first."""
@@ -95,7 +104,12 @@ class Calls:
 
     def answered_in(self, key: str | None) -> Sequence[str]:
         """The invocations in which a user's message answered a call."""
-        return self._answered_in.get(key or "", ())
+        return [answer.invocation_id for answer in self._answers.get(key or "", ())]
+
+    def runs_with_last_answer(self, key: str, *, since: int) -> Iterator[str]:
+        """The invocations in which a user's message after the event `since` answered a call, with no more to come."""
+        answers = self._answers.get(key, ())
+        return (answer.invocation_id for answer in answers if answer.is_last and answer.at > since)
 
     def run_of(self, key: str | None) -> str | None:
         """The run in which a call was made: the first invocation of those of which each continues the one before, after

@@ -1,9 +1,11 @@
 """The read model of one session: calls, results, interrupts, tasks and runs, kept up to date as events are appended."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime.branches import is_under
 from adk_nb.runtime.calls import Calls
 from adk_nb.runtime.interrupts import Interrupt, Kind
@@ -40,6 +42,16 @@ def _kept(session: Session) -> "History":
     return known
 
 
+@dataclass
+class Turn:
+    """A message of the user that is no yes or no, and all that came of it, the answers to approvals included."""
+
+    message: types.Content
+    events: list[Event] = field(default_factory=list[Event])
+    """Oldest first, that of the message included."""
+    undone: bool = False
+
+
 class History:
     """What the events of a session say. Those that a rewind hides do not count."""
 
@@ -54,6 +66,12 @@ class History:
         self.events: list[Event] = []
         """Those that count, oldest first."""
         self.calls = Calls()
+        self.turns: list[Turn] = []
+        """Oldest first, those that a rewind hides included."""
+        self.branches: dict[str, None] = {}
+        """All branches on which something happened."""
+        self._seen_runs: set[str] = set()
+        """Ids of all invocations, also of those that a rewind hides."""
         self._open = OpenInterrupts(self.calls)
         self._tasks = OpenTasks()
         self._seen = 0
@@ -66,6 +84,11 @@ class History:
         self._talking: dict[str, tuple[str | None, str]] = {}
         """Path of a graph -> its branch, and the node that waits for the user's words, said since they spoke last."""
         self._text_at = 0
+        self._texts: dict[str | None, types.Content] = {}
+        """Isolation scope -> the user's last words there."""
+        self._failed_runs: set[str] = set()
+        self._pauses: list[int] = []
+        """Indices of the events with a graph's checkpoint, or with long-running calls."""
 
     def update(self, events: Sequence[Event]) -> "History":
         """Read what was appended, also of a copy of the events. Events that were changed by hand are all read again; a
@@ -81,6 +104,7 @@ class History:
             self._reset()
         for at in range(self._seen, len(events)):
             event = events[at]
+            self._read_turn(event)
             if event.actions.rewind_before_invocation_id:
                 yield from self._read_again(events)
                 return
@@ -93,28 +117,55 @@ class History:
         self._seen = len(events)  # without the last of them: read again if this is left in its middle
         for event in events:
             self.call_ids.update(call.id for call in event.get_function_calls() if call.id)
+            self._read_turn(event)
             yield
+        left: set[str] = set()
         for event in surviving(events):
             self._read(event)
+            left.add(event.id)
             yield
+        for turn in self.turns:
+            turn.undone = turn.events[0].id not in left
         self._last = events[-1]
+
+    def _read_turn(self, event: Event) -> None:
+        run = event.invocation_id
+        if not run or event.actions.rewind_before_invocation_id:
+            return
+        if run not in self._seen_runs:
+            self._seen_runs.add(run)
+            if event.author == "user" and event.content and _is_message(event):
+                self.turns.append(Turn(event.content))
+        if self.turns:
+            self.turns[-1].events.append(event)
 
     def _read(self, event: Event) -> None:
         at = len(self.events)
         self.events.append(event)
-        self._began.setdefault(event.invocation_id, at)
+        self._read_run(event, at)
         responses, has_text = self._read_parts(event, at)
+        if event.long_running_tool_ids:
+            self._pauses.append(at)
         if event.long_running_tool_ids or not self._open.is_idle:
             self._open.read(event, responses, at)
         if event.isolation_scope or responses:
             self._tasks.read(event, responses)
         if event.actions.agent_state:
             self._read_checkpoint(event)
-        elif has_text and event.author == "user":
+        elif has_text and event.content and event.author == "user":
             self._text_at = at
+            self._texts[event.isolation_scope] = event.content
             self._talking.clear()
+
+    def _read_run(self, event: Event, at: int) -> None:
+        run = event.invocation_id
+        self._began.setdefault(run, at)
+        if event.branch:
+            self.branches[event.branch] = None
+        if event.error_code:
+            self._failed_runs.add(run)
         if event.custom_metadata and (key := event.custom_metadata.get(RUN_KEY)):
-            self._by_run_key[key] = event.invocation_id
+            self._by_run_key[key] = run
 
     def _read_parts(self, event: Event, at: int) -> tuple[list[types.FunctionResponse], bool]:
         """Its responses, and whether it has text beside calls and responses."""
@@ -131,7 +182,7 @@ class History:
                 has_text = True
         for response in responses:
             if event.author == "user":
-                self.calls.add_answer(response, event)
+                self.calls.add_answer(response, event, at)
             self.calls.add_response(response, event)
         return responses, has_text
 
@@ -139,6 +190,8 @@ class History:
         state = event.actions.agent_state
         if not state or CHECKPOINT not in state:
             return
+        if not event.long_running_tool_ids:
+            self._pauses.append(len(self.events) - 1)
         keys = waited_for(event)
         for key in keys:
             self._graph_waits[key] = len(self.events) - 1, event.invocation_id
@@ -172,6 +225,10 @@ class History:
         """Index of the user's last words; 0 if there were none."""
         return self._text_at
 
+    def last_text(self, scope: str | None) -> types.Content | None:
+        """The user's last words in that isolation scope."""
+        return self._texts.get(scope)
+
     @property
     def has_scoped_work(self) -> bool:
         """False: no agent works for a call, so there is no task."""
@@ -201,6 +258,18 @@ class History:
         """Index and invocation of the newest checkpoint of a graph that waits for a call, or for words to a node."""
         return self._graph_waits.get(key)
 
+    def pauses(self) -> Iterator[tuple[int, Event]]:
+        """The events with a graph's checkpoint or with long-running calls, newest first, each with its index."""
+        return ((at, self.events[at]) for at in reversed(self._pauses))
+
+    def is_answered_since(self, key: str, at: int, *, except_in: str = "") -> bool:
+        """True if a run after the event of that index has gone on with the last answer to a call, and did not fail.
+
+        `except_in`: the run that does not count.
+        """
+        runs = self.calls.runs_with_last_answer(key, since=at)
+        return any(run != except_in and run not in self._failed_runs for run in runs)
+
     def run(self, invocation_id: str) -> Sequence[Event]:
         """The events of an invocation, oldest first."""
         began = self._began.get(invocation_id)
@@ -225,6 +294,12 @@ class History:
 
 def _is_same(event: Event, other: Event | None) -> bool:
     return event is other or event == other
+
+
+def _is_message(event: Event) -> bool:
+    """True for words, and for an answer to a question, but not for a yes or a no."""
+    responses = event.get_function_responses()
+    return not responses or any(response.name not in REQUESTS for response in responses)
 
 
 def waited_for(event: Event) -> list[str]:

@@ -68,5 +68,5 @@ def _result(
 
 def _worked(cut: InvocationContext, branch: str | None, call_id: str | None) -> bool:
     """True if an agent that was called as a tool has done something for that call."""
-    events = history_of(cut.session).events
-    return any(is_under(event.branch, branch) and next_call(event.branch, branch) == call_id for event in events)
+    inside = (one for one in history_of(cut.session).branches if is_under(one, branch))
+    return any(next_call(one, branch) == call_id for one in inside)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel
@@ -347,19 +347,6 @@ class InvocationContext:
         """What the message that started this answers to calls and requests."""
         parts = (self.user_content and self.user_content.parts) or []
         return [part.function_response for part in parts if part.function_response]
-
-    def after_answers(self, *, goes_on: bool = False) -> "InvocationContext":
-        """The same, for an agent that comes after the one whose call or request was answered: the answer is not its.
-
-        It is there for the user's last words instead. It begins, unless it `goes_on` with what it had begun.
-        """
-        checkpoints = self.checkpoints if goes_on else None
-        parts = (self.user_content and self.user_content.parts) or []
-        if not self.task and not any(part.function_response for part in parts):
-            return self if checkpoints is self.checkpoints else replace(self, checkpoints=checkpoints)
-        said = (event for event in reversed(self.session.events) if event.author == "user" and event.text)
-        words = next((event.content for event in said if event.isolation_scope == self.isolation_scope), None)
-        return replace(self, user_content=words, task=None, checkpoints=checkpoints)
 
     def note_failure(self, error: Exception) -> None:
         """Remember that `error` left this agent; of agents that called each other, the innermost is remembered."""

@@ -7,6 +7,7 @@ from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime.branches import calls_to, is_within, next_call, next_step
 from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.invocation_context import InvocationContext, Runs
+from adk_nb.wire import but
 
 TRANSFER = "transfer_to_agent"
 """Name of the tool that hands the conversation over."""
@@ -62,6 +63,18 @@ def outermost(agent: Runs, under: Runs | None = None) -> Runs:
         first = above if above.runs_others else first
         above = above.parent_agent
     return first
+
+
+def after_answers(ctx: InvocationContext, *, goes_on: bool = False) -> InvocationContext:
+    """`ctx` for an agent that comes after the one whose call or request was answered: the answer is not its.
+
+    It is there for the user's last words instead. It begins, unless it `goes_on` with what it had begun.
+    """
+    checkpoints = ctx.checkpoints if goes_on else None
+    if not ctx.task and not ctx.responses:
+        return ctx if checkpoints is ctx.checkpoints else but(ctx, checkpoints=checkpoints)
+    text = history_of(ctx.session).last_text(ctx.isolation_scope)
+    return but(ctx, user_content=text, task=None, checkpoints=checkpoints)
 
 
 def calls_with_answers(ctx: InvocationContext) -> list[types.FunctionCall]:

@@ -13,7 +13,7 @@ from adk_nb.events.event import Event
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import outermost, recipient
+from adk_nb.runtime.nested_calls import after_answers, outermost, recipient
 from adk_nb.wire import but
 from adk_nb.workflow.base_node import BaseNode
 
@@ -39,7 +39,7 @@ class AgentNode(BaseNode):
         )
         agent = outermost(asker, under=self.agent.parent_agent) if asker else self.agent
         goes_on = asker is not None or bool(outer.task and outer.task.startswith(f"{ctx.node_path}/"))
-        before = outer if goes_on else outer.after_answers(goes_on=outer.checkpoints is not None)
+        before = outer if goes_on else after_answers(outer, goes_on=outer.checkpoints is not None)
         if not isinstance(self.agent, LlmAgent):
             return but(before, agent=agent)
         if self.agent.mode == "chat":

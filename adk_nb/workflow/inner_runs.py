@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.nested_calls import after_answers
 from adk_nb.runtime.side_by_side import Ended
 from adk_nb.workflow.base_node import BaseNode, is_step
 from adk_nb.workflow.kept import as_it_was, kept
@@ -58,7 +59,7 @@ class InnerRuns:
             run = await asyncio.shield(under_way)
         elif not (stood := self._waiting.pop(run.path, None)) or self._goes_on(run, stood):
             self._running[run.path] = over = asyncio.get_running_loop().create_future()
-            self._start(run, ctx if stood else ctx.after_answers())
+            self._start(run, ctx if stood else after_answers(ctx))
             await over
         else:
             self._settle(run, caller)

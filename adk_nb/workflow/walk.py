@@ -11,9 +11,10 @@ from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.requests import NODE_APPROVAL
-from adk_nb.runtime.history import CHECKPOINT, history_of
+from adk_nb.runtime.history import CHECKPOINT, History, history_of, waited_for
 from adk_nb.runtime.interrupts import answered_value
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.nested_calls import after_answers
 from adk_nb.runtime.side_by_side import Ended, SideBySide
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
@@ -188,7 +189,7 @@ class Walk:
             branch=branch,
             output_for=self._output_of(node.name),
         )
-        self._run(run, self._ctx.after_answers())
+        self._run(run, after_answers(self._ctx))
 
     def _output_of(self, name: str) -> list[str]:
         return [self._path, *self._output_for] if self._graph.ends(name) else []
@@ -234,30 +235,27 @@ class Walk:
         )
 
     def _take_up(self) -> bool:
-        events, ids = history_of(self._ctx.session).events, set(self._ctx.calls_answered)
-        if not self._ctx.is_resumable and self._is_past(events, ids):
+        history, ids = history_of(self._ctx.session), set(self._ctx.calls_answered)
+        if not self._ctx.is_resumable and self._is_past(history, ids):
             logger.warning("workflow %r does not wait for an answer to %s any more", self._name, sorted(ids))
             return False
-        stood = _standing_that_asked(events, self._name, self._path, ids)
+        stood = _standing_that_asked(history, self._name, self._path, ids)
         if stood is not None:
             self._restore(stood[0], self._given(), stood[1])
         return stood is not None
 
-    def _is_past(self, events: list[Event], ids: set[str]) -> bool:
+    def _is_past(self, history: History, ids: set[str]) -> bool:
         """True: where it stood last it did not wait for `ids`; or a run has gone on from there with answers to all of
         them, and no error came of it.
         """
-        failed, taken = {self._ctx.invocation_id}, set[str]()
-        for event in reversed(events):
-            state = event.actions.agent_state
-            if state and CHECKPOINT in state and event.author == self._name and event.node_info.path == self._path:
-                asked = {one for run in cast(dict[str, Any], state[CHECKPOINT])["waiting"] for one in run["asked"]}
-                return ids <= taken or ids.isdisjoint(asked)
-            if event.error_code:
-                failed.add(event.invocation_id)
-            if event.author == "user" and event.invocation_id not in failed:
-                taken |= {one.id or "" for one in event.get_function_responses() if not one.will_continue}
-        return False
+        mine = self._name, self._path
+        newest = next((at for at, event in history.pauses() if _checkpoint_in(event, *mine)), None)
+        if newest is None:
+            return False
+        own = self._ctx.invocation_id
+        if all(history.is_answered_since(key, newest, except_in=own) for key in ids):
+            return True
+        return ids.isdisjoint(waited_for(history.events[newest]))
 
     def _go_on(self, of: Any) -> bool:
         standing = self._ctx.checkpoints
@@ -292,7 +290,7 @@ class Walk:
             elif run.recall(self._ctx) and run.is_done_with_output:
                 self._follow(run)
             else:
-                self._run(run, self._ctx.after_answers(goes_on=True))
+                self._run(run, after_answers(self._ctx, goes_on=True))
 
     def _as_it_stood(self, one: Mapping[str, Any]) -> NodeRun:
         node = self._graph.nodes.get(one["node"])
@@ -322,6 +320,14 @@ class Walk:
             self._follow(run)
 
 
+def _checkpoint_in(event: Event, name: str, path: str) -> dict[str, Any] | None:
+    """The checkpoint that an event is of the workflow of that name and path. None: it is none."""
+    state = event.actions.agent_state
+    if not state or event.author != name or event.node_info.path != path:
+        return None
+    return cast(dict[str, Any] | None, state.get(CHECKPOINT))
+
+
 def _status(run: NodeRun, status: int) -> dict[str, Any]:
     return {"status": status, "interrupts": list(run.asked)}
 
@@ -338,14 +344,13 @@ def _common(branches: Iterable[str | None]) -> str | None:
 
 
 def _standing_that_asked(
-    events: list[Event], name: str, path: str, ids: set[str]
+    history: History, name: str, path: str, ids: set[str]
 ) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
     """Where the workflow stood last when it asked one of `ids`, or was about to; and what nodes asked after that."""
     since: dict[str, list[str]] = {}
-    for event in reversed(events):
-        where, state = event.node_info.path, event.actions.agent_state
-        if state and event.author == name and where == path and CHECKPOINT in state:
-            stood = cast(dict[str, Any], state[CHECKPOINT])
+    for _, event in history.pauses():
+        where = event.node_info.path
+        if stood := _checkpoint_in(event, name, path):
             running = {f"{path}/{one['node']}@{one['number']}" for one in stood["running"]}
             asked = [one["asked"] for one in stood["waiting"]] + [since[one] for one in running & since.keys()]
             if any(ids.intersection(one) for one in asked):

@@ -33,6 +33,11 @@ def facts(history: History) -> Any:
         "runs": {run: [event.id for event in history.run(run)] for run in history.run_ids()},
         "node": history.talking_node(),
         "last text": history.last_text_at,
+        "last message": history.last_text(None),
+        "turns": [(turn.message, turn.undone, [event.id for event in turn.events]) for turn in history.turns],
+        "branches": list(history.branches),
+        "pauses": [at for at, _ in history.pauses()],
+        "answered": [key for key in ids if history.is_answered_since(key, 0)],
     }
 
 

@@ -1,8 +1,8 @@
 """Whom the notebook spoke to in a run, as its events tell: a later kernel has to find the same agent again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from adk_nb.events.event import Event
 from adk_nb.runtime.history import History
@@ -30,27 +30,20 @@ def told_of(name: str, digest: str, versions: Mapping[str, int]) -> dict[str, An
     return told | ({_VERSIONS: dict(versions)} if len(versions) > 1 else {})
 
 
-def version_of_author(event: Event) -> int | None:
-    """Which version of its author said it; None if that is not known, or no agent said it."""
-    told: dict[str, Any] = event.custom_metadata or {}
-    versions = cast(dict[str, Any], told.get(_VERSIONS) or {told.get(_SPOKEN_TO): told.get(_VERSION)})
-    found = versions.get(event.author)
-    return found if isinstance(found, int) else None
-
-
 def spoken_to(id: str, history: History) -> Addressed:
     """Who was spoken to when the call `id` was made, or asked."""
     return _in(next((record.event for record in history.calls.all(id)), None))
 
 
-def last_spoken_to(events: Iterable[Event]) -> str:
+def last_spoken_to(history: History) -> str:
     """Who was spoken to last; empty if that is not known."""
-    return next((found.name for event in reversed(list(events)) if (found := _in(event)).name), "")
+    return next((found.name for event in history.newest() if (found := _in(event)).name), "")
 
 
-def of_run(invocation_id: str, events: Iterable[Event]) -> Addressed:
+def of_run(invocation_id: str, history: History) -> Addressed:
     """Who was spoken to in a run."""
-    return _in(next((event for event in events if event.invocation_id == invocation_id), None))
+    began = history.began(invocation_id)
+    return _in(None if began is None else history.events[began])
 
 
 def _in(event: Event | None) -> Addressed:

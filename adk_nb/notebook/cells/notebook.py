@@ -173,7 +173,7 @@ class Notebook(ByName):
 
     def _asked_last(self) -> str | None:
         """Whom the current session was with, before this kernel."""
-        name = last_spoken_to(self.sessions.events())
+        name = last_spoken_to(self.sessions.history())
         return name if name in self.addressees else None
 
     def keep_sessions_in(self, address: str, folder: Path) -> list[str]:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any, cast
 
 from adk_nb.errors import InputError, ToolNotFoundError, UserError
-from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cut_runs import cut_in_brief
@@ -17,7 +16,6 @@ from adk_nb.notebook.magics.asked import alone
 from adk_nb.notebook.magics.grammar import CONFIRM
 from adk_nb.notebook.magics.pairs import json_or_text, pairs
 from adk_nb.notebook.magics.shown import Shown, said
-from adk_nb.notebook.past_turns import turns_of
 from adk_nb.notebook.paused_agents import schema_of
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.call_shown import call_line
@@ -155,7 +153,7 @@ class _Confirm:
                 f"what waits in session {self._session!r} is no approval; type {self._magic} to see how it is answered"
             )
         if not approvals:
-            answered = "; ".join(map(str, last_answered(self._notebook.sessions.events(self._session))))
+            answered = "; ".join(map(str, last_answered(self._history)))
             why = answered or "it was answered already, or none was asked for"
             raise InputError(none_open(self._notebook, self._session, f"; {why}"))
         if asked.all:
@@ -221,7 +219,7 @@ class _Confirm:
         if self._open or asked.id or asked.reask:
             return []
         edits, payload = _edits(asked), pairs(asked.payload or [], "%confirm --payload")
-        answered = last_answered(self._notebook.sessions.events(self._session))
+        answered = last_answered(self._history)
         return answered if all(one.is_like(self._yes, edits, payload) for one in answered) else []
 
     # -- cards
@@ -353,9 +351,9 @@ class AnsweredApproval:
         return f"{call_line(self._approval.call.name or '', self._args)} was {verb} already{by}"
 
 
-def last_answered(events: Sequence[Event]) -> list[AnsweredApproval]:
+def last_answered(history: History) -> list[AnsweredApproval]:
     """The approvals that the last message of the session answered; empty if it was no such message, or is undone."""
-    turns = turns_of(events)
+    turns = history.turns
     asked: dict[str, Interrupt] = {}
     answered: list[AnsweredApproval] = []
     for event in turns[-1].events if turns and not turns[-1].undone else ():

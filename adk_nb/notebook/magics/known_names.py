@@ -10,7 +10,6 @@ from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells.fields import FIELDS
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.user_variables import user_variables
-from adk_nb.notebook.past_turns import turns_of
 from adk_nb.tools.base_tool import BaseTool
 
 
@@ -48,7 +47,7 @@ def _sessions(notebook: Notebook) -> list[str]:
 
 
 def _turns(notebook: Notebook) -> list[str]:
-    return [str(-number) for number, _ in enumerate(turns_of(notebook.sessions.events()), 1)]
+    return [str(-number) for number, _ in enumerate(notebook.sessions.history().turns, 1)]
 
 
 def _interrupts(notebook: Notebook) -> list[str]:

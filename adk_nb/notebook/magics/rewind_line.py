@@ -28,9 +28,9 @@ def rewind(notebook: Notebook, asked: Any, show: Mode) -> Any:
     to = _to(notebook, asked, session)
     if not asked.rerun:
         return _rewound(notebook, to, session, dry_run=asked.dry_run)
-    events = notebook.sessions.events(asked.session)
-    first = first_undone(events, to, session)
-    then = of_run(first.invocation_id, events).name
+    history = notebook.sessions.history(asked.session)
+    first = first_undone(history, to, session)
+    then = of_run(first.invocation_id, history).name
     name = then if then in notebook.addressees else notebook.agent_for_text()
     chat = notebook.chat(name, session, show=show)  # an agent that is not ready is told of before anything is undone
     return chat.say_again(_rewound(notebook, to, session).message)

@@ -45,7 +45,7 @@ def show_or_change(notebook: Notebook, asked: Any, show: Mode) -> Any:
 def _resume(notebook: Notebook, asked: Any) -> Any:
     run, found = _last_cut(notebook, asked)
     name = _asked_then(notebook, run, found)
-    then = of_run(run.id, found.events).digest
+    then = of_run(run.id, notebook.sessions.history(found.id)).digest
     if then and notebook.digest_of(name) != then and not asked.edited:
         raise PendingError(edited_words(name, notebook.confirm_magic(found.id)))
     reply = notebook.chat(name, found.id, show=asked.show).resume(edited=asked.edited)
@@ -72,8 +72,9 @@ def _last_cut(notebook: Notebook, asked: Any) -> tuple[Run, Session]:
 
 def _asked_then(notebook: Notebook, run: Run, found: Session) -> str:
     """Who was spoken to in the run, or the agent that worked in it."""
-    mine = [event for event in found.events if event.invocation_id == run.id]
-    named = of_run(run.id, mine).name or next((one.author for one in mine if one.author != "user"), "")
+    history = notebook.sessions.history(found.id)
+    authors = (event.author for event in history.run(run.id))
+    named = of_run(run.id, history).name or next((author for author in authors if author != "user"), "")
     name = named if named in notebook.addressees else notebook.name_of(named)
     if name is None:
         raise AgentNotFoundError(

@@ -21,7 +21,6 @@ from adk_nb.notebook.view.render import event_table
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.waterfall import bars
 from adk_nb.redaction import redacted
-from adk_nb.runtime.rewind import surviving
 from adk_nb.runtime.trace import Trace
 
 _WAYS = ("waterfall", "why", "raw", "diff", "export")
@@ -73,8 +72,9 @@ def _table(notebook: Notebook, asked: Any) -> Shown:
         return _raw(events, asked.raw)
     if not events:
         return said("nothing was said in this session yet; what a Chat() of your own has said is in its chat.events")
-    turn = one_turn(turns_of(events), asked.run, _session(notebook, asked)) if asked.run else None
-    left = {event.id for event in surviving(events)}
+    history = notebook.sessions.history(asked.session)
+    turn = one_turn(turns_of(history), asked.run, _session(notebook, asked)) if asked.run else None
+    left = {event.id for event in history.events}
     undone = {event.id for event in events} - left - {event.id for event in events if _is_mark(event)}
     only = {event.id for event in turn.events} if turn else None
     return Shown(event_table(events, only=only, undone=undone, width=page_width()))
@@ -110,7 +110,7 @@ def _picked(notebook: Notebook, asked: Any, which: str) -> _Picked:
         asked_for = one_line(reply.question or "", 60)
         return _Picked(title="the last reply", question=asked_for, events=reply.events, trace=reply.trace)
     session = _session(notebook, asked)
-    return _of_turn(notebook, one_turn(turns_of(notebook.sessions.events(asked.session)), which, session))
+    return _of_turn(notebook, one_turn(turns_of(notebook.sessions.history(asked.session)), which, session))
 
 
 def _of_turn(notebook: Notebook, turn: PastTurn) -> _Picked:
@@ -146,7 +146,7 @@ def _compared(notebook: Notebook, asked: Any) -> Shown:
     if asked.last:
         raise InputError("%trace --diff compares two turns of a session; write them as %trace -1 --diff -2")
     session = _session(notebook, asked)
-    turns = turns_of(notebook.sessions.events(asked.session))
+    turns = turns_of(notebook.sessions.history(asked.session))
     two = [one_turn(turns, which, session) for which in (asked.run or "-1", asked.diff)]
     if two[0].number == two[1].number:
         raise InputError(f"%trace --diff: {asked.run or '-1'} and {asked.diff} are the same turn; give another one")
@@ -166,7 +166,7 @@ def _exported(notebook: Notebook, asked: Any) -> Shown:
             _Picked(title="the last reply", question=reply.question or "", events=reply.events, trace=reply.trace)
         ]
     else:
-        turns = turns_of(notebook.sessions.events(asked.session))
+        turns = turns_of(notebook.sessions.history(asked.session))
         chosen = [one_turn(turns, asked.run, _session(notebook, asked))] if asked.run else turns
         picked = [_of_turn(notebook, one) for one in chosen]
     if not picked:
