@@ -81,6 +81,8 @@ class History:
         self._by_run_key: dict[str, str] = {}
         self._graph_waits: dict[str, tuple[int, str]] = {}
         """Id of a call, or path of a node, that a graph waits for -> index and invocation of the newest checkpoint."""
+        self._waits_of: dict[tuple[str, str | None], list[str]] = {}
+        """Path and branch of a graph -> what its newest checkpoint waits for."""
         self._talking: dict[str, tuple[str | None, str]] = {}
         """Path of a graph -> its branch, and the node that waits for the user's words, said since they spoke last."""
         self._text_at = 0
@@ -196,9 +198,20 @@ class History:
         for key in keys:
             self._graph_waits[key] = len(self.events) - 1, event.invocation_id
         path = event.node_info.path
+        place = path, event.branch
+        if self._begins_anew(event):
+            self._open.withdraw(self._waits_of.get(place, ()), keys)
+        self._waits_of[place] = keys
         self._talking.pop(path, None)
         if node := next((key for key in keys if key.startswith(f"{path}/")), None):
             self._talking[path] = event.branch, node
+
+    def _begins_anew(self, event: Event) -> bool:
+        """True for the checkpoint of a graph that a message without answers has begun, where only the newest counts."""
+        if "nodes" in (event.actions.agent_state or ()):  # a resumable app: older checkpoints resume too
+            return False
+        first = self.events[self._began[event.invocation_id]]
+        return first.author == "user" and not first.get_function_responses()
 
     def interrupts(
         self, *, kinds: Collection[Kind] = (), under: str | None = None, since: int = 0, run: str | None = None

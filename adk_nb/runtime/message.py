@@ -49,7 +49,8 @@ def _check_interrupts(answers: Iterable[types.FunctionResponse], history: Histor
         interrupt = open_now.get((kind, answer.id or ""))
         if interrupt is None:
             what = "credential request" if kind == "credential" else "approval"
-            raise InputError(f"{what} {answer.id!r} is not open; it was answered already, or there never was one")
+            why = "it was answered already, its workflow has begun anew since, or there never was one"
+            raise InputError(f"{what} {answer.id!r} is not open; {why}")
         _check_answer(interrupt, answer.response or {})
 
 

@@ -1,6 +1,6 @@
 """The open interrupts of a session, kept up to date event by event: what opens one, and which results close it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from adk_nb import types
@@ -57,6 +57,13 @@ class OpenInterrupts:
         if responses and self._open:
             self._close_by(event, responses)
         self.is_idle = not (self._open or self._numbered or self._answered_toolsets)
+
+    def withdraw(self, keys: Iterable[str], left: Collection[str]) -> None:
+        """Close those of the interrupts with these ids that are not among the `left`: nothing resumes from them."""
+        gone = {key for key in keys if key not in left}
+        for key, interrupt in list(self._open.items()) if gone else ():
+            if interrupt.id in gone:
+                del self._open[key]
 
     def _open_from(self, event: Event) -> None:
         for interrupt in opened_by(event):

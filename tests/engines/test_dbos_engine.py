@@ -262,7 +262,7 @@ def test_a_run_that_fails_is_one_line_in_the_log_and_one_that_was_cancelled_is_n
     (_, first), (_, second) = worker.heard(), worker.heard()
     assert f"{cancelled} outcome was not recorded" in first and "\n" not in first
     assert second.startswith(f"{failed} Exception encountered") and "\n" not in second
-    assert second.endswith("InputError: approval 'nope' is not open; it was answered already, or there never was one")
+    assert "InputError: approval 'nope' is not open" in second
     worker.leave()
 
 

@@ -8,9 +8,10 @@ from pydantic import BaseModel
 
 from adk_nb import Context, types
 from adk_nb.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
-from adk_nb.errors import WorkflowConfigurationError
+from adk_nb.errors import InputError, WorkflowConfigurationError
 from adk_nb.events import Event, RequestInput
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.runtime.history import open_interrupts
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool
 from adk_nb.workflow import START, BaseNode, JoinNode, RetryConfig, Workflow, node
 from tests.talk import Talk, requests
@@ -272,6 +273,26 @@ def test_an_answer_that_comes_again_is_none(caplog: pytest.LogCaptureFixture) ->
     assert talk.say(answer("i1", "y")) == [] and "does not wait for an answer to ['i1'] any more" in caplog.text
     assert last(talk.say(answer("i2", "z"))) == "b:z"
     assert talk.say(answer("i2", "again")) == [] and talk.say(answer("i1", "again")) == []
+
+
+def test_what_a_graph_asked_before_it_began_anew_is_not_open_any_more() -> None:
+    talk = Talk(wf((START, s, pays(call("pay", n=1), "paid it"))))
+    [old] = asked(talk.say("q"))
+    [new] = asked(talk.say("again"))
+
+    assert [interrupt.id for interrupt in open_interrupts(talk.stored().events)] == [new]
+    talk.say(answer(old, {"confirmed": True}, APPROVES))
+    assert isinstance(talk.error, InputError) and old in str(talk.error)
+    assert talk.say(answer(new, {"confirmed": True}, APPROVES))[-1].text == "paid it"
+
+
+def test_what_is_open_beside_a_task_of_a_graph_stays_open_while_the_user_talks_with_it() -> None:
+    tea = step("tea", "Which?", call("finish_task", result="green"), mode="task")
+    talk = Talk(wf((START, (tea, ask1), JoinNode(name="j"))))
+    assert asked(talk.say("q")) == ["i1"]
+    talk.say("green")
+    assert [interrupt.id for interrupt in open_interrupts(talk.stored().events)] == ["i1"]
+    assert last(talk.say(answer("i1", "one"))) == {"tea": {"result": "green"}, "ask1": "one"}
 
 
 def test_a_retry_is_over_when_the_node_asks() -> None:
