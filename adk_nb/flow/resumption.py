@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from adk_nb import types
+from adk_nb.events.event_actions import EventActions
 from adk_nb.events.requests import APPROVAL_REQUEST
 from adk_nb.flow import authentication
-from adk_nb.runtime.approvals import read_answer
+from adk_nb.runtime.approvals import is_rejection, read_answer
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt, Kind, is_first_use
@@ -53,7 +54,13 @@ def _answers(ctx: InvocationContext) -> Iterator[tuple[Kind, str, dict[str, Any]
 async def _counts(ctx: InvocationContext, interrupt: Interrupt, response: dict[str, Any]) -> bool:
     if interrupt.agent != ctx.agent.name or (interrupt.is_expired and read_answer(response).confirmed):
         return False
-    return await is_first_use(ctx, interrupt.id, interrupt.kind)
+    if await is_first_use(ctx, interrupt.id, interrupt.kind):
+        return True
+    if interrupt.kind != "approval":
+        return False
+    # Its first answer was undone: each result that a rewind hides lets one more answer count.
+    undone = history_of(ctx.session).undone_result(interrupt.call.id or "")
+    return undone is not None and await is_first_use(ctx, f"{interrupt.id}@{undone.id}", interrupt.kind)
 
 
 async def _use_approval(
@@ -61,9 +68,25 @@ async def _use_approval(
 ) -> list[types.FunctionCall]:
     confirmation, call = read_answer(response), interrupt.call
     ctx.answered[call.id or ""] = Decided(
-        confirmation=confirmation, ran=interrupt.ran, tool=interrupt.tool_fingerprint, request=interrupt.id
+        confirmation=confirmation,
+        ran=interrupt.ran,
+        tool=interrupt.tool_fingerprint,
+        request=interrupt.id,
+        result=_undone_result(ctx, call.id or ""),
     )
     return [call if confirmation.args is None else call.model_copy(update={"args": confirmation.args})]
+
+
+def _undone_result(ctx: InvocationContext, call_id: str) -> tuple[types.Part, EventActions] | None:
+    """The result of a call that ran before a rewind, without a journal, which knows it itself."""
+    undone = history_of(ctx.session).undone_result(call_id) if ctx.session.lease is None else None
+    responses = undone.get_function_responses() if undone else []
+    response = next((response for response in responses if response.id == call_id), None)
+    if undone is None or response is None or is_rejection(response):
+        return None
+    wrote = undone.actions if len(responses) == 1 else EventActions()
+    actions = EventActions(state_delta=wrote.state_delta, artifact_delta=wrote.artifact_delta)
+    return types.Part(function_response=response), actions
 
 
 async def _use_credential(

@@ -222,9 +222,8 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation, taken_up=taken_up)
     tool, waits = tools.get(name), False
     step = step_of(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.takes_up else None
-    if step and (said := step.recorded(answered=bool(ctx.calls_answered))):
-        is_stored = any(event.id == step.event_id for event in ctx.session.events)  # and was undone since
-        return _remembered(ctx, told_again(said, None if is_stored else step.event_id))
+    if known := _known_answer(ctx, call, decided, step):
+        return _remembered(ctx, known)
     if UNREADABLE in given:
         result = {"error": f"{name}() was not called: its arguments hold {given[UNREADABLE]}"}
     else:
@@ -257,6 +256,18 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     answer.hands_back = tool is not None and tool.hands_back
     answer.finished = (context.output,) if context.finished else None
     return await noted(step, _remembered(ctx, answer))
+
+
+def _known_answer(
+    ctx: InvocationContext, call: types.FunctionCall, decided: Decided | None, step: Step | None
+) -> Answer | None:
+    """The answer of a call that was made before, in a run that was cut or undone. None: it is to be made."""
+    if decided and decided.result:
+        return Answer(*decided.result, id=call.id)
+    if step is None or not (said := step.recorded(answered=bool(ctx.calls_answered))):
+        return None
+    is_stored = any(event.id == step.event_id for event in ctx.session.events)  # and was undone since
+    return told_again(said, None if is_stored else step.event_id)
 
 
 def _remembered(ctx: InvocationContext, answer: Answer) -> Answer:

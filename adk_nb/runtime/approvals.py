@@ -52,6 +52,11 @@ def rejection(decided: ToolConfirmation) -> dict[str, Any]:
     return {"error": f"{REJECTED}; the reason given: {decided.reason}" if decided.reason else REJECTED}
 
 
+def is_rejection(response: types.FunctionResponse) -> bool:
+    """True if `response` says that its call was rejected."""
+    return str((response.response or {}).get("error", "")).startswith(REJECTED)
+
+
 def ask(author: str, branch: str | None, calls: Iterable[types.FunctionCall], wanted: dict[str, Wanted]) -> Event:
     """The event in which `author` asks for approval of those of its calls that are in `wanted`, by call id."""
     parts = [types.Part(function_call=_request(call, wanted[call.id or ""])) for call in calls if call.id in wanted]

@@ -70,6 +70,8 @@ class History:
         """Oldest first, those that a rewind hides included."""
         self.branches: dict[str, None] = {}
         """All branches on which something happened."""
+        self._undone_results: dict[str, Event] = {}
+        """Id of a call -> the event with its result that a rewind hides."""
         self._seen_runs: set[str] = set()
         """Ids of all invocations, also of those that a rewind hides."""
         self._open = OpenInterrupts(self.calls)
@@ -126,9 +128,19 @@ class History:
             self._read(event)
             left.add(event.id)
             yield
-        for turn in self.turns:
-            turn.undone = turn.events[0].id not in left
+        self._note_undone(event for event in events if event.id not in left)
         self._last = events[-1]
+
+    def _note_undone(self, events: Iterable[Event]) -> None:
+        gone: set[str] = set()
+        for event in events:
+            gone.add(event.id)
+            waiting = {*event.actions.requested_tool_confirmations, *event.actions.requested_auth_configs}
+            for response in event.get_function_responses():
+                if response.name not in REQUESTS and response.id not in waiting:
+                    self._undone_results[response.id or ""] = event
+        for turn in self.turns:
+            turn.undone = turn.events[0].id in gone
 
     def _read_turn(self, event: Event) -> None:
         run = event.invocation_id
@@ -270,6 +282,10 @@ class History:
     def checkpoint_waiting_for(self, key: str) -> tuple[int, str] | None:
         """Index and invocation of the newest checkpoint of a graph that waits for a call, or for words to a node."""
         return self._graph_waits.get(key)
+
+    def undone_result(self, key: str) -> Event | None:
+        """The newest event with the result of a call that a rewind hides. None: there is none."""
+        return self._undone_results.get(key)
 
     def pauses(self) -> Iterator[tuple[int, Event]]:
         """The events with a graph's checkpoint or with long-running calls, newest first, each with its index."""

@@ -132,6 +132,8 @@ class Decided:
     """What the tool was when it was asked about; None if that is not known."""
     request: str = ""
     """Id of the request that was answered."""
+    result: tuple[types.Part, EventActions] | None = None
+    """The result of the call, made in a run that a rewind has undone: it is not made again. None: there is none."""
 
 
 def new_invocation_id() -> str:

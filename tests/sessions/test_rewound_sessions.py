@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from adk_nb import types
+from adk_nb import parts, types
 from adk_nb.agents import LlmAgent
 from adk_nb.artifacts import InMemoryArtifactService
 from adk_nb.errors import AlreadyExistsError, InputError, SessionNotFoundError
+from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.runtime.history import open_interrupts
@@ -49,9 +50,8 @@ async def noting(service: BaseSessionService) -> tuple[Runner, ScriptedLlm]:
     return runner, model
 
 
-async def say(runner: Runner, text: str | types.Content, session_id: str = "s") -> None:
-    async for _ in runner.run_async(user_id="u", session_id=session_id, new_message=text):
-        pass
+async def say(runner: Runner, text: str | types.Content, session_id: str = "s") -> list[Event]:
+    return [event async for event in runner.run_async(user_id="u", session_id=session_id, new_message=text)]
 
 
 async def stored(runner: Runner, session_id: str = "s") -> Session:
@@ -168,5 +168,43 @@ def test_an_answer_that_was_undone_can_be_given_again_and_the_tool_does_not_run_
         await say(runner, yes)
 
         assert paid == [5]
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize(("first", "second"), [(True, True), (True, False), (False, True)])
+def test_an_approval_can_be_answered_again_once_its_answer_is_undone(
+    service: BaseSessionService, first: bool, second: bool
+):
+    made: list[str] = []
+
+    def pay(tool_context: ToolContext) -> str:
+        """Pays."""
+        made.append("paid")
+        tool_context.state["paid"] = True
+        return "paid"
+
+    async def use() -> None:
+        tool = FunctionTool(pay, require_confirmation=True)
+        model = ScriptedLlm(call("pay"), "first", "second")
+        agent = LlmAgent(name="guide", model=model, tools=[tool])
+        runner = Runner(agent=agent, app_name="app", session_service=service, auto_create_session=True)
+        await say(runner, "pay")
+        [asked] = open_interrupts((await stored(runner)).events)
+
+        async def decide(confirmed: bool) -> list[Event]:
+            part = parts.result(asked.id, "adk_request_confirmation", {"confirmed": confirmed})
+            return await say(runner, parts.content("user", [part]))
+
+        run = (await decide(first))[0].invocation_id
+        await runner.rewind_async(user_id="u", session_id="s", rewind_before_invocation_id=run)
+        assert "paid" not in (await stored(runner)).state
+        assert (await decide(second))[-1].text == "second"
+
+        is_paid = first or second  # a call that was made is not made again, nor is it taken back
+        assert made == ["paid"] * is_paid
+        assert (await stored(runner)).state == ({"paid": True} if is_paid else {})
+        assert ("answers {'result': 'paid'}" in str(sent(model.requests[-1].contents))) == is_paid
+        assert open_interrupts((await stored(runner)).events) == []
 
     asyncio.run(use())
