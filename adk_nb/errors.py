@@ -152,14 +152,16 @@ class InvocationNotFoundError(NotFoundError):
 class SessionBusyError(UserError):
     """Another run works on the session, and nothing else writes to it until that run has ended."""
 
-    def __init__(self, session_id: str, owner: str, since: float) -> None:
-        """`owner`: who runs it, in the words it gave when it began; `since`: seconds since the epoch, UTC."""
+    def __init__(self, session_id: str, owner: str, since: float, hint: str = "") -> None:
+        """`owner`: who runs it, in the words it gave when it began; `since`: seconds since the epoch, UTC. `hint`: what
+        to do, if it is not to wait for the end of the other.
+        """
         self.session_id = session_id
         self.owner = owner
         self.since = since
         began = datetime.fromtimestamp(since).astimezone().isoformat(" ", "seconds")
         super().__init__(
-            f"session {session_id!r} is in use by {owner} since {began}; wait for its end, or stop it there"
+            f"session {session_id!r} is in use by {owner} since {began}; {hint or 'wait for its end, or stop it there'}"
         )
 
 

@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-import threading
-from collections.abc import AsyncGenerator, Hashable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any, Self
@@ -38,7 +37,7 @@ from adk_nb.runtime.rewind import undoing
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.run_handle import RunHandle
 from adk_nb.runtime.stopping import Stop
-from adk_nb.runtime.turns import Turn, Turns
+from adk_nb.runtime.turns import Turn, turns_of
 from adk_nb.runtime.validation import check_ids, check_queue, check_run_config, check_runner_arguments
 from adk_nb.sessions.base_session_service import BaseSessionService, stripped
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -97,8 +96,11 @@ class Runner:
                 root, always; but answers go to who asked, and words to who works on a task.
             serialize_sessions: A run on a session that another works on waits for the end of that one: in line, and at
                 most `RunConfig.timeout` seconds; stopped while it waits, it ends without an event. False: it gets a
-                SessionBusyError from a session service with a journal, and with others the two work side by side. A run
-                that is started by who reads another's events, before the next is taken, is within that one either way.
+                SessionBusyError from a session service with a journal, and with others the two work side by side.
+                Either way a run is part of the run that it is started in: by what that calls (a tool, a callback, a
+                node, their tasks and threads), or, between two of its events, by the task that reads them or the thread
+                that reads `run`. A run in another task of that reader waits like any other; if the reader awaits it
+                there, it gets a SessionBusyError after 15 seconds.
         """
         if node is not None:
             if agent is not None or app is not None:
@@ -119,7 +121,8 @@ class Runner:
         """Of the runs that bring none: made once, since it reads the environment."""
         self._compaction = app.compaction() if app else None
         self._sessions = OpenSessions(self.app_name, session_service)
-        self._turns = Turns(session_service, waits=serialize_sessions)
+        self._turns = turns_of(session_service)
+        self._waits = serialize_sessions
         self._active: dict[str, Stop] = {}
         """Invocation id -> what stops it."""
         self._started: dict[str, RunHandle] = {}
@@ -267,15 +270,22 @@ class Runner:
         invocation_id: str | None = None,
         shared: Shared | None = None,
         *,
-        consumer: Hashable | None = None,
+        turn: Turn | None = None,
         **said: Any,
     ) -> AsyncGenerator[Event, None]:
         shared = shared or Shared()
-        turn = self._turns.turn((user_id, stripped(session_id)), shared.stop, consumer)
+        turn = turn or self._turn(user_id, session_id, shared)
         events = self._work(
             user_id, session_id, new_message, state_delta, run_config, invocation_id, shared, turn=turn, **said
         )
         return turn.around(events) if turn else events
+
+    def _turn(self, user_id: str, session_id: str, shared: Shared) -> Turn | None:
+        """The turn of a run, which is still to be taken. None: runs work side by side."""
+        if not self._waits and not self._turns.journal:
+            return None
+        where = self.app_name, user_id, stripped(session_id)
+        return Turn(self._turns, where, shared.stop, waits=self._waits)
 
     async def _work(
         self,
@@ -378,10 +388,14 @@ class Runner:
         run_config: RunConfig | None = None,
     ) -> Iterator[Event]:
         """`run_async` for sync code; works in a notebook cell. Sync tools run in the caller's thread."""
-        config, delta, me = run_config or self._run_config, state_delta or {}, threading.get_ident()
-        return sync.iterate(
-            self._answer(user_id, session_id, new_message, delta, config, consumer=me, resumes=invocation_id)
+        config, delta, shared = run_config or self._run_config, state_delta or {}, Shared()
+        turn = self._turn(user_id, session_id, shared)
+        events = sync.iterate(
+            self._answer(
+                user_id, session_id, new_message, delta, config, shared=shared, turn=turn, resumes=invocation_id
+            )
         )
+        return turn.in_thread(events) if turn else events
 
     async def look_at(self, user_id: str, session_id: str) -> Session | None:
         """The session as it stands, or None; to be read only, and before the next run changes it.

@@ -1,12 +1,15 @@
-"""Runs and their sessions: one run at a time where a session can be held, and a run within a run as part of it."""
+"""Turns of runs at their sessions: one run at a time, in the order in which they came, and the runs inside it.
+
+A run is inside another if it is started by code that the other calls (a tool, a callback, a node, and the tasks and
+threads that these start), or, between two events of the other, by the task or thread that reads them.
+"""
 
 import asyncio
-import bisect
-import itertools
-import logging
+import threading
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
-from contextlib import aclosing, suppress
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import aclosing, closing
 from contextvars import ContextVar
 from typing import Any
 
@@ -14,82 +17,124 @@ from adk_nb import clock
 from adk_nb.errors import SessionBusyError, StaleSessionError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupted_runs import close_interrupted_run
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import waiting
+from adk_nb.runtime.session_lease import SessionLease, Unreleased, when_released
 from adk_nb.runtime.stopping import STOPPED, Stop
 from adk_nb.sessions.base_session_service import BaseSessionService
-from adk_nb.sessions.journal import LEASE_SECONDS, Journal, Lease, this_process
+from adk_nb.sessions.journal import Journal, this_process
 from adk_nb.sessions.session import Session
 
-logger = logging.getLogger(__name__)
-
-_PAUSE_SECONDS, _LONGEST_PAUSE = 0.02, 0.3
-"""Between two looks at a session that another process has; they become fewer. A run of this process wakes the next."""
 _CLOSE_SECONDS = 5.0
-"""The most that a run waits for one that its reader dropped, and that is being closed."""
+"""The most that a run waits for a run that its reader dropped, and that is being closed."""
 _CLOSE_ROUNDS = 4
-"""Rounds of the event loop in which a dropped stream is closed, also one within two other streams."""
+"""Rounds of the event loop in which it closes a dropped stream, also a stream within two other streams."""
+_READER_SECONDS = 15.0
+"""The most that a run waits while the loop body that started it takes no event: it may be what that body awaits."""
+
+Where = tuple[str, str, str]
+"""App, user and session."""
 Find = Callable[[], Awaitable[Session]]
 
 
 class Turns:
-    """The turns of one runner's runs at its sessions."""
+    """The turns at the sessions of one service, for all its runners in this process."""
 
-    def __init__(self, service: BaseSessionService, *, waits: bool) -> None:
-        """`waits`: a run on a session that another works on waits for that one. Otherwise it is refused, where the
-        service can tell, and let in beside it, where it cannot.
-        """
+    def __init__(self, service: BaseSessionService) -> None:
+        self.service = service  # while this lives, no other service has its id
         self.journal = service if isinstance(service, Journal) else None
-        self.waits = waits
-        self.running: dict[Hashable, list[Turn]] = {}
-        """Session -> the run that works on it, and after it those within it, the innermost last."""
-        self.lines: dict[Hashable, list[Turn]] = {}
-        """Session -> the runs that wait for it here, in the order in which they came."""
-        self.arrivals = itertools.count()
-        self.kept: dict[Hashable, tuple[Lease, str | None]] = {}
-        """Session -> what could not be released when its run ended, and how that ended."""
+        self.unreleased: Unreleased = {}
+        self._working: dict[Where, list[Turn]] = {}
+        """Session -> the run that has the turn, and the runs inside it."""
+        self._line: dict[Where, deque[Turn]] = {}
+        """Session -> the runs that wait for the turn, in the order in which they came."""
+        self._lock = threading.Lock()
 
-    def turn(self, where: tuple[str, str], stop: Stop, consumer: Hashable | None) -> "Turn | None":
-        """A run's turn, which is still to be taken. None: whoever comes may work.
+    def working(self, where: Where) -> "list[Turn]":
+        """The run that has the turn, and the runs inside it."""
+        with self._lock:
+            return list(self._working.get(where, ()))
 
-        Args:
-            where: User and session.
-            stop: The run's.
-            consumer: Who takes the events: another run that it starts before it takes the next is within this one.
-                None: the task that asks for the event.
+    def enter(self, turn: "Turn") -> None:
+        """Let a run have the turn, or be part of the turn of the run that it is inside of.
+
+        Raises:
+            SessionBusyError: Another run has it.
         """
-        return Turn(self, where, stop, consumer) if self.journal or self.waits else None
+        with self._lock:
+            working = [one for one in self._working.get(turn.where, ()) if not one.is_lost]
+            turn.host = turn.host_among(working)
+            if working and turn.host is None:
+                raise turn.busy_error(working[0].since)
+            self._working[turn.where] = [*working, turn]
 
-    def wake(self, where: Hashable) -> None:
-        """Let the first in line look at the session again."""
-        for first in self.lines.get(where, ())[:1]:
-            first.wake()
+    def join_line(self, turn: "Turn") -> None:
+        """Let a run wait until `Turn.let_in` is called."""
+        with self._lock:
+            if self._working.get(turn.where):
+                self._line.setdefault(turn.where, deque()).append(turn)
+                return
+            self._working[turn.where] = [turn]
+        turn.let_in()
+
+    def leave(self, turn: "Turn") -> None:
+        """End a run's turn, or its place in line; if the turn is over, the first in line has it."""
+        with self._lock:
+            working, line = self._working.pop(turn.where, []), self._line.pop(turn.where, deque())
+            for runs in (working, line):
+                if turn in runs:
+                    runs.remove(turn)
+            while line and not working:
+                if (first := line.popleft()).let_in():
+                    working.append(first)
+            if line:
+                self._line[turn.where] = line
+            if working:
+                self._working[turn.where] = working
+
+
+_turns: weakref.WeakValueDictionary[int, Turns] = weakref.WeakValueDictionary()
+_turns_lock = threading.Lock()
+
+
+def turns_of(service: BaseSessionService) -> Turns:
+    """The turns at the sessions of a service: the same for all its runners."""
+    with _turns_lock:
+        if (turns := _turns.get(id(service))) is None:
+            turns = _turns[id(service)] = Turns(service)
+        return turns
 
 
 class Turn:
-    """One run's turn at a session."""
+    """A run's turn at a session, and the token by which the runs inside it are known."""
 
-    def __init__(self, turns: Turns, where: tuple[str, str], stop: Stop, consumer: Hashable | None) -> None:
+    def __init__(self, turns: Turns, where: Where, stop: Stop, *, waits: bool) -> None:
+        """`stop`: of the run. `waits`: it waits for its turn; False: it is refused if another run has it."""
+        self.where = where
+        self.since = 0.0
+        self.body: _LoopBody | None = None
+        """The loop body of the reader. None: the run takes a step."""
+        self.is_over = False
+        self.outer: Turn | None = None
+        """Of the run that this one is inside of, at this session or another."""
+        self.host: Turn | None = None
+        """Of the run at this session that this one is inside of."""
         self._turns = turns
-        self._where = where
         self._stop = stop
-        self._fixed = consumer
-        self._consumer: Hashable | None = None
-        self._outer: Turn | None = None
+        self._waits = waits
+        self._before: _Scope = None
         self._ctx: InvocationContext | None = None
         self._id = self._version = ""
         self._session: Session | None = None
-        self._lease: Lease | None = None
-        self._since = 0.0
-        self._arrival = 0
-        self._is_paused = self._is_closing = False
+        self._lease: SessionLease | None = None
+        self._is_closing = False
         self._stream: weakref.ref[AsyncGenerator[Event, None]] | None = None
         """What the reader holds."""
-        self._woken: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._admission: asyncio.Future[None] | None = None
         """Of a run in line."""
-        self._timer: asyncio.TimerHandle | None = None
-        self._renewing: asyncio.Task[None] | None = None
+
+    # -- the stream of events
 
     def around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
         """`events`, which take the turn; it ends with them."""
@@ -99,20 +144,22 @@ class Turn:
 
     async def _around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
         outcome: str | None = "cancelled"
+        self.outer = _enclosing_turn()
+        self._begin_step()
         try:
             async with aclosing(events):
                 async for event in events:
-                    self._pause()
+                    self._end_step()
                     try:
                         yield event
                     except GeneratorExit:
                         self._is_closing = True
                         raise
                     finally:
-                        self._resume()
-            outcome = self._ended() or "done"
+                        self._begin_step()
+            outcome = self._outcome() or "done"
         except GeneratorExit:
-            outcome = self._ended() or outcome
+            outcome = self._outcome() or outcome
             raise
         except Exception as error:
             outcome = None if isinstance(error, StorageError) else "failed"  # what was begun may not be written down
@@ -121,13 +168,56 @@ class Turn:
             try:
                 await self._end(outcome)
             finally:
-                if self._id:
-                    self._turns.wake(self._where)
+                self.is_over = True
+                self._turns.leave(self)
+                _scope.set(self._before)
+                self._before = None
+
+    def in_thread(self, events: Generator[Event]) -> Generator[Event]:
+        """`events`, read by a thread: what it starts between two of them is inside this run."""
+        body = _LoopBody(self, None)
+        with closing(events):
+            for event in events:
+                before = _scope.get()
+                _scope.set(body)
+                try:
+                    yield event
+                finally:
+                    _scope.set(before)
+
+    def _begin_step(self) -> None:
+        """Let code that the run calls be inside it, until the next event."""
+        scope = _scope.get()
+        if scope is None or scope is not self.body:  # the reader is another task than before
+            self._before = scope
+        self.body = None
+        _scope.set(self)
+
+    def _end_step(self) -> None:
+        task = asyncio.current_task()
+        # Weak: a task that failed holds the stream that it read, and the stream this turn, which would never end.
+        self.body = _LoopBody(self, weakref.ref(task) if task else None)
+        _scope.set(self.body)
+
+    def _outcome(self) -> str | None:
+        """How the run ended, if it was stopped, or if interrupts of it are open."""
+        if self._stop.why or self._ctx is None:
+            return "cancelled"
+        return "waiting" if waiting(self._ctx.agent, history_of(self._ctx.session), run=self._id) else None
+
+    async def _end(self, outcome: str | None) -> None:
+        if self.host and self._session:
+            self._session.lease = None
+        if self._lease:
+            await self._lease.release(outcome)
+        self._ctx = self._session = None
+
+    # -- taking the turn
 
     async def take(
         self, find: Find, run_id: str, version: str, signal: asyncio.Event | None = None, seconds: float | None = None
     ) -> Session | None:
-        """The session, held for this run until its end. None: it was stopped while it waited.
+        """Take the turn, and claim the session in the journal, until the end of the run.
 
         Args:
             find: Gets the session as it is now.
@@ -136,211 +226,161 @@ class Turn:
             signal: Set by who wants the run stopped.
             seconds: The most that it waits. None: as long as it takes.
 
+        Returns:
+            The session. None: the run was stopped while it waited.
+
         Raises:
-            SessionBusyError: Another run works on it, and is not waited for, or not any longer.
+            SessionBusyError: Another run has the turn, and is not waited for, or not any longer.
         """
-        self._id, self._version, self._since = run_id, version, clock.now()
-        self._arrival = next(self._turns.arrivals)
-        if any(turn._is_paused for turn in self._turns.running.get(self._where, ())):  # its reader may have dropped it
-            for _ in range(_CLOSE_ROUNDS):
-                await asyncio.sleep(0)
+        self._id, self._version, self.since = run_id, version, clock.now()
+        self._loop = asyncio.get_running_loop()
+        if not self._waits or (self.outer and self.outer.body):
+            await self._let_dropped_streams_close()
         try:
-            return await self._newest(find)
-        except SessionBusyError:
-            if not self._turns.waits:
-                if not any(turn.is_dropped() for turn in self._turns.running.get(self._where, ())):
+            self._turns.enter(self)
+            return await self._open(find)
+        except SessionBusyError as busy:
+            if not self._waits:
+                if not any(turn.is_dropped for turn in self._turns.working(self.where)):
                     raise
                 seconds = _CLOSE_SECONDS
-            if session := await self._waited_for(find, signal, seconds):
-                return session
-            if self._stop.why != STOPPED:
-                raise  # it took too long
-            return None
+            return await self._wait(find, signal, seconds, busy)
 
-    async def _waited_for(self, find: Find, signal: asyncio.Event | None, seconds: float | None) -> Session | None:
-        stop, pause, where = self._stop, _PAUSE_SECONDS, self._where
-        line = self._turns.lines.setdefault(where, [])
-        bisect.insort(line, self, key=lambda turn: turn._arrival)  # the first look takes one longer than another
+    async def _let_dropped_streams_close(self) -> None:
+        if any(turn.body for turn in self._turns.working(self.where)):
+            for _ in range(_CLOSE_ROUNDS):
+                await asyncio.sleep(0)
+
+    async def _wait(
+        self, find: Find, signal: asyncio.Event | None, seconds: float | None, busy: SessionBusyError
+    ) -> Session | None:
+        with self._stop.hearing(signal, seconds):
+            if not self._stop.why:
+                self._stop.within = asyncio.current_task()
+                if self not in self._turns.working(self.where):
+                    await self._wait_in_line()
+                return await when_released(lambda: self._open(find))
+        if self._stop.why != STOPPED:
+            raise busy  # it took too long
+        return None
+
+    async def _wait_in_line(self) -> None:
+        self._admission = asyncio.get_running_loop().create_future()
+        self._turns.join_line(self)
+        if isinstance(body := self._before, _LoopBody) and body.turn in self._turns.working(self.where):
+            await asyncio.wait([self._admission], timeout=_READER_SECONDS)
+            if body.is_current and not self._admission.done():
+                raise self.busy_error(body.turn.since, _READER_HINT)
+        await self._admission
+        self.since = clock.now()
+
+    def let_in(self) -> bool:
+        """End the wait of this run in line, from any thread. False: its event loop is closed."""
+        loop, admission = self._loop, self._admission
+        if not loop or not admission:
+            return False
         try:
-            with stop.hearing(signal, seconds):
-                stop.within = None if stop.why else asyncio.current_task()
-                while not stop.why:
-                    self._woken = asyncio.get_running_loop().create_future()
-                    is_ours = where in self._turns.running or line[0] is not self
-                    await asyncio.wait([self._woken], timeout=None if is_ours else pause)
-                    with suppress(SessionBusyError):
-                        return await self._newest(find)
-                    pause = _PAUSE_SECONDS if is_ours else min(2 * pause, _LONGEST_PAUSE)
-            return None
-        finally:
-            line.remove(self)
-            if not line:
-                self._turns.lines.pop(where, None)
-            self._turns.wake(where)
+            loop.call_soon_threadsafe(lambda: admission.done() or admission.set_result(None))
+        except RuntimeError:
+            return False
+        return True
 
-    def wake(self) -> None:
-        """Let a run in line look again, from any thread."""
-        if (woken := self._woken) and not woken.done():
-            with suppress(RuntimeError):  # its loop is closed
-                woken.get_loop().call_soon_threadsafe(lambda: woken.done() or woken.set_result(None))
-
-    async def _newest(self, find: Find) -> Session:
+    async def _open(self, find: Find) -> Session:
+        """Read the session, and hold it in the journal."""
         while True:
-            try:
-                return await self._taken(find)
-            except StaleSessionError:
-                continue  # someone wrote to it a moment ago
-
-    async def _taken(self, find: Find) -> Session:
-        others, line = self._turns.running.get(self._where, []), self._turns.lines.get(self._where)
-        self._outer = others[-1] if any(one.has_within(self._who()) for one in others) else None
-        if self._outer is None and (others or (line and line[0] is not self)):
-            raise SessionBusyError(self._where[1], this_process(), [*others, *(line or ())][0]._since)
-        self._turns.running.setdefault(self._where, []).append(self)
-        self._since = clock.now()
-        try:
             session = await find()
-            if held := self._outer and self._outer._session:
-                if held.lease is not None:  # each goes on after what the other writes
-                    session.lease, session.revision = held.lease, held.revision
-            else:
-                await self._claim(session)
-        except BaseException:
-            self._leave()
-            self._turns.wake(self._where)
-            raise
-        self._session = session
-        _inside.set(self)
-        return session
+            try:
+                await self._hold(session)
+            except StaleSessionError:
+                continue  # another process wrote to it a moment ago
+            self._session = session
+            return session
+
+    async def _hold(self, session: Session) -> None:
+        if (journal := self._turns.journal) is None:
+            return
+        if self.host is None:
+            self._lease = SessionLease(journal, self.where, self._stop, self._turns.unreleased)
+            await self._lease.claim(session, self._id, self._version)
+        elif (held := self.host._session) and held.lease is not None:
+            # Each run goes on after what the other writes.
+            session.lease, session.revision = held.lease, held.revision
 
     async def begin(self, ctx: InvocationContext) -> None:
-        """`ctx` is what works on the session: the run is known by its id from now on, in the place of another."""
+        """Let the run be known by the id of `ctx`, which may resume an earlier run, and read what that had begun."""
         self._ctx = ctx
         if self._lease and ctx.invocation_id != self._id:
-            self._rest()
-            await self._lease.release("done")
             self._id = ctx.invocation_id
-            await self._claim(ctx.session)
+            await self._lease.claim_for(ctx, self._version)
         if self._turns.journal and ctx.checkpoints:
-            mine = [run for run in await self._turns.journal.unfinished(ctx.session) if run.id == self._id]
-            ctx.shared.is_edited = any(run.version not in ("", self._version) for run in mine)
-            ctx.shared.begun |= {one.intent.key: one for run in mine for one in run.attempts}
-        elif self._lease and self._lease.is_heir:
-            await self._end_cut_runs(ctx, self._lease)
+            runs = [run for run in await self._turns.journal.unfinished(ctx.session) if run.id == self._id]
+            ctx.shared.is_edited = any(run.version not in ("", self._version) for run in runs)
+            ctx.shared.begun |= {attempt.intent.key: attempt for run in runs for attempt in run.attempts}
+        elif self._lease:
+            await self._lease.close_interrupted_runs(ctx)
 
-    async def _end_cut_runs(self, ctx: InvocationContext, lease: Lease) -> None:
-        """New words end what was cut before: nobody goes on with it after them. What answers the same as a run that was
-        cut takes its place.
-        """
-        runs = await self._turns.journal.unfinished(ctx.session) if self._turns.journal else []
-        for run in runs:
-            if run.id == self._id or (ctx.responses and not _answers_the_same(ctx, run.id)):
-                continue
-            if not ctx.responses:
-                await close_interrupted_run(ctx, run.id)
-            await lease.drop(run.id)
+    # -- for the turns of other runs
 
-    async def _claim(self, session: Session) -> None:
-        if journal := self._turns.journal:
-            if kept := self._turns.kept.get(self._where):
-                await kept[0].release(kept[1])
-                self._turns.kept.pop(self._where, None)
-            try:
-                self._lease = await journal.claim(session, self._id, owner=this_process(), version=self._version)
-            except asyncio.CancelledError:
-                self._lease = session.lease  # it is held all the same, if it was claimed by then
-                raise
-            self._renew_later()
+    def host_among(self, working: "list[Turn]") -> "Turn | None":
+        """The innermost run of `working` that this run is inside of, unless it is being closed. None: there is none."""
+        turn = self.outer
+        while turn and turn not in working:
+            turn = turn.outer
+        return turn if turn and not turn.is_dropped else None
 
-    def has_within(self, who: Hashable | None) -> bool:
-        """True if a run that `who` starts now is within this one."""
-        return _inside.get() is self or (self._is_paused and self._consumer == who and not self.is_dropped())
-
+    @property
     def is_dropped(self) -> bool:
-        """True if the reader let go of the events before their end: the run is being closed, and not read on."""
+        """True if the reader let go of the events before their end: the run is being closed."""
         return self._is_closing or (self._stream is not None and self._stream() is None)
 
-    def _pause(self) -> None:
-        """An event is out: what its reader starts now is within this run."""
-        self._consumer, self._is_paused = self._who(), True
-        _inside.set(self._outer)
+    @property
+    def is_lost(self) -> bool:
+        """True if its event loop is closed, so that it never ends."""
+        return self._loop is not None and self._loop.is_closed()
 
-    def _resume(self) -> None:
-        """The next event is asked for."""
-        self._is_paused = False
-        _inside.set(self)
-
-    def _ended(self) -> str | None:
-        """How the run ended, if it was stopped, or something that it asked waits for an answer."""
-        if self._stop.why or self._ctx is None:
-            return "cancelled"
-        return "waiting" if waiting(self._ctx.agent, history_of(self._ctx.session), run=self._id) else None
-
-    async def _end(self, outcome: str | None) -> None:
-        """Let others in."""
-        self._leave()
-        _inside.set(self._outer)
-        self._rest()
-        if self._outer and self._session:
-            self._session.lease = None
-        if self._lease:
-            try:
-                await self._let_go(self._lease, outcome)
-            except StorageError as error:
-                self._turns.kept[self._where] = self._lease, outcome
-                logger.warning("session %r stays held until its next run, or for 15 s: %s", self._where[1], error)
-
-    async def _let_go(self, lease: Lease, outcome: str | None) -> None:
-        try:
-            await lease.release(outcome)
-        except asyncio.CancelledError:
-            await lease.release(outcome)  # it may not have begun; twice is once
-            raise
-
-    def _leave(self) -> None:
-        if not self._id:
-            return  # it was never taken
-        running = self._turns.running.get(self._where, [])
-        if self in running:
-            running.remove(self)
-        if not running:
-            self._turns.running.pop(self._where, None)
-
-    def _who(self) -> Hashable | None:
-        # Weak: a task that failed holds the stream it read, and the stream this turn, which would never end.
-        return self._fixed or ((task := asyncio.current_task()) and weakref.ref(task))
-
-    def _rest(self) -> None:
-        """Renew no more: the lease is let go."""
-        for renewing in (self._timer, self._renewing):
-            if renewing:
-                renewing.cancel()
-
-    def _renew_later(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(LEASE_SECONDS / 3, self._due)
-
-    def _due(self) -> None:
-        self._renewing = asyncio.get_running_loop().create_task(self._renew())
-
-    async def _renew(self) -> None:
-        try:
-            if self._lease:
-                await self._lease.renew()
-        except StaleSessionError as error:
-            logger.warning("a run is stopped: %s", error)
-            self._stop.request()
-            return
-        except StorageError as error:
-            logger.warning("session %r could not be held on to yet: %s", self._where[1], error)
-        self._renew_later()
+    def busy_error(self, since: float, hint: str = "") -> SessionBusyError:
+        """Refuse this run. `since`: when the run that has the turn began."""
+        return SessionBusyError(self.where[2], this_process(), since, hint)
 
 
-_inside: ContextVar[Any] = ContextVar("adk_nb_turn", default=None)
-"""The turn that the code belongs to which runs now: of a tool, say."""
+class _LoopBody:
+    """Code of a reader, between two events of a run."""
+
+    __slots__ = ("task", "turn")
+
+    def __init__(self, turn: Turn, task: weakref.ref[asyncio.Task[Any]] | None) -> None:
+        """`task`: the reader. None: a thread without an event loop, which waits for what it starts."""
+        self.turn = turn
+        self.task = task
+
+    @property
+    def is_current(self) -> bool:
+        """True until the reader wants the next event."""
+        return self.turn.body is self or (self.task is None and self.turn.body is not None)
+
+    @property
+    def is_here(self) -> bool:
+        """True for code of the reader itself; its other tasks run beside the loop."""
+        return self.is_current and (self.task is None or self.task() is asyncio.current_task())
 
 
-def _answers_the_same(ctx: InvocationContext, run_id: str) -> bool:
-    """True if the message of this run answers what that of another has answered: it was cut before it could tell."""
-    calls = history_of(ctx.session).calls
-    return any(run_id in calls.answered_in(response.id) for response in ctx.responses)
+_Scope = Turn | _LoopBody | None
+_scope: ContextVar[_Scope] = ContextVar("adk_nb_turn", default=None)
+"""What the code that runs now belongs to: a step of a run, or the loop body of its reader. Set here alone, around each
+step; tasks and threads inherit it."""
+
+_READER_HINT = (
+    "the loop that reads that run has started this one in another task, and takes no event: if it awaits this run, "
+    "await it in the loop's own task"
+)
+
+
+def _enclosing_turn() -> Turn | None:
+    """The turn of the innermost run that the code which runs now is inside of."""
+    scope = _scope.get()
+    turn = scope.turn if isinstance(scope, _LoopBody) else scope
+    if isinstance(scope, _LoopBody) and not scope.is_here:
+        turn = scope.turn.outer
+    while turn and turn.is_over:
+        turn = turn.outer
+    return turn

@@ -12,7 +12,7 @@ from typing import Any
 
 from adk_nb.errors import AlreadyExistsError, SessionBusyError, StaleSessionError
 from adk_nb.events.event import Event
-from adk_nb.runtime import turns
+from adk_nb.runtime import session_lease
 from adk_nb.sessions import sqlite_journal
 from adk_nb.sessions.base_session_service import GetSessionConfig
 from adk_nb.sessions.database_session_service import DatabaseSessionService
@@ -63,7 +63,7 @@ def finish_all(folder: Path, lease: float, sees: bool) -> None:
         lease: Seconds that a session is held without renewing.
         sees: As in `Desk`.
     """
-    sqlite_journal.LEASE_SECONDS = turns.LEASE_SECONDS = lease
+    sqlite_journal.LEASE_SECONDS = session_lease.LEASE_SECONDS = lease
 
     async def run() -> None:
         desk = Desk(folder, Slow(), sees=sees)

@@ -16,7 +16,7 @@ from adk_nb.models import call
 from adk_nb.notebook.view.render import row_text
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.runners import Runner
-from adk_nb.runtime import approvals, turns
+from adk_nb.runtime import approvals, session_lease
 from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
@@ -51,9 +51,10 @@ def test_a_second_run_on_a_session_is_told_who_has_it(tmp_path: Path):
             with pytest.raises(SessionBusyError, match=r"session 's' is in use by process \d+ on .* since") as told:
                 await second
             assert told.value.owner and told.value.since > 0
-            other = runner_of(clerk("three"), service)  # of another runner the file knows
+            elsewhere = SqliteSessionService(tmp_path / "nb.db")  # as another process has it
             with pytest.raises(SessionBusyError):
-                await events_of(talk(other, "me too"))
+                await events_of(talk(runner_of(clerk("three"), elsewhere), "me too"))
+            await elsewhere.close()
         assert texts((await stored(service)).events) == ["go", "one"]
         assert texts(await events_of(talk(runner, "now"))) == ["two"]
 
@@ -89,8 +90,9 @@ def test_without_a_journal_two_runs_work_side_by_side():
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("is_other_runner", [False, True])
 @pytest.mark.parametrize("waits", [False, True])
-def test_a_run_within_a_run_on_the_same_session_is_part_of_it(tmp_path: Path, waits: bool):
+def test_a_run_within_a_run_on_the_same_session_is_part_of_it(tmp_path: Path, waits: bool, is_other_runner: bool):
     def look() -> str:
         """Looks."""
         return "seen"
@@ -99,11 +101,12 @@ def test_a_run_within_a_run_on_the_same_session_is_part_of_it(tmp_path: Path, wa
         agent = clerk(call("look"), "inner", "outer", tools=[look])
         runner = runner_of(agent, service, serialize_sessions=waits)
         said: list[str] = []
+        inner = runner_of(agent, service, serialize_sessions=waits) if is_other_runner else runner
         async with aclosing(talk(runner)) as events:
             async for event in events:
                 if event.get_function_calls():
                     async with asyncio.timeout(SECONDS):
-                        within = runner.run_async(user_id="u", session_id=" s", new_message="and this?")  # the same
+                        within = inner.run_async(user_id="u", session_id=" s", new_message="and this?")  # the same
                         said += texts(await events_of(within))
                 said += texts([event])
         assert said == ["inner", "outer"]
@@ -300,7 +303,7 @@ def test_a_run_that_becomes_the_one_which_was_answered_is_not_taken_for_a_strang
         app = App(name="app", root_agent=agent, resumability_config=ResumabilityConfig(is_resumable=True))
         runner = Runner(app=app, session_service=service, auto_create_session=True)
         await events_of(talk(runner))
-        monkeypatch.setattr(turns, "LEASE_SECONDS", 0.001)
+        monkeypatch.setattr(session_lease, "LEASE_SECONDS", 0.001)
         yes = confirmed((await stored(service)).events, yes=True)
         assert texts(await events_of(talk(runner, yes))) == ["done"]
         await service.close()
