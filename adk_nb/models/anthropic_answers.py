@@ -21,23 +21,13 @@ _REASONS = {
 }
 
 
-def message_response(message: Any, model: str) -> LlmResponse:
-    """A whole answer."""
-    reader = MessageReader(model)
-    reader.begin(message)
-    for block in message.content:
-        reader.keep(block, _input_of(block))
-    reader.end(message)
-    return reader.whole()
-
-
 def _input_of(block: Any) -> dict[str, Any] | None:
     args: Any = getattr(block, "input", None)
     return cast(dict[str, Any], args) if isinstance(args, dict) else None
 
 
 class MessageReader:
-    """Adds up the events of one streamed answer. Calls are told when the answer has ended as an answer should."""
+    """Adds up the events of one answer. Calls are told when the answer has ended as an answer should."""
 
     def __init__(self, model: str) -> None:
         self._stream = ResponseStream(model)
@@ -54,28 +44,34 @@ class MessageReader:
 
     def add(self, event: Any) -> LlmResponse | None:
         match event.type:
+            case "message":
+                self._add_whole(event)
             case "message_start":
-                self.begin(event.message)
+                self._begin(event.message)
             case "content_block_start":
-                self._block, self._bits, self._signature = event.content_block, [], ""
-                if event.content_block.type == "text":
-                    return self._say(event.content_block.text)
+                return self._begin_block(event.content_block)
             case "content_block_delta":
                 return self._add(event.delta)
             case "content_block_stop":
                 self._end_block()
             case "message_delta":
-                self.end(event.delta, event.usage)
+                self._end(event.delta, event.usage)
             case _:  # `ping`, `message_stop`, and what may come to be
                 pass
         return None
 
-    def begin(self, message: Any) -> None:
+    def _add_whole(self, message: Any) -> None:
+        self._begin(message)
+        for block in message.content:
+            self._keep(block, _input_of(block))
+        self._end(message)
+
+    def _begin(self, message: Any) -> None:
         """Keep what a message says beside its blocks."""
         self._stream.add(LlmResponse(model_version=message.model or None))
         self._count(message.usage)
 
-    def end(self, said: Any, usage: Any = None) -> None:
+    def _end(self, said: Any, usage: Any = None) -> None:
         """Keep why it ended."""
         self._count(usage)
         if said.stop_reason:
@@ -84,7 +80,7 @@ class MessageReader:
         if explanation := getattr(details, "explanation", None):
             self._why = explanation
 
-    def keep(self, block: Any, args: dict[str, Any] | None = None) -> None:
+    def _keep(self, block: Any, args: dict[str, Any] | None = None) -> None:
         """A block that is complete."""
         match block.type:
             case "text":
@@ -140,6 +136,10 @@ class MessageReader:
     def _say(self, words: str) -> LlmResponse | None:
         return self._stream.add(LlmResponse(content=types.Content(role="model", parts=[types.Part(text=words)])))
 
+    def _begin_block(self, block: Any) -> LlmResponse | None:
+        self._block, self._bits, self._signature = block, [], ""
+        return self._say(block.text) if block.type == "text" else None
+
     def _end_block(self) -> None:
         """Its text was kept word by word; what else it is can be told now."""
         block, said = self._block, "".join(self._bits)
@@ -147,14 +147,14 @@ class MessageReader:
         match block and block.type:
             case "thinking":
                 block.thinking, block.signature = block.thinking + said, block.signature + self._signature
-                self.keep(block)
+                self._keep(block)
             case "tool_use":
                 calls, wrong = parts_of([(block.id, block.name, said)])
                 self._malformed = self._malformed or wrong
                 for part in calls:
                     self._stream.add(LlmResponse(content=types.Content(role="model", parts=[part])))
             case "redacted_thinking":
-                self.keep(block)
+                self._keep(block)
             case _:
                 pass
 

@@ -14,6 +14,7 @@ from adk_nb import clock, types
 from adk_nb.errors import ModelHTTPError
 from adk_nb.models.cache_metadata import CacheMetadata
 from adk_nb.models.context_cache_config import ContextCacheConfig
+from adk_nb.models.http_address import shown_text
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 
@@ -43,19 +44,17 @@ class Caches(Protocol):
 class Caching:
     """One request's dealings with the cache. Whatever goes wrong with it is a warning, and everything is sent."""
 
-    def __init__(self, caches: Caches, request: LlmRequest, safe: Callable[[str], str]) -> None:
+    def __init__(self, caches: Caches, request: LlmRequest) -> None:
         """Deal with the cache of one request.
 
         Args:
             caches: The service's.
             request: With a `cache_config`, and what the agent's last answer left to remember.
-            safe: Takes out of a text what must not be shown.
         """
         self._caches = caches
         self._config = request.cache_config or ContextCacheConfig()
         self._before = request.cache_metadata
         self._prompt_tokens = request.cacheable_contents_token_count
-        self._safe = safe
 
     async def answers(
         self, question: Question, ask: Callable[[Question], AsyncGenerator[LlmResponse, None]]
@@ -127,7 +126,7 @@ class Caching:
             self._warn(f"cache {name!r} is not used any more and could not be deleted", error)
 
     def _warn(self, what: str, error: Exception) -> None:
-        logger.warning("%s: %s: %s", what, type(error).__name__, self._safe(str(error)))
+        logger.warning("%s: %s: %s", what, type(error).__name__, shown_text(str(error)))
 
 
 async def _noted(answers: AsyncGenerator[LlmResponse, None], known: CacheMetadata) -> AsyncGenerator[LlmResponse, None]:

@@ -5,7 +5,7 @@ Source: https://ai.google.dev/api/live, and google-adk 2.13 for what comes of ea
 
 import os
 import re
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from adk_nb.errors import ModelConnectionLost, ModelError, ModelHTTPError, Model
 from adk_nb.models.base_llm_connection import BaseLlmConnection, RealtimeInput
 from adk_nb.models.call_ids import as_sent
 from adk_nb.models.google_access import KEY_VARIABLES
-from adk_nb.models.http_address import redirect_hint
+from adk_nb.models.http_address import redirect_hint, shown_text
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 
@@ -69,14 +69,11 @@ def live_settings(
 
 
 @contextmanager
-def live_errors(
-    model: str, safe: Callable[[str], str], *, closed: bool = False, may_end: bool = False
-) -> Generator[None, None, None]:
+def live_errors(model: str, *, closed: bool = False, may_end: bool = False) -> Generator[None, None, None]:
     """Turn what a websocket raises into this package's errors.
 
     Args:
         model: Its name, for the message.
-        safe: Makes what the service said fit to be shown.
         closed: This side closed the connection: whatever its end says is no error.
         may_end: That the other side closed it in order is none either.
     """
@@ -85,18 +82,18 @@ def live_errors(
     except (APIError, ConnectionClosed) as error:
         code = error.code if isinstance(error, APIError) else (error.rcvd.code if error.rcvd else 1006)
         if not closed and not (may_end and code == _NORMAL):
-            raise _broken(code, safe(str(error)), model) from None
+            raise _broken(code, shown_text(str(error)), model) from None
     except InvalidStatus as error:
-        body = safe((error.response.body or b"").decode(errors="replace"))
+        body = shown_text((error.response.body or b"").decode(errors="replace"))
         raise ModelHTTPError(error.response.status_code, body, model) from None
     except SecurityError as error:
-        raise ModelError(f"the service of model {model!r} answered {safe(str(error))}") from None
+        raise ModelError(f"the service of model {model!r} answered {shown_text(str(error))}") from None
     except TimeoutError as error:
         raise ModelTimeoutError(
             f"no live connection to the service of model {model!r} in time; look at the network"
         ) from error
     except (OSError, InvalidHandshake) as error:
-        why = f"{type(error).__name__}: {safe(str(error))}"
+        why = f"{type(error).__name__}: {shown_text(str(error))}"
         raise ModelConnectionLost(
             f"the service of model {model!r} cannot be reached ({why}); look at the network and at base_url"
         ) from None
@@ -115,10 +112,9 @@ def _broken(code: int, why: str, model: str) -> ModelError:
 class GoogleConnection(BaseLlmConnection):
     """A live conversation with a Gemini model."""
 
-    def __init__(self, session: Session, model: str, safe: Callable[[str], str]) -> None:
+    def __init__(self, session: Session, model: str) -> None:
         self._session = session
         self._model = model
-        self._safe = safe
         self._closed = False
         self._turn = _Turn(model)
         # Source: https://ai.google.dev/gemini-api/docs/live-guide: from Gemini 3 on, text is sent as real-time input.
@@ -164,7 +160,7 @@ class GoogleConnection(BaseLlmConnection):
 
     @contextmanager
     def _errors(self, *, may_end: bool = False) -> Generator[None, None, None]:
-        with live_errors(self._model, self._safe, closed=self._closed, may_end=may_end):
+        with live_errors(self._model, closed=self._closed, may_end=may_end):
             yield
 
 

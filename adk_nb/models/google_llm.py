@@ -1,14 +1,14 @@
 """Gemini, asked through google-genai: the Gemini API with a key, or Vertex AI with Google Cloud credentials."""
 
-import asyncio
 import json
 import os
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
-from functools import cache, partial
-from typing import Any, Protocol, SupportsIndex, TypeVar, cast
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Protocol, SupportsIndex, TypeVar, cast
 
 import httpx2
 from google import genai
@@ -18,30 +18,25 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from adk_nb import types
 from adk_nb.errors import (
+    AdkNbError,
     ConfigurationError,
     MissingKeyError,
-    ModelError,
-    ModelHTTPError,
-    ModelTimeoutError,
-    UnexpectedModelAnswer,
 )
-from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.call_ids import all_as_sent
+from adk_nb.models.connections import PerLoop, tls
 from adk_nb.models.default_model import GEMINI_MODEL
-from adk_nb.models.fitting import fitted
-from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, key_from_environment, uses_vertex
-from adk_nb.models.google_cache import Caches, Caching, Question
+from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, uses_vertex
+from adk_nb.models.google_cache import Caches, Caching
 from adk_nb.models.google_live import GoogleConnection, Session, WithoutRedirects, live_errors, live_settings
 from adk_nb.models.google_schema import with_readable_schema
-from adk_nb.models.http_address import redirect_hint
+from adk_nb.models.http_address import redirect_hint, shown_text
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.own_task import OwnTask
-from adk_nb.models.per_loop import PerLoop
+from adk_nb.models.pipeline import Assembler, Limits, Payload, WholeAnswer, named_errors, run
 from adk_nb.models.response_stream import ResponseStream
-from adk_nb.models.retrying import BUSY, OUT_OF_QUOTA, ask_again, for_as_long, seconds_of
-from adk_nb.models.service_llm import ServiceLlm
+from adk_nb.models.retrying import seconds_of
+from adk_nb.models.service_llm import Refusal, ServiceLlm
 from adk_nb.redaction import refuse_pickle, remember_named, remember_url
 
 T = TypeVar("T")
@@ -66,6 +61,9 @@ class Gemini(ServiceLlm):
     environment says."""
     http_options: types.HttpOptions | None = Field(default=None, repr=False)
     """google-genai's own settings: headers, API version, arguments of the HTTP client."""
+    KEY_VARIABLES: ClassVar[tuple[str, ...]] = KEY_VARIABLES
+    KEY_NAME: ClassVar[str] = "gemini"
+    KEY_PAGE: ClassVar[str] = "https://aistudio.google.com/apikey"
     _connections: PerLoop["_Connection"] = PrivateAttr(default_factory=PerLoop["_Connection"])
 
     def model_post_init(self, context: Any, /) -> None:
@@ -107,106 +105,72 @@ class Gemini(ServiceLlm):
             **dict.fromkeys(self.lacks, False),
         )
 
-    async def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
-        llm_request = fitted(llm_request, self.capabilities)
-        client = (await self._client(llm_request)).aio
-        question: Question = {
-            "model": llm_request.model or self.model,
-            "contents": all_as_sent(self.with_a_user_turn(llm_request)),
-            "config": with_readable_schema(llm_request.config).model_copy(
-                update={"automatic_function_calling": _NO_FUNCTIONS_OF_ITS_OWN}
-            ),
+    def payload(self, request: LlmRequest, model: str, /) -> Payload:
+        config = with_readable_schema(request.config)
+        return {
+            "model": model,
+            "contents": all_as_sent(request.contents),
+            "config": config.model_copy(update={"automatic_function_calling": _NO_FUNCTIONS_OF_ITS_OWN}),
         }
-        ask = partial(self._streamed if stream else self._whole, cast(_Models, client.models))
-        caching = llm_request.cache_config and Caching(cast(Caches, client.caches), llm_request, self._safe)
-        asked = caching.answers(question, ask) if caching else ask(question)
-        async with OwnTask(asked) if stream else aclosing(asked) as answers:
-            async for answer in answers:
-                yield answer
+
+    async def _answers(self, request: LlmRequest, payload: Payload, stream: bool) -> AsyncGenerator[LlmResponse, None]:
+        ask = partial(run, self, stream=stream)
+        if request.cache_config:
+            caches = cast(Caches, (await self._client(payload["model"])).aio.caches)
+            answers = Caching(caches, request).answers(payload, ask)
+        else:
+            answers = ask(payload)
+        async with aclosing(answers) as responses:
+            async for response in responses:
+                yield response
+
+    async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
+        models = cast(_Models, (await self._client(payload["model"])).aio.models)
+        if not stream:
+            yield await models.generate_content(**payload)
+            return
+        async with aclosing(cast(_Chunks, await models.generate_content_stream(**payload))) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
+        return _Chunked(payload["model"]) if stream else WholeAnswer(_whole)
 
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[GoogleConnection, None]:
         model = llm_request.model or self.model
-        live: Any = (await self._client(llm_request)).aio.live
+        live: Any = (await self._client(model)).aio.live
         settings = live_settings(llm_request, self.http_options, vertex=self._vertex())
         async with AsyncExitStack() as stack:
-            with self._our_errors(model), live_errors(model, self._safe):
+            with named_errors(self, {"model": model}), live_errors(model):
                 session = await stack.enter_async_context(live.connect(model=model, config=settings))
-            yield GoogleConnection(cast(Session, session), model, self._safe)
-
-    async def _whole(self, models: "_Models", question: Question) -> AsyncGenerator[LlmResponse, None]:
-        async def ask() -> types.GenerateContentResponse:
-            async with asyncio.timeout(self.timeout):
-                return await models.generate_content(**question)
-
-        tried: list[Attempt] = []
-        with told(tried), self._our_errors(question["model"]):
-            answer = await self._patiently(ask, question["model"], tried)
-        response = LlmResponse.create(answer)
-        if (reason := response.finish_reason) and reason != types.FinishReason.STOP:  # as of a stream
-            response.error_code = reason.value
-        response.attempts = tried or None
-        yield response
-
-    async def _streamed(self, models: "_Models", question: Question) -> AsyncGenerator[LlmResponse, None]:
-        loop = asyncio.get_running_loop()
-        end = loop.time() + self.total_timeout
-        stream = ResponseStream(question["model"])
-
-        async def start() -> tuple[_Chunks, types.GenerateContentResponse | None]:
-            async with asyncio.timeout_at(min(loop.time() + self.timeout, end)):
-                chunks = cast(_Chunks, await models.generate_content_stream(**question))
-                return chunks, await anext(chunks, None)
-
-        tried: list[Attempt] = []
-        with told(tried), self._our_errors(question["model"]):
-            chunks, chunk = await self._patiently(start, question["model"], tried)
-        async with aclosing(chunks):
-            while chunk is not None:
-                if piece := stream.add(LlmResponse.create(chunk)):
-                    yield piece
-                with self._our_errors(question["model"], stream):
-                    async with asyncio.timeout_at(min(loop.time() + self.stall_timeout, end)):
-                        chunk = await anext(chunks, None)
-        whole = stream.whole()
-        whole.attempts = tried or None
-        yield whole
-
-    def _key(self) -> str | None:
-        return self.api_key.get_secret_value() if self.api_key else key_from_environment()
+            yield GoogleConnection(cast(Session, session), model)
 
     def _vertex(self) -> bool:
         said = self.client_kwargs.get("vertexai", self.client_kwargs.get("enterprise"))
         return bool(said) if said is not None else self.model.startswith("projects/") or uses_vertex()
 
-    async def _client(self, llm_request: LlmRequest) -> genai.Client:
+    async def _client(self, model: str) -> genai.Client:
         """The subclass's own client, else this loop's."""
         if type(self).api_client is not Gemini.api_client:
             return self.api_client
-        return (await self._connection(llm_request)).client
+        return (await self._connection(model)).client
 
-    async def _connection(self, llm_request: LlmRequest) -> "_Connection":
+    async def _connection(self, model: str) -> "_Connection":
         """This loop's client, for the key and the settings of this moment."""
-        model, vertex, key = llm_request.model or self.model, self._vertex(), self._key()
+        vertex, key = self._vertex(), self._key()
         if not vertex and not key:
-            raise MissingKeyError(
-                f"model {model!r} needs a key, and neither {' nor '.join(KEY_VARIABLES)} is set; type: "
-                "%key gemini, or, in a script, import os, getpass; "
-                f"os.environ[{KEY_VARIABLES[0]!r}] = getpass.getpass() "
-                '(https://aistudio.google.com/apikey makes one), or work without a key: model="offline", -m offline'
-            )
+            raise self._missing_key(model)
         about = (vertex, key, self.base_url, self.connect_timeout, *(os.environ.get(name) for name in _READ_BY_GOOGLE))
         connections = self._connections if self.http_options or self.client_kwargs else _shared
-        with self._our_errors(model):
+        with named_errors(self, {"model": model}):
             return await connections.get(about, lambda: self._connect(vertex, key))
 
     def _connect(self, vertex: bool, key: str | None) -> "_Connection":
         options = self.http_options or types.HttpOptions()
         # One HTTP library whatever else is installed: google-genai would pick among three, each with its own errors.
         arguments: dict[str, Any] = options.async_client_args or {}
-        defaults: dict[str, Any] = {"follow_redirects": False, "verify": _tls()}  # `x-goog-api-key` would go along
+        defaults: dict[str, Any] = {"follow_redirects": False, "verify": tls()}  # `x-goog-api-key` would go along
         http = httpx2.AsyncClient(**defaults | arguments)
         if not options.timeout:
             http.event_hooks["request"].append(_connects_within(self.connect_timeout))
@@ -215,9 +179,9 @@ class Gemini(ServiceLlm):
         changed = {
             "base_url": self.base_url or options.base_url,
             "httpx_async_client": options.httpx_async_client or http,
-            "client_args": {"verify": _tls()} | (options.client_args or {}),
+            "client_args": {"verify": tls()} | (options.client_args or {}),
             "async_client_args": {
-                "ssl": own_tls if isinstance(own_tls, ssl.SSLContext) else _tls(),
+                "ssl": own_tls if isinstance(own_tls, ssl.SSLContext) else tls(),
                 "create_connection": WithoutRedirects,
                 **arguments,
             },
@@ -227,82 +191,35 @@ class Gemini(ServiceLlm):
         client = genai.Client(**given, http_options=options.model_copy(update=changed))
         return _Connection(client, http)
 
-    async def _patiently(self, ask: Callable[[], Awaitable[T]], model: str, tried: list[Attempt]) -> T:
-        options = self.retry_options or (self.http_options and self.http_options.retry_options) or None
-        statuses = (options and options.http_status_codes) or BUSY
-        return await ask_again(
-            ask,
-            options,
-            model=model,
-            within=self.retry_seconds,
-            passes=lambda error: (
-                error.code in statuses and not _is_spent(error)
-                if isinstance(error, APIError)
-                else isinstance(error, _PASSING)
-            ),
-            asked_to_wait=lambda error: _asked_to_wait(error) if isinstance(error, APIError) else None,
-            tried=tried,
-            address=self.base_url or (self.http_options and self.http_options.base_url) or None,
-        )
+    @property
+    def limits(self) -> Limits:
+        options = self.http_options or types.HttpOptions()
+        return replace(super().limits, retry_options=self.retry_options or options.retry_options)
 
-    @contextmanager
-    def _our_errors(self, model: str, stream: ResponseStream | None = None) -> Generator[None, None, None]:
-        """Turn what google-genai raises inside into this package's errors."""
-        try:
-            yield
-        except APIError as error:
-            raise self._refused(error, model) from self._cause(error)
-        except (TimeoutError, httpx2.TimeoutException) as error:
-            raise self._late(error, model, stream) from error
-        except (httpx2.HTTPError, OSError) as error:
-            why = f"{type(error).__name__}: {self._safe(str(error))}"
-            said = stream.broken(why) if stream else f"the service of model {model!r} cannot be reached ({why})"
-            raise ModelError(f"{said}; look at the network and at base_url") from self._cause(error)
-        except GoogleAuthError as error:
-            raise MissingKeyError(
-                f"model {model!r} goes through Vertex AI, which refused your credentials ({self._safe(str(error))}); "
-                "type in a terminal: gcloud auth application-default login"
-            ) from error
-        except _NO_ANSWER as error:
-            sent = self._safe(f"{error}: {error.doc}" if isinstance(error, json.JSONDecodeError) else str(error))
-            if stream:
-                raise UnexpectedModelAnswer(stream.broken(f"what came is no answer: {sent}")) from self._cause(error)
-            raise UnexpectedModelAnswer(
-                f"the service of model {model!r} sent what is no answer of its API: {sent}; ask again"
-            ) from self._cause(error)
-        except ValueError as error:
-            raise ConfigurationError(
-                f"model {model!r} cannot be asked this: {self._safe(str(error))}"
-            ) from self._cause(error)
+    def address(self) -> str | None:
+        return self.base_url or (self.http_options and self.http_options.base_url) or None
 
-    def _refused(self, error: APIError, model: str) -> ModelHTTPError:
-        body = ": ".join(str(one) for one in (error.status, error.message) if one)
-        wrong_key = error.code in (401, 403) or "API_KEY_INVALID" in json.dumps(_details(error))
-        hint = f"look at {KEY_VARIABLES[0]}" if wrong_key else _NEXT.get(error.code, "")
-        hint = OUT_OF_QUOTA if _is_spent(error) else redirect_hint(cast(Any, error).response) or hint
-        hint = for_as_long(hint, _asked_to_wait(error))
-        return ModelHTTPError(error.code, self._safe(body or json.dumps(_details(error))), model, hint=hint)
-
-    def _late(self, error: Exception, model: str, stream: ResponseStream | None) -> ModelTimeoutError:
-        if isinstance(error, httpx2.ConnectTimeout):
-            within = f"within {self.connect_timeout:g} s"
-            return ModelTimeoutError(f"no connection to the service of model {model!r} {within}; look at the network")
-        if stream:
-            said, limit = stream.broken("nothing more came in time"), f"stall_timeout={self.stall_timeout:g}"
-            limit += f" or total_timeout={self.total_timeout:g}"
-        else:
-            said, limit = f"model {model!r} did not answer in time", f"timeout={self.timeout:g}"
-        return ModelTimeoutError(f"{said}; raise Gemini({limit}) if it needs longer")
-
-    def _cause(self, error: Exception) -> Exception | None:
-        """The error, for the traceback; None when what it says is too long, or not to be shown."""
-        return error if self._safe(str(error)) == str(error) else None
-
-    def _safe(self, text: str) -> str:
-        """`text`, cut, without the key and without what URLs carry after a question mark."""
-        if key := self._key():
-            text = text.replace(key, "***")
-        return re.sub(r"(https?://[^\s?\"']+)\?[^\s\"']*", r"\1", text)[:500]
+    def refusal(self, error: Exception, /) -> Refusal | AdkNbError | None:
+        if isinstance(error, APIError) and not isinstance(error, UnknownApiResponseError):
+            details = json.dumps(_details(error))
+            response: Any = cast(Any, error).response
+            body = ": ".join(str(one) for one in (error.status, error.message) if one)
+            return Refusal(
+                status=error.code,
+                body=shown_text(body or details),
+                retry_after=_retry_after(response, details),
+                is_spent=error.code == 429 and bool(_DAILY_QUOTA.search(details)),
+                wrong_key="API_KEY_INVALID" in details,
+                hint=redirect_hint(response),
+            )
+        if isinstance(error, GoogleAuthError):
+            return MissingKeyError(
+                f"model {self.model!r} goes through Vertex AI, which refused your credentials "
+                f"({shown_text(str(error))}); type in a terminal: gcloud auth application-default login"
+            )
+        if isinstance(error, ValueError) and not isinstance(error, _MALFORMED):
+            return ConfigurationError(f"model {self.model!r} cannot be asked this: {shown_text(str(error))}")
+        return None
 
 
 class _Connection:
@@ -334,15 +251,26 @@ class _Models(Protocol):
 
 
 _Chunks = AsyncGenerator[types.GenerateContentResponse, None]
-_NO_ANSWER = (UnknownApiResponseError, json.JSONDecodeError, ValidationError, TypeError, AttributeError, KeyError)
-_NEXT = {404: "look at the model's name", 429: "wait, or look at your quota", 503: "wait, or take another model"}
-_PASSING = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
+_MALFORMED = (UnknownApiResponseError, json.JSONDecodeError, ValidationError)
+"""Of the errors that are ValueErrors, those of the answer; the others are of the request."""
+_DAILY_QUOTA = re.compile(r'"quotaId": "[^"]*PerDay')
+"""The requests of a day are used up. Source: https://ai.google.dev/gemini-api/docs/rate-limits."""
+_RETRY_DELAY = re.compile(r'"retryDelay": "(\d+(?:\.\d+)?)s"')
+"""Source: https://cloud.google.com/apis/design/errors, google.rpc.RetryInfo."""
 
 
-@cache
-def _tls() -> ssl.SSLContext:
-    """One for all connections: reading the certificates takes 70 ms, and google-genai does it three times a client."""
-    return httpx2.create_ssl_context()
+class _Chunked(ResponseStream):
+    """Joins the chunks of google-genai."""
+
+    def add(self, piece: Any) -> LlmResponse | None:
+        return super().add(LlmResponse.create(piece))
+
+
+def _whole(answer: types.GenerateContentResponse) -> LlmResponse:
+    response = LlmResponse.create(answer)
+    if (reason := response.finish_reason) and reason != types.FinishReason.STOP:  # as of a stream
+        response.error_code = reason.value
+    return response
 
 
 def _connects_within(seconds: float) -> Callable[[httpx2.Request], Awaitable[None]]:
@@ -354,21 +282,13 @@ def _connects_within(seconds: float) -> Callable[[httpx2.Request], Awaitable[Non
     return limit
 
 
-def _asked_to_wait(error: APIError) -> float | None:
-    """Seconds, from the Retry-After header or else from the body.
-
-    Source: https://cloud.google.com/apis/design/errors, google.rpc.RetryInfo.
-    """
-    headers: Any = getattr(cast(Any, error).response, "headers", None) or {}
-    if (said := headers.get("retry-after")) and (seconds := seconds_of(said)) is not None:
+def _retry_after(response: Any, details: str) -> float | None:
+    """Seconds, from the Retry-After header or else from the body."""
+    headers: Any = getattr(response, "headers", None) or {}
+    if (header := headers.get("retry-after")) and (seconds := seconds_of(header)) is not None:
         return seconds
-    found = re.search(r'"retryDelay": "(\d+(?:\.\d+)?)s"', json.dumps(_details(error)))
+    found = _RETRY_DELAY.search(details)
     return float(found[1]) if found else None
-
-
-def _is_spent(error: APIError) -> bool:
-    """True if the requests of a day are used up. Source: https://ai.google.dev/gemini-api/docs/rate-limits."""
-    return error.code == 429 and bool(re.search(r'"quotaId": "[^"]*PerDay', json.dumps(_details(error))))
 
 
 def _details(error: APIError) -> Any:

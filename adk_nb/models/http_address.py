@@ -63,6 +63,11 @@ def is_loopback(url: str | None) -> bool:
         return False
 
 
+def shown_text(text: str) -> str:
+    """`text` of a service, cut, without secrets, and without the queries of its URLs."""
+    return re.sub(r"(https?://[^\s?\"']+)\?[^\s\"']*", r"\1", hidden(text))[:500]
+
+
 def place_of(url: str) -> str:
     """An address without what may be a secret: user, password, query."""
     scheme, mark, rest = url.partition("?")[0].partition("://")

@@ -17,12 +17,12 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
 from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
+from adk_nb.models.connections import PerLoop
 from adk_nb.models.http_address import check_url, parsed, place_of, redirect_hint
 from adk_nb.models.http_messages import ASK_A_PERSON, body_of, response_of
 from adk_nb.models.http_template import Filling, check_template
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.per_loop import PerLoop
 from adk_nb.models.retrying import ask_again, seconds_of
 from adk_nb.redaction import hidden, refuse_pickle, remember, remember_named, remember_url, without_known
 

@@ -1,18 +1,19 @@
 """Any model that litellm knows a way to: `provider/model`."""
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.openai_answers import ChatReader, chat_response
+from adk_nb.models.openai_answers import ChatReader, check
 from adk_nb.models.openai_messages import chat_question
-from adk_nb.models.vendor_llm import VendorLlm, extra
+from adk_nb.models.pipeline import Payload
+from adk_nb.models.sdk_llm import SdkLlm, closing, extra
 from adk_nb.redaction import remember_named
 
 _OURS = ("messages", "tools", "stream", "llm_client")
@@ -26,7 +27,7 @@ _TOLD_BY_LITELLM = {
 """What litellm's table says of a model -> what a model can do."""
 
 
-class LiteLlm(VendorLlm):
+class LiteLlm(SdkLlm):
     """A model through litellm: `LlmAgent(name="guide", model=LiteLlm(model="mistral/mistral-small-latest"))`.
 
     litellm reads its keys from the environment, under each provider's own name for them. What else is given, such as
@@ -35,6 +36,8 @@ class LiteLlm(VendorLlm):
     """
 
     additional_args: dict[str, Any] = Field(default_factory=dict[str, Any], repr=False)
+
+    PACKAGE: ClassVar[str] = "litellm"
 
     def __init__(self, model: str, **given: Any) -> None:
         """`given`: the fields, and arguments of litellm's `acompletion`."""
@@ -54,7 +57,7 @@ class LiteLlm(VendorLlm):
     def named(cls, model: str) -> "LiteLlm":
         """Raises ModelNotFoundError if litellm knows no provider of that name."""
         made, provider = cls(model=model), model.partition("/")[0]
-        known = [str(getattr(one, "value", one)) for one in made._load().provider_list]
+        known = [str(getattr(one, "value", one)) for one in made._package().provider_list]
         if provider not in known:
             raise ModelNotFoundError("provider of models", provider, known)
         return made
@@ -66,21 +69,21 @@ class LiteLlm(VendorLlm):
     def _cannot(self) -> list[str]:
         """What litellm's table says that the model cannot do. Of most it does not say."""
         try:
-            known: Any = self._load().get_model_info(self.model)
+            known: Any = self._package().get_model_info(self.model)
         except Exception:  # litellm raises a bare Exception for a model it has no entry for
             return []
         return [ours for theirs, ours in _TOLD_BY_LITELLM.items() if known.get(theirs) is False]
 
-    def _load(self) -> Any:
+    def _package(self) -> Any:
         # Else it asks GitHub for a table of prices as soon as it is imported.
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-        return extra("litellm", "litellm")
+        return super()._package()
 
     @property
     def _errors(self) -> Any:
         return extra("openai", "litellm")  # litellm's errors are openai's
 
-    def _question(self, request: LlmRequest, model: str) -> dict[str, Any]:
+    def payload(self, request: LlmRequest, model: str, /) -> Payload:
         question = chat_question(request, model, server=self._provider, parallel_calls=self.capabilities.parallel_calls)
         if (limit := request.config.max_output_tokens) is not None:
             question["max_tokens"] = limit
@@ -92,28 +95,22 @@ class LiteLlm(VendorLlm):
         once: dict[str, Any] = {"timeout": limit, "max_retries": 0, "num_retries": 0, "drop_params": True}
         return question | once | self.additional_args
 
-    async def _ask(self, question: dict[str, Any]) -> LlmResponse:
-        return chat_response(await self._load().acompletion(**question), question["model"], self._provider)
-
     @property
     def _provider(self) -> str:
         return f"litellm {self.model.partition('/')[0]}"
 
-    async def _begin(self, question: dict[str, Any]) -> AsyncIterator[Any]:
-        usage = {"include_usage": True}
-        return _as_sent(await self._load().acompletion(**question, stream=True, stream_options=usage))
+    async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
+        complete = self._package().acompletion
+        if not stream:
+            yield check(await complete(**payload), payload["model"])
+            return
+        answer = await complete(**payload, stream=True, stream_options={"include_usage": True})
+        async with aclosing(closing(answer)) as chunks:
+            async for chunk in chunks:
+                # litellm makes up an end for an answer that broke off.
+                ended = any(choice.finish_reason for choice in chunk.choices or ())
+                if not ended or answer.received_finish_reason or answer.intermittent_finish_reason:
+                    yield chunk
 
-    def _reader(self, model: str) -> ChatReader:
-        return ChatReader(model, self._provider)
-
-
-async def _as_sent(stream: Any) -> AsyncGenerator[Any, None]:
-    """Its chunks, without the end that litellm makes up for an answer that broke off."""
-    try:
-        async for chunk in stream:
-            ended = any(choice.finish_reason for choice in chunk.choices or ())
-            if ended and not (stream.received_finish_reason or stream.intermittent_finish_reason):
-                continue
-            yield chunk
-    finally:
-        await stream.aclose()
+    def assembler(self, payload: Payload, /, *, stream: bool) -> ChatReader:
+        return ChatReader(payload["model"], self._provider)

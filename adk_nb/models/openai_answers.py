@@ -28,16 +28,6 @@ _SIGNED_ID = "__thought__"
 `litellm_core_utils/prompt_templates/factory.py`, THOUGHT_SIGNATURE_SEPARATOR."""
 
 
-def chat_response(completion: Any, model: str, server: str) -> LlmResponse:
-    """A whole answer."""
-    reader = ChatReader(model, server)
-    _check(completion, model)
-    for choice in completion.choices[:1]:
-        reader.take(choice.message, choice.finish_reason or "stop")
-    reader.about(completion)
-    return reader.whole()
-
-
 async def as_chunks(stream: Any, model: str, read: Callable[..., Any]) -> Any:
     """`stream`, openai's; of a server that does not stream the one answer that it gave.
 
@@ -61,17 +51,15 @@ async def as_chunks(stream: Any, model: str, read: Callable[..., Any]) -> Any:
         told = None
     if not isinstance(told, dict):
         raise _no_answer(model, f"{kind}: {body[:4_000].decode('utf-8', 'replace')!r}")
-    whole = read(**cast(dict[str, Any], told))
-    _check(whole, model)
-    return _alone(whole)
+    return _alone(check(read(**cast(dict[str, Any], told)), model))
 
 
 async def _alone(whole: Any) -> AsyncGenerator[Any, None]:
     yield whole
 
 
-def _check(completion: Any, model: str) -> None:
-    """Raise UnexpectedModelAnswer if there is no answer in it."""
+def check(completion: Any, model: str) -> Any:
+    """`completion`. Raises UnexpectedModelAnswer if there is no answer in it."""
     if refused := getattr(completion, "error", None):  # of gateways, with HTTP 200
         raise UnexpectedModelAnswer(
             f"the service of model {model!r} gave no answer; it said: {hidden(str(refused))[:500]}"
@@ -79,6 +67,7 @@ def _check(completion: Any, model: str) -> None:
     if not isinstance(getattr(completion, "choices", None), list):
         told = completion.to_json(indent=None, warnings=False) if hasattr(completion, "to_json") else completion
         raise _no_answer(model, repr(told))
+    return completion
 
 
 def _no_answer(model: str, told: str) -> UnexpectedModelAnswer:
@@ -109,7 +98,7 @@ class ChatReader:
         for choice in chunk.choices or ():
             if not choice.index and (said := getattr(choice, "delta", None)):
                 return self.take(said, choice.finish_reason)
-            if said := getattr(choice, "message", None):  # of a server that does not stream
+            if said := getattr(choice, "message", None):  # a whole answer
                 return self.take(said, choice.finish_reason or "stop")
         return None
 

@@ -2,33 +2,30 @@
 
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any, ClassVar
 
-import httpx2
 from pydantic import Field
 
 from adk_nb.errors import ModelError
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.default_model import OPENAI_MODEL
-from adk_nb.models.http_address import check_url, place_of
+from adk_nb.models.http_address import place_of
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.ollama import ollama_url
-from adk_nb.models.openai_answers import ChatReader, as_chunks, chat_response
+from adk_nb.models.openai_answers import ChatReader, as_chunks, check
 from adk_nb.models.openai_families import as_taken
 from adk_nb.models.openai_messages import chat_question
-from adk_nb.models.per_loop import PerLoop
-from adk_nb.models.vendor_llm import VendorLlm, extra, http_client
+from adk_nb.models.pipeline import Payload
+from adk_nb.models.sdk_llm import HttpSdkLlm, closing
 from adk_nb.redaction import remember_url
 
-_NO_KEY = "none"
-"""What a server of one's own is sent where openai insists on a key."""
 _SPELLED = re.compile(r"(https?://[^#]+/v1)/?(?:#(.+))?")
 """An address in place of a model's name, and behind a `#` which of the server's models."""
 
 
-class OpenAILlm(VendorLlm):
+class OpenAILlm(HttpSdkLlm):
     """A model of OpenAI's: `LlmAgent(name="guide", model="openai:gpt-6-luna")`. Or of a server that speaks as OpenAI's.
 
     `OpenAILlm(model="qwen3", base_url="http://127.0.0.1:8000/v1")` asks vLLM, llama.cpp's server, LM Studio, or any
@@ -41,7 +38,9 @@ class OpenAILlm(VendorLlm):
     extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])
     """JSON that is sent beside what a request says: what your server knows and others do not, such as `top_k`."""
 
-    KEY_VARIABLE: ClassVar[str] = "OPENAI_API_KEY"
+    PACKAGE: ClassVar[str] = "openai"
+    KEY_VARIABLES: ClassVar[tuple[str, ...]] = ("OPENAI_API_KEY",)
+    KEY_PAGE: ClassVar[str] = "https://platform.openai.com/api-keys"
 
     @classmethod
     def supported_models(cls) -> list[str]:
@@ -59,67 +58,49 @@ class OpenAILlm(VendorLlm):
     @property
     def capabilities(self) -> LlmCapabilities:
         # OpenAI itself takes a schema beside tools; of the servers that speak like it few do.
-        return super().capabilities.model_copy(update={"output_schema_and_tools": not (self._address() or self.lacks)})
+        return super().capabilities.model_copy(update={"output_schema_and_tools": not (self.address() or self.lacks)})
 
-    def _load(self) -> Any:
-        return extra("openai", "openai")
+    def _client_class(self) -> Any:
+        return self._package().AsyncOpenAI
 
     @property
-    def _if_gone(self) -> str:
-        return "look whether a server runs there" if self._spelled else super()._if_gone
+    def advice(self) -> str:
+        return "look whether a server runs there" if self._spelled else super().advice
 
-    def _address(self) -> str | None:
+    def address(self) -> str | None:
         spelled = self._spelled[1] if self._spelled else None
         return self.base_url or spelled or os.environ.get("OPENAI_BASE_URL", "").strip() or None
 
     def _key(self) -> str | None:
         return super()._key() if self.api_key or not self._spelled else None
 
-    def _question(self, request: LlmRequest, model: str) -> dict[str, Any]:
+    def payload(self, request: LlmRequest, model: str, /) -> Payload:
         question = chat_question(request, model, server=self._server, parallel_calls=self.capabilities.parallel_calls)
         if (limit := request.config.max_output_tokens) is not None:
             # OpenAI's newer models refuse the older word, and some servers know no other.
-            question["max_tokens" if self._address() else "max_completion_tokens"] = limit
+            question["max_tokens" if self.address() else "max_completion_tokens"] = limit
         if self.extra_body:
             question["extra_body"] = self.extra_body
         return as_taken(question)
 
     @property
     def _server(self) -> str:
-        return place_of(self._address() or "openai")
+        return place_of(self.address() or "openai")
 
-    async def _ask(self, question: dict[str, Any]) -> LlmResponse:
+    async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
         client = await self._client()
-        completion = await client.chat.completions.create(**await _named(client, question))
-        return chat_response(completion, question["model"], self._server)
+        payload = await _named(client, payload)
+        if not stream:
+            yield check(await client.chat.completions.create(**payload), payload["model"])
+            return
+        answer = await client.chat.completions.create(**payload, stream=True, stream_options={"include_usage": True})
+        answer = await as_chunks(answer, payload["model"], self._package().types.chat.ChatCompletion.construct)
+        async with aclosing(closing(answer)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
-    async def _begin(self, question: dict[str, Any]) -> AsyncIterator[Any]:
-        client, usage = await self._client(), {"include_usage": True}
-        question = await _named(client, question)
-        stream = await client.chat.completions.create(**question, stream=True, stream_options=usage)
-        return await as_chunks(stream, question["model"], self._load().types.chat.ChatCompletion.construct)
-
-    def _reader(self, model: str) -> ChatReader:
-        return ChatReader(model, self._server)
-
-    async def _client(self) -> Any:
-        key, address = self._key(), self._address()
-        if not key and not address:
-            raise self._no_key("https://platform.openai.com/api-keys")
-        client = await _clients.get(
-            (key, address, self.connect_timeout), lambda: self._connect(key or _NO_KEY, address)
-        )
-        return client.openai
-
-    def _connect(self, key: str, address: str | None) -> "_Client":
-        if address:
-            check_url(address, f"model {self.model!r}")
-        limit = httpx2.Timeout(None, connect=self.connect_timeout)
-        return _Client(
-            self._load().AsyncOpenAI(
-                api_key=key, base_url=address, max_retries=0, timeout=limit, http_client=http_client()
-            )
-        )
+    def assembler(self, payload: Payload, /, *, stream: bool) -> ChatReader:
+        return ChatReader(payload["model"], self._server)
 
 
 class OllamaLlm(OpenAILlm):
@@ -127,17 +108,17 @@ class OllamaLlm(OpenAILlm):
 
     model: str = "llama3.2"
 
-    KEY_VARIABLE: ClassVar[str] = "OLLAMA_API_KEY"
+    KEY_VARIABLES: ClassVar[tuple[str, ...]] = ("OLLAMA_API_KEY",)
 
     @classmethod
     def supported_models(cls) -> list[str]:
         return []
 
     @property
-    def _if_gone(self) -> str:
+    def advice(self) -> str:
         return "start it: ollama serve, or say in OLLAMA_HOST where it is"
 
-    def _address(self) -> str:
+    def address(self) -> str:
         return self.base_url or ollama_url()
 
 
@@ -152,17 +133,3 @@ async def _named(client: Any, question: dict[str, Any]) -> dict[str, Any]:
     if not listed:
         raise ModelError(f"the server at {spelled[1]!r} lists no models; name one: {spelled[1]}#NAME")
     return question | {"model": listed[0].id}
-
-
-class _Client:
-    """openai's client, closed as others are."""
-
-    def __init__(self, openai: Any) -> None:
-        self.openai = openai
-
-    async def aclose(self) -> None:
-        await self.openai.close()
-
-
-_clients: PerLoop[_Client] = PerLoop()
-"""For all models with the same settings: an agent often has a model object of its own."""

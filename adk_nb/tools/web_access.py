@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote_plus, urlencode
 import httpx2
 
 from adk_nb import redaction
-from adk_nb.models.per_loop import PerLoop
+from adk_nb.models.connections import PerLoop
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 600.0

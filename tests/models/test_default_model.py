@@ -64,8 +64,8 @@ def test_it_follows_the_keys_that_are_set_in_a_fixed_order(
 
 def test_it_is_the_model_that_the_class_of_each_vendor_has_as_its_own():
     assert Gemini().model == vendor_model("GOOGLE_API_KEY") == vendor_model("GEMINI_API_KEY")
-    assert OpenAILlm().model == vendor_model(OpenAILlm.KEY_VARIABLE)
-    assert Claude().model == vendor_model(Claude.KEY_VARIABLE)
+    assert OpenAILlm().model == vendor_model(OpenAILlm.KEY_VARIABLES[0])
+    assert Claude().model == vendor_model(Claude.KEY_VARIABLES[0])
     assert vendor_model("TAVILY_API_KEY") == ""
 
 

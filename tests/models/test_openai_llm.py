@@ -129,7 +129,7 @@ def test_what_a_server_knows_beyond_the_protocol_can_be_told_to_it(server: Gemin
 def test_openai_itself_is_told_of_the_limit_in_its_newer_word():
     model = OpenAILlm(model="gpt-5")
 
-    question = model._question(LlmRequest(config=types.GenerateContentConfig(max_output_tokens=9)), "gpt-5")
+    question = model.payload(LlmRequest(config=types.GenerateContentConfig(max_output_tokens=9)), "gpt-5")
 
     assert question.items() >= {"max_completion_tokens": 9}.items()
     assert model.capabilities.output_schema_and_tools

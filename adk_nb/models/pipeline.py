@@ -1,0 +1,220 @@
+"""The way from a request to an answer, the same for all services: attempts, time limits, chunks, errors.
+
+A vendor is an `Adapter`: it writes the request, reads the chunks and names the errors.
+"""
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Generic, Protocol, TypeVar
+
+from adk_nb import types
+from adk_nb.errors import AdkNbError, ModelTimeoutError
+from adk_nb.models.attempts import Attempt, told
+from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.retrying import ask_again
+
+T = TypeVar("T")
+Payload = dict[str, Any]
+"""The arguments of a vendor's client; `model` is the name that the service knows."""
+
+
+class Assembler(Protocol):
+    """Joins the chunks of one answer."""
+
+    def add(self, chunk: Any, /) -> LlmResponse | None:
+        """Keep a chunk; returns the part of it that can be shown already."""
+        ...
+
+    def whole(self) -> LlmResponse:
+        """The whole answer. Raises UnexpectedModelAnswer if the chunks ended before the answer did."""
+        ...
+
+    def broken(self, why: str) -> str:
+        """The message for an answer that broke off."""
+        ...
+
+
+class WholeAnswer:
+    """The assembler of an answer that comes in one chunk."""
+
+    def __init__(self, read: Callable[[Any], LlmResponse]) -> None:
+        self._read = read
+        self._answer = LlmResponse()
+
+    def add(self, chunk: Any) -> None:
+        self._answer = self._read(chunk)
+
+    def whole(self) -> LlmResponse:
+        return self._answer
+
+    def broken(self, why: str) -> str:
+        return f"the answer broke off ({why}); ask again"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """The meaning of an error of a vendor's client."""
+
+    error: Exception
+    """Raised in its place when no attempt is left; the same one if it has no better name."""
+    passes: bool = False
+    """Another attempt may succeed."""
+    retry_after: float | None = None
+    """Seconds that the service asks to wait."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Time limits of one request, in seconds, and its attempts."""
+
+    timeout: float
+    """Of an attempt, up to its first chunk."""
+    retry_seconds: float
+    """Of all attempts; one that could only start later is not made."""
+    stall_timeout: float = math.inf
+    """From one chunk to the next."""
+    total_timeout: float = math.inf
+    """From the request to the end of a streamed answer."""
+    retry_options: types.HttpRetryOptions | None = None
+    attempts: int = 5
+    """Where `retry_options` do not say."""
+    address: str | None = None
+    """Of the service, where it is known."""
+
+
+class Adapter(Protocol):
+    """One vendor's protocol."""
+
+    def payload(self, request: LlmRequest, model: str, /) -> Payload:
+        """The request in the vendor's terms."""
+        ...
+
+    def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
+        """One attempt: send the request, yield the chunks of its answer, or the whole answer as one chunk.
+
+        Closing the generator closes the connection.
+        """
+        ...
+
+    def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
+        """Of the chunks of one answer."""
+        ...
+
+    def failure(self, error: Exception, payload: Payload, begun: Assembler | None, /) -> Failure:
+        """The meaning of an error that `chunks` or the assembler raised.
+
+        Args:
+            error: As the vendor's client raised it.
+            payload: The request.
+            begun: The streamed answer that it broke off; None before its first chunk.
+        """
+        ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+
+async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGenerator[LlmResponse, None]:
+    """Send a request until it is answered.
+
+    Yields:
+        Pieces of a streamed answer, then the whole answer with the attempts that failed before it.
+
+    Raises:
+        ModelError: As the adapter names the error.
+    """
+    loop, limits = asyncio.get_running_loop(), adapter.limits
+    end = loop.time() + limits.total_timeout if stream else math.inf
+    assembler, tried = adapter.assembler(payload, stream=stream), list[Attempt]()
+
+    async def attempt() -> tuple[AsyncGenerator[Any, None], Any]:
+        chunks = adapter.chunks(payload, stream=stream)
+        async with asyncio.timeout_at(min(loop.time() + limits.timeout, end)):
+            return chunks, await anext(chunks, None)
+
+    with told(tried):
+        with named_errors(adapter, payload):
+            chunks, chunk = await ask_again(
+                attempt,
+                limits.retry_options,
+                model=payload["model"],
+                within=limits.retry_seconds,
+                passes=lambda error: isinstance(error, Exception) and adapter.failure(error, payload, None).passes,
+                asked_to_wait=lambda error: (
+                    adapter.failure(error, payload, None).retry_after if isinstance(error, Exception) else None
+                ),
+                tried=tried,
+                attempts=limits.attempts,
+                address=limits.address,
+            )
+        async with aclosing(chunks):
+            with named_errors(adapter, payload, assembler if stream else None):
+                while chunk is not None:
+                    piece = assembler.add(chunk)
+                    if piece and stream:
+                        yield piece
+                    async with asyncio.timeout_at(min(loop.time() + limits.stall_timeout, end)):
+                        chunk = await anext(chunks, None)
+        whole = assembler.whole()
+    whole.attempts = tried or None
+    yield whole
+
+
+@contextmanager
+def named_errors(adapter: Adapter, payload: Payload, begun: Assembler | None = None) -> Generator[None, None, None]:
+    """Raise errors of a vendor's client as its adapter names them."""
+    try:
+        yield
+    except AdkNbError:
+        raise
+    except Exception as error:
+        named = adapter.failure(error, payload, begun).error
+        if named is error:
+            raise
+        raise named from (error if isinstance(named, ModelTimeoutError) else None)
+
+
+class OwnTask(Generic[T]):
+    """`async with OwnTask(stream) as items: async for item in items` - leaving the block ends the stream.
+
+    A client library's stream is often a generator in a generator in a generator. Closing the outermost leaves the
+    others to the garbage collector, which closes them one by one, later, and in the loop's last moments all at once.
+    Cancelling the task that waits in the innermost one ends them in their order.
+    """
+
+    def __init__(self, stream: AsyncGenerator[T, None]) -> None:
+        self._stream = stream
+        self._items: asyncio.Queue[T | None] = asyncio.Queue()
+
+    async def __aenter__(self) -> "OwnTask[T]":
+        self._task = asyncio.create_task(self._read())
+        self._task.add_done_callback(lambda _: self._items.put_nowait(None))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.exception()  # looked at, so that asyncio does not report it as lost
+
+    def __aiter__(self) -> "OwnTask[T]":
+        return self
+
+    async def __anext__(self) -> T:
+        item = await self._items.get()
+        if item is None:
+            self._task.result()
+            raise StopAsyncIteration
+        return item
+
+    async def _read(self) -> None:
+        async with aclosing(self._stream) as items:
+            async for item in items:
+                self._items.put_nowait(item)

@@ -1,0 +1,151 @@
+"""Models asked through a vendor's own package: openai, anthropic, or litellm. The three have errors of one shape."""
+
+import json
+from abc import abstractmethod
+from collections.abc import AsyncGenerator
+from typing import Any, ClassVar, cast
+
+import httpx2
+
+from adk_nb.lazy import require
+from adk_nb.models.connections import PerLoop, http_client
+from adk_nb.models.http_address import check_url, redirect_hint
+from adk_nb.models.retrying import is_spent, seconds_of
+from adk_nb.models.service_llm import Refusal, ServiceLlm
+from adk_nb.redaction import hidden
+
+_NO_KEY = "none"
+"""What a server of one's own is sent where a package insists on a key."""
+
+
+class SdkLlm(ServiceLlm):
+    """A model asked through a package that is an extra of this one.
+
+    Raises:
+        MissingExtraError: That package is not installed.
+    """
+
+    PACKAGE: ClassVar[str]
+    """Its name to import, and the extra that brings it."""
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        self._package()
+
+    def _package(self) -> Any:
+        return extra(self.PACKAGE, self.PACKAGE)
+
+    @property
+    def _errors(self) -> Any:
+        """Where APIError, APIStatusError, APIConnectionError and APITimeoutError are."""
+        return self._package()
+
+    @property
+    def late_errors(self) -> tuple[type[Exception], ...]:
+        return (*super().late_errors, self._errors.APITimeoutError)
+
+    @property
+    def lost_errors(self) -> tuple[type[Exception], ...]:
+        return (*super().lost_errors, self._errors.APIConnectionError)
+
+    def refusal(self, error: Any, /) -> Refusal | None:
+        errors = self._errors
+        if not isinstance(error, errors.APIError) or isinstance(error, errors.APIConnectionError):
+            return None
+        details = _details(error)
+        return Refusal(
+            status=self._status(error),
+            body=_body(error, details),
+            retry_after=_retry_after(error),
+            is_spent=is_spent(str(details.get(name)) for name in ("type", "code")),
+            hint=redirect_hint(getattr(error, "response", None)),
+        )
+
+    def _status(self, error: Any) -> int | None:
+        """The HTTP status of `error`, if it tells one."""
+        return error.status_code if isinstance(error, self._errors.APIStatusError) else None
+
+
+class HttpSdkLlm(SdkLlm):
+    """A model whose package is given an address, a key and a pool of connections."""
+
+    @abstractmethod
+    def _client_class(self) -> Any: ...
+
+    async def _client(self) -> Any:
+        """The package's client, one for all models of a loop with the same settings."""
+        key, address = self._key(), self.address()
+        if not key and not address:
+            raise self._missing_key(self.model)
+        about = (self.PACKAGE, key, address, self.connect_timeout)
+        return (await _clients.get(about, lambda: self._connect(key or _NO_KEY, address))).client
+
+    def _connect(self, key: str, address: str | None) -> "_Client":
+        if address:
+            check_url(address, f"model {self.model!r}")
+        limit = httpx2.Timeout(None, connect=self.connect_timeout)
+        return _Client(
+            self._client_class()(api_key=key, base_url=address, max_retries=0, timeout=limit, http_client=http_client())
+        )
+
+
+class _Client:
+    """A package's client, closed as others are."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    async def aclose(self) -> None:
+        await self.client.close()
+
+
+_clients: PerLoop[_Client] = PerLoop()
+"""For all models with the same settings: an agent often has a model object of its own."""
+
+
+async def closing(stream: Any) -> AsyncGenerator[Any, None]:
+    """The chunks of a package's stream, its connection closed with this generator."""
+    try:
+        async for chunk in stream:
+            yield chunk
+    finally:
+        close: Any = getattr(stream, "aclose", None) or getattr(stream, "close", None)
+        if close:
+            await close()
+
+
+def extra(module: str, name: str) -> Any:
+    """An optional package, or MissingExtraError with the command that installs it.
+
+    Args:
+        module: As it is imported.
+        name: The extra of this package that brings it.
+    """
+    return require(module, package=f"'adk-nb[{name}]'")
+
+
+def _details(error: Any) -> dict[str, Any]:
+    """The JSON by which a service explains its refusal; empty where it sent none."""
+    body: Any = getattr(error, "body", None)
+    outer = cast(dict[str, Any], body) if isinstance(body, dict) else {}
+    inner: Any = outer.get("error") or outer
+    return cast(dict[str, Any], inner) if isinstance(inner, dict) else {"message": inner}
+
+
+def _body(error: Any, details: dict[str, Any]) -> str:
+    """The service's own words on its refusal."""
+    body: Any = error.body
+    if not isinstance(body, dict):
+        return hidden(str(body or error))[:500]
+    kind = details.get("type") or details.get("code")
+    text = ": ".join(str(word) for word in (kind, details.get("message")) if word)
+    return hidden(text or json.dumps(body, default=str))[:500]
+
+
+def _retry_after(error: Any) -> float | None:
+    """Seconds. `retry-after-ms` is OpenAI's, and stands above HTTP's own header; litellm keeps both apart."""
+    apart: Any = getattr(error, "litellm_response_headers", None)
+    headers: Any = apart or getattr(getattr(error, "response", None), "headers", None) or {}
+    if (exact := headers.get("retry-after-ms")) and (milliseconds := seconds_of(exact)) is not None:
+        return milliseconds / 1000
+    return seconds_of(value) if (value := headers.get("retry-after")) else None
