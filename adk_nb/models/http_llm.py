@@ -3,9 +3,9 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager
-from functools import cache, partial
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ssl import SSLContext
 from typing import Any, Literal, SupportsIndex
@@ -15,7 +15,6 @@ from pydantic import Field
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
-from adk_nb.models.attempts import Attempt, told
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.connections import PerLoop
 from adk_nb.models.http_address import check_url, parsed, place_of, redirect_hint
@@ -23,7 +22,8 @@ from adk_nb.models.http_messages import ASK_A_PERSON, body_of, response_of
 from adk_nb.models.http_template import Filling, check_template
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.retrying import ask_again, seconds_of
+from adk_nb.models.pipeline import Assembler, Failure, Limits, Payload, WholeAnswer, run
+from adk_nb.models.retrying import seconds_of
 from adk_nb.redaction import hidden, refuse_pickle, remember, remember_named, remember_url, without_known
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -39,7 +39,6 @@ _HINTS = {
     405: "look at its method",
     429: "ask it less often, or let it be asked again more often, and later",
 }
-_PASSING = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.TimeoutException, TimeoutError)
 
 
 class HttpLlm(BaseLlm):
@@ -124,35 +123,32 @@ class HttpLlm(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        asked = self._asked(llm_request)
-        tried: list[Attempt] = []
+        answers = run(self, self.payload(llm_request, self.model), stream=False)
         try:
-            async with asyncio.timeout(self.total_timeout):
-                with told(tried), self._our_errors():
-                    body, media_type = await ask_again(
-                        partial(self._ask, asked),
-                        self.retry_options,
-                        attempts=ATTEMPTS,
-                        model=self.model,
-                        within=self.total_timeout,
-                        passes=self._passes,
-                        asked_to_wait=_asked_to_wait,
-                        tried=tried,
-                        address=asked["url"],
-                    )
+            async with asyncio.timeout(self.total_timeout), aclosing(answers):
+                response = await anext(answers)
         except TimeoutError as error:
             raise self._unreachable(
                 f"it did not answer within {self.total_timeout:g} s, all attempts together; raise its total_timeout, "
                 "in a workflow scheduleToCloseTimeout"
             ) from error
-        response = self._read(body, media_type)
         if any(one.name == ASK_A_PERSON for one in response.get_function_calls()):
             self._check_can_ask(llm_request)
-        response.attempts = tried or None
         yield response
 
-    def _asked(self, request: LlmRequest) -> dict[str, Any]:
-        """The request as the client's arguments."""
+    # ---- an adapter's part
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(
+            timeout=self.timeout,
+            retry_seconds=self.total_timeout,
+            retry_options=self.retry_options,
+            attempts=ATTEMPTS,
+            address=self.url,
+        )
+
+    def payload(self, request: LlmRequest, model: str, /) -> Payload:
         filling = Filling(request.session_state or {}, self.secrets)
         headers = {name: filling.text(value) for name, value in self.headers.items()}
         remember_named(headers)
@@ -164,7 +160,7 @@ class HttpLlm(BaseLlm):
                 )
         body = filling.json(self.body) | body_of(request, system_state=self.expose_system_state)
         sent = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        asked: dict[str, Any] = {"method": self.method, "url": filling.url(self.url)}
+        asked: Payload = {"model": model, "method": self.method, "url": filling.url(self.url)}
         remember_url(asked["url"])
         place = parsed(asked["url"], f"model {self._called!r}")
         usual = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
@@ -182,29 +178,42 @@ class HttpLlm(BaseLlm):
                 "write method='POST'"
             ) from None
 
-    async def _ask(self, asked: dict[str, Any]) -> tuple[bytes, str]:
-        """One attempt: the body of a success, and its media type."""
+    async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[tuple[bytes, str], None]:
+        """The body of a success, and its media type."""
         client = await _clients.get(None, _client)
-        async with asyncio.timeout(self.timeout), client.stream(**asked) as response:
+        async with client.stream(**{name: value for name, value in payload.items() if name != "model"}) as response:
             body = await _read(response)
-            if not response.is_success:
-                text = hidden(body[:8_000].decode("utf-8", "replace")) or response.reason_phrase
-                refused = ServiceRefused(response.status_code, text, self._called, hint=_hint(response))
-                refused.retry_after = seconds_of(response.headers.get("retry-after", ""))
-                raise refused
-            if len(body) > MAX_BYTES:
-                raise self._invalid(f"the answer has more than {MAX_BYTES:,} bytes")
-            return body, response.headers.get("content-type", "")
+        if not response.is_success:
+            text = hidden(body[:8_000].decode("utf-8", "replace")) or response.reason_phrase
+            refused = ServiceRefused(response.status_code, text, self._called, hint=_hint(response))
+            refused.retry_after = seconds_of(response.headers.get("retry-after", ""))
+            raise refused
+        if len(body) > MAX_BYTES:
+            raise self._invalid(f"the answer has more than {MAX_BYTES:,} bytes")
+        yield body, response.headers.get("content-type", "")
 
-    def _passes(self, error: BaseException) -> bool:
+    def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
+        return WholeAnswer(self._response)
+
+    def failure(self, error: Exception, payload: Payload, begun: Assembler | None, /) -> Failure:
         if isinstance(error, ServiceRefused):
             codes = self.retry_options and self.retry_options.http_status_codes
-            return error.status in codes if codes else error.status in (408, 425, 429) or error.status >= 500
-        return isinstance(error, _PASSING)
+            passes = error.status in codes if codes else error.status in (408, 425, 429) or error.status >= 500
+            return Failure(error=error, passes=passes, retry_after=error.retry_after)
+        if isinstance(error, httpx2.TimeoutException | TimeoutError):
+            late = f"it did not answer within {self.timeout:g} s; raise its timeout, in a workflow startToCloseTimeout"
+            return Failure(error=self._unreachable(late), passes=True)
+        if isinstance(error, httpx2.DecodingError):
+            return Failure(error=self._invalid(f"the answer cannot be unpacked: {hidden(str(error))}"))
+        if isinstance(error, httpx2.HTTPError):
+            why = f"{type(error).__name__}: {hidden(str(error)) or 'the connection broke'}"
+            lost = self._unreachable(f"{why}; look whether it runs, and at its url")
+            return Failure(error=lost, passes=isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError))
+        return Failure(error=error)
 
-    def _read(self, body: bytes, media_type: str) -> LlmResponse:
+    def _response(self, answer: tuple[bytes, str]) -> LlmResponse:
         try:
-            return response_of(body, media_type)
+            return response_of(*answer)
         except InvalidResponse as error:
             raise self._invalid(hidden(str(error))) from None
 
@@ -214,20 +223,6 @@ class HttpLlm(BaseLlm):
                 "it sent a hitlRequest, and its agent has no way to ask a person; "
                 "write LlmAgent(tools=[ask_a_person], ...), from adk_nb.graph_compose"
             )
-
-    @contextmanager
-    def _our_errors(self) -> Generator[None, None, None]:
-        try:
-            yield
-        except (httpx2.TimeoutException, TimeoutError) as error:
-            raise self._unreachable(
-                f"it did not answer within {self.timeout:g} s; raise its timeout, in a workflow startToCloseTimeout"
-            ) from error
-        except httpx2.DecodingError as error:
-            raise self._invalid(f"the answer cannot be unpacked: {hidden(str(error))}") from None
-        except httpx2.HTTPError as error:
-            why = hidden(str(error)) or "the connection broke"
-            raise self._unreachable(f"{type(error).__name__}: {why}; look whether it runs, and at its url") from None
 
     def _unreachable(self, why: str) -> ServiceUnreachable:
         return ServiceUnreachable(f"the service of model {self._called!r} gave no answer: {why}")
@@ -260,10 +255,6 @@ def _hint(response: httpx2.Response) -> str:
     if status >= 500:
         return "look at what the service itself logged"
     return _HINTS.get(status, "") or (_HINTS[401] if status == 403 else "look at what it says it wants")
-
-
-def _asked_to_wait(error: BaseException) -> float | None:
-    return error.retry_after if isinstance(error, ServiceRefused) else None
 
 
 _clients: PerLoop[httpx2.AsyncClient] = PerLoop()
