@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 from adk_nb.models.anthropic_answers import MessageReader
 from adk_nb.models.anthropic_messages import message_question
 from adk_nb.models.base_llm import LlmCapabilities
-from adk_nb.models.default_model import CLAUDE_MODEL
 from adk_nb.models.fitting import fitted
 from adk_nb.models.json_schemas import closed, output_schema_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.pipeline import Payload
 from adk_nb.models.retrying import BUSY
 from adk_nb.models.sdk_llm import HttpSdkLlm, closing
+from adk_nb.models.vendor_facts import ANTHROPIC
 
 _STATUSES = {
     "invalid_request_error": 400,
@@ -37,18 +37,18 @@ class Claude(HttpSdkLlm):
     Anthropic keeps the tools, the static instruction and the conversation from call to call.
     """
 
-    model: str = CLAUDE_MODEL
+    model: str = ANTHROPIC.default_model
     max_tokens: int = 8192
     """Of an answer, thoughts included, where the agent's `max_output_tokens` does not say."""
 
     PACKAGE: ClassVar[str] = "anthropic"
-    KEY_VARIABLES: ClassVar[tuple[str, ...]] = ("ANTHROPIC_API_KEY",)
-    KEY_PAGE: ClassVar[str] = "https://console.anthropic.com/settings/keys"
+    KEY_VARIABLES: ClassVar[tuple[str, ...]] = ANTHROPIC.key_variables
+    KEY_PAGE: ClassVar[str] = ANTHROPIC.key_page
     PASSING_STATUSES: ClassVar[tuple[int, ...]] = (*BUSY, 529)
 
     @classmethod
     def supported_models(cls) -> list[str]:
-        return [r"claude-.*"]
+        return list(ANTHROPIC.patterns)
 
     def _client_class(self) -> Any:
         return self._package().AsyncAnthropic

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from adk_nb import types
-from adk_nb.models.claude_families import MIN_BUDGET, Family, family_of
 from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.models.fitting import words_of
 from adk_nb.models.json_schemas import calling_of, functions_of, parameters_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.pairing import paired
 from adk_nb.models.signatures import claude_s
+from adk_nb.models.vendor_facts import MIN_THINKING_BUDGET, Family, claude_family
 
 _SAMPLING = ("temperature", "top_p", "top_k")
 """Settings of Claude's older models; the arguments of anthropic's client lack them."""
@@ -43,14 +43,14 @@ def message_question(
         max_tokens: Of an answer, where the request does not say. A budget for thinking is added to it.
         parallel_calls: The model may call several tools at once.
     """
-    family = family_of(model)
+    family = claude_family(model)
     question: dict[str, Any] = {"model": model, "messages": messages_of(request)}
     question |= _settings(request.config, family, max_tokens)
     thinks = question.get("thinking", {}).get("type") in ("enabled", "adaptive")
     system = _system(request)
     if tools := [_tool(one) for one in functions_of(request)]:
         question["tools"] = tools
-        may_force = family.forced == "always" or (family.forced == "unless thinking" and not thinks)
+        may_force = family.forced_tool == "always" or (family.forced_tool == "unless thinking" and not thinks)
         if choice := _choice(request, parallel_calls, may_force):
             question["tool_choice"] = choice
     if mark := _mark(request):
@@ -151,7 +151,7 @@ def _settings(config: types.GenerateContentConfig, family: Family, max_tokens: i
         told |= _thinking(config, family, max_tokens)
     thinks = told.get("thinking", {}).get("type") in ("enabled", "adaptive")
     sampling = {name: value for name in _SAMPLING if (value := getattr(config, name)) is not None}
-    if sampling and family.sampling and not thinks:
+    if sampling and family.sampling == "unless thinking" and not thinks:
         told["extra_body"] = sampling
     if config.http_options and config.http_options.headers:
         told["extra_headers"] = config.http_options.headers
@@ -167,13 +167,13 @@ def _thinking(config: types.GenerateContentConfig, family: Family, max_tokens: i
     asked = config.thinking_config or types.ThinkingConfig()
     budget, level = asked.thinking_budget, asked.thinking_level.value if asked.thinking_level else ""
     effort = _EFFORTS.get(level)
-    if budget == 0 and family.off is None:
+    if budget == 0 and family.thinking_off is None:
         effort = effort or "low"  # the least there is
     told: dict[str, Any] = {"output_config": {"effort": effort}} if effort and family.effort else {}
-    if family.thinking == "none" or (budget == 0 and family.off is None):
+    if family.thinking == "none" or (budget == 0 and family.thinking_off is None):
         return told
     if budget == 0:
-        return told | {"thinking": {"type": family.off}}
+        return told | {"thinking": {"type": family.thinking_off}}
     wanted = budget if budget is not None and budget > 0 else None
     if family.thinking == "adaptive" or (family.thinking == "both" and wanted is None):
         return told | {"thinking": {"type": "adaptive", "display": "summarized"}}
@@ -182,10 +182,10 @@ def _thinking(config: types.GenerateContentConfig, family: Family, max_tokens: i
 
 def _budgeted(budget: int, max_output_tokens: int | None, max_tokens: int) -> dict[str, Any]:
     """Thinking with a budget, which is part of `max_tokens`; none where the two leave no room for each other."""
-    budget = max(budget, MIN_BUDGET)
+    budget = max(budget, MIN_THINKING_BUDGET)
     most = max_output_tokens or max(max_tokens, budget + max_tokens // 2)
     if budget >= most:
-        budget = max(most // 2, MIN_BUDGET)
+        budget = max(most // 2, MIN_THINKING_BUDGET)
     if budget >= most:
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": budget}, "max_tokens": most}

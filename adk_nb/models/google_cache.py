@@ -17,13 +17,12 @@ from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.models.http_address import shown_text
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.vendor_facts import gemini_family
 
 logger = logging.getLogger(__name__)
 
 _KEPT = {"system_instruction", "tools", "tool_config"}
 """Settings that a cache holds; beside its name they may not be sent."""
-_LEAST_TOKENS = (("gemini-2.5-", 2048), ("gemini-3", 4096))
-"""Below this the service refuses to make a cache. Source: google-adk 2.13."""
 _GONE = (400, 403, 404)
 """What the service answers when it does not know a cache, or not for this key."""
 _SECONDS = 60
@@ -165,8 +164,7 @@ class _Beginning:
         """True if the service keeps so much. How many of the prompt's tokens are the beginning's is guessed."""
         lengths = [_length(content) for content in self.contents]
         share = (len(self._head) + sum(lengths[:count])) / (len(self._head) + sum(lengths))
-        name = self.model.rpartition("/")[2]
-        return all(prompt_tokens * share >= least for start, least in _LEAST_TOKENS if name.startswith(start))
+        return prompt_tokens * share >= gemini_family(self.model).min_cached_tokens
 
     def to_be_kept(self, count: int) -> types.CreateCachedContentConfig:
         kept: dict[str, Any] = {name: getattr(self._settings, name) for name in _KEPT}

@@ -17,10 +17,10 @@ from adk_nb import types
 from adk_nb.errors import ModelConnectionLost, ModelError, ModelHTTPError, ModelTimeoutError
 from adk_nb.models.base_llm_connection import BaseLlmConnection, RealtimeInput
 from adk_nb.models.call_ids import as_sent
-from adk_nb.models.google_access import KEY_VARIABLES
 from adk_nb.models.http_address import redirect_hint, shown_text
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.vendor_facts import GOOGLE, gemini_family
 
 _NORMAL = 1000
 _LOST = {_NORMAL, 1001, 1006, 1011, 1012, 1013}
@@ -105,7 +105,7 @@ def _broken(code: int, why: str, model: str) -> ModelError:
             f"the live connection to model {model!r} broke ({why}); "
             "with RunConfig(session_resumption=types.SessionResumptionConfig()) it is taken up again by itself"
         )
-    hint = f"look at {KEY_VARIABLES[0]}" if "API key" in why else "look at the model's name and at the RunConfig"
+    hint = f"look at {GOOGLE.key_variables[0]}" if "API key" in why else "look at the model's name and at the RunConfig"
     return ModelError(f"the service of model {model!r} ended the live conversation ({why}); {hint}")
 
 
@@ -117,8 +117,8 @@ class GoogleConnection(BaseLlmConnection):
         self._model = model
         self._closed = False
         self._turn = _Turn(model)
-        # Source: https://ai.google.dev/gemini-api/docs/live-guide: from Gemini 3 on, text is sent as real-time input.
-        self._text_is_realtime = bool(re.search(r"gemini-3.*-live(?!.*translate)", model))
+        is_live = bool(re.search(r"-live(?!.*translate)", model))
+        self._text_is_realtime = is_live and gemini_family(model).text_is_realtime
 
     async def send_history(self, history: Sequence[types.Content]) -> None:
         heard = [as_sent(one) for content in history if (one := _without_sound(content))]

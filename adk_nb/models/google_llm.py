@@ -25,8 +25,7 @@ from adk_nb.errors import (
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.call_ids import all_as_sent
 from adk_nb.models.connections import PerLoop, tls
-from adk_nb.models.default_model import GEMINI_MODEL
-from adk_nb.models.google_access import GEMINI_NAMES, KEY_VARIABLES, uses_vertex
+from adk_nb.models.default_model import uses_vertex
 from adk_nb.models.google_cache import Caches, Caching
 from adk_nb.models.google_live import GoogleConnection, Session, WithoutRedirects, live_errors, live_settings
 from adk_nb.models.google_schema import with_readable_schema
@@ -37,13 +36,11 @@ from adk_nb.models.pipeline import Assembler, Limits, Payload, WholeAnswer, name
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import seconds_of
 from adk_nb.models.service_llm import Refusal, ServiceLlm
+from adk_nb.models.vendor_facts import GEMINI_SERVICE_TOOLS, GOOGLE, VERTEX_SERVICE_TOOLS, gemini_family
 from adk_nb.redaction import refuse_pickle, remember_named, remember_url
 
 T = TypeVar("T")
 _READ_BY_GOOGLE = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_API_VERSION")
-_SEARCHES = ("google_search", "url_context", "google_maps")
-_VERTEX_SEARCHES = ("enterprise_web_search", "retrieval")
-"""What google-genai refuses to send to the Gemini API."""
 _NO_FUNCTIONS_OF_ITS_OWN = types.AutomaticFunctionCallingConfig(disable=True)
 
 
@@ -55,15 +52,15 @@ class Gemini(ServiceLlm):
     with `client_kwargs={"vertexai": True, "project": ..., "location": ...}`.
     """
 
-    model: str = GEMINI_MODEL
+    model: str = GOOGLE.default_model
     client_kwargs: dict[str, Any] = Field(default_factory=dict[str, Any], repr=False)
     """Arguments of google-genai's `Client`: `vertexai`, `project`, `location`, `credentials`. They stand above what the
     environment says."""
     http_options: types.HttpOptions | None = Field(default=None, repr=False)
     """google-genai's own settings: headers, API version, arguments of the HTTP client."""
-    KEY_VARIABLES: ClassVar[tuple[str, ...]] = KEY_VARIABLES
-    KEY_NAME: ClassVar[str] = "gemini"
-    KEY_PAGE: ClassVar[str] = "https://aistudio.google.com/apikey"
+    KEY_VARIABLES: ClassVar[tuple[str, ...]] = GOOGLE.key_variables
+    KEY_NAME: ClassVar[str] = GOOGLE.name
+    KEY_PAGE: ClassVar[str] = GOOGLE.key_page
     _connections: PerLoop["_Connection"] = PrivateAttr(default_factory=PerLoop["_Connection"])
 
     def model_post_init(self, context: Any, /) -> None:
@@ -83,7 +80,7 @@ class Gemini(ServiceLlm):
 
     @classmethod
     def supported_models(cls) -> list[str]:
-        return list(GEMINI_NAMES)
+        return list(GOOGLE.patterns)
 
     @property
     def api_client(self) -> genai.Client:
@@ -92,16 +89,14 @@ class Gemini(ServiceLlm):
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        # An output schema beside tools: only on Vertex AI, as google-adk 2.13 has it.
-        number = re.search(r"gemini-(\d+)", self.model)
-        second, vertex = not number or int(number[1]) >= 2, self._vertex()
-        # Else the service answers 400: "`function_response.parts` is not supported for this model".
-        third = not number or int(number[1]) >= 3
+        family, vertex = gemini_family(self.model), self._vertex()
+        tools = (*GEMINI_SERVICE_TOOLS, *(VERTEX_SERVICE_TOOLS if vertex else ()))
         return LlmCapabilities(
+            # Only on Vertex AI. Source: google-adk 2.13.
             output_schema_and_tools=vertex and bool(re.search(r"(^|/)gemini-", self.model)),
-            code_execution=second,
-            media_in_results=third,
-            service_tools=(*_SEARCHES, *(_VERTEX_SEARCHES if vertex else ())) if second else (),
+            code_execution=family.service_tools,
+            media_in_results=family.media_in_results,
+            service_tools=tools if family.service_tools else (),
             **dict.fromkeys(self.lacks, False),
         )
 

@@ -10,15 +10,14 @@ from pydantic import Field
 
 from adk_nb.errors import ModelError
 from adk_nb.models.base_llm import LlmCapabilities
-from adk_nb.models.default_model import OPENAI_MODEL
 from adk_nb.models.http_address import place_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.ollama import ollama_url
 from adk_nb.models.openai_answers import ChatReader, as_chunks, check
-from adk_nb.models.openai_families import as_taken
-from adk_nb.models.openai_messages import chat_question
+from adk_nb.models.openai_messages import chat_question, fitted_to_family
 from adk_nb.models.pipeline import Payload
 from adk_nb.models.sdk_llm import HttpSdkLlm, closing
+from adk_nb.models.vendor_facts import OPENAI, openai_family
 from adk_nb.redaction import remember_url
 
 _SPELLED = re.compile(r"(https?://[^#]+/v1)/?(?:#(.+))?")
@@ -34,17 +33,17 @@ class OpenAILlm(HttpSdkLlm):
     OPENAI_BASE_URL in the environment, or OpenAI.
     """
 
-    model: str = OPENAI_MODEL
+    model: str = OPENAI.default_model
     extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])
     """JSON that is sent beside what a request says: what your server knows and others do not, such as `top_k`."""
 
     PACKAGE: ClassVar[str] = "openai"
-    KEY_VARIABLES: ClassVar[tuple[str, ...]] = ("OPENAI_API_KEY",)
-    KEY_PAGE: ClassVar[str] = "https://platform.openai.com/api-keys"
+    KEY_VARIABLES: ClassVar[tuple[str, ...]] = OPENAI.key_variables
+    KEY_PAGE: ClassVar[str] = OPENAI.key_page
 
     @classmethod
     def supported_models(cls) -> list[str]:
-        return [r"gpt-.*", r"chatgpt-.*", r"o\d.*", _SPELLED.pattern]
+        return list(OPENAI.patterns)
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
@@ -81,7 +80,7 @@ class OpenAILlm(HttpSdkLlm):
             question["max_tokens" if self.address() else "max_completion_tokens"] = limit
         if self.extra_body:
             question["extra_body"] = self.extra_body
-        return as_taken(question)
+        return fitted_to_family(question, openai_family(model))
 
     @property
     def _server(self) -> str:

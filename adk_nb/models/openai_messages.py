@@ -5,6 +5,7 @@ Source: https://platform.openai.com/docs/api-reference/chat/create.
 
 import base64
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.openai_schema import strict_schema
 from adk_nb.models.pairing import paired
 from adk_nb.models.signatures import chat_fields
+from adk_nb.models.vendor_facts import Family
+
+logger = logging.getLogger(__name__)
 
 _SETTINGS = {
     "temperature": "temperature",
@@ -36,6 +40,7 @@ _THOUGHTS = "reasoning_content"
 """Where DeepSeek, and servers of open models, tell what the model thought."""
 _BLOCKS = "thinking_blocks"
 """Where litellm tells it, with Claude's signatures. Source: https://docs.litellm.ai/docs/reasoning_content."""
+_SAMPLING = ("temperature", "top_p", "logprobs", "top_logprobs")
 _AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mp3": "mp3", "audio/mpeg": "mp3"}
 
 
@@ -59,6 +64,23 @@ def chat_question(request: LlmRequest, model: str, *, server: str = "", parallel
         if not parallel_calls:
             question["parallel_tool_calls"] = False
     return question
+
+
+def fitted_to_family(question: dict[str, Any], family: Family) -> dict[str, Any]:
+    """`question` without what its model would refuse."""
+    taken = dict(question)
+    effort: str | None = taken.get("reasoning_effort")
+    if effort == "minimal" and not family.minimal_effort:
+        taken["reasoning_effort"] = effort = "low"
+    if family.tools == "unless thinking" and "tools" in taken:
+        if effort not in (None, "none"):
+            model = question["model"]
+            logger.warning("model %r takes no tools beside the effort %r and does not reason now", model, effort)
+        taken["reasoning_effort"] = effort = "none"
+    thinks = family.thinks_by_default if effort is None else effort != "none"
+    if thinks and family.sampling == "unless thinking":
+        return {name: value for name, value in taken.items() if name not in _SAMPLING}
+    return taken
 
 
 def messages_of(request: LlmRequest, server: str = "") -> Iterator[dict[str, Any]]:

@@ -9,9 +9,8 @@ from typing import cast
 
 from adk_nb.errors import ModelNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.default_model import CLAUDE_MODEL, GEMINI_MODEL, OPENAI_MODEL
-from adk_nb.models.google_access import GEMINI_NAMES
 from adk_nb.models.meant_address import as_address
+from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI, Vendor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,27 +30,16 @@ class _Entry:
         return self.found or cast(type[BaseLlm], getattr(importlib.import_module(self.module), self.name))
 
 
+def _entry(name: str, module: str, vendor: Vendor) -> _Entry:
+    proposed = (vendor.default_model, *vendor.proposed)
+    return _Entry(name=name, module=module, patterns=vendor.patterns, spelled=proposed, provider=vendor.name)
+
+
 _BUILT_IN = [
-    _Entry(
-        name="Gemini",
-        module="adk_nb.models.google_llm",
-        patterns=GEMINI_NAMES,
-        spelled=(GEMINI_MODEL, "gemini-3.8-flash"),
-    ),
-    _Entry(
-        name="OpenAILlm",
-        module="adk_nb.models.openai_llm",
-        patterns=(r"gpt-.*", r"chatgpt-.*", r"o\d.*", r"https?://[^#]+/v1/?(#.+)?"),
-        spelled=(OPENAI_MODEL, "gpt-6.1-terra"),
-    ),
+    _entry("Gemini", "adk_nb.models.google_llm", GOOGLE),
+    _entry("OpenAILlm", "adk_nb.models.openai_llm", OPENAI),
     _Entry(name="OllamaLlm", module="adk_nb.models.openai_llm", patterns=(), spelled=("ollama:llama3.2",)),
-    _Entry(
-        name="Claude",
-        module="adk_nb.models.anthropic_llm",
-        patterns=(r"claude-.*",),
-        spelled=(CLAUDE_MODEL, "claude-opus-5-5", "claude-haiku-5-5"),
-        provider="anthropic",
-    ),
+    _entry("Claude", "adk_nb.models.anthropic_llm", ANTHROPIC),
     _Entry(name="HttpLlm", module="adk_nb.models.http_llm", patterns=(r"https?://.+",)),
     _Entry(name="OfflineLlm", module="adk_nb.models.offline_llm", patterns=("offline",), spelled=("offline",)),
     _Entry(name="LiteLlm", module="adk_nb.models.lite_llm", patterns=(r"[\w.-]+/.+",)),  # the last: others know theirs

@@ -15,8 +15,7 @@ from typing import Any
 
 from adk_nb import __version__, sync
 from adk_nb.code_executors import isolation
-from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model
-from adk_nb.models.google_access import uses_vertex
+from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model, uses_vertex
 from adk_nb.notebook.keys import PROVIDERS
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.tape import current

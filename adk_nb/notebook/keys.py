@@ -12,15 +12,15 @@ from typing import Any
 
 from adk_nb.errors import InputError, closest
 from adk_nb.lazy import require
-from adk_nb.models.google_access import KEY_VARIABLES
+from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI
 from adk_nb.redaction import hidden, redacted, remember
 
 PROVIDERS: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "claude": ("ANTHROPIC_API_KEY",),
-    "gemini": KEY_VARIABLES,
-    "google": KEY_VARIABLES,
-    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ANTHROPIC.key_variables,
+    "claude": ANTHROPIC.key_variables,
+    "gemini": GOOGLE.key_variables,
+    "google": GOOGLE.key_variables,
+    "openai": OPENAI.key_variables,
 }
 """Whose key -> the variables of the environment that hold it; the first is set."""
 SERVICE = "adk_nb"

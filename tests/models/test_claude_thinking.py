@@ -1,6 +1,6 @@
 """What a Claude model is sent of thinking, sampling and a forced tool choice: no family is sent what it refuses.
 
-Source of the families: adk_nb/models/claude_families.py.
+Source of the families: adk_nb/models/vendor_facts.py.
 """
 
 import asyncio

@@ -22,7 +22,7 @@ from adk_nb.models.registry import proposed_names
 
 ROOT = Path(__file__).parents[2]
 HOSTED = re.compile(r"\b(?:gemini-\d|gpt-\d|claude-(?:opus|sonnet|haiku)-\d)(?:[\w.-]*\w)?")
-FACTS = ("claude_families", "default_model", "google_cache", "google_live", "openai_families")
+FACTS = ("vendor_facts",)
 """Modules about all models, the retired ones too."""
 
 

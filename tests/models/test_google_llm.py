@@ -354,7 +354,7 @@ def test_a_service_that_cannot_be_reached_is_tried_again_and_named(stream: bool,
     with GeminiServer() as server:
         nobody_there = gemini(server, attempts=3)
 
-    with pytest.raises(ModelError, match=r"'gemini-2.5-flash' at http://127.*cannot be reached \(ConnectError.*base_url"):
+    with pytest.raises(ModelError, match=r"'gemini-2.5-flash' at http.*cannot be reached \(ConnectError.*base_url"):
         ask(nobody_there, stream=stream)
 
     assert len([one for one in caplog.records if one.name.startswith("adk_nb")]) == 2
@@ -374,7 +374,7 @@ def test_a_service_that_says_nothing_is_left(server: GeminiServer, stream: bool)
 
 
 def test_a_connection_that_is_not_made_in_time_is_tried_again(server: GeminiServer, caplog: pytest.LogCaptureFixture):
-    with pytest.raises(ModelTimeoutError, match=r"no connection to the service of model 'gemini-2\.5-flash' at http://127.* within"):
+    with pytest.raises(ModelTimeoutError, match=r"no connection .* model 'gemini-2\.5-flash' at .* within"):
         ask(gemini(server, attempts=2, connect_timeout=1e-9))
 
     assert [one.getMessage()[:39] for one in caplog.records] == ["model 'gemini-2.5-flash': no connection"]

@@ -1,6 +1,6 @@
 """What a model of OpenAI's is sent of effort, sampling and tools: no generation is sent what it refuses.
 
-Source of the generations: adk_nb/models/openai_families.py.
+Source of the generations: adk_nb/models/vendor_facts.py.
 """
 
 import asyncio

@@ -150,7 +150,7 @@ def test_every_public_name_loads_and_is_listed():
 
 def test_asking_whether_there_is_a_key_loads_no_google_genai():
     code = (
-        "import sys, adk_nb.models; from adk_nb.models.google_access import uses_vertex; uses_vertex();"
+        "import sys, adk_nb.models; from adk_nb.models.default_model import uses_vertex; uses_vertex();"
         "print([name for name in sys.modules if name.startswith('google.genai')])"
     )
 
