@@ -17,10 +17,10 @@ from adk_nb.flow.live.conversation import run_live
 from adk_nb.flow.live.turn import run_live_turn
 from adk_nb.flow.loop import run_llm
 from adk_nb.flow.output import settled
-from adk_nb.models import taping
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.default_model import GEMINI_MODEL, default_model
 from adk_nb.models.registry import LLMRegistry
+from adk_nb.models.tap import installed
 from adk_nb.planners.base_planner import BasePlanner
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hooks
@@ -179,8 +179,8 @@ class LlmAgent(TeamAgent):
             ConfigurationError: No model goes by that name.
         """
         named = self._named_model() or self._default_model
-        if taping.now:
-            return taping.now.of(named, self.name)
+        if tap := installed():
+            return tap.model(named, self.name)
         model = named or default_model()
         if isinstance(model, BaseLlm):
             return model

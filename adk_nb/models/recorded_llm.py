@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, aclosing
-from functools import cache
 from pathlib import Path
 
 from pydantic import Field, PrivateAttr
@@ -15,10 +14,9 @@ from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.recorded.cassette import Asked, Cassette, Piece, Recording, replaying
+from adk_nb.models.recorded.cassette import Asked, Cassette, Piece, Recording
 from adk_nb.models.recorded.difference import differences, nearest
 from adk_nb.models.recorded.request import asked
-from adk_nb.models.registry import LLMRegistry
 from adk_nb.models.signals import note_replayed
 
 
@@ -190,17 +188,11 @@ def _recording(model: BaseLlm, request: Asked, digest: str, pieces: list[Piece],
     )
 
 
-def replayed(model: str) -> RecordedLlm | None:
-    """What answers for `model` from the cassette that ADK_NB_REPLAY names; None if it names none.
+class ReplayTap:
+    """Replays one cassette in place of the models that are asked by name; a model object is asked itself."""
 
-    Raises:
-        InputError: It names no file.
-    """
-    cassette = replaying()
-    return RecordedLlm(_opened(cassette), model=LLMRegistry.own_name(model)) if cassette else None
+    def __init__(self, path: Path) -> None:
+        self._cassette = Cassette(path)
 
-
-@cache
-def _opened(cassette: Path) -> Cassette:
-    """One cassette for all models of this process, so that equal requests of several get their answers in one order."""
-    return Cassette(cassette)
+    def model(self, model: str | BaseLlm, agent: str = "", /) -> BaseLlm:
+        return model if isinstance(model, BaseLlm) else RecordedLlm(self._cassette, model=model, agent=agent)

@@ -1,7 +1,6 @@
 """From a model's name to the class that asks it; what a name needs is loaded when it is first used."""
 
 import importlib
-import os
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -10,6 +9,7 @@ from typing import cast
 from adk_nb.errors import ModelNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.meant_address import as_address
+from adk_nb.models.tap import tap_of_environment
 from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI, Vendor
 
 
@@ -87,8 +87,8 @@ class LLMRegistry:
 
         While the environment variable ADK_NB_REPLAY names a cassette, its recorded answers are given instead.
         """
-        if os.environ.get("ADK_NB_REPLAY") and (replayed := _replayed(model)):
-            return replayed
+        if tap := tap_of_environment():
+            return tap.model(LLMRegistry.own_name(model))
         found, name = _find(model)
         return found.named(name)
 
@@ -96,10 +96,6 @@ class LLMRegistry:
 def proposed_names() -> list[str]:
     """Names of models to propose when one was mistyped."""
     return [name for entry in (*_registered, *_BUILT_IN) for name in entry.spelled]
-
-
-def _replayed(model: str) -> BaseLlm | None:
-    return importlib.import_module("adk_nb.models.recorded_llm").replayed(model)
 
 
 @cache

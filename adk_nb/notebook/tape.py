@@ -2,20 +2,20 @@
 
 import os
 import shlex
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from adk_nb.errors import InputError, closest
-from adk_nb.models import taping
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.default_model import default_model
 from adk_nb.models.recorded.cassette import Cassette
 from adk_nb.models.recorded.hiding import Hiding
 from adk_nb.models.recorded_llm import RecordedLlm
 from adk_nb.models.registry import LLMRegistry
+from adk_nb.models.tap import install, installed, tapped
 from adk_nb.notebook.place import folder_of
 
 Mode = Literal["auto", "record", "replay"]
@@ -75,7 +75,7 @@ class NotebookTape:
         """How many calls it has recorded."""
         return len(self._cassette.recordings) - self._cassette.had if self._cassette else 0
 
-    def of(self, model: str | BaseLlm, agent: str, /) -> BaseLlm:
+    def model(self, model: str | BaseLlm, agent: str = "", /) -> BaseLlm:
         if isinstance(model, RecordedLlm):
             return model  # it has a cassette of its own
         real = self._real(model)
@@ -164,27 +164,23 @@ def notebook_name(shell: Any) -> str:
 
 
 def begin(tape: NotebookTape) -> None:
-    """From here on models are asked through `tape`."""
-    taping.now = tape
+    """Ask models through `tape` from now on."""
+    install(tape)
 
 
 def end() -> NotebookTape | None:
-    """From here on models are asked themselves; the tape that was on."""
-    tape, taping.now = taping.now, None
-    return tape if isinstance(tape, NotebookTape) else None
+    """Ask models themselves from now on; returns the tape that was in use."""
+    tape = current()
+    install(None)
+    return tape
 
 
 def current() -> NotebookTape | None:
-    """The tape that is on."""
-    return taping.now if isinstance(taping.now, NotebookTape) else None
+    """The tape in use."""
+    tape = installed()
+    return tape if isinstance(tape, NotebookTape) else None
 
 
-@contextmanager
-def for_a_turn(tape: NotebookTape | None) -> Generator[None]:
+def for_a_turn(tape: NotebookTape | None) -> AbstractContextManager[None]:
     """Through `tape` while a turn runs; None: as it is."""
-    before = taping.now
-    taping.now = tape or before
-    try:
-        yield
-    finally:
-        taping.now = before
+    return tapped(tape) if tape else nullcontext()

@@ -10,13 +10,16 @@ import pytest
 from pydantic import BaseModel
 
 from adk_nb import clock, types
+from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError, InputError, RecordingMismatchError, UserError
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.recorded.cassette import Cassette, replaying
-from adk_nb.models.recorded_llm import RecordedLlm
+from adk_nb.models.offline_llm import OfflineLlm
+from adk_nb.models.recorded.cassette import Cassette
+from adk_nb.models.recorded_llm import RecordedLlm, ReplayTap
 from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.models.tap import replaying, tapped
 
 WEATHER: dict[str, Any] = {
     "name": "get_weather",
@@ -521,3 +524,27 @@ def test_what_was_recorded_for_a_run_that_does_not_stream_is_replayed_in_pieces_
         "one two three",
     ]
     assert [one.text for one in heard(RecordedLlm(path), asking("count"))] == ["one two three"]
+
+
+def test_the_tap_of_a_turn_is_not_that_of_another_at_the_same_time(path: Path):
+    recorded(path, asking("hi"))
+    agent = LlmAgent(name="guide", model="offline")
+    inside = asyncio.Event()
+
+    async def replays() -> BaseLlm:
+        with tapped(ReplayTap(path)):
+            inside.set()
+            await asyncio.sleep(0)
+            return agent.canonical_model
+
+    async def asks() -> BaseLlm:
+        await inside.wait()
+        return agent.canonical_model
+
+    async def both() -> list[BaseLlm]:
+        return await asyncio.gather(asks(), replays())
+
+    asked, replayed = asyncio.run(both())
+
+    assert isinstance(asked, OfflineLlm)
+    assert isinstance(replayed, RecordedLlm)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from adk_nb.models import ScriptedLlm, taping
+from adk_nb.models import ScriptedLlm
 from adk_nb.models.recorded.cassette import Cassette
+from adk_nb.models.tap import installed
 from tests.notebook.conftest import Shell
 
 TOOL = '%%tool\ndef weather(city: str) -> str:\n    "The weather in a city."\n    return f"sunny in {city}"'
@@ -24,7 +25,7 @@ def work(tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Itera
     shell.cell(TOOL)
     shell.cell(AGENT)
     yield tmp_path
-    assert taping.now is None or shell.cell("%replay off")
+    assert installed() is None or shell.cell("%replay off")
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
@@ -141,7 +142,7 @@ def test_one_turn_can_be_recorded_or_replayed(shell: Shell, work: Path):
     replayed = shell.cell("%chat --new --replay guide The weather in Oslo")
     assert replayed.notice.startswith("replayed from")
     assert "message 1 differs" in shell.fails("%chat --new --replay guide The weather in Paris")
-    assert taping.now is None
+    assert installed() is None
     assert shell.fails("%chat --record --replay guide hi") == (
         "InputError: %chat: --record and --replay cannot both be; choose one"
     )
@@ -189,7 +190,7 @@ def test_without_a_cassette_there_is_nothing_to_replay(shell: Shell, work: Path)
     told = "InputError: there is no cassette 'dmo'; did you mean 'demo.jsonl'? else type %record --file dmo and run"
     assert shell.fails("%replay --file dmo").startswith(told)
     assert "'nope'; there is demo.jsonl; type %record --file nope and run" in shell.fails("%replay --file nope")
-    assert taping.now is None
+    assert installed() is None
     assert str(shell.cell("%replay off")) == "nothing was recorded or replayed; models are asked themselves"
 
 
@@ -327,7 +328,7 @@ def test_a_place_that_can_be_no_cassette_is_refused_in_the_line(shell: Shell, wo
     assert shell.fails("%record --file nope/x.jsonl") == (
         f"InputError: there is no folder {work / 'nope'}; make it, or give another path"
     )
-    assert not (work / "nope").exists() and taping.now is None
+    assert not (work / "nope").exists() and installed() is None
 
 
 def test_a_cassette_whose_first_line_was_cut_off_can_be_recorded_anew(shell: Shell, work: Path):

@@ -10,13 +10,9 @@ from typing import Any, cast
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from adk_nb.errors import InputError
-from adk_nb.models import taping
 from adk_nb.models.recorded.hiding import Hiding
 
 VERSION = 1
-VARIABLE = "ADK_NB_REPLAY"
-MODES = ("auto", "record", "replay")
-"""What the variable says of a notebook's own cassette."""
 
 
 class Piece(BaseModel):
@@ -187,35 +183,6 @@ class Cassette:
             raise InputError(
                 f"{where} is not a recording: {field}: {first['msg']}; delete it and record again"
             ) from None
-
-
-def replaying() -> Path | None:
-    """The cassette that `ADK_NB_REPLAY` names, or None when it is not set, empty or `off`, or a notebook's own is used.
-
-    Raises:
-        InputError: It names no file, a notebook, or how a notebook's own is used where there is no notebook.
-    """
-    said = os.environ.get(VARIABLE, "").strip()
-    if said.lower() in ("", "off"):
-        return None
-    if said.lower() in MODES:
-        if taping.now is not None:
-            return None
-        raise InputError(
-            f"{VARIABLE}={said} is for notebooks, and no cassette of one is in use; run %load_ext adk_nb, or set it to "
-            "the path of a cassette, or to off"
-        )
-    path = Path(said)
-    if not path.is_file():
-        raise InputError(
-            f"{VARIABLE} names {said!r}, and there is no such file; set it to the path of a cassette, or to off"
-        )
-    if path.suffix == ".ipynb":
-        raise InputError(
-            f"{VARIABLE} names the notebook {said!r}; set it to replay, so that each notebook's own recordings are "
-            "used, or to the path of a cassette"
-        )
-    return path
 
 
 def _with_ids(contents: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -304,9 +304,9 @@ def unload_ipython_extension(shell: Any) -> None:
     _forms(shell).pop(".".join(_DRAWN), None)
     tracebacks.remove(shell)
     debug_view.registered = None
-    taping: Any = sys.modules.get("adk_nb.models.taping")
-    if taping:  # else nothing can be recorded
-        taping.now = None
+    tap: Any = sys.modules.get("adk_nb.models.tap")
+    if tap:  # else nothing can be recorded
+        tap.install(None)
     shell.events.unregister("pre_run_cell", old.cells.begin_cell)
     old.preload.pause()
     shell.events.unregister("pre_run_cell", old.preload.pause)

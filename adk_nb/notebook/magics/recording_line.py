@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adk_nb.errors import InputError, closest
-from adk_nb.models.recorded.cassette import VARIABLE
+from adk_nb.models.tap import VARIABLE
 from adk_nb.notebook.magics.config import AdkNb
 from adk_nb.notebook.place import check_folder_above
 from adk_nb.notebook.tape import Mode, NotebookTape, Place, begin, current, end, for_a_turn, place_of
