@@ -124,11 +124,8 @@ class Interrupt:
     @property
     def schema(self) -> dict[str, Any]:
         """JSON schema of a valid answer; empty for anything. A secret in it has the format `password`."""
-        if self.kind == "approval":
-            return _DECISION
-        if self.kind == "node_approval":
-            choices = {"Approve": {"confirmed": True}, "Reject": {"confirmed": False}}
-            return {"oneOf": [{"title": title, "const": value} for title, value in choices.items()]}
+        if self.is_approval:
+            return _DECISION if self.kind == "approval" else _NODE_DECISION
         if self.kind == "credential":
             fields = _credential_fields(self)
             return {"type": "object", "properties": fields, "required": list(fields)}
@@ -185,6 +182,10 @@ _DECISION: dict[str, Any] = {
     "required": ["confirmed"],
 }
 """JSON schema of the answer to an approval. Source of the first and the third field: google-adk's ToolConfirmation."""
+_NODE_DECISION: dict[str, Any] = {
+    **_DECISION,
+    "properties": {name: field for name, field in _DECISION["properties"].items() if name != "args"},
+}
 
 
 def _credential_fields(interrupt: Interrupt) -> dict[str, Any]:

@@ -160,12 +160,17 @@ def test_an_answer_that_does_not_fit_can_be_given_again(lab: Lab):
     again = {"op": "card", "card": {"id": "c1", "state": "asked", "note": "amount: at most 200"}}
     page = lab.open(lab.write("view.ipynb", SETUP, ops(*story()), ops(again)))
     page.run_all()
-    page.button("Approve").click()
-    page.wait(".adknb-card", "approved")
+    page.button("Edit…").click()
+    fields = {label.text.split()[0]: label.get_attribute("for") for label in page.all(".adknb-field-name")}
+    page.type(f"#{fields['amount']}", "240")
+    page.button("Approve with these changes").click()
+    page.wait(".adknb-card", "approved with changes")
 
     page.run_cell(2)
 
     page.wait(".adknb-card .adknb-problem", "amount: at most 200")
+    assert page.wait(f"#{fields['amount']}").get_attribute("value") == "240", "what was typed is still there"
+    page.button("Back").click()
     page.button("Reject…").click()
     page.button("Reject").click()
     page.wait(".adknb-card", "rejected")

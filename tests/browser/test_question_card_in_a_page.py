@@ -39,6 +39,7 @@ class Order(BaseModel):
     lamps: int
     urgent: bool
     colour: Literal["white", "yellow"] = "white"
+    note: str | None = None
 
 def answers(chat):
     'What was sent back for each question.'
@@ -148,17 +149,28 @@ def test_what_only_python_can_refuse_leaves_the_card_as_it_was(lab: Lab):
 def test_an_object_is_a_form_with_its_fields(lab: Lab):
     page = asked(lab, "desk = desk_that_asks(Order, 'What is to be done?')", "%chat desk Harbour Street")
     labels = [one.text for one in page.all(".adknb-card .adknb-field-name")]
-    assert [label.split()[0] for label in labels] == ["street", "lamps", "urgent", "colour"]
+    assert [label.split()[0] for label in labels] == ["street", "lamps", "urgent", "colour", "note"]
+    assert [label.partition(" ")[2] for label in labels[1:]] == [
+        "integer",
+        "boolean",
+        'one of, default "white"',
+        "string, optional",
+    ]
+    needed = (
+        "return [...document.querySelectorAll('.adknb-card .adknb-input')].map((one) => one.ariaRequired === 'true')"
+    )
+    assert page.js(needed) == [True, True, False, False]
     looked_at(page, "question-form")
 
     page.type(".adknb-card input.adknb-input", "Quay")
     page.button("Send").click()
     page.wait(".adknb-card .adknb-problem", "lamps: nothing was typed")
     page.all(".adknb-card input.adknb-input")[1].send_keys("4")
+    assert [one.text for one in page.all(".adknb-card .adknb-problem") if one.text] == []
     page.click(".adknb-card .adknb-check")
     page.button("Send").click()
 
-    assert answered(page, 4) == [{"street": "Quay", "lamps": 4, "urgent": True, "colour": "white"}]
+    assert answered(page, 4) == [{"street": "Quay", "lamps": 4, "urgent": True, "colour": "white", "note": None}]
 
 
 def test_what_is_typed_in_another_cell_settles_the_card(lab: Lab):
@@ -200,26 +212,37 @@ def test_a_chat_box_takes_the_answer_on_the_card_and_below(lab: Lab):
     composer.send_keys("A17", Keys.ENTER)
     page.until(lambda: ("you", "A17") in page.rows(), "the answer in the log")
     page.wait(".adknb-card[data-state='asked'] textarea").send_keys("too late", Keys.ENTER)
-    page.until(lambda: ("clerk", "Thank you.") in page.rows(), "the end")
+    page.until(lambda: ("clerk", "And then?") in page.rows(), "the end")
 
     page.run_cell(4)
     assert json.loads(page.text(4)) == [{"result": "A17"}, {"result": "too late"}]
     assert [what for _, what in page.rows() if any(name in what for name in INTERNAL)] == []
 
 
-def test_a_node_that_waits_for_approval_has_buttons(lab: Lab):
+def test_a_node_that_waits_for_approval_takes_a_yes_and_a_no_with_a_reason(lab: Lab):
     gate = """
 def pay(node_input: str) -> str:
     return f"paid {node_input}"
 
 desk = Workflow(name="desk", edges=[(START, node(pay, require_confirmation=True, rerun_on_resume=True))])"""
     page = asked(lab, gate, "%chat desk 7")
-    assert "desk asks to call pay" in page.wait(".adknb-ask").text
-    page.scroll_to(".adknb-card")
-    page.screenshot("question-node")
+    assert page.wait(".adknb-ask").text == "⚠ desk asks to call pay"
+    assert [one.text for one in page.all(".adknb-card .adknb-button")] == ["Approve", "Reject…"]
+    page.button("Reject…").click()
+    page.wait(".adknb-card .adknb-form")
+    looked_at(page, "node-reason")
+    page.button("Back").click()
+    assert page.js("return document.activeElement.textContent") == "Reject…"
+    page.button("Reject…").click()
+    page.type(".adknb-card .adknb-form input", "too much\n")
+    page.wait(".adknb-card .adknb-outcome", "rejected: too much")
+    page.wait(".adknb-status", "done")
 
+    page.js("panel.model.sharedModel.insertCell(4, {cell_type: 'code', source: '%chat desk 8'})")
+    page.run_cell(4)
+    page.until(lambda: len(page.all(".adknb-card")) == 2, "the second card")
     page.button("Approve").click()
 
-    [given] = answered(page, 4)
-    assert given == {"confirmed": True}
-    page.wait(".adknb-outcome", "approved")
+    page.until(lambda: "paid 8" in page.text(4), "the output")
+    page.run_cell(5)
+    assert json.loads(page.text(5)) == [{"confirmed": False, "reason": "too much"}, {"confirmed": True}]

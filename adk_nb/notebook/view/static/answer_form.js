@@ -1,4 +1,4 @@
-// A form that asks for one value of a JSON schema: a button for each choice, or fields and Send.
+// A form that asks for one value of a JSON schema, or lets one be edited: a button for each choice, or fields and Send.
 
 const MOST_BUTTONS = 12;
 
@@ -17,14 +17,16 @@ function choicesOf(described, root) {
 const choiceLabel = (value) => (value === null ? "Nothing" : withEscapes(typeof value === "string" ? value : JSON.stringify(value)));
 
 class AnswerForm {
-  // `schema` is a JSON schema, or nothing for text; `send` gets the value. `more`: buttons beside that of `label`.
-  constructor(schema, send, label = "Send", more = []) {
-    Object.assign(this, { send, label, more });
+  // `schema` is a JSON schema, or nothing for text; `send` gets the value. `more`: buttons beside that of `label`;
+  // `leave`: what Escape does. `values`: the object that is edited: `send` gets what was changed of it, null for nothing.
+  constructor(schema, send, { label = "Send", look = "go", changed = label, more = [], leave = null, values = null } = {}) {
+    Object.assign(this, { send, label, changed, more, leave, values });
+    this.go = button(label, look, () => this.submit());
     this.schema = plainSchema(schema ?? {}, schema ?? {});
     this.root = schema ?? {};
     this.twin = el("span", "twin");
     const choices = choicesOf(this.schema, this.root);
-    if (choices?.length && choices.length <= MOST_BUTTONS) this.choose(choices);
+    if (!values && choices?.length && choices.length <= MOST_BUTTONS) this.choose(choices);
     else this.fill(choices);
   }
 
@@ -35,14 +37,20 @@ class AnswerForm {
   }
 
   fill(choices) {
-    this.isObject = Boolean(this.schema.properties);
-    this.fields = this.isObject ? fieldsOf(this.schema, {}, this.root) : [this.field(choices)];
+    this.isObject = Boolean(this.values || this.schema.properties);
+    this.fields = this.isObject ? fieldsOf(this.schema, this.values ?? {}, this.root) : [this.field(choices)];
     this.first = this.fields[0]?.node;
     this.problem = el("div", "problem");
     this.problem.setAttribute("role", "alert");
-    this.node = el("div", "form answer", ...this.fields.map((each) => each.box), this.problem);
-    this.node.append(el("div", "buttons", button(this.label, "go", () => this.submit()), ...this.more, this.twin));
+    this.difference = el("div", "difference");
+    this.difference.setAttribute("aria-live", "polite");
+    const boxes = this.fields.map((each) => each.box);
+    this.node = el("div", "form answer", ...boxes, this.values ? this.difference : null, this.problem);
+    this.node.append(el("div", "buttons", this.go, ...this.more, this.twin));
+    this.node.addEventListener("input", () => this.check());
+    if (this.leave) onEscape(this.node, this.leave);
     this.node.addEventListener("keydown", (event) => {
+      if (this.values) return; // a yes takes a click
       if (event.key !== "Enter" || event.isComposing || event.shiftKey || !event.target.matches("input, .adknb-say")) return;
       event.preventDefault();
       this.submit();
@@ -69,6 +77,24 @@ class AnswerForm {
     return { name: "", node, box: el("div", "field", label, node), check: () => (node.value.trim() ? { value: node.value } : empty) };
   }
 
+  // What was typed so far: what is wrong with it, and what it changes.
+  check() {
+    this.problem.textContent = "";
+    const results = this.fields.map((each) => [each, each.check()]);
+    this.go.disabled = results.some(([, result]) => result.error);
+    if (!this.values) return;
+    const known = this.schema.properties ?? {};
+    const before = (name) => (Object.hasOwn(this.values, name) ? this.values[name] : defaultOf(known[name]));
+    const lines = Object.entries(this.edits(results) ?? {}).flatMap(([name, value]) => differences(name, before(name), value));
+    put(this.difference, ...lines);
+    this.go.textContent = lines.length ? this.changed : this.label;
+  }
+
+  edits(results) {
+    const edited = results.filter(([each, { skip, error, value }]) => !skip && !error && !same(value, this.values[each.name]));
+    return edited.length ? this.object(edited) : null;
+  }
+
   submit() {
     const results = this.fields.map((each) => [each, this.result(each)]);
     const [wrong, why] = results.find(([, result]) => result.error) ?? [];
@@ -77,6 +103,7 @@ class AnswerForm {
     this.problem.textContent = missing && !wrong ? withEscapes(label) : "";
     if (wrong) (why.node ?? wrong.node).focus();
     else if (missing) missing.node?.focus();
+    else if (this.values) this.send(this.edits(results));
     else this.send(this.isObject ? this.object(results) : results[0][1].value);
   }
 
@@ -84,11 +111,11 @@ class AnswerForm {
     return Object.fromEntries(results.filter(([, result]) => !result.skip).map(([each, result]) => [each.name, result.value]));
   }
 
-  // What was not touched is its default, and a box that was not ticked is a no.
+  // What was not touched is its default, or as it was, and a box that was not ticked is a no.
   result(each) {
     const result = each.check();
     if (typeof result.value === "string" && !result.value.trim() && this.isNeeded(each)) return { skip: true };
-    if (!result.skip) return result;
+    if (!result.skip || (this.values && !this.isNeeded(each))) return result;
     const schema = this.isObject ? plainSchema(this.schema.properties[each.name], this.root) : this.schema;
     if (schema.default !== undefined) return { value: schema.default };
     return each.node?.type === "checkbox" ? { value: each.node.checked } : result;
@@ -96,7 +123,8 @@ class AnswerForm {
 
   isNeeded(each) {
     if (!this.isObject) return true;
-    const isGroup = plainSchema(this.schema.properties[each.name], this.root).properties; // Python says what it lacks
+    if (this.values && Object.hasOwn(this.values, each.name)) return false;
+    const isGroup = plainSchema(this.schema.properties?.[each.name] ?? {}, this.root).properties; // Python says what it lacks
     return !isGroup && (this.schema.required ?? []).includes(each.name);
   }
 }

@@ -5,7 +5,7 @@ class Cards {
     this.store = store;
     this.view = view;
     this.nodes = new Map(); // card id -> {node, drawn}
-    this.forms = new Map(); // card id -> the form of a question, which keeps what was typed when that is refused
+    this.forms = new Map(); // card id -> its form, which keeps what was typed when that is refused
     this.node = el("div", "cards");
   }
 
@@ -14,16 +14,18 @@ class Cards {
       if (this.store.cards.has(id)) continue;
       node.remove();
       this.nodes.delete(id);
+      this.forms.delete(id);
     }
     for (const card of this.store.cards.values()) {
       const drawn = JSON.stringify([card, this.store.isOpen(card), this.isNext(card)]);
       const known = this.nodes.get(card.id);
       if (known?.drawn === drawn) continue;
+      const active = document.activeElement;
+      const focused = known?.node.contains(active);
       const node = this.card(card);
-      const focused = known?.node.contains(document.activeElement);
       if (known) known.node.replaceWith(node);
       else this.node.append(node);
-      if (focused) ((this.store.isOpen(card) && this.forms.get(card.id)?.first) || node).focus();
+      if (focused) (node.contains(active) ? active : (this.store.isOpen(card) && this.forms.get(card.id)?.first) || node).focus();
       this.nodes.set(card.id, { node, drawn });
     }
   }
@@ -45,7 +47,7 @@ class Cards {
     if (open) {
       node.append(card.note ? el("div", "problem", card.note) : "");
       if (isCredential) this.offerToGive(node, card);
-      else if (card.kind === "input") this.offerToAnswer(node, card);
+      else if (card.kind === "input" && !card.tool) this.offerToAnswer(node, card);
       else this.offer(node, card);
       this.view.said.textContent = [head.textContent, card.kind === "input" ? card.hint : "", card.note].filter(Boolean).join(" ");
     } else {
@@ -86,27 +88,53 @@ class Cards {
     return el("div", "outcome", el("b", "", `${icon} ${word}`), card.note ? `: ${card.note}` : "");
   }
 
+  // A yes, a no with a reason, and for a call a form with its arguments. The form stays until it is left.
   offer(node, card) {
     const place = el("div", "place");
-    const command = card.how ? el("span", "twin", "or type: ", el("code", "", card.how)) : "";
-    const buttons = () => {
-      const edit = button("Edit…", "edit", () => {
-        const approve = (args) => this.approve(card, args);
-        this.whole(card, (call) => {
-          const { form, first } = editForm(call, approve, () => buttons().edit.focus());
-          put(place, form);
-          first?.focus();
-        });
-      });
-      const reject = button("Reject…", "reject", () => this.askReason(place, card, () => buttons().reject.focus()));
-      const approve = button("Approve", "go", () => this.approve(card, null));
-      if (card.changed) return put(place, this.offerAfterAChange(card, approve, reject, command)), { edit, reject };
-      const ways = card.destructive ? [reject, edit, approve] : [approve, edit, reject];
-      put(place, el("div", "buttons", ...ways, command));
-      return { edit, reject };
-    };
-    buttons();
     node.append(place);
+    const form = this.forms.get(card.id);
+    if (form && !(card.changed && form.values)) return place.append(form.node);
+    const command = card.how ? el("span", "twin", "or type: ", el("code", "", card.how)) : "";
+    const now = () => this.store.cards.get(card.id);
+    const ask = (made) => {
+      this.forms.set(card.id, made);
+      put(place, made.node);
+      made.first?.focus();
+    };
+    const reject = button("Reject…", "reject", () => ask(this.reasonForm(card, now, () => this.leaveForm(card.id, "reject"))));
+    const approve = button("Approve", "go", () => this.answer(now(), true));
+    if (card.changed) return place.append(this.offerAfterAChange(card, approve, reject, command));
+    const edit = button("Edit…", "edit", () => {
+      this.whole(card, (call) => ask(this.editForm(call, now, () => this.leaveForm(card.id, "edit"))));
+    });
+    const ways = [approve, card.kind === "approval" ? edit : null, reject];
+    if (card.destructive) ways.reverse();
+    place.append(el("div", "buttons", ...ways, command));
+  }
+
+  leaveForm(id, focused) {
+    this.forms.delete(id);
+    this.nodes.get(id).drawn = "";
+    this.paint();
+    this.nodes.get(id).node.querySelector(`.adknb-${focused}`)?.focus();
+  }
+
+  editForm(call, now, leave) {
+    const changed = "Approve with these changes";
+    const options = { label: "Approve unchanged", changed, more: [button("Back", "back", leave)], leave, values: call.args };
+    return new AnswerForm(call.schema, (args) => this.answer(now(), true, { args }), options);
+  }
+
+  reasonForm({ kind }, now, leave) {
+    const reason = { type: "string", title: kind === "approval" ? "reason (optional; the model is told)" : "reason (optional)" };
+    const send = (said) => this.answer(now(), false, { reason: said.reason?.trim() || null });
+    const options = { label: "Reject", look: "reject", more: [button("Back", "back", leave)], leave };
+    return new AnswerForm({ properties: { reason }, "x-titles": true }, send, options);
+  }
+
+  answer(card, confirmed, { args = null, reason = null } = {}) {
+    if (card.kind === "approval") this.store.decide(card, confirmed ? "approve" : "reject", { args, reason });
+    else this.store.decide(card, "answer", { value: reason ? { confirmed, reason } : { confirmed } });
   }
 
   // Arguments that are too long to come with the card are asked for.
@@ -144,7 +172,7 @@ class Cards {
       };
       const refuse = button("Refuse", "refuse", () => decide("refuse", {}));
       const schema = { ...card.answer_schema, "x-titles": true };
-      this.forms.set(card.id, new AnswerForm(schema, (value) => decide("answer", { value }), "Continue", [refuse]));
+      this.forms.set(card.id, new AnswerForm(schema, (value) => decide("answer", { value }), { label: "Continue", more: [refuse] }));
     }
     const form = this.forms.get(card.id);
     put(form.twin, "or type: ", el("code", "", card.how));
@@ -157,7 +185,7 @@ class Cards {
       this.forms.set(card.id, new AnswerForm(card.answer_schema, send));
     }
     const form = this.forms.get(card.id);
-    const isBelow = this.store.box && !card.tool && this.isNext(card);
+    const isBelow = this.store.box && this.isNext(card);
     put(form.twin, ...(isBelow ? ["or type it below"] : ["or type: ", el("code", "", card.how)]));
     node.append(form.node);
   }
@@ -165,26 +193,6 @@ class Cards {
   // Words that are typed elsewhere answer the oldest question.
   isNext(card) {
     return card === [...this.store.cards.values()].find((each) => each.kind === "input" && this.store.isOpen(each));
-  }
-
-  approve(card, args) {
-    this.store.decide(card, "approve", { args, reason: null });
-  }
-
-  askReason(place, card, leave) {
-    const reason = el("input", "input");
-    reason.id = `${mine}-${++ids}`;
-    const label = el("label", "field-name", "reason (optional; the model is told)");
-    label.htmlFor = reason.id;
-    const send = () => this.store.decide(card, "reject", { args: null, reason: reason.value.trim() || null });
-    const buttons = el("div", "buttons", button("Reject", "reject", send), button("Back", "back", leave));
-    const form = el("div", "form", el("div", "field", label, reason), buttons);
-    onEscape(form, leave);
-    reason.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.isComposing) send();
-    });
-    put(place, form);
-    reason.focus();
   }
 
   onCardKey(event) {

@@ -81,7 +81,8 @@ function control(type, schema, value, given) {
   return [node, () => (!given && !node.value.trim() ? { skip: true } : numberFrom(node.value.trim(), type, schema))];
 }
 
-function field(name, described, args, root, depth = 0, within = "") {
+// `needed`: whether a value has to be given; undefined where no schema says so.
+function field(name, described, args, root, { depth = 0, within = "", needed } = {}) {
   const schema = plainSchema(described, root);
   if (schema.properties && depth < DEEPEST && isObject(args[name] ?? {})) return group(name, schema, args, root, depth, within);
   const given = Object.hasOwn(args, name);
@@ -90,8 +91,9 @@ function field(name, described, args, root, depth = 0, within = "") {
   const before = node.type === "checkbox" ? node.checked : node.value; // what was not touched is not sent
   node.id = `${mine}-${++ids}`;
   const isUnknown = depth === 0 && root.properties && !root.additionalProperties && !Object.hasOwn(root.properties, name);
-  const kinds = [isUnknown ? "unknown" : "", { json: "JSON", enum: "one of" }[type] ?? type, schema.nullable ? "or empty" : ""];
+  const kinds = [isUnknown ? "unknown" : "", { json: "JSON", enum: "one of" }[type] ?? type, schema.nullable && needed !== false ? "or empty" : ""];
   if (!given && defaultOf(schema) !== undefined) kinds.push(`default ${shown(schema.default)}`);
+  else if (needed === false) kinds.push("optional");
   const title = root["x-titles"] ? schema.title : null; // shown in place of name and kind
   const kind = title ? "" : ` ${kinds.filter(Boolean).join(", ")}`;
   const label = el("label", "field-name", title ?? (isUnknown ? inAscii(name) : withEscapes(name)), el("span", "dim", kind));
@@ -100,6 +102,7 @@ function field(name, described, args, root, depth = 0, within = "") {
   problem.id = `${node.id}-problem`;
   problem.setAttribute("role", "alert");
   node.setAttribute("aria-describedby", problem.id);
+  if (needed && type !== "boolean") node.setAttribute("aria-required", "true");
   const box = el("div", "field", label, node, schema.description ? el("div", "dim", withEscapes(schema.description)) : null, problem);
   const check = () => {
     const touched = (node.type === "checkbox" ? node.checked : node.value) !== before;
@@ -116,7 +119,8 @@ const isObject = (value) => typeof value === "object" && value !== null && !Arra
 function fieldsOf(schema, args, root, depth = 0, within = "") {
   const known = schema?.properties ?? {};
   const names = [...new Set([...Object.keys(known), ...Object.keys(args)])];
-  return names.map((name) => field(name, known[name] ?? {}, args, root, depth, within));
+  const needed = (name) => (Object.hasOwn(known, name) ? (schema.required ?? []).includes(name) : undefined);
+  return names.map((name) => field(name, known[name] ?? {}, args, root, { depth, within, needed: needed(name) }));
 }
 
 // An object with known parts: a field for each of them.
@@ -153,35 +157,4 @@ function onEscape(form, leave) {
     event.stopPropagation();
     leave();
   });
-}
-
-function editForm(card, approve, leave) {
-  const fields = fieldsOf(card.schema, card.args, card.schema ?? {});
-  const difference = el("div", "difference");
-  difference.setAttribute("aria-live", "polite");
-  const read = () => {
-    const edited = {};
-    let wrong = null;
-    for (const each of fields) {
-      const result = each.check();
-      if (result.error) wrong ??= result.node;
-      else if (!result.skip && !same(result.value, card.args[each.name])) edited[each.name] = result.value;
-    }
-    const before = (name) => (Object.hasOwn(card.args, name) ? card.args[name] : defaultOf(card.schema?.properties?.[name]));
-    const lines = Object.entries(edited).flatMap(([name, value]) => differences(name, before(name), value));
-    put(difference, ...lines);
-    send.textContent = lines.length ? "Approve with these changes" : "Approve unchanged";
-    send.disabled = Boolean(wrong);
-    return { edited, wrong };
-  };
-  const send = button("Approve unchanged", "go", () => {
-    const { edited, wrong } = read();
-    if (wrong) wrong.focus();
-    else approve(Object.keys(edited).length ? edited : null);
-  });
-  const form = el("div", "form", ...fields.map((each) => each.box), difference);
-  form.append(el("div", "buttons", send, button("Back", "back", leave)));
-  form.addEventListener("input", read);
-  onEscape(form, leave);
-  return { form, first: fields[0]?.node };
 }
