@@ -1,52 +1,39 @@
 """The front door: a user's message in, events out."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from functools import partial
 from typing import Any, Self
 
-from adk_nb import sync, types, workflow
-from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb import sync, workflow
 from adk_nb.agents.toolsets import close_toolsets
-from adk_nb.agents.version import version_of
 from adk_nb.apps.app import App, what_runs
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
-from adk_nb.errors import ConfigurationError, InputError
+from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
-from adk_nb.events.unread import lent
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
+from adk_nb.run_execution import Message, RunRequest, RunSetup, execute
 from adk_nb.runtime import debug_view
 from adk_nb.runtime.event_lines import lines_of
-from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.fork import fork
-from adk_nb.runtime.history import RUN_KEY, history_of
-from adk_nb.runtime.invocation_context import InvocationContext, Runs, Shared, new_invocation_id
-from adk_nb.runtime.invoke import invoke
+from adk_nb.runtime.invocation_context import Runs
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.open_sessions import OpenSessions
-from adk_nb.runtime.resuming import idle
 from adk_nb.runtime.rewind import undoing
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.run_handle import RunHandle
 from adk_nb.runtime.stopping import Stop
 from adk_nb.runtime.turns import Turn, turns_of
-from adk_nb.runtime.validation import check_ids, check_queue, check_run_config, check_runner_arguments
+from adk_nb.runtime.validation import check_queue, check_runner_arguments
 from adk_nb.sessions.base_session_service import BaseSessionService, stripped
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
-from adk_nb.tools import input_answer
-
-logger = logging.getLogger(__name__)
-
-Message = str | types.Content | list[types.Part]
 
 DEBUG_USER, DEBUG_SESSION = "debug_user_id", "debug_session_id"
 """Where `run_debug` talks by default. Source: google-adk 2.13."""
@@ -177,15 +164,17 @@ class Runner:
             LlmCallsLimitExceededError: `RunConfig.max_llm_calls` are used up, and agents want more.
             Exception: What a model raised, or a callback, or a tool whose errors end the run; after its event.
         """
-        return self._answer(
-            user_id,
-            session_id,
-            new_message,
-            state_delta or {},
-            run_config or self._run_config,
-            resumes=invocation_id,
-            yield_user_message=yield_user_message,
-            abort_signal=abort_signal,
+        return self.execute(
+            RunRequest(
+                user_id=user_id,
+                session_id=session_id,
+                message=new_message,
+                state_delta=state_delta or {},
+                run_config=run_config or self._run_config,
+                resumed_id=invocation_id,
+                yield_user_message=yield_user_message,
+                abort_signal=abort_signal,
+            )
         )
 
     def run_live(
@@ -217,14 +206,14 @@ class Runner:
             ModelConnectionLost: The connection broke and could not be taken up again.
         """
         check_queue(live_request_queue)
-        return self._answer(
-            user_id,
-            session_id,
-            None,
-            {},
-            run_config or self._run_config,
-            abort_signal=abort_signal,
-            live=live_request_queue,
+        return self.execute(
+            RunRequest(
+                user_id=user_id,
+                session_id=session_id,
+                run_config=run_config or self._run_config,
+                abort_signal=abort_signal,
+                live_request_queue=live_request_queue,
+            )
         )
 
     def start(
@@ -241,12 +230,18 @@ class Runner:
 
         What `run_async` would raise comes out of the handle's `events()`.
         """
-        resumes, invocation_id, shared = invocation_id, new_invocation_id(), Shared()
-        config, delta = run_config or self._run_config, state_delta or {}
-        run = self._answer(user_id, session_id, new_message, delta, config, invocation_id, shared, resumes=resumes)
-        self._active[invocation_id] = shared.stop
+        request = RunRequest(
+            user_id=user_id,
+            session_id=session_id,
+            message=new_message,
+            state_delta=state_delta or {},
+            run_config=run_config or self._run_config,
+            resumed_id=invocation_id,
+        )
+        stop = self._active[request.invocation_id] = request.shared.stop
         self._started = {key: one for key, one in self._started.items() if not one.done}
-        self._started[invocation_id] = handle = RunHandle(invocation_id, run, shared.stop)
+        handle = RunHandle(request.invocation_id, self.execute(request), stop)
+        self._started[request.invocation_id] = handle
         return handle
 
     def cancel(self, invocation_id: str) -> bool:
@@ -260,122 +255,44 @@ class Runner:
         """True from the beginning of a run here until its last event was taken."""
         return invocation_id in self._active
 
-    def _answer(
-        self,
-        user_id: str,
-        session_id: str,
-        new_message: Message | None,
-        state_delta: dict[str, Any],
-        run_config: RunConfig,
-        invocation_id: str | None = None,
-        shared: Shared | None = None,
-        *,
-        turn: Turn | None = None,
-        **said: Any,
-    ) -> AsyncGenerator[Event, None]:
-        shared = shared or Shared()
-        turn = turn or self._turn(user_id, session_id, shared)
-        events = self._work(
-            user_id, session_id, new_message, state_delta, run_config, invocation_id, shared, turn=turn, **said
+    def setup(self) -> RunSetup:
+        """What answers in a run of this runner. For a run with another agent, see `execute`."""
+        app = self.app
+        return RunSetup(
+            agent=self.agent,
+            session_service=self.session_service,
+            artifact_service=self.artifact_service,
+            memory_service=self.memory_service,
+            credential_service=self.credential_service,
+            plugin_manager=self.plugin_manager,
+            compaction=self._compaction,
+            context_cache_config=app.context_cache_config if app else None,
+            resumability_config=app.resumability_config if app else None,
+            events_compaction_config=app.events_compaction_config if app else None,
+            auto_create_session=self.auto_create_session,
+            sticky_agents=self.sticky_agents,
         )
+
+    def execute(self, request: RunRequest, setup: RunSetup | None = None) -> AsyncGenerator[Event, None]:
+        """As `run_async`.
+
+        Args:
+            request: What `run_async` is asked for.
+            setup: What answers instead of the runner's own agent and plugins, in its sessions.
+        """
+        turn = self._turn(request)
+        events = self._execute(request, setup, turn)
         return turn.around(events) if turn else events
 
-    def _turn(self, user_id: str, session_id: str, shared: Shared) -> Turn | None:
+    def _execute(self, request: RunRequest, setup: RunSetup | None, turn: Turn | None) -> AsyncGenerator[Event, None]:
+        return execute(request, setup or self.setup(), self._sessions, self._active, turn)
+
+    def _turn(self, request: RunRequest) -> Turn | None:
         """The turn of a run, which is still to be taken. None: runs work side by side."""
         if not self._waits and not self._turns.journal:
             return None
-        where = self.app_name, user_id, stripped(session_id)
-        return Turn(self._turns, where, shared.stop, waits=self._waits)
-
-    async def _work(
-        self,
-        user_id: str,
-        session_id: str,
-        new_message: Message | None,
-        state_delta: dict[str, Any],
-        run_config: RunConfig,
-        invocation_id: str | None,
-        shared: Shared,
-        *,
-        turn: Turn | None,
-        resumes: str | None = None,
-        yield_user_message: bool = False,
-        abort_signal: asyncio.Event | None = None,
-        live: LiveRequestQueue | None = None,
-    ) -> AsyncGenerator[Event, None]:
-        invocation_id = invocation_id or new_invocation_id()
-        self._active[invocation_id] = shared.stop
-        went_on = ""
-        try:
-            check_run_config(run_config, abort_signal)
-            check_ids(user_id, session_id, resumes)
-            partly, make = run_config.get_session_config, self.auto_create_session
-            find = partial(self._sessions.take, user_id, session_id, partly, create=make)
-            session = await (
-                turn.take(find, resumes or invocation_id, version_of(self.agent), abort_signal, run_config.timeout)
-                if turn
-                else find()
-            )
-            if session is None:
-                return
-            ctx = InvocationContext(
-                agent=self.agent,
-                session=session,
-                session_service=self.session_service,
-                artifact_service=self.artifact_service,
-                memory_service=self.memory_service,
-                credential_service=self.credential_service,
-                plugin_manager=self.plugin_manager,
-                compaction=self._compaction,
-                context_cache_config=self.app.context_cache_config if self.app else None,
-                run_config=run_config,
-                invocation_id=invocation_id,
-                resumability_config=self.app.resumability_config if self.app else None,
-                events_compaction_config=self.app.events_compaction_config if self.app else None,
-                abort_signal=abort_signal,
-                shared=shared,
-                live_request_queue=live,
-            )
-            first = await self._first(ctx, new_message, state_delta, resumes)
-            went_on = self._taken_up(ctx) if ctx.checkpoints else ""
-            if turn:
-                await turn.begin(ctx)
-            event = first
-            events = invoke(ctx, first)
-            try:  # what `aclosing` does, at a quarter of its price: each run comes by here
-                async for event in events:
-                    if event is not first or yield_user_message:
-                        yield event if event.partial else lent(event)  # the event itself is history
-            finally:
-                await events.aclose()
-            if event is first and ctx.checkpoints:
-                logger.warning("invocation %r does not go on: %s", ctx.invocation_id, idle(ctx))
-            if self._compaction and not shared.stop.why:
-                await self._compaction.after_run(ctx)
-            await self._sessions.put_back(session)  # not after an error: what it left half done is not kept
-        finally:
-            del self._active[invocation_id]
-            self._active.pop(went_on, None)
-
-    async def _first(
-        self, ctx: InvocationContext, said: Message | None, delta: dict[str, Any], resumes: str | None
-    ) -> Event | None:
-        """The event with what the user says."""
-        known = ctx.run_config.custom_metadata
-        if known and RUN_KEY in known and (begun := history_of(ctx.session).run_with_key(known[RUN_KEY])):
-            said, delta, resumes = None, {}, begun
-        silent, sticky = isinstance(self.agent, LlmAgent), self.sticky_agents
-        first = await first_event(ctx, said, delta, may_be_silent=silent, sticky=sticky, invocation_id=resumes)
-        if ctx.user_content and ctx.calls_answered:
-            input_answer.check(ctx.user_content, history_of(ctx.session))
-        return first
-
-    def _taken_up(self, ctx: InvocationContext) -> str:
-        """Let an invocation that goes on be known as one that is under way; its id."""
-        if ctx.invocation_id in self._active:
-            raise InputError(f"invocation {ctx.invocation_id!r} is under way; wait for its end, or cancel it")
-        self._active[ctx.invocation_id] = ctx.shared.stop
-        return ctx.invocation_id
+        where = self.app_name, request.user_id, stripped(request.session_id)
+        return Turn(self._turns, where, request.shared.stop, waits=self._waits)
 
     def run(
         self,
@@ -388,14 +305,17 @@ class Runner:
         run_config: RunConfig | None = None,
     ) -> Iterator[Event]:
         """`run_async` for sync code; works in a notebook cell. Sync tools run in the caller's thread."""
-        config, delta, shared = run_config or self._run_config, state_delta or {}, Shared()
-        turn = self._turn(user_id, session_id, shared)
-        events = sync.iterate(
-            self._answer(
-                user_id, session_id, new_message, delta, config, shared=shared, turn=turn, resumes=invocation_id
-            )
+        request = RunRequest(
+            user_id=user_id,
+            session_id=session_id,
+            message=new_message,
+            state_delta=state_delta or {},
+            run_config=run_config or self._run_config,
+            resumed_id=invocation_id,
         )
-        return turn.in_thread(events) if turn else events
+        turn = self._turn(request)
+        events = self._execute(request, None, turn)
+        return turn.in_thread(sync.iterate(turn.around(events))) if turn else sync.iterate(events)
 
     async def look_at(self, user_id: str, session_id: str) -> Session | None:
         """The session as it stands, or None; to be read only, and before the next run changes it.

@@ -109,11 +109,11 @@ class Chat(GoesBack, IsKept):
     @property
     def sticky(self) -> bool:
         """Who has taken the conversation over keeps it. False: `agent` answers, unless a task is talked over."""
-        return self._conversation.runner.sticky_agents
+        return self._conversation.sticky
 
     @sticky.setter
     def sticky(self, value: bool) -> None:
-        self._conversation.runner.sticky_agents = value
+        self._conversation.sticky = value
 
     @property
     def agent(self) -> BaseAgent:
@@ -122,7 +122,7 @@ class Chat(GoesBack, IsKept):
 
     @agent.setter
     def agent(self, agent: BaseAgent) -> None:
-        self._conversation.put(self._conversation.runner, agent)
+        self._conversation.agent = agent
 
     def has_asked(self, id: str) -> bool:
         """True if what waits under `id` is the question of a team, which goes on here as it was then."""

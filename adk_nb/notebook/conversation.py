@@ -2,9 +2,8 @@
 
 import os
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import contextmanager
-from copy import copy
 from typing import Any, TypedDict, Unpack, cast
 
 from adk_nb import types
@@ -22,10 +21,12 @@ from adk_nb.notebook import cut_runs, time_travel
 from adk_nb.notebook.interrupts import open_message
 from adk_nb.notebook.time_travel import Rewound
 from adk_nb.plugins.plugin_manager import PluginManager
+from adk_nb.run_execution import RunRequest
 from adk_nb.runners import Runner
 from adk_nb.runtime.fork import fork
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import APPROVALS
+from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -66,23 +67,42 @@ class Conversation:
             raise InputError("a session without a name is found by nobody; write Chat(agent, session='main')")
         self.session_id = session_id
         self.user_id = user_id
-        self.runner = _runner_like(agent, services) if isinstance(agent, Runner) else _runner_of(agent, services)
+        self.runner = _checked_runner(agent, services) if isinstance(agent, Runner) else _runner_of(agent, services)
+        """Whose sessions and services these are. Another may use it too: it stays as it is."""
         self.service = self.runner.session_service
-        self._has_app = self.runner.app is not None
+        self.agent = cast(BaseAgent, self.runner.agent)
+        """Who answers."""
+        self.plugins = PluginManager(self.runner.plugin_manager.plugins)
+        """Those of the runner, and the conversation's own."""
+        self.sticky = self.runner.sticky_agents
+        """As `Chat.sticky`."""
         self._history = History()
         self._reading = threading.RLock()
-        self.put(self.runner, self.agent)
 
-    @property
-    def agent(self) -> BaseAgent:
-        """Who answers."""
-        return cast(BaseAgent, self.runner.agent)
-
-    def put(self, runner: Runner, agent: BaseAgent) -> None:
-        """Let `agent` be who answers where `runner` runs."""
-        runner.agent = agent
-        if not self._has_app:
-            runner.app = cut_runs.marking(agent) if isinstance(self.service, Journal) else None
+    def run(
+        self,
+        agent: BaseAgent,
+        message: types.Content | None,
+        config: RunConfig,
+        invocation_id: str | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """Let `agent` answer a message, or resume a run. Yields as `Runner.run_async`, the message first."""
+        setup = self.runner.setup()
+        setup.agent = agent
+        setup.plugin_manager = self.plugins
+        setup.sticky_agents = self.sticky
+        setup.auto_create_session = True
+        if self.runner.app is None:
+            setup.resumability_config = cut_runs.resumability(agent) if isinstance(self.service, Journal) else None
+        request = RunRequest(
+            user_id=self.user_id,
+            session_id=self.session_id,
+            message=message,
+            run_config=config,
+            resumed_id=invocation_id,
+            yield_user_message=True,
+        )
+        return self.runner.execute(request, setup)
 
     async def loaded(self) -> Session | None:
         """The session as it stands, to be read only; None if nothing was said yet."""
@@ -157,7 +177,7 @@ class Conversation:
     def in_session(self, session_id: str) -> "Conversation":
         """The same agent, in another session of the user."""
         made = Conversation(self.runner, session_id=session_id, user_id=self.user_id)
-        made._has_app = self._has_app
+        made.agent, made.sticky = self.agent, self.sticky
         return made
 
     async def last_cut(self, *, edited: bool = True, magic: str = "") -> tuple[Run, Session]:
@@ -226,11 +246,7 @@ def _runner_of(agent: BaseAgent | App, services: Services) -> Runner:
     )
 
 
-def _runner_like(runner: Runner, services: Services) -> Runner:
-    """A runner with the same agent, services and plugins, whose plugins can be added to."""
+def _checked_runner(runner: Runner, services: Services) -> Runner:
     if given := sorted(name for name, value in services.items() if value is not None):
         raise ConfigurationError(f"Chat takes {', '.join(given)} from its runner; give them to Runner(...)")
-    made = copy(runner)
-    made.plugin_manager = PluginManager(runner.plugin_manager.plugins)
-    made.auto_create_session = True
-    return made
+    return runner

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.apps.app import App
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.runtime.history import history_of
@@ -54,11 +53,11 @@ async def leave(service: BaseSessionService, session: Session, run: Run) -> None
         await lease.release(outcome)
 
 
-def marking(agent: BaseAgent) -> App | None:
-    """The app of an agent that runs others: they mark where they stand, so that a run of it can go on. None: of one
-    that needs no marks, since only models work in it.
+def resumability(agent: BaseAgent) -> ResumabilityConfig | None:
+    """Let agents that run others write checkpoints, so that a run can be resumed. None: only models work here, and
+    their runs are resumed without.
     """
-    return None if _is_of_models(agent) else App(name="notebook", root_agent=agent, resumability_config=_RESUMABLE)
+    return None if _is_of_models(agent) else _RESUMABLE
 
 
 def _is_of_models(agent: BaseAgent) -> bool:

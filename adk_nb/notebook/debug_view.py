@@ -1,7 +1,6 @@
 """`Runner.run_debug` in a cell: the live view and the reply that `%chat` shows."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from copy import copy
 from typing import Any, cast
 
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
@@ -11,7 +10,6 @@ from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.view.display import Mode, in_a_kernel
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.plugins.base_plugin import BasePlugin
-from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runners import Runner
 from adk_nb.runtime.debug_view import DebugView
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -29,6 +27,15 @@ class _LastError(BasePlugin):
         self.error = error
 
 
+class _DebugChat(Chat):
+    """A chat that keeps the error which ended its last turn."""
+
+    def __init__(self, runner: Runner, *, session: str, user_id: str, show: Mode) -> None:
+        super().__init__(runner, session=session, user_id=user_id, show=show)
+        self.last = _LastError()
+        self._conversation.plugins.register_plugin(self.last)
+
+
 def debug_view(mode: Callable[[], Mode]) -> DebugView:
     """The view to register. `mode`: how the notebook shows turns."""
 
@@ -40,16 +47,13 @@ def debug_view(mode: Callable[[], Mode]) -> DebugView:
 
 
 async def _run(runner: Runner, messages: Sequence[str], user_id: str, session_id: str, mode: Mode) -> list[Event]:
-    last = _LastError()
-    watched = copy(runner)
-    watched.plugin_manager = PluginManager([*runner.plugin_manager.plugins, last])
-    chat = Chat(watched, session=session_id, user_id=user_id, show=mode)
+    chat = _DebugChat(runner, session=session_id, user_id=user_id, show=mode)
     events: list[Event] = []
     for message in messages:
         reply = await chat.aask(message)
         display(reply)
-        if last.error:
-            raise _in_brief(last.error)
+        if error := chat.last.error:
+            raise _in_brief(error)
         events += [event for event in reply.events if event.author != "user"]
     return events
 

@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
-from copy import copy
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -238,27 +237,17 @@ class Talk:
         is_taken: Callable[[], None],
     ) -> None:
         """Run to the end. `is_taken` is called once the session has the message."""
-        runner = self._of.runner
-        if agent is not self._of.agent:
-            runner = copy(runner)
-            self._of.put(runner, agent)
-        watch(runner.plugin_manager, shown)
+        watch(self._of.plugins, shown)
         if shown.is_live or in_a_kernel():  # elsewhere the log tells of it
             on_left_out.set(shown.left_out)
         streaming = StreamingMode.SSE if shown.is_live else StreamingMode.NONE
-        turn = runner.run_async(
-            user_id=self._of.user_id,
-            session_id=self._of.session_id,
-            new_message=message,
-            invocation_id=invocation_id,
-            run_config=RunConfig(
-                streaming_mode=streaming,
-                custom_metadata=self._about(agent) or None,
-                timeout=settings.now.timeout,
-                max_cost_usd=shown.max_cost_usd,
-            ),
-            yield_user_message=True,
+        config = RunConfig(
+            streaming_mode=streaming,
+            custom_metadata=self._about(agent) or None,
+            timeout=settings.now.timeout,
+            max_cost_usd=shown.max_cost_usd,
         )
+        turn = self._of.run(agent, message, config, invocation_id)
         if shown.is_live or in_a_kernel():  # elsewhere the log tells of waits
             on_wait.set(lambda one: shown.waits(one.model, one.error, one.waited))
         with shown.trace.listening(), self._of.at_work():

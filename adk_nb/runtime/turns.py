@@ -134,6 +134,11 @@ class Turn:
         self._admission: asyncio.Future[None] | None = None
         """Of a run in line."""
 
+    @property
+    def has_journal(self) -> bool:
+        """True if the session is kept in a journal, which notes its runs."""
+        return self._turns.journal is not None
+
     # -- the stream of events
 
     def around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:

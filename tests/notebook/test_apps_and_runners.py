@@ -113,3 +113,19 @@ def test_a_chat_with_a_runner_forks_and_takes_no_other_services():
     assert [chat.ask("a").text, fork.ask("b").text] == ["bye", "so long"]
     with pytest.raises(ConfigurationError, match="session_service"):
         Chat(runner, session_service=InMemorySessionService())
+
+
+def test_a_chat_leaves_its_runner_as_it_is():
+    first, second = guide("one", "two"), guide("three")
+    runner = InMemoryRunner(first)
+    chat = Chat(runner)
+
+    assert chat.ask("hi").text == "one"
+    chat.agent, chat.sticky = second, False
+    fork = chat.fork()
+    assert chat.ask("hi").text == "three"
+
+    assert (fork.agent, fork.sticky) == (second, False)
+    assert (runner.agent, runner.sticky_agents, runner.auto_create_session) == (first, True, False)
+    assert runner.plugin_manager.plugins == []
+    assert Chat(runner).ask("hi").text == "two"
