@@ -15,7 +15,7 @@ from adk_nb.events.event import Event
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.imported import without_decisions
 from adk_nb.sessions.session import Session
-from adk_nb.sessions.sqlite_rows import unstorable
+from adk_nb.sessions.sql.codec import unstorable
 from adk_nb.sessions.state import State, committed
 from adk_nb.wire import copied, not_json
 

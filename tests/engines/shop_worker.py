@@ -19,8 +19,8 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runners import Runner
 from adk_nb.runtime import turns
 from adk_nb.runtime.context import ToolContext
-from adk_nb.sessions import database_journal
 from adk_nb.sessions.database_session_service import DatabaseSessionService
+from adk_nb.sessions.sql import journal
 from adk_nb.tools.function_tool import FunctionTool
 
 DONE = "all is done"
@@ -67,7 +67,7 @@ def work(url: str, app: str, tells: Connection, goes: Connection, waits: tuple[s
 
     `lease`: seconds for which the session of a dead worker is held.
     """
-    turns.LEASE_SECONDS = database_journal.LEASE_SECONDS = lease
+    turns.LEASE_SECONDS = journal.LEASE_SECONDS = lease
     dbos_worker.LOOK_SECONDS = dbos_engine.POLL_SECONDS = 0.1
     _doors[:] = tells, goes
     _waits[:] = waits

@@ -23,9 +23,9 @@ from adk_nb.runtime import interrupts
 from adk_nb.runtime.context import Context, ToolContext
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
-from adk_nb.sessions import sqlite_thread
 from adk_nb.sessions.session import Session
-from adk_nb.sessions.sqlite_file import SessionFile
+from adk_nb.sessions.sql import sqlite_thread
+from adk_nb.sessions.sql.sqlite_file import SessionFile
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from adk_nb.tools.function_tool import FunctionTool
 from tests.role_rules import check_as_sent

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adk_nb.errors import StorageError
-from adk_nb.sessions import sqlite_file, sqlite_thread
+from adk_nb.sessions.sql import sqlite_file, sqlite_thread
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from tests.faults.clerk import Desk, Points, lines
 from tests.faults.disk import Disk

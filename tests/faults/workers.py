@@ -13,9 +13,9 @@ from typing import Any
 from adk_nb.errors import AlreadyExistsError, SessionBusyError, StaleSessionError
 from adk_nb.events.event import Event
 from adk_nb.runtime import session_lease
-from adk_nb.sessions import sqlite_journal
 from adk_nb.sessions.base_session_service import GetSessionConfig
 from adk_nb.sessions.database_session_service import DatabaseSessionService
+from adk_nb.sessions.sql import journal
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from tests.faults.clerk import Desk, Points, line
 
@@ -63,7 +63,7 @@ def finish_all(folder: Path, lease: float, sees: bool) -> None:
         lease: Seconds that a session is held without renewing.
         sees: As in `Desk`.
     """
-    sqlite_journal.LEASE_SECONDS = session_lease.LEASE_SECONDS = lease
+    journal.LEASE_SECONDS = session_lease.LEASE_SECONDS = lease
 
     async def run() -> None:
         desk = Desk(folder, Slow(), sees=sees)

@@ -20,7 +20,8 @@ from adk_nb.errors import InputError, PendingError, SessionBusyError
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runtime.approvals import IN_DOUBT
-from adk_nb.sessions import session_file, sqlite_thread
+from adk_nb.sessions import session_file
+from adk_nb.sessions.sql import sqlite_thread
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
 from adk_nb.tools.request_input_tool import request_input

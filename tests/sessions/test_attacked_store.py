@@ -24,7 +24,7 @@ from adk_nb.events import Event, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.sessions import DatabaseSessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import Intent
-from adk_nb.sessions.sqlite_file import crc
+from adk_nb.sessions.sql.sqlite_file import crc
 from tests.bad_input import JSON, LONG
 from tests.sessions.postgres import Postgres
 

@@ -25,7 +25,9 @@ from adk_nb.errors import (
 from adk_nb.events import Event, EventActions
 from adk_nb.models import ScriptedLlm
 from adk_nb.runners import Runner
-from adk_nb.sessions import DatabaseSessionService, GetSessionConfig, Session, database_engine, database_schema
+from adk_nb.sessions import DatabaseSessionService, GetSessionConfig, Session
+from adk_nb.sessions.sql import postgres as driver
+from adk_nb.sessions.sql import schema
 from tests.sessions.database_writer import append_in_a_process
 from tests.sessions.postgres import Postgres, running
 
@@ -139,13 +141,13 @@ def test_a_name_that_no_key_column_holds_is_refused_by_its_name(postgres: Postgr
 
 @pytest.mark.postgres
 def test_a_newer_schema_and_anothers_tables_are_refused_and_left(postgres: Postgres, monkeypatch: pytest.MonkeyPatch):
-    url, today = postgres.url(), database_schema.MIGRATIONS
+    url, today = postgres.url(), schema.SERVER
     using(url, lambda service: service.create_session(**S, state={"k": 1}))
-    monkeypatch.setattr(database_schema, "MIGRATIONS", [*today, ["ALTER TABLE sessions ADD COLUMN title TEXT"]])
+    monkeypatch.setattr(schema, "SERVER", [*today, ["ALTER TABLE sessions ADD COLUMN title TEXT"]])
     assert using(url, read).state == {"k": 1}  # brought up
     assert postgres.sql("SELECT title FROM sessions") == [(None,)]
 
-    monkeypatch.setattr(database_schema, "MIGRATIONS", today)
+    monkeypatch.setattr(schema, "SERVER", today)
     with pytest.raises(StorageError, match=r"has schema version 2, and this adk_nb reads up to 1; install the newer"):
         using(url, read)
     assert postgres.sql("SELECT value FROM adk_internal_metadata") == [("2",)]
@@ -167,15 +169,15 @@ def test_a_file_that_the_other_service_has_made_is_told_from_that_of_another_pro
 
 @pytest.mark.postgres
 def test_a_migration_that_fails_leaves_the_version_that_was(postgres: Postgres, monkeypatch: pytest.MonkeyPatch):
-    url, today = postgres.url(), database_schema.MIGRATIONS
+    url, today = postgres.url(), schema.SERVER
     using(url, lambda service: service.create_session(**S))
     broken = [*today, ["ALTER TABLE sessions ADD COLUMN title TEXT", "ALTER TABLE nowhere ADD COLUMN x TEXT"]]
-    monkeypatch.setattr(database_schema, "MIGRATIONS", broken)
+    monkeypatch.setattr(schema, "SERVER", broken)
 
     with pytest.raises(StorageError, match='relation "nowhere" does not exist'):
         using(url, read)
 
-    monkeypatch.setattr(database_schema, "MIGRATIONS", today)
+    monkeypatch.setattr(schema, "SERVER", today)
     assert using(url, read).events == []
 
 
@@ -352,7 +354,7 @@ def test_a_row_that_is_locked_is_waited_for_and_the_loop_goes_on(url: str, postg
 def test_a_row_that_stays_locked_is_told_of_and_nothing_is_half_done(
     url: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(database_engine, "LOCKED_SECONDS", 0.1)
+    monkeypatch.setattr(driver, "LOCKED_SECONDS", 0.1)
 
     async def write(service: DatabaseSessionService) -> Session:
         session = await service.create_session(**S)
@@ -431,7 +433,7 @@ def test_an_event_that_is_gone_is_noticed(postgres: Postgres):
 def test_a_service_that_nobody_closed_lets_its_connections_go(postgres: Postgres):
     service = DatabaseSessionService(postgres.url())
     asyncio.run(service.create_session(**S))
-    thread = service._kept._database._thread
+    thread = service._driver._thread
     del service
     gc.collect()
     thread.join(10)

@@ -1,5 +1,7 @@
 """Sessions that an earlier version left paused are read, and their runs go on."""
 
+import asyncio
+import json
 import shutil
 import sys
 from contextlib import aclosing
@@ -15,9 +17,16 @@ from adk_nb.runners import Runner
 from adk_nb.runtime import interrupts
 from adk_nb.runtime.history import History, open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, INPUTS
-from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService, session_file
+from adk_nb.sessions import (
+    BaseSessionService,
+    DatabaseSessionService,
+    InMemorySessionService,
+    Session,
+    SqliteSessionService,
+    session_file,
+)
 from tests.shop import part_of
-from tests.stored import paused
+from tests.stored import every_table, paused
 
 WRITTEN = 1795443930.0
 """When the files were written; approvals count for some days."""
@@ -172,3 +181,43 @@ def test_a_graph_that_waited_for_approval_in_a_file_asks_for_it_again(tmp_path: 
     events = say(service, paused.graph(), "graph", [interrupts.answer(asked, {"confirmed": True})])
 
     assert paused.PAID == [5] and events[-1].output == "paid"
+
+
+@pytest.mark.parametrize(
+    "kind", ["every_table.db", "every_table_server.db", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def test_every_table_of_an_earlier_version_is_read_equal_and_written_on(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+):
+    def made() -> Any:
+        if kind == "postgres":
+            return DatabaseSessionService(request.getfixturevalue("postgres").url())
+        url = "sqlite:///" if kind == "every_table.db" else "sqlite+pysqlite:///"
+        return DatabaseSessionService(f"{url}{tmp_path}/{kind}")
+
+    async def go_on() -> None:
+        service = made()
+        assert await every_table.look(service) == json.loads((every_table.FOLDER / "every_table.json").read_text())
+        session = await service.get_session(**every_table.WHERE)
+        for key, is_new in (("yes", False), ("y" * 300, False), ("z" * 300, True)):
+            assert await service.consume(session, key) is is_new
+        assert await service.append_event(session, session.events[0].model_copy())  # it is there already
+        lease = await service.claim(session, "cut", owner="me", version="another")
+        assert (lease.fence, lease.is_heir) == (3, True)
+        third = await lease.begin(every_table.PAY)
+        assert third and third.number == 3
+        await lease.finish(third, ["paid"])
+        await service.append_event(session, Event(author="user", message="on", actions={"state_delta": {"user:n": 3}}))
+        await lease.release("done")
+        found = await service.get_session(**every_table.WHERE)
+        assert found == session and len(found.events) == 3 and found.state["user:n"] == 3
+        assert await service.is_current(found) and await service.unfinished(found) == []
+        await service.close()
+
+    if kind == "postgres":
+        request.getfixturevalue("postgres").sql(
+            *(every_table.FOLDER / "every_table_postgres.sql").read_text().split(";\n")
+        )
+    else:
+        shutil.copy(every_table.FOLDER / kind, tmp_path)
+    asyncio.run(go_on())
