@@ -24,7 +24,7 @@ from adk_nb.runtime.context import Context, ToolContext
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions.session import Session
-from adk_nb.sessions.sql import sqlite_thread
+from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sql.sqlite_file import SessionFile
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from adk_nb.tools.function_tool import FunctionTool
@@ -221,4 +221,4 @@ def is_done(events: list[Event]) -> bool:
 
 def impatient(seconds: float) -> None:
     """This process waits no longer than that for a file that is locked."""
-    sqlite_thread.LOCKED_SECONDS = seconds
+    sqlite_file.LOCKED_SECONDS = seconds

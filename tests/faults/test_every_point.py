@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adk_nb.errors import StorageError
-from adk_nb.sessions.sql import sqlite_file, sqlite_thread
+from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from tests.faults.clerk import Desk, Points, lines
 from tests.faults.disk import Disk
@@ -32,7 +32,7 @@ def fail() -> None:
 def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     """The disk, and nobody waits long for it."""
     monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.002)
-    monkeypatch.setattr(sqlite_thread, "LOCKED_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_file, "LOCKED_SECONDS", 0.01)
     with Disk().inserted() as disk:
         yield disk
 

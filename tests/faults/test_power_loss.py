@@ -11,7 +11,7 @@ import pytest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.sessions.session import Session
-from adk_nb.sessions.sql import sqlite_thread
+from adk_nb.sessions.sql import sqlite
 from adk_nb.sessions.sql.sqlite_file import Durability, SessionFile
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from tests.faults.disk import Disk, Operation
@@ -31,7 +31,7 @@ def checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
         return db
 
     monkeypatch.setattr(SessionFile, "open", opened)
-    monkeypatch.setattr(sqlite_thread, "_IN_A_ROW", 3)
+    monkeypatch.setattr(sqlite, "_IN_A_ROW", 3)
 
 
 async def written(folder: Path, durability: Durability) -> list[Operation]:

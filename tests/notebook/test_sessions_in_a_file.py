@@ -21,7 +21,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.sessions import session_file
-from adk_nb.sessions.sql import sqlite_thread
+from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
 from adk_nb.tools.request_input_tool import request_input
@@ -207,7 +207,7 @@ def test_a_file_that_may_only_be_read_is_refused_before_anything_is_to_be_writte
 def test_a_file_that_is_kept_locked_is_refused_after_a_while(
     shell: Shell, caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_thread, "LOCKED_SECONDS", 0.1)
+    monkeypatch.setattr(sqlite_file, "LOCKED_SECONDS", 0.1)
     db = sqlite3.connect(tmp_path / "nb.db", isolation_level=None)
     db.execute("BEGIN EXCLUSIVE")
     shell.cell("%state a=1")

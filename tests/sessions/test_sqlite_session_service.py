@@ -25,7 +25,7 @@ from adk_nb.events.event import NodeInfo
 from adk_nb.models import ScriptedLlm
 from adk_nb.runners import Runner
 from adk_nb.sessions import GetSessionConfig, Session, SqliteSessionService
-from adk_nb.sessions.sql import schema, sqlite_file, sqlite_thread
+from adk_nb.sessions.sql import schema, sqlite_file
 from tests.sessions.writer import append, append_in_a_process
 
 S = {"app_name": "app", "user_id": "u", "session_id": "s"}
@@ -353,7 +353,7 @@ os.wait()
 
 
 def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sqlite_thread, "LOCKED_SECONDS", 0.1)
+    monkeypatch.setattr(sqlite_file, "LOCKED_SECONDS", 0.1)
 
     async def write(service: SqliteSessionService) -> Session:
         session = await service.create_session(**S)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from adk_nb.errors import SessionNotFoundError
 from adk_nb.events.event import Event
@@ -52,6 +52,8 @@ class Rows(ABC):
 
     is_of_many_machines: ClassVar[bool]
     """Owners of leases may be processes of other machines."""
+    query: ClassVar[str]
+    """Gives sessions `s`, each with the state of its app and its user."""
 
     @abstractmethod
     def execute(self, statement: str, values: dict[str, Any]) -> Any:
@@ -101,9 +103,17 @@ class Rows(ABC):
     def append(self, key: Key, head: Head, event: EventRow, delta: dict[str, Any]) -> None:
         """Write the session's next event, and the session's own keys in `delta`."""
 
-    @abstractmethod
     def sessions(self, app_name: str, user_id: str | None, session_id: str | None = None) -> list[StoredSession]:
         """An app's sessions, a user's, or that of an id; least recently used first."""
+        where = {"app_name": app_name, "user_id": user_id, "id": session_id}
+        where = {name: value for name, value in where.items() if value is not None}
+        query = f"{self.query} WHERE {' AND '.join(f's.{name} = :{name}' for name in where)}"
+        found = self.execute(f"{query} ORDER BY s.update_time, s.number", where).fetchall()
+        return [self.stored(row) for row in found]
+
+    @abstractmethod
+    def stored(self, row: Any) -> StoredSession:
+        """The session in a row of `query`."""
 
     @abstractmethod
     def events(self, stored: StoredSession, first: int, after: float | None) -> list[Event] | None:
@@ -154,12 +164,38 @@ class Rows(ABC):
                 self.put(table, table.row(*key[:count], to_json(state), at, before[prefix] + 1))
         return before
 
+    def with_shared(self, state: dict[str, Any], app: Any, user: Any) -> dict[str, Any]:
+        """A session's own `state`, and the keys in the texts of its app's and its user's; None: there is none."""
+        for (prefix, table), text in zip(SHARED.items(), (app, user), strict=True):
+            if text is not None:
+                state |= {prefix + name: value for name, value in self.parse(text, table.name).items()}
+        return state
+
     def parse(self, text: Any, table: str) -> dict[str, Any]:
         """The state in a row of `table`."""
         try:
             return read_state(text)
         except ValueError as error:
             raise self.damage(f"the state in a row of {table} is not what was written: {error}") from error
+
+
+@dataclass(eq=False, kw_only=True)
+class Job(Generic[T]):
+    """Work to be done in one transaction."""
+
+    work: Callable[[Any], T]
+    """Called with `Rows`, mostly in another thread. It has to look at everything before it writes anything: others'
+    work may be in the same transaction, and an error of this package undoes nothing."""
+    key: Key | None = None
+    """The session that it writes: what is asked for one session is done in the order of the calls."""
+    reads: bool = False
+    """It writes nothing."""
+    size: int | None = None
+    """Characters that it writes; None: unknown."""
+    undo: Callable[[], None] | None = None
+    """Called if the transaction was not committed, for what `work` changed in memory."""
+    then: Callable[[T], None] | None = None
+    """Called on the caller's loop with the result, also if the caller was cancelled."""
 
 
 class Driver(ABC):
@@ -169,35 +205,20 @@ class Driver(ABC):
     """Its URL, without a password."""
 
     @abstractmethod
-    async def ask(
-        self,
-        work: Callable[[Any], T],
-        *,
-        key: Key | None = None,
-        reads: bool = False,
-        size: int | None = None,
-        undo: Callable[[], None] | None = None,
-        then: Callable[[T], None] | None = None,
-    ) -> T:
-        """The result of `work`, once it is committed. The event loop goes on meanwhile.
+    async def do(self, job: Job[T]) -> T:
+        """The result of the job's work, once it is committed. The event loop goes on meanwhile.
 
         A caller that is cancelled before the work began leaves it undone; later the cancellation takes effect when the
         work has ended, so that the caller's copy is what is stored.
-
-        Args:
-            work: Called with `Rows`, in a transaction, mostly in another thread. It has to look at everything before
-                it writes anything: others' work may be in the same transaction, and an error of this package undoes
-                nothing.
-            key: The session that it is for: what is asked for one session is done in the order of the calls.
-            reads: It writes nothing.
-            size: Characters that it writes; None: unknown.
-            undo: Called if the transaction was not committed, for what `work` changed in memory.
-            then: Called on the caller's loop with the result, also if the caller was cancelled.
 
         Raises:
             AdkNbError: What `work` raised.
             StorageError: The database could not be used, and nothing was written.
         """
+
+    async def ask(self, work: Callable[[Any], T], **about: Any) -> T:
+        """`do` a job of `work`, with other fields of a `Job` in `about`."""
+        return await self.do(Job(work=work, **about))
 
     @abstractmethod
     async def newest(self, key: Key) -> Newest | None:

@@ -20,7 +20,7 @@ from adk_nb.loop_thread import Call, LoopThread, workers
 from adk_nb.redaction import hidden, remember
 from adk_nb.sessions.sql import schema
 from adk_nb.sessions.sql.codec import EventRow, Key
-from adk_nb.sessions.sql.driver import NEWEST, Driver, Newest, named
+from adk_nb.sessions.sql.driver import NEWEST, Driver, Job, Newest, named
 from adk_nb.sessions.sql.postgres_rows import MAX_KEY, PACKAGE, SPELLED, PostgresRows, is_altered
 
 LOCKED_SECONDS = 30
@@ -60,23 +60,14 @@ class PostgresDriver(Driver):
         self._lock = threading.Lock()
         self._is_closed = False
 
-    async def ask(
-        self,
-        work: Callable[[Any], T],
-        *,
-        key: Key | None = None,
-        reads: bool = False,
-        size: int | None = None,
-        undo: Callable[[], None] | None = None,
-        then: Callable[[T], None] | None = None,
-    ) -> T:
-        job = _Job(work, None if reads else key, undo)
-        future = asyncio.wrap_future(self._begin(job))
-        future.add_done_callback(lambda ended: _report(ended, then))
+    async def do(self, job: Job[T]) -> T:
+        pending = _Pending(job)
+        future = asyncio.wrap_future(self._begin(pending))
+        future.add_done_callback(lambda ended: _report(ended, job.then))
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            if not job.take():
+            if not pending.take():
                 await asyncio.wait([future])
             raise
 
@@ -112,7 +103,7 @@ class PostgresDriver(Driver):
             if "\0" in name:
                 raise InputError(f"the {what} holds the character NUL, which a database does not keep: {name!r:.60}")
 
-    def _begin(self, job: "_Job[T]") -> "Future[T]":
+    def _begin(self, pending: "_Pending[T]") -> "Future[T]":
         with self._lock:
             if self._is_closed:
                 raise StorageError("this session service is closed; make another")
@@ -121,7 +112,7 @@ class PostgresDriver(Driver):
             if self._thread is None:
                 self._thread = _Thread("adk-nb-database")
                 weakref.finalize(self, _end, self._pool, self._thread)
-            return asyncio.run_coroutine_threadsafe(self._pool.run(job), self._thread.loop)
+            return asyncio.run_coroutine_threadsafe(self._pool.run(pending), self._thread.loop)
 
 
 class _Thread(LoopThread):
@@ -135,10 +126,8 @@ class _Withdrawn(Exception):
 
 
 @dataclass(eq=False)
-class _Job(Generic[T]):
-    work: Callable[[Any], T]
-    key: Key | None
-    undo: Callable[[], None] | None
+class _Pending(Generic[T]):
+    job: Job[T]
     _open: list[bool] = field(default_factory=lambda: [True])
 
     def take(self) -> bool:
@@ -162,18 +151,19 @@ class _Pool:
         """Of sessions: their work is done one after the other."""
         self._running: set[asyncio.Task[Any]] = set()
 
-    async def run(self, job: _Job[T]) -> T:
+    async def run(self, pending: _Pending[T]) -> T:
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         self._running.add(task)
         try:
-            async with self._locks.setdefault(job.key, asyncio.Lock()) if job.key else nullcontext():
-                if not job.take():
+            key = pending.job.key
+            async with self._locks.setdefault(key, asyncio.Lock()) if key else nullcontext():
+                if not pending.take():
                     raise _Withdrawn
                 try:
-                    return await self._transaction(job.work)
+                    return await self._transaction(pending.job.work)
                 except BaseException:
-                    if job.undo:
-                        job.undo()
+                    if pending.job.undo:
+                        pending.job.undo()
                     raise
         finally:
             self._running.discard(task)

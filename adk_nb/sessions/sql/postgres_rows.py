@@ -15,7 +15,7 @@ from adk_nb.lazy import require
 from adk_nb.sessions.sql.codec import EventRow, Key, to_json
 from adk_nb.sessions.sql.driver import SHARED, Head, Rows, StoredSession, named
 from adk_nb.sessions.sql.schema import INTENTS, LEASES, IntentRow, LeaseRow, R, Table
-from adk_nb.sessions.state import State, apply_delta
+from adk_nb.sessions.state import apply_delta
 
 PACKAGE = "'adk-nb[db]'"
 MAX_KEY = 128
@@ -40,6 +40,12 @@ class PostgresRows(Rows):
     """The rows of a transaction of SQLAlchemy's."""
 
     is_of_many_machines = True
+    query = (
+        "SELECT s.app_name, s.user_id, s.id, s.number, 0, s.create_time, s.update_time, s.seq, "
+        f"coalesce(a.changes, 0), coalesce(u.changes, 0), {_STATE.format('s.')}, {_STATE.format('a.')}, "
+        f"{_STATE.format('u.')} FROM sessions s LEFT JOIN app_states a ON a.app_name = s.app_name "
+        "LEFT JOIN user_states u ON u.app_name = s.app_name AND u.user_id = s.user_id"
+    )
 
     def __init__(self, db: Any) -> None:
         self._db = db
@@ -143,23 +149,12 @@ class PostgresRows(Rows):
         more = ", state = {json:state}, state_text = :state_text" if delta else ""
         self.execute(f"UPDATE sessions SET seq = seq + 1, update_time = :at{more} WHERE number = :number", values)
 
-    def sessions(self, app_name: str, user_id: str | None, session_id: str | None = None) -> list[StoredSession]:
-        where = {"app_name": app_name, "user_id": user_id, "id": session_id}
-        where = {name: value for name, value in where.items() if value is not None}
-        query = f"{_SESSIONS} WHERE {' AND '.join(f's.{name} = :{name}' for name in where)}"
-        found = self.execute(f"{query} ORDER BY s.update_time, s.number", where).fetchall()
-        return [self._stored(*row) for row in found]
+    def stored(self, row: Any) -> StoredSession:
+        key, head, (app_changes, user_changes, *states) = row[:3], row[3:8], row[8:]
+        return StoredSession(tuple(key), Head(*head), app_changes, user_changes, partial(self._state, *states))
 
-    def _stored(self, app_name: str, user_id: str, session_id: str, *row: Any) -> StoredSession:
-        *head, app_changes, user_changes, own, app, user = row
-        state = partial(self._state, own, app, user)
-        return StoredSession((app_name, user_id, session_id), Head(*head), app_changes, user_changes, state)
-
-    def _state(self, own: str, app: str, user: str) -> dict[str, Any]:
-        state = self.parse(own, "sessions")
-        for prefix, text in ((State.APP_PREFIX, app), (State.USER_PREFIX, user)):
-            state |= {prefix + name: value for name, value in self.parse(text, SHARED[prefix].name).items()}
-        return state
+    def _state(self, own: str, app: str | None, user: str | None) -> dict[str, Any]:
+        return self.with_shared(self.parse(own, "sessions"), app, user)
 
     def events(self, stored: StoredSession, first: int, after: float | None) -> list[Event] | None:
         name, seq = stored.key[2], stored.head.seq
@@ -177,14 +172,6 @@ class PostgresRows(Rows):
             )
         where = f"an event of session {name!r}"
         return [unread(data.encode(), where) for at, data in found if after is None or at >= after]
-
-
-_SESSIONS = (
-    "SELECT s.app_name, s.user_id, s.id, s.number, 0, s.create_time, s.update_time, s.seq, coalesce(a.changes, 0), "
-    f"coalesce(u.changes, 0), {_STATE.format('s.')}, coalesce({_STATE.format('a.')}, '{{{{}}}}'), "
-    f"coalesce({_STATE.format('u.')}, '{{{{}}}}') FROM sessions s LEFT JOIN app_states a ON a.app_name = s.app_name "
-    "LEFT JOIN user_states u ON u.app_name = s.app_name AND u.user_id = s.user_id"
-).replace("{{}}", "{}")
 
 
 @cache

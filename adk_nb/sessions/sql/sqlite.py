@@ -1,62 +1,161 @@
-"""The store's driver for a SQLite file: every row has a checksum, and a row of a state's key is written alone."""
+"""The store's driver for a SQLite file: one thread works off what many ask for, and commits it together."""
 
 import asyncio
+import logging
+import math
+import os
 import sqlite3
 import threading
+import time
 import weakref
-import zlib
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from functools import cache
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
 
 from adk_nb import clock
-from adk_nb.events.event import Event
-from adk_nb.events.event_actions import DELETED
-from adk_nb.events.unread import unread
-from adk_nb.sessions.sql.codec import EventRow, Key, to_json
-from adk_nb.sessions.sql.driver import NEWEST, SHARED, Driver, Head, Newest, Rows, StoredSession, named
-from adk_nb.sessions.sql.schema import APP_STATES, LEASES, USER_STATES, LeaseRow, R, Table
-from adk_nb.sessions.sql.sqlite_file import Damaged, Durability, SessionFile, crc, path_of
-from adk_nb.sessions.sql.sqlite_thread import SqliteThread
-from adk_nb.sessions.state import State, read_value
-from adk_nb.slices import many_objects
+from adk_nb.errors import AdkNbError, StorageError
+from adk_nb.sessions.sql import sqlite_file
+from adk_nb.sessions.sql.codec import Key
+from adk_nb.sessions.sql.driver import NEWEST, Driver, Job, Newest, named
+from adk_nb.sessions.sql.sqlite_file import Durability, SessionFile, path_of
+from adk_nb.sessions.sql.sqlite_rows import SqliteRows
 
-T = TypeVar("T")
-_MANY = 5_000
-"""From so many events on reading them takes longer than a collection of garbage."""
+logger = logging.getLogger(__name__)
+
+_PAUSE_SECONDS = 0.01
 _BRIEF = 20_000
 """Bytes that are written in less time than it takes to wake a thread."""
-_NO_STATE = "{}"
-_HEAD = (int, int, float, float, int)
-_HEAD_COLUMNS = "s.number, s.state_crc, s.create_time, s.update_time, s.seq, s.crc"
+_IN_A_ROW = 16
+"""After so many jobs on the caller's thread the file's thread does one: its caller waits, and the event loop goes on
+with others; and its commit copies the WAL into the file if it has grown."""
+_CLOSES_AFTER = 5.0
+"""Seconds: thousands of times as long as a job takes. Who has the lock then is no more: a signal ended it."""
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class _Pending(Generic[T]):
+    """A job, and who waits for it."""
+
+    job: Job[T]
+    loop: asyncio.AbstractEventLoop
+    future: "asyncio.Future[None]"
+    """Of the caller; touched on its loop alone. The result is not in it: the loop keeps a future for a while."""
+    result: T | None = None
+    error: Exception | None = None
+    is_over: bool = False
+    since: float = field(default_factory=clock.ticks)
+
+    def report(self) -> None:
+        """On the caller's loop: it is over."""
+        self.is_over = True
+        if self.error is None and self.job.then:
+            self.job.then(cast(T, self.result))
+        if self.future.done():  # its caller was cancelled
+            return
+        if self.error is None:
+            self.future.set_result(None)
+        else:
+            self.future.set_exception(self.error)
+
+
+def _finish(db: sqlite3.Connection, jobs: Sequence[_Pending[Any]], file: SessionFile) -> None:
+    """Do `jobs` in the transaction that was begun, and commit: then each has its result or its error.
+
+    What is no error, as a KeyboardInterrupt, is raised on; if it came when all was committed, the jobs report first.
+    """
+    rows, done, is_committing = SqliteRows(db, file), list[_Pending[Any]](), False
+    try:
+        for pending in jobs:
+            try:
+                pending.result = pending.job.work(rows)
+                done.append(pending)
+            except AdkNbError as error:
+                pending.error = error
+        is_committing = True
+        db.execute("COMMIT")
+    except BaseException as error:
+        if is_committing and not (isinstance(error, sqlite3.Error) or db.in_transaction):
+            for pending in jobs:
+                pending.report()
+            raise
+        _undo(db, done)
+        if not isinstance(error, Exception):
+            raise
+        described = file.describe(error)
+        for pending in jobs:
+            pending.error = described
+
+
+def _undo(db: sqlite3.Connection, jobs: Sequence[_Pending[Any]]) -> None:
+    with suppress(sqlite3.Error):  # a full disk has ended the transaction already
+        db.execute("ROLLBACK")
+    for undo in [pending.job.undo for pending in reversed(jobs) if pending.job.undo]:
+        undo()
 
 
 class SqliteDriver(Driver):
-    """Sessions in one file."""
+    """Sessions in one file, which one thread owns. What is asked for meanwhile is one transaction.
+
+    The thread and its connection begin with the first job, and end with `close`, or when nothing refers to this. While
+    nobody else is at the file the caller does brief jobs itself: to wake each other would take longer.
+    """
 
     def __init__(self, path: Any, durability: Durability) -> None:
-        self._file = file = SessionFile(path_of(path), durability)
-        self._thread = SqliteThread(file.open, None if file.waits else file.open_also, file.describe, file.check_place)
+        self._file = SessionFile(path_of(path), durability)
+        self.path = self._file.path
+        self.address = f"sqlite:///{self.path}"
+        self._here = _Here(self._file)
+        self._worker = _Worker(self._file, self._here)
+        self._made_in = os.getpid()
+        self._started = False
+        self._lock = threading.Lock()
+        self._waiting = 0
+        """How many wait for what they want written: nobody overtakes them."""
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
-        self.path = file.path
-        self.address = f"sqlite:///{file.path}"
 
-    async def ask(
-        self,
-        work: Callable[[Any], T],
-        *,
-        key: Key | None = None,
-        reads: bool = False,
-        size: int | None = None,
-        undo: Callable[[], None] | None = None,
-        then: Callable[[T], None] | None = None,
-    ) -> T:
-        is_brief, file = size is not None and size < _BRIEF, self._file
-        return await self._thread.ask(
-            lambda db: work(SqliteRows(db, file)), reads=reads, is_brief=is_brief, undo=undo, then=then
-        )
+    async def do(self, job: Job[T]) -> T:
+        if os.getpid() != self._made_in:
+            raise StorageError("this session service was made in another process; make one in each")
+        loop = asyncio.get_running_loop()
+        pending, is_brief = _Pending(job, loop, loop.create_future()), job.size is not None and job.size < _BRIEF
+        if is_brief and not (self._waiting or self._worker.closed) and self._here.do(pending):
+            await pending.future
+        else:
+            await self._wait(pending)
+        return cast(T, pending.result)
+
+    async def _wait(self, pending: _Pending[Any]) -> None:
+        """Let the thread do it."""
+        self._put(pending)
+        try:
+            await pending.future
+        except asyncio.CancelledError:
+            if not (self._worker.withdraw(pending) or pending.is_over):
+                pending.future = pending.loop.create_future()
+                while not pending.is_over:
+                    with suppress(asyncio.CancelledError):
+                        await asyncio.wait([pending.future])
+                pending.future.exception()  # nobody asks for it any more
+            raise
+        finally:
+            with self._lock:
+                self._waiting -= not pending.job.reads
+
+    def _put(self, pending: _Pending[Any]) -> None:
+        with self._lock:
+            if self._worker.closed:
+                raise StorageError("this session service is closed; make another")
+            self._worker.put(pending)
+            self._waiting += not pending.job.reads
+            if not self._started:
+                self._started = True
+                weakref.finalize(self, self._worker.close)
+                threading.Thread(target=self._worker.run, name="adk_nb-sqlite", daemon=True).start()
 
     async def newest(self, key: Key) -> Newest | None:
         try:
@@ -69,198 +168,180 @@ class SqliteDriver(Driver):
             return None
 
     async def close(self) -> None:
-        await asyncio.wrap_future(self._thread.close())
+        with self._lock:
+            if not self._started and not self._worker.closed:
+                self._worker.ended.set_result(None)
+            self._worker.close()
+        await asyncio.wrap_future(self._worker.ended)
         with self._reading:
             if self._reader:
                 self._reader.close()
                 self._reader = None
 
 
-class SqliteRows(Rows):
-    """The rows of a file. The transaction has the whole file, and so nothing is locked."""
+class _Here:
+    """A connection that waits neither for a lock nor for the disk. Any thread may have it do a job."""
 
-    is_of_many_machines = False
-
-    def __init__(self, db: sqlite3.Connection, file: SessionFile) -> None:
-        self._db = db
+    def __init__(self, file: SessionFile) -> None:
         self._file = file
+        self._db: sqlite3.Connection | None = None
+        self._done = 0
+        self._copied = 0
+        self._lock = threading.Lock()
 
-    def execute(self, statement: str, values: dict[str, Any]) -> Any:
-        return self._db.execute(statement, values)
+    def open(self) -> None:
+        """In the file's thread: have a connection, unless each write waits for the disk. Again is no error."""
+        if not (self._file.waits or self._db):
+            with suppress(sqlite3.Error):
+                self._db = self._file.open_also()
 
-    def now(self) -> float:
-        return clock.ticks()
+    def close(self) -> None:
+        """In the file's thread, which also closes the file after."""
+        locked = self._lock.acquire(timeout=_CLOSES_AFTER)
+        try:
+            db, self._db = self._db, None
+            if db is not None:
+                db.close()
+        finally:
+            if locked:
+                self._lock.release()
 
-    def damage(self, problem: str) -> Exception:
-        return Damaged(problem)
-
-    def read(self, table: Table[R], **where: Any) -> list[R]:
-        given = tuple((name, value is None) for name, value in where.items())
-        found = self._db.execute(_select(table, given), where).fetchall()
-        return [_checked(row, table) for row in found]
-
-    def put(self, table: Table[R], row: R) -> None:
-        self._db.execute(_upsert(table), (*row, crc(*row)))
-
-    def shared(self, prefix: str, owner: Sequence[str]) -> Any:
-        where = named(owner)
-        return next(iter(self.read(SHARED[prefix], **where)), None)
-
-    def head(self, key: Key) -> Head | None:
-        query = f"SELECT {_HEAD_COLUMNS} FROM sessions s WHERE app_name = ? AND user_id = ? AND id = ?"
-        row = self._db.execute(query, key).fetchone()
-        return _head(row, key) if row else None
-
-    def lock(self, number: int) -> None:
-        pass
-
-    def before_append(self, key: Key, event_id: str) -> tuple[Head, LeaseRow | None, bytes | None]:
-        row = self._db.execute(_BEFORE_APPEND, (event_id, *key)).fetchone()
-        if row is None:
-            raise self.missing(key)
-        lease = _checked(row[7:], LEASES) if row[7] is not None else None
-        return _head(row[:6], key), lease, row[6]
-
-    def add_session(self, key: Key, at: float, state: dict[str, Any]) -> bool:
-        if self.head(key):
+    def do(self, pending: _Pending[Any]) -> bool:
+        """Do it, commit, and report. False: nothing was done; the thread shall do it, or say what is wrong."""
+        if not self._lock.acquire(blocking=False):
             return False
-        (last,) = self._db.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'sessions'").fetchone()
-        head = Head((last or 0) + 1, crc(_NO_STATE), at, at, 0)
-        row = (head.number, *key, _NO_STATE, *head[1:], crc(*key, *head))
-        self._db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-        if state:
-            self._put_head(key, head._replace(state_crc=self._put_keys(head, state)))
+        try:
+            if not (db := self._begin()):
+                return False
+            _finish(db, [pending], self._file)
+        finally:
+            if self._db and self._db.in_transaction:  # a signal came in between
+                self._db.execute("ROLLBACK")
+            self._lock.release()
+        pending.report()
         return True
 
-    def append(self, key: Key, head: Head, event: EventRow, delta: dict[str, Any]) -> None:
-        seq, at = head.seq + 1, event.timestamp
-        row = (head.number, seq, event.id, event.invocation_id, at, event.data.decode())
-        check = _event_crc(seq, at, event.data)
-        self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, check))
-        state_crc = self._put_keys(head, delta) if delta else head.state_crc
-        self._put_head(key, Head(head.number, state_crc, head.create_time, at, seq))
+    def _begin(self) -> sqlite3.Connection | None:
+        """The connection, in a transaction."""
+        if (db := self._db) is None:
+            return None
+        try:
+            copied, before = self._file.check_place(), self._copied
+            self._copied, self._done = copied, self._done + 1
+            if copied != before or self._done % _IN_A_ROW == 0:  # who writes after a copy begins the WAL anew, and
+                return None  # waits for the disk. Source: https://www.sqlite.org/wal.html, Performance Considerations
+            db.execute("BEGIN IMMEDIATE")
+        except Exception:  # whatever stands in the way, the thread meets it too, and describes it
+            return None
+        return db
 
-    def _put_head(self, key: Key, head: Head) -> None:
-        self._db.execute(
-            "UPDATE sessions SET state_crc = ?, update_time = ?, seq = ?, crc = ? WHERE number = ?",
-            (head.state_crc, head.update_time, head.seq, crc(*key, *head), head.number),
-        )
 
-    def _put_keys(self, head: Head, delta: dict[str, Any]) -> int:
-        """Write `delta` into the session's own keys, and nothing else of its state; the new `state_crc`."""
-        check, number = head.state_crc, head.number
-        for key, value in delta.items():
-            text = None if value == DELETED else to_json(value)
-            query = "SELECT value FROM state_keys WHERE session = ? AND key = ?"
-            old = self._db.execute(query, (number, key)).fetchone()
-            check ^= (crc(number, key, old[0]) if old else 0) ^ crc(number, key, text)
-            self._db.execute(
-                "INSERT INTO state_keys VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-                (number, key, text),
-            )
-        return check
+class _Worker:
+    """The thread's side. It does not refer to the `SqliteThread`, which may so be collected."""
 
-    def sessions(self, app_name: str, user_id: str | None, session_id: str | None = None) -> list[StoredSession]:
-        where = {"app_name": app_name, "user_id": user_id, "id": session_id}
-        where = {name: value for name, value in where.items() if value is not None}
-        query = f"{_SESSIONS} WHERE {' AND '.join(f's.{name} = :{name}' for name in where)}"
-        found = self._db.execute(f"{query} ORDER BY s.update_time, s.number", where).fetchall()
-        return [self._stored(row) for row in found]
+    def __init__(self, file: SessionFile, here: _Here) -> None:
+        self.closed = False
+        self.ended: Future[None] = Future()
+        self._file = file
+        self._here = here
+        self._db: sqlite3.Connection | None = None
+        self._jobs: dict[bool, list[_Pending[Any]]] = {True: [], False: []}
+        """What only reads, and what writes; each in the order it came in."""
+        self._changed = threading.Condition()
 
-    def _stored(self, row: Any) -> StoredSession:
-        key: Key = row[:3]
-        head, text = _head(row[3:9], key), row[9]
-        app = _checked(row[10:15], APP_STATES) if row[10] is not None else None
-        user = _checked(row[15:21], USER_STATES) if row[15] is not None else None
-        query = "SELECT key, value FROM state_keys WHERE session = ? ORDER BY rowid"
-        keys = self._db.execute(query, [head.number]).fetchall()
-        check = crc(text)
-        for pair in keys:
-            check ^= crc(head.number, *pair)
-        if check != head.state_crc:
-            raise Damaged(f"the state in row {head.number} of sessions is not what was written")
+    def put(self, pending: _Pending[Any]) -> None:
+        with self._changed:
+            self._jobs[pending.job.reads].append(pending)
+            self._changed.notify()
 
-        def state() -> dict[str, Any]:
-            state = self._own_state(text, keys)
-            for prefix, shared in ((State.APP_PREFIX, app), (State.USER_PREFIX, user)):
-                if shared:
-                    values = self.parse(shared.state, SHARED[prefix].name)
-                    state |= {prefix + name: value for name, value in values.items()}
-            return state
+    def close(self) -> None:
+        with self._changed:
+            self.closed = True
+            self._changed.notify()
 
-        return StoredSession(key, head, app.changes if app else 0, user.changes if user else 0, state)
+    def withdraw(self, pending: _Pending[Any]) -> bool:
+        """False: it was taken."""
+        with self._changed:
+            is_there = pending in self._jobs[pending.job.reads]
+            if is_there:
+                self._jobs[pending.job.reads].remove(pending)
+        return is_there
 
-    def _own_state(self, text: Any, keys: list[tuple[Any, Any]]) -> dict[str, Any]:
-        """The session's own keys: those in its row, where files of version 1 have them, and over them `state_keys`."""
-        state = self.parse(text, "sessions")
-        for key, value in keys:
+    def run(self) -> None:
+        try:
+            while self._wait():
+                try:
+                    self._work_off(self._connected())
+                except Exception as error:  # for who waits: nothing may end this thread before they have heard
+                    self._refuse(error)
+        finally:
+            self._disconnect()
+            self.ended.set_result(None)
+
+    def _wait(self) -> bool:
+        """Wait for a job. False: it is closed, and all is done."""
+        with self._changed:
+            while not (self._jobs[True] or self._jobs[False] or self.closed):
+                self._changed.wait()
+            return bool(self._jobs[True] or self._jobs[False])
+
+    def _connected(self) -> sqlite3.Connection:
+        try:
+            self._file.check_place()
+        except StorageError:
+            if self._db:
+                with suppress(sqlite3.Error):  # what is in the WAL goes with the file, and not into the next one
+                    self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._disconnect()
+            raise
+        self._db = self._db or self._file.open()
+        self._here.open()
+        return self._db
+
+    def _disconnect(self) -> None:
+        db, self._db = self._db, None
+        for connection in filter(None, (self._here, db)):
             try:
-                state.pop(key, None) if value is None else state.update({key: read_value(key, value)})
-            except ValueError as error:
-                raise Damaged(f"the state in a row of state_keys is not what was written: {error}") from error
-        return state
+                connection.close()
+            except sqlite3.Error as error:
+                logger.warning("%s", self._file.describe(error))
 
-    def events(self, stored: StoredSession, first: int, after: float | None) -> list[Event]:
-        with many_objects() if stored.head.seq - first > _MANY else nullcontext():
-            return self._events(stored, first, after)
+    def _work_off(self, db: sqlite3.Connection) -> None:
+        for reads, begin in ((True, "BEGIN"), (False, "BEGIN IMMEDIATE")):
+            if self._jobs[reads]:
+                db.execute(begin)  # before they are taken out: who is not in there any more is not told of an error
+                jobs = self._take(lambda pending, reads=reads: pending.job.reads == reads)
+                _finish(db, jobs, self._file)
+                _report(jobs)
 
-    def _events(self, stored: StoredSession, first: int, after: float | None) -> list[Event]:
-        name, (number, *_, seq) = stored.key[2], stored.head
-        where = f"{self._file.named}: an event of session {name!r}"
-        query = (
-            "SELECT seq, timestamp, CAST(event_data AS BLOB), crc FROM events WHERE session = ? AND seq > ? "
-            "ORDER BY seq"
-        )
-        events: list[Event] = []
-        expected = first
-        for expected, (found, at, data, check) in enumerate(self._db.execute(query, (number, first)), first + 1):
-            if found != expected or check != _event_crc(found, at, data) or type(at) is not float:
-                raise Damaged(f"event {expected} of session {name!r} is not what was written")
-            if after is None or at >= after:
-                events.append(unread(data, where))
-        if expected != seq:
-            raise Damaged(f"session {name!r} has {seq} events, and event {expected + 1} is not there")
-        return events
+    def _refuse(self, error: Exception) -> None:
+        """Let those fail that `error` stands in the way of: all, or, if it is a lock, who has waited long enough."""
+        waits = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        before = clock.ticks() - sqlite_file.LOCKED_SECONDS if waits else math.inf
+        jobs = self._take(lambda pending: pending.since < before)
+        for pending in jobs:
+            pending.error = self._file.describe(error)
+        _report(jobs)
+        if waits:
+            time.sleep(_PAUSE_SECONDS)  # some locks SQLite tells of at once
 
-
-_BEFORE_APPEND = f"""SELECT {_HEAD_COLUMNS},
-    (SELECT CAST(event_data AS BLOB) FROM events e WHERE e.session = s.number AND e.id = ?), l.*
-    FROM sessions s LEFT JOIN leases l ON l.session = s.number WHERE app_name = ? AND user_id = ? AND s.id = ?"""
-_SESSIONS = f"""SELECT s.app_name, s.user_id, s.id, {_HEAD_COLUMNS}, s.state, a.*, u.* FROM sessions s
-    LEFT JOIN app_states a ON a.app_name = s.app_name
-    LEFT JOIN user_states u ON u.app_name = s.app_name AND u.user_id = s.user_id"""
+    def _take(self, is_wanted: Callable[[_Pending[Any]], bool]) -> list[_Pending[Any]]:
+        """Take jobs out: from now on they cannot be withdrawn."""
+        with self._changed:
+            jobs = [pending for jobs in self._jobs.values() for pending in jobs if is_wanted(pending)]
+            for reads, left in self._jobs.items():
+                self._jobs[reads] = [pending for pending in left if not is_wanted(pending)]
+        return jobs
 
 
-@cache
-def _select(table: Table[Any], where: tuple[tuple[str, bool], ...]) -> str:
-    """`where`: a column, and whether it has to be empty."""
-    conditions = " AND ".join(f"{name} IS NULL" if is_null else f"{name} = :{name}" for name, is_null in where)
-    return f"SELECT * FROM {table.name} WHERE {conditions} ORDER BY rowid"
+def _report(jobs: list[_Pending[Any]]) -> None:
+    """Let the callers hear, each on its loop; a loop is woken once for all of its own."""
+    for loop in {pending.loop for pending in jobs}:
+        mine = [pending for pending in jobs if pending.loop is loop]
+        with suppress(RuntimeError):  # it was closed: nobody listens any more
+            loop.call_soon_threadsafe(_report_here, mine)
 
 
-@cache
-def _upsert(table: Table[Any]) -> str:
-    columns = [*table.columns, "crc"]
-    changed = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in table.key)
-    marks = ", ".join("?" * len(columns))
-    return f"INSERT INTO {table.name} VALUES ({marks}) ON CONFLICT DO UPDATE SET {changed}"  # not REPLACE: it stays
-
-
-def _checked(row: Sequence[Any], table: Table[R]) -> R:
-    """The row in the table's columns and their checksum."""
-    *values, check = row
-    if crc(*values) != check or tuple(map(type, values)) not in table.types:
-        raise Damaged(f"a row of {table.name} is not what was written")
-    return table.row(*values)
-
-
-def _head(row: Sequence[Any], key: Key) -> Head:
-    """The `Head` in six columns of `sessions`: its fields, and `crc`."""
-    head = Head(*row[:-1])
-    if crc(*key, *head) != row[-1] or tuple(map(type, head)) != _HEAD:
-        raise Damaged(f"the row of session {key[2]!r} is not what was written")
-    return head
-
-
-def _event_crc(seq: int, timestamp: float, data: bytes) -> int:
-    return zlib.crc32(data, zlib.crc32(b"%d %a" % (seq, timestamp)))
+def _report_here(jobs: list[_Pending[Any]]) -> None:
+    for pending in jobs:
+        pending.report()

@@ -9,12 +9,15 @@ from typing import Any, Literal
 
 from adk_nb.errors import AdkNbError, InputError, StorageError
 from adk_nb.sessions.sql import schema
-from adk_nb.sessions.sql.sqlite_thread import BUSY_SECONDS, LOCKED_SECONDS
 from adk_nb.warned import warn
 from adk_nb.wire import not_json
 
 Durability = Literal["normal", "full"]
 
+LOCKED_SECONDS = 30.0
+"""How long a file that another program keeps locked is waited for."""
+BUSY_SECONDS = 0.1
+"""How long SQLite itself waits for a lock, before what only reads is served."""
 _OURS = 0x41444B4E
 """The file's application id: `ADKN`. Source: https://www.sqlite.org/pragma.html#pragma_application_id."""
 _SMALL = [
