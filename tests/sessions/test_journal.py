@@ -6,8 +6,6 @@ import os
 import platform
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
@@ -224,18 +222,6 @@ def test_a_process_of_this_machine_that_has_ended_is_gone(ended: str):
     assert is_gone(ended, surely=True) == bool(numbers) and not is_gone(named, surely=True)
     for other in (this_process(), container, named.replace(platform.node(), "another-machine"), "kernel 1", ""):
         assert not is_gone(other)
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system does not tell")
-def test_a_killed_process_is_gone_before_anybody_has_asked_how_it_ended():
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        owner = this_process().replace(f"process {os.getpid()} ", f"process {process.pid} ")
-        assert not is_gone(owner)
-
-        process.kill()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is not asked how
-
-        assert is_gone(owner)
 
 
 def test_a_session_that_an_ended_process_of_this_machine_holds_is_taken_at_once(run: Callable[[Use], Any], ended: str):
