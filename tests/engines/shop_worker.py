@@ -17,7 +17,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runners import Runner
-from adk_nb.runtime import turns
+from adk_nb.runtime import session_lease
 from adk_nb.runtime.context import ToolContext
 from adk_nb.sessions.database_session_service import DatabaseSessionService
 from adk_nb.sessions.sql import journal
@@ -67,7 +67,7 @@ def work(url: str, app: str, tells: Connection, goes: Connection, waits: tuple[s
 
     `lease`: seconds for which the session of a dead worker is held.
     """
-    turns.LEASE_SECONDS = journal.LEASE_SECONDS = lease
+    session_lease.LEASE_SECONDS = journal.LEASE_SECONDS = lease
     dbos_worker.LOOK_SECONDS = dbos_engine.POLL_SECONDS = 0.1
     _doors[:] = tells, goes
     _waits[:] = waits
