@@ -6,7 +6,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.models import LlmRequest, anthropic_messages, openai_messages
-from adk_nb.models.call_ids import all_as_sent
+from adk_nb.models.google_messages import all_as_sent
 
 
 def check_roles(contents: Sequence[types.Content]) -> None:

@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from adk_nb import types
 from adk_nb.errors import ModelConnectionLost, ModelError, ModelHTTPError, ModelTimeoutError
 from adk_nb.models.base_llm_connection import BaseLlmConnection, RealtimeInput
-from adk_nb.models.call_ids import as_sent
+from adk_nb.models.google_messages import as_sent
 from adk_nb.models.http_address import redirect_hint, shown_text
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse

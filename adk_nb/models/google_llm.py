@@ -23,12 +23,11 @@ from adk_nb.errors import (
     MissingKeyError,
 )
 from adk_nb.models.base_llm import LlmCapabilities
-from adk_nb.models.call_ids import all_as_sent
 from adk_nb.models.connections import PerLoop, tls
 from adk_nb.models.default_model import uses_vertex
 from adk_nb.models.google_cache import Caches, Caching
 from adk_nb.models.google_live import GoogleConnection, Session, WithoutRedirects, live_errors, live_settings
-from adk_nb.models.google_schema import with_readable_schema
+from adk_nb.models.google_messages import all_as_sent, with_readable_schema
 from adk_nb.models.http_address import redirect_hint, shown_text
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse

@@ -11,9 +11,8 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.models.fitting import words_of
-from adk_nb.models.json_schemas import calling_of, functions_of, output_schema_of, parameters_of
+from adk_nb.models.json_schemas import calling_of, functions_of, output_schema_of, parameters_of, strict_schema
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.openai_schema import strict_schema
 from adk_nb.models.pairing import paired
 from adk_nb.models.signatures import chat_fields
 from adk_nb.models.vendor_facts import Family
