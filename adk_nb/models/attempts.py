@@ -26,7 +26,7 @@ on_wait: ContextVar[Callable[[Attempt], None] | None] = ContextVar("adk_nb_on_wa
 
 
 @contextmanager
-def told(tried: Sequence[Attempt]) -> Generator[None, None, None]:
+def note_attempts(tried: Sequence[Attempt]) -> Generator[None, None, None]:
     """A ModelError that ends all attempts also says how many there were, and carries them as `attempts`."""
     try:
         yield

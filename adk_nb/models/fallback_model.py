@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import Field, PrivateAttr
 
 from adk_nb.errors import ConfigurationError, ModelError, ModelHTTPError
-from adk_nb.models.attempts import Attempt, told
+from adk_nb.models.attempts import Attempt, note_attempts
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.default_model import GEMINI_MODEL
@@ -83,7 +83,7 @@ class FallbackModel(BaseLlm):
                 return
             except Exception as error:
                 if begun or number == len(self.models) or not self._passes_on(error, model):
-                    with told(tried):
+                    with note_attempts(tried):
                         raise
                 tried += _attempts_of(error, model, self._one(self.models[number]))
 

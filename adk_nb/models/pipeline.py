@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from adk_nb import types
 from adk_nb.errors import AdkNbError, ModelTimeoutError
-from adk_nb.models.attempts import Attempt, told
+from adk_nb.models.attempts import Attempt, note_attempts
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.retrying import ask_again
@@ -137,7 +137,7 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
         async with asyncio.timeout_at(min(loop.time() + limits.timeout, end)):
             return chunks, await anext(chunks, None)
 
-    with told(tried):
+    with note_attempts(tried):
         with named_errors(adapter, payload):
             chunks, chunk = await ask_again(
                 attempt,
