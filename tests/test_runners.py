@@ -1,7 +1,6 @@
 """The front door: what a message finds, what it may be, what is raised, and what sync code sees."""
 
 import asyncio
-import itertools
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adk_nb import clock, sync, types
+from adk_nb import sync, types
 from adk_nb.agents import BaseAgent, InvocationContext, RunConfig
 from adk_nb.errors import ConfigurationError, InputError, SessionNotFoundError
 from adk_nb.events import Event
@@ -299,29 +298,3 @@ def test_an_error_reaches_sync_code_after_its_event():
             events.append(event)  # noqa: PERF402  # kept up to the error
 
     assert told(events) == [("guide", "failed RuntimeError")]
-
-
-def test_a_long_history_is_read_in_slices_between_which_the_event_loop_goes_on(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(clock, "ticks", itertools.count().__next__)  # each look at the clock is a second later
-
-    async def rounds(count: int) -> int:
-        """Rounds of the event loop during a run on a session with so many events."""
-        runner = InMemoryRunner(guide("ok"), app_name="app")
-        session = await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
-        for number in range(count):
-            await runner.session_service.append_event(session, Event(author="user", message=str(number)))
-        seen = 0
-
-        async def count_rounds() -> None:
-            nonlocal seen
-            while True:
-                seen += 1
-                await asyncio.sleep(0)
-
-        counting = asyncio.create_task(count_rounds())
-        assert [event.text async for event in runner.run_async(**WHERE, new_message="hi")] == ["ok"]
-        counting.cancel()
-        return seen
-
-    # A hundred to parse, a hundred to read, a hundred to tell the model.
-    assert asyncio.run(rounds(1_616)) - asyncio.run(rounds(16)) >= 300

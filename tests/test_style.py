@@ -30,7 +30,6 @@ def test_style(command: str):
 ALLOWED_SCANS = {
     "runtime/concurrent_runs.py": "which events other runs wrote",
     "runtime/fork.py": "the events that are copied",
-    "runtime/open_sessions.py": "parses each event",
     "runtime/rewind.py": "state and files as they were",
     "runtime/resuming.py": "a history of the events before a run",
     "flow/budget.py": "what a run has cost since the last text",

@@ -32,9 +32,13 @@ from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.journal import Journal, Run
 from adk_nb.sessions.session import Session
+from adk_nb.slices import in_slices
 
 _at_work: set["Conversation"] = set()
 """Those in which an agent answers now: a service without a journal does not know."""
+
+_AT_ONCE = 100
+"""Events that are read at once; more are read in slices, between which the event loop goes on."""
 
 
 class Services(TypedDict, total=False):
@@ -106,7 +110,13 @@ class Conversation:
 
     async def loaded(self) -> Session | None:
         """The session as it stands, to be read only; None if nothing was said yet."""
-        return await self.runner.look_at(self.user_id, self.session_id)
+        session = await self.runner.look_at(self.user_id, self.session_id)
+        if session and len(session.events) - self._history.event_count > _AT_ONCE:
+            history = History()  # of its own until it is whole: other threads may use the other meanwhile
+            await in_slices(history.steps(session.events))
+            with self._reading:
+                self._history = history
+        return session
 
     @contextmanager
     def history(self, events: Sequence[Event] | None = None) -> Generator[History]:

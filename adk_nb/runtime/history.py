@@ -102,6 +102,11 @@ class History:
             pass
         return self
 
+    @property
+    def event_count(self) -> int:
+        """How many events were read, those that a rewind hides among them."""
+        return self._seen
+
     def steps(self, events: Sequence[Event]) -> Iterator[None]:
         """`update`, an event at each step."""
         if self._seen > len(events) or (self._seen and not _is_same(events[self._seen - 1], self._last)):

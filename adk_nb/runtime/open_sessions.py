@@ -1,7 +1,6 @@
 """A runner's sessions: found in its service, or as the last run left them."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from typing import Any
 
 from adk_nb.errors import SessionNotFoundError
@@ -45,7 +44,6 @@ class OpenSessions:
         found = await self._service.get_session(**where, config=config)
         if found:
             found.events = originals(found.events)
-            await in_slices(_parsed(found))
             await in_slices(reading(found))
             return found
         if create:
@@ -77,8 +75,3 @@ class OpenSessions:
         mine = (await self._service.list_sessions(app_name=self._app_name, user_id=user_id)).sessions
         hint = f"make it with session_service.create_session(app_name={self._app_name!r}, user_id={user_id!r}, ...)"
         return SessionNotFoundError("session", session_id, [one.id for one in mine], hint=hint)
-
-
-def _parsed(session: Session) -> Iterator[str]:
-    """Each event, parsed if the service left it unread: a run looks at all of them."""
-    return (event.author for event in session.events)
