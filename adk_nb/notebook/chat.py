@@ -36,7 +36,7 @@ from adk_nb.notebook.talk import Talk
 from adk_nb.notebook.view.box_on_show import BoxOnShow
 from adk_nb.notebook.view.display import Mode, Show, checked_mode, in_a_kernel
 from adk_nb.runners import Runner
-from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt
+from adk_nb.runtime.interrupts import ALL, CREDENTIALS, Interrupt
 from adk_nb.runtime.trace import Traces
 from adk_nb.sessions.base_session_service import BaseSessionService
 
@@ -244,8 +244,8 @@ class Chat(GoesBack, IsKept):
         Args:
             value: For an approval: True or False, "yes" or "no", a ToolConfirmation, or its JSON. For a question: text
                 as it would be typed, or JSON. For the outcome of a long-running tool: JSON. Of both, a dict is the
-                whole response, anything else its `result`. For a credential: the address that the page led to, a key,
-                a token, `name:password`, an AuthCredential, or JSON; None refuses.
+                whole response, anything else its `result`. For a task: text. For a credential: the address that the
+                page led to, a key, a token, `name:password`, an AuthCredential, or JSON; None refuses.
             which: Its number, its id, or the name of the tool. None: the only one.
             id: The same as `which`.
 
@@ -360,7 +360,7 @@ class Chat(GoesBack, IsKept):
         Returns:
             True if cards are shown: where no page can, none are.
         """
-        open_ = [interrupt.id for interrupt in self.interrupts if interrupt.kind != "long_running"]
+        open_ = [interrupt.id for interrupt in self.interrupts if interrupt.has_card]
         left = [key for key in open_ if key in ids or not ids]
         return bool(left) and sync.run(self._talk.ask_again(left, self._talk.on_show(None)))
 
@@ -369,7 +369,7 @@ class Chat(GoesBack, IsKept):
         return [
             interrupt
             for interrupt in self.interrupts
-            if interrupt.kind != "long_running" and (interrupt.kind != "approval" or self._talk.can_answer(interrupt))
+            if interrupt.has_card and (interrupt.kind != "approval" or self._talk.can_answer(interrupt))
         ]
 
     def _show_open_cards(self) -> None:
@@ -379,10 +379,10 @@ class Chat(GoesBack, IsKept):
 
     @property
     def interrupts(self) -> list[Interrupt]:
-        """What the session waits for, of every kind, by number."""
+        """What the session waits for, of every kind, by number; `kind` is "task" where a task waits for your words."""
         session = sync.run(self._conversation.loaded())
         with self._conversation.history(session.events if session else ()) as history:
-            return history.interrupts()
+            return history.interrupts(kinds=ALL)
 
     @property
     def pending(self) -> list[Interrupt]:

@@ -19,7 +19,7 @@ from adk_nb.runtime import interrupts
 from adk_nb.runtime.approvals import expired_words
 from adk_nb.runtime.credentials import check_answer
 from adk_nb.runtime.history import History
-from adk_nb.runtime.interrupts import Interrupt
+from adk_nb.runtime.interrupts import ALL, Interrupt
 from adk_nb.tools import input_answer
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
@@ -88,6 +88,8 @@ def read_answer(interrupt: Interrupt, value: Any, by: str = "") -> Any:
         response = _read_credential(interrupt, type_credential(interrupt) if value is HIDDEN_FIELD else value)
         check_answer(interrupt, response)
         return response
+    if interrupt.kind == "task" and not (isinstance(value, str) and value.strip()):
+        raise InputError(f"a task takes text with something in it, and {value!r:.60} is none; write chat.answer('...')")
     return input_answer.typed(interrupt, value) if interrupt.is_question and isinstance(value, str) else value
 
 
@@ -179,7 +181,7 @@ def check(
         InputError: An interrupt is not open or was opened by another agent; it expired; its tool was redefined;
             changed arguments do not fit; an answer does not fit its question.
     """
-    open_ = history.interrupts()
+    open_ = history.interrupts(kinds=ALL)
     by_id = {interrupt.id: interrupt for interrupt in open_}
     for key, answer in answers.items():
         interrupt = by_id.get(key)
@@ -187,7 +189,9 @@ def check(
             raise InputError(f"no interrupt {key!r} is open; it was answered already, or there never was one")
         if interrupt.kind == "approval":
             _Approval(interrupt, open_, agent_of(key), history, magic).check(answer, versions)
-        elif interrupt.kind != "credential":
+        elif interrupt.kind == "task" and len(answers) > 1:
+            raise InputError("words to a task go alone; answer the others first")
+        elif interrupt.kind not in ("credential", "task"):
             message = types.Content(role="user", parts=[interrupts.answer(interrupt, answer)])
             input_answer.check(message, history)
 
@@ -313,7 +317,7 @@ def redefined_note(
 
 def message_of(answers: Answers, history: History) -> types.Content:
     """The user's message that carries `answers`, each to an open interrupt."""
-    by_id = {interrupt.id: interrupt for interrupt in history.interrupts()}
+    by_id = {interrupt.id: interrupt for interrupt in history.interrupts(kinds=ALL)}
     parts = [interrupts.answer(by_id[key], answer) for key, answer in answers.items()]
     return types.Content(role="user", parts=parts)
 

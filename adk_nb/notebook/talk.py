@@ -29,7 +29,7 @@ from adk_nb.notebook.watching import watch
 from adk_nb.notebook.what_next import take_back, what_next
 from adk_nb.redaction import hidden
 from adk_nb.runtime.history import History
-from adk_nb.runtime.interrupts import Interrupt
+from adk_nb.runtime.interrupts import ALL, Interrupt
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
 from adk_nb.sync_work import stop_wanted
@@ -137,7 +137,7 @@ class Talk:
             return self._checked(values, history, by)
 
     def _checked(self, values: Mapping[str, Any], history: History, by: str) -> Answers:
-        by_id = {interrupt.id: interrupt for interrupt in history.interrupts()}
+        by_id = {interrupt.id: interrupt for interrupt in history.interrupts(kinds=ALL)}
         answers = {key: interrupts.read_answer(by_id[key], value, by) for key, value in values.items() if key in by_id}
         interrupts.check({**values, **answers}, history, self._answering_agent, self._chat.magic(), self._chat.versions)
         return answers
@@ -284,7 +284,7 @@ class Talk:
             self._chat.traces.keep(events[0].invocation_id, shown.trace)
         with self._of.history([*before, *events]) as history:
             way_back = take_back(history, magic) if error and events else ""
-            open_ = history.interrupts()
+            open_ = history.interrupts(kinds=ALL)
         status, error = outcome(events, status, error)
         streamed = streamed_text(shown.streaming.values()) if status == "cancelled" else None
         text, answered_by = streamed or answer_in(events)
@@ -310,7 +310,7 @@ class Talk:
             live=shown.stays_as,
             is_shown=shown.shows_the_reply,
         )
-        self.cards.wait_after(shown, (interrupt.id for interrupt in open_ if interrupt.kind != "long_running"))
+        self.cards.wait_after(shown, (interrupt.id for interrupt in open_ if interrupt.has_card))
         if self._chat.on_reply:
             self._chat.on_reply(reply)
         with shown.ending():

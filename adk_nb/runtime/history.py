@@ -9,7 +9,7 @@ from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime.branches import is_under
 from adk_nb.runtime.calls import Calls
 from adk_nb.runtime.interrupts import Interrupt, Kind
-from adk_nb.runtime.open_interrupts import OpenInterrupts
+from adk_nb.runtime.open_interrupts import OpenInterrupts, callers_of
 from adk_nb.runtime.open_tasks import OpenTasks
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
@@ -236,19 +236,46 @@ class History:
         """What waits for an answer, oldest first.
 
         Args:
-            kinds: Of these kinds only; none for all.
+            kinds: Of these kinds only; none for all that function responses answer, which are all but tasks.
             under: On this branch, or on one that leads on from there.
             since: Asked at this index or later.
             run: Asked in this invocation; None: in any.
         """
+        open_ = [*self._open.all(), *(self._task() if "task" in kinds else ())]
         return [
             interrupt
-            for interrupt in self._open.all()
+            for interrupt in open_
             if (not kinds or interrupt.kind in kinds)
             and interrupt.at >= since
             and run in (None, interrupt.invocation_id)
             and is_under(interrupt.branch, under)
         ]
+
+    def _task(self) -> Iterator[Interrupt]:
+        """The task that the user's next words go to, if it waits for them."""
+        if node := self.talking_node():
+            event = next((event for event in self.newest() if event.node_info.path == node and event.text), None)
+            asking = (node, event.author, event) if event else None
+        else:
+            asking = self._tasks.asking()
+        if asking is None:
+            return
+        key, agent, event = asking
+        record = self.calls.newest(key)
+        yield Interrupt(
+            id=key,
+            kind="task",
+            number=self._open.next_number,
+            call=record.call if record else types.FunctionCall(id=key, name=agent),
+            agent=agent,
+            branch=event.branch,
+            path=callers_of(event.branch, self.calls),
+            invocation_id=event.invocation_id,
+            at=len(self.events) - 1,
+            prompt=event.text,
+            asked_at=event.timestamp,
+            answer_ids=(key,),
+        )
 
     @property
     def last_text_at(self) -> int:

@@ -5,7 +5,7 @@ Source of the shapes on the wire: google-adk 2.13.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from adk_nb import clock, types
 from adk_nb.auth.auth_credential import OAuth2Auth
@@ -16,7 +16,8 @@ from adk_nb.events.requests import APPROVAL_REQUEST, CHOICE, CREDENTIAL_REQUEST,
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.invocation_context import Decided, InvocationContext
 
-Kind = Literal["approval", "credential", "input", "long_running", "node_approval"]
+Kind = Literal["approval", "credential", "input", "long_running", "node_approval", "task"]
+ALL: tuple[Kind, ...] = get_args(Kind)
 APPROVALS: tuple[Kind, ...] = ("approval",)
 CREDENTIALS: tuple[Kind, ...] = ("credential",)
 INPUTS: tuple[Kind, ...] = ("input", "long_running", "node_approval")
@@ -56,7 +57,7 @@ class Interrupt:
     number: int = 0
     """1, 2, ... since the user's last words, in the order of asking; it stays while others are answered."""
     call: types.FunctionCall
-    """The call that waits. Of a credential, the first of those that do."""
+    """The call that waits. Of a credential, the first of those that do; of a task, the call that gave it."""
     agent: str
     """Name of the agent whose call it is."""
     branch: str | None = None
@@ -103,9 +104,19 @@ class Interrupt:
         return self.expires_at is not None and clock.now() > self.expires_at
 
     @property
+    def has_card(self) -> bool:
+        """True: a page shows a card for the answer. A program sends outcomes, and words to a task are a message."""
+        return self.kind not in ("long_running", "task")
+
+    @property
     def is_question(self) -> bool:
         """True: the user is asked for a value. False: for a yes or a credential, or work is done elsewhere."""
         return self.kind == "input" or (self.kind == "node_approval" and self.call.name == INPUT_REQUEST)
+
+    @property
+    def is_text(self) -> bool:
+        """True: what is typed is the answer, or is read as the schema says."""
+        return self.is_question or self.kind == "task"
 
     @property
     def is_approval(self) -> bool:
@@ -129,6 +140,8 @@ class Interrupt:
         if self.kind == "credential":
             fields = _credential_fields(self)
             return {"type": "object", "properties": fields, "required": list(fields)}
+        if self.kind == "task":
+            return {"type": "string"}
         return {"enum": self.options} if self.options else self.response_schema
 
     @property
@@ -316,6 +329,8 @@ def answer(interrupt: Interrupt, value: Any) -> types.Part:
         value: A `ToolConfirmation` or a bool for an approval; JSON for the others, of which a dict is the response
             itself, and any other value goes under `result`.
     """
+    if interrupt.kind == "task":  # its agent reads it as the user's next message
+        return types.Part(text=str(value))
     if isinstance(value, ToolConfirmation):
         more = {"by"} if interrupt.kind == "node_approval" else set[str]()  # a node takes an unknown field as a no
         value = value.model_dump(by_alias=True, exclude_none=True, exclude={"hint", *more})

@@ -33,6 +33,11 @@ class OpenInterrupts:
         self.is_idle = True
         """Only an event that opens an interrupt is to be read."""
 
+    @property
+    def next_number(self) -> int:
+        """Of the interrupt that opens next."""
+        return self._numbered + 1
+
     def all(self) -> list[Interrupt]:
         """The open ones."""
         return [self._with_answer_ids(interrupt) for interrupt in self._open.values()]
@@ -82,8 +87,7 @@ class OpenInterrupts:
         self._open[key] = replace(interrupt, number=number, path=self._path(interrupt), at=self._at)
 
     def _path(self, interrupt: Interrupt) -> tuple[str, ...]:
-        callers = [self._calls.newest(key) for _, key in calls_to(interrupt.branch)]
-        return tuple(caller.event.author for caller in callers if caller)
+        return callers_of(interrupt.branch, self._calls)
 
     def _open_approval(self, approval: Interrupt, event: Event) -> None:
         call_id = approval.call.id or ""
@@ -163,6 +167,12 @@ class OpenInterrupts:
                 del self._open[key]
             elif len(left) < len(interrupt.calls):
                 self._open[key] = replace(interrupt, calls=left, call=left[0].call)
+
+
+def callers_of(branch: str | None, calls: Calls) -> tuple[str, ...]:
+    """Names of the agents whose calls lead to a branch, outermost first."""
+    callers = [calls.newest(key) for _, key in calls_to(branch)]
+    return tuple(caller.event.author for caller in callers if caller)
 
 
 def _is_text(event: Event, responses: Responses) -> bool:

@@ -14,6 +14,8 @@ class _Task:
     branch: str
     has_spoken: bool
     invocation_id: str
+    asked_by: Event | None
+    """The event with which it leaves the rest to the user. None: it is at work."""
 
 
 class OpenTasks:
@@ -32,13 +34,21 @@ class OpenTasks:
         for response in responses if self._open else ():
             self._open.pop(response.id or "", None)
         key = event.isolation_scope
+        if event.author == "user" and key in self._open and not responses:
+            self._open[key].asked_by = None
         if not key or event.author == "user" or not event.branch:
             return
         callers = calls_to(event.branch)
         if callers and callers[-1][1] == key:
             before = self._open.pop(key, None)
-            spoken = speaks(event) or (before is not None and before.has_spoken)
-            self._open[key] = _Task(callers[-1][0], event.branch, spoken, event.invocation_id)
+            asks = speaks(event)
+            spoken = asks or (before is not None and before.has_spoken)
+            self._open[key] = _Task(callers[-1][0], event.branch, spoken, event.invocation_id, event if asks else None)
+
+    def asking(self) -> tuple[str, str, Event] | None:
+        """Id of the call and agent of the task that the user's next words go to, and its event. None: it is at work."""
+        key, task = next(reversed(self._open.items()), ("", None))
+        return (key, task.agent, task.asked_by) if task and task.asked_by else None
 
     def of(self, agents: Collection[str], branch: str | None, *, talking: bool, run: str | None) -> dict[str, str]:
         """See `History.tasks`."""

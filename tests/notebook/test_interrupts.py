@@ -287,3 +287,75 @@ def test_the_schema_of_a_credential_names_its_fields_and_which_are_secret(config
     shown = asked.schema["properties"]
     assert {name: field.get("format") for name, field in shown.items()} == fields
     assert chat.answer(dict.fromkeys(fields, "x")).text == "Well."
+
+
+# ---- tasks
+
+
+def booking(*answers: Any) -> LlmAgent:
+    """An agent that gives a task to `booker`."""
+    booker = LlmAgent(name="booker", model=ScriptedLlm(*answers), mode="task", tools=tools_of([]))
+    boss = ScriptedLlm(call("booker", request="book"), "All done.", "And now?")
+    return LlmAgent(name="boss", model=boss, sub_agents=[booker])
+
+
+BOOKED = call("finish_task", result="booked")
+
+
+def test_a_task_that_waits_for_words_is_an_interrupt_and_plain_words_go_to_it() -> None:
+    chat = Chat(booking("Which date?", "For how many?", BOOKED), show="off")
+
+    reply = chat.ask("Book it.")
+    [task] = reply.interrupts
+    assert (task.kind, task.agent, task.path, task.prompt) == ("task", "booker", ("boss",), "Which date?")
+    assert (task.number, task.schema, task.has_card) == (1, {"type": "string"}, False)
+    assert (reply.status, reply.text, chat.interrupts) == ("done", "Which date?", [task])
+
+    assert chat.ask("Tomorrow.").text == "For how many?"
+    [task] = chat.interrupts
+    assert task.prompt == "For how many?"
+    done = reply.answer("Two.", task.id)
+    assert (done.text, done.interrupts) == ("All done.", [])
+    assert [event.text for event in chat.events if event.author == "user" and event.text] == [
+        "Book it.",
+        "Tomorrow.",
+        "Two.",
+    ]
+
+
+def test_a_task_at_work_does_not_wait_for_words_and_takes_none_beside_other_answers() -> None:
+    chat = Chat(booking("Which date?", call("pay", amount=7), BOOKED), show="off")
+    chat.ask("Book it.")
+    with pytest.raises(InputError, match="text"):
+        chat.answer({"date": "tomorrow"})
+
+    assert [interrupt.kind for interrupt in chat.answer("Tomorrow.").interrupts] == ["approval"]
+    assert chat.answer(True).text == "All done."
+
+
+def test_a_task_of_a_graph_waits_for_words_too() -> None:
+    clerk = LlmAgent(name="clerk", model=ScriptedLlm("Which tea?", call("finish_task", result="green")), mode="task")
+    chat = Chat(Workflow(name="desk", edges=[(START, clerk)]), show="off")
+
+    [task] = chat.ask("Tea.").interrupts
+    assert (task.kind, task.agent, task.prompt) == ("task", "clerk", "Which tea?")
+    assert chat.answer("Green.").output == {"result": "green"}
+    assert chat.interrupts == []
+
+
+def test_a_task_is_listed_and_takes_its_words_in_a_line(shell: Shell) -> None:
+    shell.names["boss"] = booking("Which date?", BOOKED)
+    shell.cell("%chat boss Book it.")
+
+    listed = str(shell.cell("%confirm"))
+    assert "booker" in listed and "Which date?" in listed and "%chat" in listed
+    assert known_names(shell.ip.adk_nb, "interrupt") == ["1"]
+    assert shell.cell("%confirm 1 Tomorrow, please.").text == "All done."
+
+
+def test_a_yes_that_was_given_before_is_no_error_beside_a_task(shell: Shell) -> None:
+    shell.names["boss"] = booking(call("pay", amount=7), "Which date?", BOOKED)
+    shell.cell("%chat boss Book it.")
+    assert [one.kind for one in shell.cell("%confirm --yes").interrupts] == ["task"]
+
+    assert "approved already" in str(shell.cell("%confirm --yes"))

@@ -24,7 +24,7 @@ from adk_nb.notebook.view.interrupt_text import in_list, ways
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.runtime import approvals
 from adk_nb.runtime.history import History
-from adk_nb.runtime.interrupts import Interrupt, opened_by
+from adk_nb.runtime.interrupts import ALL, Interrupt, opened_by
 
 _VALUE = re.compile(r"\s*(?P<session>(?:-s|--session)[\s=]+\S+\s+)?(?P<text>(?!-\D).+?)\s*(?P<silent>;?)\s*", re.DOTALL)
 """A line that may be an answer as it stands."""
@@ -63,7 +63,8 @@ class _Confirm:
         self._asked = asked
         self._show: Mode = show
         self._history = notebook.sessions.history(asked.session)
-        self._open = self._history.interrupts()
+        self._open = self._history.interrupts(kinds=ALL)
+        self._has_more = any(interrupt.kind != "task" for interrupt in self._open)
         self._session: str = asked.session or notebook.sessions.current
         self._magic = notebook.confirm_magic(self._session)
 
@@ -93,7 +94,7 @@ class _Confirm:
         named = [one for one in self._open if first in (str(one.number), one.id, *one.names, *one.answer_ids)]
         if not self._open or (not named and len(self._open) > 1):
             find(self._open, first, self._session, hint=f"; type {self._magic} to see those that are")
-        is_value = len(self._open) == 1 and (not named or (not rest and self._open[0].is_question))
+        is_value = len(self._open) == 1 and (not named or (not rest and self._open[0].is_text))
         interrupt = self._open[0] if is_value else find(named, None, self._session)
         value = (text if is_value else rest).strip()
         if interrupt.kind == "credential":
@@ -102,7 +103,7 @@ class _Confirm:
             raise InputError(self._no_value(interrupt))
         if interrupt.is_approval:
             return self._chat(interrupt).answer(read_answer(interrupt, value, "%confirm"), interrupt.id)
-        typed = value if interrupt.is_question else json_or_text(value)
+        typed = value if interrupt.is_text else json_or_text(value)
         return self._chat(interrupt).answer(typed, interrupt.id)
 
     def _take_credential(self, interrupt: Interrupt, value: str) -> Reply:
@@ -148,7 +149,7 @@ class _Confirm:
 
     def _chosen(self, approvals: list[Interrupt]) -> list[Interrupt]:
         asked = self._asked
-        if not approvals and self._open:
+        if not approvals and self._has_more:
             raise InputError(
                 f"what waits in session {self._session!r} is no approval; type {self._magic} to see how it is answered"
             )
@@ -216,7 +217,7 @@ class _Confirm:
     def _answered_likewise(self) -> "list[AnsweredApproval]":
         """The approvals that were just answered as this line does, by a click for example; none if anything is open."""
         asked = self._asked
-        if self._open or asked.id or asked.reask:
+        if self._has_more or asked.id or asked.reask:
             return []
         edits, payload = _edits(asked), pairs(asked.payload or [], "%confirm --payload")
         answered = last_answered(self._history)
@@ -230,7 +231,7 @@ class _Confirm:
         by_name: dict[str, list[str]] = {}
         for interrupt in self._open:
             with suppress(UserError):  # a cell that is still to be run: the list below names it
-                if interrupt.kind != "long_running" and (name := self._agent_name(interrupt)):
+                if interrupt.has_card and (name := self._agent_name(interrupt)):
                     self._notebook.chat(name, self._session, show=self._show)
                     by_name.setdefault(name, []).append(interrupt.id)
         for name, ids in by_name.items():
@@ -274,7 +275,7 @@ def listed(notebook: Notebook, session: str | None, drawn: Collection[str] = ())
     """The open interrupts and what to type for each. `drawn`: ids of those that a card shows already."""
     history = notebook.sessions.history(session)
     name = session or notebook.sessions.current
-    open_, magic = history.interrupts(), notebook.confirm_magic(name)
+    open_, magic = history.interrupts(kinds=ALL), notebook.confirm_magic(name)
     if not open_:
         return said(none_open(notebook, name))
     schemas = {one.id: _schema(notebook, one, history) for one in open_ if one.kind == "approval"}

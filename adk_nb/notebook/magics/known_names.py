@@ -10,6 +10,7 @@ from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells.fields import FIELDS
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.user_variables import user_variables
+from adk_nb.runtime.interrupts import ALL
 from adk_nb.tools.base_tool import BaseTool
 
 
@@ -51,7 +52,7 @@ def _turns(notebook: Notebook) -> list[str]:
 
 
 def _interrupts(notebook: Notebook) -> list[str]:
-    return [str(interrupt.number) for interrupt in notebook.sessions.history().interrupts()]
+    return [str(interrupt.number) for interrupt in notebook.sessions.history().interrupts(kinds=ALL)]
 
 
 def _files(notebook: Notebook) -> list[str]:

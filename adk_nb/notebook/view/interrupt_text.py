@@ -54,8 +54,10 @@ class Verdict(NamedTuple):
 
 
 def awaited(open_: Sequence[Interrupt], text: str) -> list[Interrupt]:
-    """The interrupts that a turn waits for which ended with `text`: an outcome only where there is no answer yet."""
-    return [interrupt for interrupt in open_ if interrupt.kind != "long_running" or not text]
+    """The interrupts that a turn waits for which ended with `text`: an outcome, or words to a task, only where there is
+    no answer yet.
+    """
+    return [interrupt for interrupt in open_ if interrupt.kind not in ("long_running", "task") or not text]
 
 
 # ---- what is asked
@@ -65,7 +67,7 @@ def needs(interrupt: Interrupt) -> str:
     """Who needs what, on one line."""
     if interrupt.kind == "credential":
         return f"{credential_tools(interrupt)} needs {credential_need(interrupt)}{again(interrupt, ' ({})')}"
-    if interrupt.is_question:
+    if interrupt.is_text:
         asks = " · ".join(filter(None, (_prompt_line(interrupt), _payload_line(interrupt))))
         return f"{one_line(interrupt.agent, 100)} asks: {asks}" if asks else f"{one_line(interrupt.agent, 100)} asks"
     call = interrupt.call
@@ -182,6 +184,8 @@ def ways(
     if interrupt.kind == "credential":
         several = sum(other.kind == "credential" for other in among) > 1
         return (f"{magic} {number}" if magic else f"chat.submit_credential({f'id={number}' if several else ''})",)
+    if interrupt.kind == "task":
+        return (f"{magic.replace('%confirm', '%chat', 1)} ..." if magic else "chat.ask('...')",)
     if not interrupt.is_question:
         return (f"{magic} {number} ..." if magic else f"chat.answer(...{f', {number}' if len(among) > 1 else ''})",)
     oldest = next((other for other in among if other.is_question and not other.is_approval), interrupt)
@@ -276,7 +280,7 @@ def _then(interrupt: Interrupt) -> str:
         return "then paste the address it leads to into" if interrupt.auth_uri else "type it into the field of"
     if interrupt.options:
         return "choose one, by its words or its number, with"
-    if not interrupt.is_question:
+    if not interrupt.is_text:
         return "send it with"
     expected = "" if interrupt.is_approval else _expected(interrupt.schema)
     return f"answer ({expected}) with" if expected else "answer with"

@@ -116,7 +116,7 @@ class RunRows:
         self._last_at: float | None = None
         self._history = history if isinstance(history, History) else History(history)
         for interrupt in self._history.interrupts():
-            if interrupt.kind != "long_running":
+            if interrupt.has_card:
                 self._cards_of(interrupt)
         for event in self._history.events if state is None else ():
             self._state.change(event.actions.state_delta)
