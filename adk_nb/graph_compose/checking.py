@@ -18,7 +18,7 @@ from adk_nb.graph_compose.configs import (
     ToolConfig,
     WorkflowConfig,
 )
-from adk_nb.models.http_address import check_url
+from adk_nb.models.connections import check_url
 from adk_nb.models.http_template import check_template
 from adk_nb.runtime.approvals import RESERVED
 from adk_nb.tools.transfer_to_agent_tool import NAME as TRANSFER

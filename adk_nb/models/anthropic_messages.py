@@ -10,7 +10,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.models.context_cache_config import ContextCacheConfig
-from adk_nb.models.fitting import words_of
+from adk_nb.models.fitting import text_of, words_of
 from adk_nb.models.json_schemas import calling_of, functions_of, parameters_of
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.pairing import paired
@@ -88,7 +88,7 @@ def _block(part: types.Part) -> _Block:
         return _result(response)
     if data := part.inline_data or part.file_data:
         return _data(data)
-    return _text(_words(part))
+    return _text(text_of(part) or "(something that cannot be shown here)")
 
 
 def _result(response: types.FunctionResponse) -> _Block:
@@ -101,14 +101,6 @@ def _result(response: types.FunctionResponse) -> _Block:
 
 def _text(words: str) -> _Block:
     return {"type": "text", "text": words}
-
-
-def _words(part: types.Part) -> str:
-    if code := part.executable_code:
-        return f"```{(code.language or 'python').lower()}\n{code.code}\n```"
-    if result := part.code_execution_result:
-        return f"```tool_output\n{result.output}\n```"
-    return part.text or "(something that cannot be shown here)"
 
 
 def _data(data: Any) -> _Block:

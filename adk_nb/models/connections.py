@@ -1,12 +1,20 @@
-"""Pools of connections, which are bound to an event loop: opened once for each loop, closed with it."""
+"""Addresses that can be asked; and pools of connections, opened once for each event loop, closed with it."""
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Hashable
 from functools import cache
 from typing import Generic, Protocol, TypeVar
 
 import httpx2
+
+from adk_nb.errors import ConfigurationError
+from adk_nb.models.http_address import as_address
+from adk_nb.redaction import hidden
+
+_HOST = re.compile(rb"[0-9A-Za-z.:_-]+")
+_BEGINS = re.compile(r"https?://[^/]|\{\{\s*\$")
 
 
 class Closes(Protocol):
@@ -68,3 +76,34 @@ def http_client() -> httpx2.AsyncClient:
     It follows no redirect: on the way to another host httpx2 takes off `Authorization`, and no other header with a key.
     """
     return httpx2.AsyncClient(verify=tls(), follow_redirects=False, timeout=None)
+
+
+def check_url(url: str, what: str) -> None:
+    """Look at an address before it is filled, as `http_template` does it.
+
+    Raises:
+        ConfigurationError: It cannot be one; `what` is named.
+    """
+    if not _BEGINS.match(url):
+        raise ConfigurationError(
+            f"{what}: its url starts with http:// or https:// and a host, and {hidden(url)[:200]!r} does not"
+            + (f"; write {hidden(meant)[:200]}" if (meant := as_address(url)) else "")
+        )
+    if "{{" not in url:
+        parsed(url, what)
+
+
+def parsed(url: str, what: str) -> httpx2.URL:
+    """An address that can be asked.
+
+    Raises:
+        ConfigurationError: It names nothing that could be asked; `what` is named.
+    """
+    try:
+        place = httpx2.URL(url)
+        if place.scheme in ("http", "https") and _HOST.fullmatch(place.raw_host) and (place.port or 80) < 65_536:
+            return place
+        why = "it has no scheme, host and port that could be asked"
+    except httpx2.InvalidURL as error:
+        why = hidden(str(error))
+    raise ConfigurationError(f"{what}: its url cannot be used: {why}; write http://127.0.0.1:8000/chat, or the like")

@@ -44,6 +44,15 @@ def fitted(request: LlmRequest, can: LlmCapabilities) -> LlmRequest:
     return request.model_copy(update={"config": config, "contents": contents})
 
 
+def text_of(part: types.Part) -> str:
+    """The text of a part, its code as Markdown."""
+    if code := part.executable_code:
+        return f"```{(code.language or 'python').lower()}\n{code.code}\n```"
+    if result := part.code_execution_result:
+        return f"```tool_output\n{result.output}\n```"
+    return part.text or ""
+
+
 def words_of(config: types.GenerateContentConfig) -> str:
     """The system instruction."""
     said = config.system_instruction

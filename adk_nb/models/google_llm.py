@@ -4,11 +4,11 @@ import json
 import os
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Protocol, SupportsIndex, TypeVar, cast
+from typing import Any, ClassVar, SupportsIndex, TypeVar, cast
 
 import httpx2
 from google import genai
@@ -119,11 +119,11 @@ class Gemini(ServiceLlm):
                 yield response
 
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
-        models = cast(_Models, (await self._client(payload["model"])).aio.models)
+        models: Any = (await self._client(payload["model"])).aio.models
         if not stream:
             yield await models.generate_content(**payload)
             return
-        async with aclosing(cast(_Chunks, await models.generate_content_stream(**payload))) as chunks:
+        async with aclosing(await models.generate_content_stream(**payload)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
@@ -232,19 +232,6 @@ _shared: PerLoop[_Connection] = PerLoop()
 """For all models with the same settings: an agent often has a model object of its own."""
 
 
-class _Models(Protocol):
-    """What is used of google-genai's AsyncModels, whose own types are not fully known."""
-
-    async def generate_content(
-        self, *, model: str, contents: list[types.Content], config: types.GenerateContentConfig
-    ) -> types.GenerateContentResponse: ...
-
-    async def generate_content_stream(
-        self, *, model: str, contents: list[types.Content], config: types.GenerateContentConfig
-    ) -> AsyncIterator[types.GenerateContentResponse]: ...
-
-
-_Chunks = AsyncGenerator[types.GenerateContentResponse, None]
 _MALFORMED = (UnknownApiResponseError, json.JSONDecodeError, ValidationError)
 """Of the errors that are ValueErrors, those of the answer; the others are of the request."""
 _DAILY_QUOTA = re.compile(r'"quotaId": "[^"]*PerDay')

@@ -16,8 +16,8 @@ from pydantic import Field
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
-from adk_nb.models.connections import PerLoop
-from adk_nb.models.http_address import check_url, parsed, place_of, redirect_hint
+from adk_nb.models.connections import PerLoop, check_url, parsed
+from adk_nb.models.http_address import place_of, redirect_hint
 from adk_nb.models.http_messages import ASK_A_PERSON, body_of, response_of
 from adk_nb.models.http_template import Filling, check_template
 from adk_nb.models.llm_request import LlmRequest

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from adk_nb import types
-from adk_nb.models.fitting import words_of
+from adk_nb.models.fitting import text_of, words_of
 from adk_nb.models.json_schemas import calling_of, functions_of, output_schema_of, parameters_of, strict_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.pairing import paired
@@ -132,7 +132,7 @@ def _thoughts(parts: Sequence[types.Part], server: str, reasons: bool) -> dict[s
 
 def _of_model(parts: Sequence[types.Part], server: str, ends: dict[str | None, str]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant"}
-    if words := "".join(text for part in parts if not part.thought and (text := _words(part))):
+    if words := "".join(text for part in parts if not part.thought and (text := text_of(part))):
         message["content"] = words
     if calls := [_call(call, chat_fields(part, server), ends) for part in parts if (call := part.function_call)]:
         message["tool_calls"] = calls
@@ -157,20 +157,12 @@ def _of_user(parts: Sequence[types.Part], ends: dict[str | None, str]) -> Iterat
             said += [told for one in response.parts or () if (told := _data(one.inline_data or one.file_data))]
         elif told := _data(part.inline_data or part.file_data):
             said.append(told)
-        elif words := _words(part):
+        elif words := text_of(part):
             said.append({"type": "text", "text": words})
     if said and all(one["type"] == "text" for one in said):  # what every server reads
         yield {"role": "user", "content": "\n\n".join(one["text"] for one in said)}
     elif said:
         yield {"role": "user", "content": said}
-
-
-def _words(part: types.Part) -> str:
-    if code := part.executable_code:
-        return f"```{(code.language or 'python').lower()}\n{code.code}\n```"
-    if result := part.code_execution_result:
-        return f"```tool_output\n{result.output}\n```"
-    return part.text or ""
 
 
 def _data(data: Any) -> dict[str, Any] | None:

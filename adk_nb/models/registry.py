@@ -8,7 +8,7 @@ from typing import cast
 
 from adk_nb.errors import ModelNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.meant_address import as_address
+from adk_nb.models.http_address import as_address
 from adk_nb.models.tap import tap_of_environment
 from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI, Vendor
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, cast
 import httpx2
 
 from adk_nb.lazy import require
-from adk_nb.models.connections import PerLoop, http_client
-from adk_nb.models.http_address import check_url, redirect_hint
+from adk_nb.models.connections import PerLoop, check_url, http_client
+from adk_nb.models.http_address import redirect_hint
 from adk_nb.models.retrying import is_spent, seconds_of
 from adk_nb.models.service_llm import Refusal, ServiceLlm
 from adk_nb.redaction import hidden

@@ -120,19 +120,16 @@ class ServiceLlm(BaseLlm):
     def _answers(self, request: LlmRequest, payload: Payload, stream: bool) -> AsyncGenerator[LlmResponse, None]:
         return run(self, payload, stream=stream)
 
-    # ---- an adapter's part
+    # ---- the part of an adapter (see pipeline.Adapter)
 
     @abstractmethod
-    def payload(self, request: LlmRequest, model: str, /) -> Payload:
-        """The request in the vendor's terms."""
+    def payload(self, request: LlmRequest, model: str, /) -> Payload: ...
 
     @abstractmethod
-    def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
-        """One attempt: the chunks of an answer, or the whole answer as one chunk."""
+    def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]: ...
 
     @abstractmethod
-    def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
-        """Of the chunks of one answer."""
+    def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler: ...
 
     @abstractmethod
     def refusal(self, error: Exception, /) -> Refusal | AdkNbError | None:
