@@ -198,7 +198,7 @@ def test_the_walk_leads_where_it_says(clone: Path, environment: dict[str, str], 
         told = notebook.cell("%trace", "look at what it did")
         assert "price_of" in told and "euros" in told
 
-    said = notebook.cell("%chat", "ask when the server is gone")
+    said = notebook.cell("%chat", "ask when the server is gone", fails=True)
     assert "cannot be reached" in said
     with started(command, clone, environment, "ready http"):
         said = notebook.cell("%rewind --rerun", "ask again when it is there")
