@@ -68,7 +68,7 @@ class MessageReader:
 
     def _begin(self, message: Any) -> None:
         """Keep what a message says beside its blocks."""
-        self._stream.add(LlmResponse(model_version=message.model or None))
+        self._stream.note(model_version=message.model or None)
         self._count(message.usage)
 
     def _end(self, said: Any, usage: Any = None) -> None:
@@ -95,7 +95,7 @@ class MessageReader:
                 part = types.Part(function_call=types.FunctionCall(id=block.id, name=block.name, args=args or {}))
             case _:
                 return
-        self._stream.add(LlmResponse(content=types.Content(role="model", parts=[part])))
+        self._stream.take([part])
 
     def whole(self) -> LlmResponse:
         """All of it.
@@ -106,8 +106,7 @@ class MessageReader:
         reason, why = self._reason, self._why
         if reason == types.FinishReason.STOP and self._malformed:
             reason, why = types.FinishReason.MALFORMED_FUNCTION_CALL, self._malformed
-        about = LlmResponse(finish_reason=reason, error_message=why, usage_metadata=_counted(self._usage))
-        self._stream.add(about)
+        self._stream.note(finish_reason=reason, error_message=why, usage_metadata=_counted(self._usage))
         said = self._stream.whole()
         if said.content and said.error_code:  # a call of a cut answer may be cut itself
             parts = [part for part in said.parts if not part.function_call]
@@ -134,7 +133,7 @@ class MessageReader:
         return None
 
     def _say(self, words: str) -> LlmResponse | None:
-        return self._stream.add(LlmResponse(content=types.Content(role="model", parts=[types.Part(text=words)])))
+        return self._stream.take([types.Part(text=words)])
 
     def _begin_block(self, block: Any) -> LlmResponse | None:
         self._block, self._bits, self._signature = block, [], ""
@@ -151,8 +150,7 @@ class MessageReader:
             case "tool_use":
                 calls, wrong = parts_of([(block.id, block.name, said)])
                 self._malformed = self._malformed or wrong
-                for part in calls:
-                    self._stream.add(LlmResponse(content=types.Content(role="model", parts=[part])))
+                self._stream.take(calls)
             case "redacted_thinking":
                 self._keep(block)
             case _:

@@ -114,12 +114,12 @@ class ChatReader:
             self._keep_block(dict(block))
         parts = [types.Part(text=thought, thought=True)] if isinstance(thought, str) else []
         parts += [types.Part(text=text) for text in (said.content, getattr(said, "refusal", None)) if text]
-        return self._stream.add(LlmResponse(content=types.Content(role="model", parts=parts)))
+        return self._stream.take(parts)
 
     def about(self, chunk: Any) -> None:
         """Keep what it tells beside the answer."""
         usage = getattr(chunk, "usage", None)
-        self._stream.add(LlmResponse(model_version=chunk.model or None, usage_metadata=usage and _usage(usage)))
+        self._stream.note(model_version=chunk.model or None, usage_metadata=usage and _usage(usage))
 
     def whole(self) -> LlmResponse:
         """All of it.
@@ -134,8 +134,8 @@ class ChatReader:
                 part.thought_signature = chat_signature(self._server, call.fields)
         if wrong:
             reason = types.FinishReason.MALFORMED_FUNCTION_CALL
-        content = types.Content(role="model", parts=parts) if parts else None
-        self._stream.add(LlmResponse(content=content, finish_reason=reason, error_message=wrong))
+        self._stream.take(parts)
+        self._stream.note(finish_reason=reason, error_message=wrong)
         return self._signed(self._stream.whole())
 
     def broken(self, why: str) -> str:

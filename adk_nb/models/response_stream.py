@@ -1,6 +1,7 @@
 """Adds up a streamed answer: each piece to show as it comes, then one whole answer to keep."""
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, cast
 
@@ -38,16 +39,24 @@ class ResponseStream:
 
     def add(self, piece: LlmResponse) -> LlmResponse | None:
         """Keep `piece`; returns what of it can be shown already."""
-        for name in _LATEST:
-            if (value := getattr(piece, name)) is not None:
-                self._about[name] = value
-        for part in piece.parts:
+        self.note(**{name: getattr(piece, name) for name in _LATEST})
+        return self.take(piece.parts, piece.model_version)
+
+    def note(self, **about: Any) -> None:
+        """Keep fields of the answer; those that are None are not said."""
+        self._about |= {name: value for name, value in about.items() if value is not None}
+
+    def take(self, parts: Iterable[types.Part], model_version: str | None = None) -> LlmResponse | None:
+        """Keep `parts`; returns those of them that can be shown already."""
+        shown: list[types.Part] = []
+        for part in parts:
             self._keep(part)
-        shown = [part for part in piece.parts if not part.function_call and part.text != ""]
+            if not part.function_call and part.text != "":
+                shown.append(part)
         if not shown:
             return None
         content = types.Content(role="model", parts=shown)
-        return LlmResponse(content=content, partial=True, model_version=piece.model_version)
+        return LlmResponse(content=content, partial=True, model_version=model_version)
 
     def whole(self) -> LlmResponse:
         """All pieces in one: text that follows on text is joined, thoughts stay apart, calls stay in their order.
