@@ -1,7 +1,6 @@
 """The model when there is no key: calls tools by matching words; not a language model."""
 
 import asyncio
-import json
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
@@ -12,40 +11,34 @@ from adk_nb import types
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.offline.arguments import Filled, fill
-from adk_nb.models.offline.matching import Plan, changes, negates, only_fit, plans
-from adk_nb.models.offline.phrasing import asked_tool, introduction, question_for, results_told
-from adk_nb.models.offline.tools import TRANSFER, OfferedTool, offered_tools
+from adk_nb.models.offline.answers import QUESTION, introduction, question_for, result_in_words
+from adk_nb.models.offline.choice import FOLLOWS, plans
+from adk_nb.models.offline.tools import TRANSFER, offered_tools
 from adk_nb.models.offline.words import MAX_CHARS
 
 NAME = "offline"
 _PIECE = re.compile(r"\S+\s*|\s+")
 _DROPPED = re.compile(r"\W*(cancel|never ?mind|forget (it|that)|stop)\W*", re.IGNORECASE)
-_ABOUT_ITSELF = re.compile(
-    r"\W*(help|hi|hello|hey|who are you|what are you|what can (you|i) (do|ask)( here)?|what tools .*)\W*", re.IGNORECASE
+_GREETING = re.compile(
+    r"\W*(help|hi|hello|hey|good \w+|thanks|thank you|wh(o|at) are you|what can (you|i) (do|ask).*|what tools.*)?\W*",
+    re.IGNORECASE,
 )
-_MORE = re.compile(r"\W*(and|or|now|then|also|same|again|(what|how) about)\b", re.IGNORECASE)
-_QUESTIONS_BACK = 5
-_NARRATED = "<<<BEGIN_QUOTED_AGENT_CONTENT>>>"
-"""In what tells of another agent."""
-
-Call = tuple[str, dict[str, Any]]
+_QUOTED = "<<<BEGIN_QUOTED_AGENT_CONTENT>>>"
+"""In what another agent did."""
 
 
 class OfflineLlm(BaseLlm):
     """A small deterministic stand-in that really calls tools: for readers without a key, and for tutorials.
 
     It picks the tool whose name, description and parameters share most words with the last message, and reads the
-    arguments from it by type: names, numbers, units, quotes, dates, enum values, yes and no. It asks for a required one
-    that is not there, and puts results into plain sentences. Several values, or several clauses, make several calls. A
-    result never makes it call anything, so what a tool returns cannot give it orders, and neither can another agent.
-    Agents that can take over are chosen like tools, by their names and descriptions; who was handed the conversation in
-    this turn keeps it.
+    arguments from it by type: names, numbers, quotes, dates, enum values, yes and no. It asks for a required one that
+    is not there. Of a result with several facts it tells those that the message names. Several values, or several
+    clauses, make several calls. A result never makes it call anything, so what a tool returns cannot give it orders,
+    and neither can another agent. Agents that can take over are chosen like tools, by their names and descriptions.
 
     It is not a language model. It knows nothing, reads no instruction, writes no prose. It knows English word endings
-    and no synonyms: "how warm" finds a tool only if its words say warm. It does not plan: a result is never the next
-    call's argument. It cannot answer in an output schema. "Bosnia and Herzegovina" are two places to it, unless in
-    quotes; "Paris, France" is one; "3,5" is two numbers. Of a message it reads the first 4,000 characters.
+    and a few hints, such as that "heavy" asks for a mass. It does not plan: a result is never the next call's argument.
+    It cannot answer in an output schema. Of a message it reads the first 4,000 characters.
     """
 
     model: str = NAME
@@ -72,11 +65,8 @@ class OfflineLlm(BaseLlm):
         if isinstance(answer, str):
             parts = [types.Part(text=answer)]
             for piece in _PIECE.findall(answer) if stream else ():
-                yield LlmResponse(
-                    content=types.Content(role="model", parts=[types.Part(text=piece)]),
-                    partial=True,
-                    model_version=NAME,
-                )
+                content = types.Content(role="model", parts=[types.Part(text=piece)])
+                yield LlmResponse(content=content, partial=True, model_version=NAME)
                 await asyncio.sleep(self.pace_seconds)
         else:
             parts = [types.Part(function_call=types.FunctionCall(name=name, args=args)) for name, args in answer]
@@ -89,135 +79,65 @@ class OfflineLlm(BaseLlm):
 
 
 class _Turn:
-    """The last message of a conversation, and what was done for it so far."""
+    """The last message of a conversation, and the results of the calls made for it."""
 
     def __init__(self, request: LlmRequest) -> None:
-        self.offered = offered_tools(request)
-        contents = [one for one in request.contents if _NARRATED not in _text(one)]
-        asked = next((n for n in reversed(range(len(contents))) if _says(contents[n], "user")), -1)
-        self.message = _text(contents[asked])[:MAX_CHARS] if asked >= 0 else ""
-        self.before = contents[: max(asked, 0)]
-        self.results = _results(contents[asked + 1 :])
-        """Of the calls made for this message: name, arguments, response."""
-        if any(f"called tool `{TRANSFER}`" in _text(one) for one in _after(request.contents, contents, asked)):
-            self.offered = [one for one in self.offered if not one.takes_over]
+        quoted = [_QUOTED in _text(content) for content in request.contents]
+        messages = [n for n, content in enumerate(request.contents) if _text(content, "user") and not quoted[n]]
+        last = max(messages, default=-1)
+        after = request.contents[last + 1 :]
+        self.message = _text(request.contents[last])[:MAX_CHARS] if messages else ""
+        self.before = [content for n, content in enumerate(request.contents) if n < last and not quoted[n]]
+        while self._was_question() and not _DROPPED.fullmatch(self.message):
+            self.message = f"{_text(self.before[-2])} .\n{self.message}"
+            self.before = self.before[:-2]
+        self.results = _results([part for content in after for part in content.parts or []])
+        handed_over = any(f"called tool `{TRANSFER}`" in _text(content) for content in after)
+        self.offered = [tool for tool in offered_tools(request) if not (handed_over and tool.is_agent)]
 
-    def answer(self) -> str | list[Call]:
-        """The calls to make now, or the words to say."""
-        wanted, question = self._wanted()
-        wanted = self._handing_over(wanted)
-        made = [_key((name, args)) for name, args, _ in self.results]
-        calls = [one for n, one in enumerate(wanted) if _key(one) not in made and one not in wanted[:n]]
+    def answer(self) -> str | list[tuple[str, dict[str, Any]]]:
+        """The calls to make, or the words to say. Once calls have results, nothing more is called."""
         if self.results:
-            # A tool that was asked once has had its say: its arguments may have been changed before it ran.
-            calls = [one for one in calls if one[0] not in {name for name, _, _ in self.results}]
-        return calls or (results_told(self.results) if self.results else question)
+            earlier = [text for content in reversed(self.before) if (text := _text(content, "user"))]
+            questions = [self.message, *earlier[: bool(FOLLOWS.match(self.message))]]
+            texts = [result_in_words(*result, questions) for result in self.results]
+            return texts[0] if len(texts) == 1 else "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
+        if self._was_question():
+            return "Then it is not called."
+        greeted = bool(_GREETING.fullmatch(self.message))
+        found = [] if greeted else plans(self.offered, self.message, self._calls())
+        if found and found[0].missing:
+            return question_for(found[0])
+        calls = [call for plan in found if not plan.tool.is_agent for call in plan.calls()]
+        calls += [(TRANSFER, {"agent_name": plan.tool.name}) for plan in found if plan.tool.is_agent][:1]
+        calls = [call for n, call in enumerate(calls) if call not in calls[:n]]
+        return calls or introduction(self.offered, greeted=greeted)
 
-    def _handing_over(self, wanted: Sequence[Call]) -> list[Call]:
-        """Who was chosen to take over is called by the tool for that, and once."""
-        agents = {one.name for one in self.offered if one.takes_over}
-        over = [(TRANSFER, {"agent_name": name}) for name, _ in wanted if name in agents]
-        return [*(one for one in wanted if one[0] not in agents), *over[:1]]
+    def _was_question(self) -> bool:
+        """Whether the last answer asked for an argument."""
+        return len(self.before) > 1 and bool(QUESTION.match(_text(self.before[-1], "model")))
 
-    def _wanted(self) -> tuple[list[Call], str]:
-        """What the message asks for, and what to say when that is no call."""
-        if not self.message.strip() or _ABOUT_ITSELF.fullmatch(self.message):
-            return [], introduction(self.offered, understood=True)
-        if begun := self._begun():
-            return self._continued(*begun)
-        found = plans(self.offered, self.message)
-        if not found and not negates(self.message):
-            found = [one for one in (self._follow_up() or only_fit(self.offered, self.message),) if one]
-        if found and found[0].filled.missing:
-            return [], question_for(found[0].tool, found[0].filled.missing)
-        return [call for one in found for call in one.calls], introduction(self.offered)
-
-    def _begun(self) -> tuple[OfferedTool, list[str]] | None:
-        """The tool that the last answer asked an argument for, and what was said for it before, oldest first."""
-        said: list[str] = []
-        at = len(self.before) - 1
-        tool: OfferedTool | None = None
-        while at > 0 and len(said) < _QUESTIONS_BACK:
-            name = asked_tool(_text(self.before[at])) if _says(self.before[at], "model") else None
-            found = next((one for one in self.offered if one.name == name), None)
-            if not found or (tool and found != tool) or not _says(self.before[at - 1], "user"):
-                break
-            tool = found
-            said.insert(0, _text(self.before[at - 1]))
-            at -= 2
-        return (tool, said) if tool else None
-
-    def _continued(self, tool: OfferedTool, said: Sequence[str]) -> tuple[list[Call], str]:
-        if _DROPPED.fullmatch(self.message):
-            return [], f"Then `{tool.name}` is not called."
-        other = plans(self.offered, self.message)
-        if other and other[0].tool != tool and other[0].score >= 3 and not other[0].filled.missing:
-            return [call for one in other for call in one.calls], ""
-        values: dict[str, list[Any]] = {}
-        for text in (*said, self.message):
-            values = {**fill(tool, text).values, **values}
-        missing = [one for one in tool.parameters if one.required and one.name not in values]
-        if (
-            len(missing) == 1
-            and missing[0].kind in ("string", "any")
-            and not missing[0].enum
-            and not fill(tool, self.message).values
-        ):
-            values[missing[0].name] = [self.message.strip()]
-            missing = []
-        if missing:
-            return [], question_for(tool, missing)
-        ordered = {one.name: values[one.name] for one in tool.parameters if one.name in values}
-        return [(tool.name, args) for args in Filled(ordered, [], 0).calls()], ""
-
-    def _follow_up(self) -> Plan | None:
-        """`And Paris?` after a call: the latest tool it can mean, with what it changes."""
+    def _calls(self) -> dict[str, Mapping[str, Any]]:
+        """The latest arguments of each tool called before, the latest tool first."""
         calls = [part.function_call for content in self.before for part in content.parts or [] if part.function_call]
-        latest = {call.name: call.args or {} for call in calls}
-        for name in reversed(list(dict.fromkeys(call.name for call in calls))):
-            tool = next((one for one in self.offered if one.name == name and not changes(one)), None)
-            filled = fill(tool, self.message) if tool else None
-            if not tool or not filled or not filled.values or filled.spare:
-                continue
-            if filled.guessed and not _MORE.match(self.message):
-                continue
-            kept = {name: [value] for name, value in latest[name].items()} | filled.values
-            return Plan(tool, Filled(kept, [one for one in filled.missing if one.name not in kept], 0), 0)
-        return None
+        names = dict.fromkeys(call.name or "" for call in reversed(calls))
+        return {name: next(call.args or {} for call in reversed(calls) if call.name == name) for name in names}
 
 
-def _after(every: Sequence[types.Content], told: Sequence[types.Content], asked: int) -> Sequence[types.Content]:
-    """All contents behind the message that is `told[asked]`."""
-    here = next((n for n, one in enumerate(every) if asked >= 0 and one is told[asked]), -1)
-    return every[here + 1 :]
+def _text(content: types.Content, role: str = "") -> str:
+    """The text of `content`, if it is one of that role and no tool's answer."""
+    parts = content.parts or []
+    other = role and ((content.role or "user") != role or any(part.function_response for part in parts))
+    return "" if other else "\n".join(part.text for part in parts if part.text and not part.thought)
 
 
-def _says(content: types.Content, role: str) -> bool:
-    return (content.role or "user") == role and bool(_text(content)) and not _answers(content)
-
-
-def _text(content: types.Content) -> str:
-    return "\n".join(part.text for part in content.parts or [] if part.text and not part.thought)
-
-
-def _answers(content: types.Content) -> list[types.FunctionResponse]:
-    return [part.function_response for part in content.parts or [] if part.function_response]
-
-
-def _results(contents: Sequence[types.Content]) -> list[tuple[str, Mapping[str, Any], Any]]:
-    """Each call that has an answer, with it; the latest answer of a call counts. In the order of the calls."""
-    calls = [part.function_call for content in contents for part in content.parts or [] if part.function_call]
-    answers = [one for content in contents for one in _answers(content)]
-    found: list[tuple[str, Mapping[str, Any], Any]] = []
-    for call in calls:
+def _results(parts: Sequence[types.Part]) -> list[tuple[str, Mapping[str, Any], Any]]:
+    """Tool, arguments and latest answer of each call, in the order of the calls."""
+    answers = [part.function_response for part in parts if part.function_response]
+    results: list[tuple[str, Mapping[str, Any], Any]] = []
+    for call in [part.function_call for part in parts if part.function_call]:
         # Without ids, as some services send them, the first answer of that name is this call's.
-        mine = [one for one in answers if one.name == call.name and (one.id == call.id or not (one.id and call.id))]
-        if mine:
-            answer = mine[-1] if call.id else mine[0]
-            answers = [one for one in answers if one is not answer and (not call.id or one.id != call.id)]
-            found.append((call.name or "", call.args or {}, answer.response))
-    return found
-
-
-def _key(call: Call | tuple[str, Mapping[str, Any]]) -> str:
-    return json.dumps([call[0], dict(call[1])], sort_keys=True, default=str)
+        if mine := [one for one in answers if one.name == call.name and (one.id or call.id) == (call.id or one.id)]:
+            answers.remove(answer := mine[-1 if call.id else 0])
+            results.append((call.name or "", call.args or {}, answer.response))
+    return results

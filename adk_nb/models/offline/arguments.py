@@ -1,287 +1,204 @@
-"""Fills a tool's arguments from the words of a message, by type, name, description and place in the sentence."""
+"""Fills the arguments of a tool from a message: each value is scored for each parameter, and the best pairs win."""
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice, product
-from typing import Any
+from typing import Any, NamedTuple
 
-from adk_nb.models.offline import numbers as quantities
-from adk_nb.models.offline import texts
 from adk_nb.models.offline.tools import OfferedTool, Parameter
-from adk_nb.models.offline.values import Found, Reading
-from adk_nb.models.offline.vocabulary import (
+from adk_nb.models.offline.words import (
     ARTICLES,
-    CODES,
-    DATES,
-    DAYS,
-    GENERIC,
-    JOINS,
-    LINKS,
+    FILLERS,
     NEGATIONS,
-    NOT_NAMES,
     PREPOSITIONS,
-    QUERIES,
-    SOURCES,
     STOP,
-    TARGETS,
-    WEAK,
+    likeness,
+    tokenize,
+    word_set,
+    words_of,
 )
-from adk_nb.models.offline.words import likeness, words_of
 
 MAX_CALLS = 8
-"""Of one tool in one answer."""
+"""Of one tool for one message."""
+_CODES = word_set("id code number no ref reference ticket isbn sku zip order invoice serial")
+_TEXTS = word_set("query question text topic search keyword message prompt body content sql note comment")
+_JOINS = word_set(", and & or vs versus")
+_LINKS = ARTICLES | word_set("is equals named called number no nr id of # : =")
 
 
-@dataclass(frozen=True)
-class Filled:
-    """What a message gives for a tool's parameters."""
+class Span(NamedTuple):
+    """A value in a message, from its first to its last token."""
 
+    kind: str
+    """A token's kind; `enum`, `flag`, `rest`."""
+    value: Any
+    first: int
+    last: int
+
+
+class Plan(NamedTuple):
+    """A tool, and what a message gives for its arguments."""
+
+    tool: OfferedTool
     values: dict[str, list[Any]]
-    """Parameter -> its values; several make one call each."""
-    missing: list[Parameter]
-    """Required, and not in the message."""
-    spare: int
-    """How many words of the message say something that is neither an argument nor a name of the tool."""
-    guessed: bool = False
-    """A text was taken from its place alone, with neither quotes nor a name's capital to mark it."""
+    """Several values of a parameter make several calls."""
+    spare: list[str]
+    """The kinds of values in the message that are no arguments."""
+    sure: bool
+    """Every text is a name, or marked by quotes or by the parameter's own words."""
 
-    def calls(self) -> list[dict[str, Any]]:
-        """The arguments of each call, at most eight."""
-        every = product(*self.values.values())
-        return [dict(zip(self.values, one, strict=True)) for one in islice(every, MAX_CALLS)]
+    @property
+    def missing(self) -> list[Parameter]:
+        return [one for one in self.tool.parameters if one.required and one.name not in self.values]
+
+    def calls(self) -> list[tuple[str, dict[str, Any]]]:
+        rows = islice(product(*self.values.values()), 0 if self.missing else MAX_CALLS)
+        return [(self.tool.name, dict(zip(self.values, row, strict=True))) for row in rows]
+
+    def completed(self, arguments: Mapping[str, Any]) -> "Plan":
+        """This plan, with `arguments` for what the message does not give."""
+        return self._replace(values={name: [value] for name, value in arguments.items()} | self.values)
 
 
-def fill(tool: OfferedTool, message: str) -> Filled:
-    """Read the arguments of `tool` from `message`. A default is left out, and nothing is made up."""
-    return _Filler(tool, message).fill()
+class _Message:
+    """A message, read for one tool."""
 
-
-class _Filler:
     def __init__(self, tool: OfferedTool, message: str) -> None:
-        self.tool = tool
-        names = {word for one in tool.parameters for word in one.words if len(word) > 1}
-        self.reading = Reading(message, {*tool.words, *names} - STOP, set(words_of(tool.purpose)) - STOP)
-        self.values: dict[str, list[Any]] = {}
-        self.guessed = False
+        self.tool, self.tokens, self.used = tool, tokenize(message), set[int]()
+        self.low = [token.low for token in self.tokens]
+        own = [*tool.words, *(word for one in tool.parameters for word in one.words)]
+        self.own = {n for n, word in enumerate(self.low) if word not in STOP and _like(word, own)}
+        told = {n for n, word in enumerate(self.low) if _like(word, words_of(tool.purpose))}
+        self.spans = list(self._spans(self.own | told))
 
-    def fill(self) -> Filled:
-        for step in (self._explicit, self._enums, self._booleans, self._objects, self._dates, self._codes):
-            for one in self._open():
-                step(one)
-        self._numbers()
-        for step in (self._arrays, self._ends, self._texts, self._queries, self._optional):
-            for one in self._open():
-                step(one)
-        missing = [one for one in self._open() if one.required]
-        spare = sum(self.reading.content(n) for n in range(len(self.reading.tokens)))
-        order = [one.name for one in self.tool.parameters if one.name in self.values]
-        return Filled({name: self.values[name] for name in order}, missing, spare, self.guessed)
+    def _spans(self, topic: set[int]) -> Iterator[Span]:
+        """The values of the message: names or words that stand together are one value, the topic's words are none."""
+        span: Span | None = None
+        for n, token in enumerate(self.tokens):
+            idle = (n in topic or token.low in STOP | FILLERS) and token.kind != "quoted"
+            kind = "mark" if idle else token.kind
+            between = self.low[span.last + 1 : n] if span else []
+            if span and span.kind == kind and kind in ("name", "word") and between in ([], ["de"]):
+                span = span._replace(value=" ".join(each.text for each in self.tokens[span.first : n + 1]), last=n)
+            elif kind != "mark":
+                yield from [span] if span else []
+                span = Span(kind, token.text, n, n)
+        yield from [span] if span else []
 
-    def _open(self) -> list[Parameter]:
-        return [one for one in self.tool.parameters if one.name not in self.values]
+    def plan(self) -> Plan:
+        values, sure = dict[str, list[Any]](), True
+        while pair := max(self._pairs(values), key=lambda pair: pair[0], default=None):
+            fit, one, span = pair
+            sure &= fit >= 2.5
+            spans = self._series(one, span)
+            found = list(dict.fromkeys(one.number(each.value) if one.numeric else each.value for each in spans))
+            values[one.name] = [found] if one.is_list else found
+            self.used |= {n for each in spans for n in range(each.first, each.last + 1)}
+        ordered = {one.name: values[one.name] for one in self.tool.parameters if one.name in values}
+        return Plan(self.tool, ordered, [span.kind for span in self.spans if span.first not in self.used], sure)
 
-    def _set(self, one: Parameter, found: Sequence[Found]) -> None:
-        values = list(dict.fromkeys(self.reading.take(each) for each in found))
-        if values:
-            self.values[one.name] = [values] if one.kind == "array" else values
+    def _pairs(self, values: Collection[str]) -> Iterator[tuple[float, Parameter, Span]]:
+        """Each open parameter with each free value that fits it; an optional one takes only what is meant for it."""
+        for rank, one in enumerate(self.tool.parameters):
+            for span in self._candidates(one) if one.name not in values else []:
+                if (fit := self._fit(one, span)) >= (1 if one.required else 3):
+                    yield fit + (0.2 if one.required else 0) - 0.01 * (rank + span.first), one, span
 
-    def _alone(self, one: Parameter) -> bool:
-        """No other required parameter wants the same sort of value, so several values mean several calls."""
-        others = (other for other in self.tool.parameters if other is not one and other.required)
-        return all(other.sort != one.sort for other in others)
+    def _candidates(self, one: Parameter) -> list[Span]:
+        found = self._mentions(one) if one.enum else self._flags(one) if one.kind == "boolean" else self.spans
+        if _TEXTS.intersection(one.words) and one.required:  # what follows a colon or the tool's own words
+            start = self.low.index(":") if ":" in self.low else max(self.own, default=-1)
+            rest = [span for span in self.spans if span.first > start and span.first not in self.used]
+            first = start + 1 if ":" in self.low else min((span.first for span in rest), default=0)
+            text = " ".join(token.text for token in self.tokens[first : rest[-1].last + 1]) if rest else ""
+            found = [*found, Span("rest", text, first, rest[-1].last)] if rest else found
+        return [span for span in found if self.used.isdisjoint((span.first, span.last))]
 
-    def _several(self, one: Parameter, found: Found) -> list[Found]:
-        return self.reading.series(found) if self._alone(one) else [found]
+    def _mentions(self, one: Parameter) -> Iterator[Span]:
+        """Where a value of its enum is said, or a unit that it shortens, such as `km`."""
+        for n, word in enumerate(self.low):
+            placed = self._counted(n) or self._before(n) or self._at(n - 1) in ("many", "much")
+            said = [
+                value for value in one.enum if self._says(n, words_of(str(value))) and (placed or len(str(value)) > 1)
+            ]
+            unit = placed and word not in STOP and len(word) > 2
+            patterns = {value: ".*?".join(str(value).lower()) for value in one.enum if unit and str(value).isalpha()}
+            ends = {value: found.end() for value, pattern in patterns.items() if (found := re.match(pattern, word))}
+            if said or ends:
+                value = said[0] if said else min(ends, key=lambda value: ends[value])
+                yield Span("enum", value, n, n + len(words_of(str(value))) - 1)
 
-    def _explicit(self, one: Parameter) -> None:
-        """`city=Oslo`, `city: Oslo`, `order 1234`, `column price`."""
-        for first, last in self._spots(one):
-            if self.reading.low(last + 1) in ("=", ":"):
-                found = self._assigned(one, last + 2)
-            else:
-                skip = 2 if self.reading.low(last + 1) in LINKS else 1
-                found = self._beside(one, last + skip)
-            if found:
-                self.reading.used.update(range(first, last + 1))
-                several = self._several(one, found) if isinstance(found.value, str) and not one.enum else [found]
-                self._set(one, several)
-                return
+    def _flags(self, one: Parameter) -> Iterator[Span]:
+        """Where a yes or a no is said: `glossy`, `without wind`, `off`."""
+        words = [word for word in one.words if word not in ("include", "is", "with")]
+        for n, word in enumerate(self.low):
+            if self._says(n, words) or (word == "off" and words == ["on"]):
+                yes = word != "off" and NEGATIONS.isdisjoint(self.low[max(0, n - 2) : n])
+                yield Span("flag", yes, n, n + len(words) - 1)
 
-    def _spots(self, one: Parameter) -> Iterator[tuple[int, int]]:
-        """Where the parameter is named: its first and last token."""
-        short = [word for word in one.words if word not in GENERIC]
-        for n, token in enumerate(self.reading.tokens):
-            if token.low == one.name.lower():
-                yield n, n
-                continue
-            for words in (one.words, short):
-                last = n + len(words) - 1
-                if words and all(self.reading.low(n + k) == word for k, word in enumerate(words)):
-                    yield n, last
-                    break
+    def _says(self, n: int, words: list[str]) -> bool:
+        """Whether `words` stand at token `n`."""
+        return bool(words) and all(likeness(self._at(n + k), word) == 1 for k, word in enumerate(words))
 
-    def _assigned(self, one: Parameter, n: int) -> Found | None:
-        """All that stands behind `name=`, up to a comma or the next `name=`."""
-        tokens, last = self.reading.tokens, n
-        if n >= len(tokens) or one.kind in ("array", "object"):
-            return None
-        while last + 1 < len(tokens) and tokens[last].kind != "quoted":
-            if tokens[last + 1].text in ",;)?!\n" or self.reading.low(last + 2) == "=":
-                break
-            last += 1
-        value = one.typed(self.reading.said(n, last))
-        return None if value is None else Found(value, n, last)
+    def _counted(self, n: int) -> bool:
+        """Whether a number stands before token `n`."""
+        return self._at(n - 1) == "°" or [token.kind for token in self.tokens[max(n - 1, 0) : n]] == ["number"]
 
-    def _beside(self, one: Parameter, n: int) -> Found | None:
-        if one.enum or one.kind in ("array", "object", "boolean") or n >= len(self.reading.tokens):
-            return None
-        token = self.reading.tokens[n]
+    def _at(self, n: int) -> str:
+        return self.low[n] if 0 <= n < len(self.low) else ""
+
+    def _before(self, n: int) -> str:
+        """The preposition before token `n`."""
+        n = next(k for k in range(n - 1, -2, -1) if self._at(k) not in ARTICLES)
+        return self._at(n) if self._at(n) in PREPOSITIONS else ""
+
+    def _fit(self, one: Parameter, span: Span) -> float:
+        """How well a value fits a parameter; below 1: not at all."""
+        words, after = set(one.words), self._before(span.first)
         if one.numeric:
-            value = one.typed(token.text) if token.number is not None else None
-            return None if value is None else Found(value, n, n)
-        if one.about(DATES) or one.about(QUERIES):
-            return Found(token.text, n, n) if token.kind in ("quoted", "date") else None
-        if token.kind in ("code", "number") and one.about(CODES):
-            return Found(token.text.removeprefix("#"), n, n)
-        return self.reading.span(n)
+            alone = sum(other.numeric for other in self.tool.parameters) == 1 or "year" in words
+            odd = span.kind != "number" or one.number(span.value) is None or ("year" in words and len(span.value) != 4)
+            fit = 0 if odd else 4 if alone else 2
+        elif one.form and not one.enum:
+            fit = 5 if span.kind in ("date", "quoted") and (one.form == "day" or span.value[0].isdigit()) else 0
+        else:
+            code, plain = words & _CODES, 0 if words & (_CODES | _TEXTS) else 2 if after else 1
+            name = plain and (2 if words & {"column", "field"} else plain + 2)
+            fits = {"enum": 5, "flag": 5, "quoted": 6, "rest": 2, "code": 5 if code else 3, "word": plain, "name": name}
+            fit = fits.get(span.kind, 2 if code and span.kind == "number" else 0)
+        unit = self._counted(span.first) and span.kind != "number" and _like("from", one.words)
+        return fit and fit + (2 if unit else 0) + self._named(one, span)
 
-    def _enums(self, one: Parameter) -> None:
-        enum = one.enum or (one.items.enum if one.items else ())
-        if not enum or one.kind == "boolean":
-            return
-        mentions = self.reading.mentions(enum)
-        if one.kind == "array":
-            return self._set(one, mentions)
-        rivals = [other for other in self._open() if other is not one and other.enum == one.enum]
-        if not rivals:
-            joined = [each for n, each in enumerate(mentions) if n == 0 or self._joined(mentions[n - 1], each)]
-            return self._set(one, joined if one.required or joined else [])
-        if best := self._for_end(one, mentions):
-            self._set(one, [best])
+    def _named(self, one: Parameter, span: Span) -> float:
+        """For a parameter's own words beside a value: `order 17`, `the price column`, `to Rome`, `20 sides`."""
+        n = span.first - 1
+        while self._at(n) in _LINKS and self._at(n) not in one.words:
+            n -= 1
+        before, after = "" if n in self.used else self._at(n), self._at(span.last + 1)
+        about = set(words_of(one.description)) - STOP
+        if _like(before, one.words) or before == one.name:
+            return 3
+        if _like(after, set(one.words) - STOP):
+            return 2.5
+        listed = str(span.value).lower() in about - set(words_of(self.tool.purpose))
+        return 2 if listed or (_like(before, about) == 1) or _like(after, about) == 1 else 0
 
-    def _joined(self, left: Found, right: Found) -> bool:
-        between = {self.reading.low(n) for n in range(left.last + 1, right.first)} - ARTICLES - PREPOSITIONS
-        return bool(between) and between <= JOINS | set(self.tool.words)
+    def _series(self, one: Parameter, span: Span) -> list[Span]:
+        """`span` and what a comma or an "and" joins to it, unless another parameter wants a value of that kind."""
+        others = [other for other in self.tool.parameters if other is not one and other.required]
+        found = [span]
+        for after in sorted(self._candidates(one), key=lambda each: each.first):
+            between = set(self.low[found[-1].last + 1 : after.first])
+            if after.kind == span.kind and between & _JOINS and between <= _JOINS | ARTICLES | PREPOSITIONS:
+                found.append(after)
+        return [span] if any((one.kind, one.enum) == (other.kind, other.enum) for other in others) else found
 
-    def _for_end(self, one: Parameter, mentions: Sequence[Found]) -> Found | None:
-        """Of two parameters with the same values, which mention belongs to this one."""
-        source, target = one.about(SOURCES), one.about(TARGETS)
-        if not mentions:
-            return None
-        if target:
-            marked = [each for each in mentions if each.after in ("to", "into", "in", "as")]
-            unmarked = [each for each in mentions if not self.reading.counted(each.first) and each.after != "from"]
-            return (marked or unmarked or [None])[-1 if marked else 0]
-        if source:
-            marked = [each for each in mentions if each.after == "from" or self.reading.counted(each.first)]
-            unmarked = [each for each in mentions if each.after not in ("to", "into")]
-            return (marked or unmarked or [None])[0]
-        return mentions[0]
 
-    def _booleans(self, one: Parameter) -> None:
-        if one.kind != "boolean":
-            return
-        wanted = [word for word in one.words if word not in GENERIC] or list(one.words)
-        spots = [n for n in range(len(self.reading.tokens)) if likeness(self.reading.low(n), wanted[0]) == 1]
-        for n in spots:
-            if all(likeness(self.reading.low(n + k), word) == 1 for k, word in enumerate(wanted)):
-                negated = any(self.reading.low(n - back) in NEGATIONS for back in (1, 2))
-                self.values[one.name] = [not negated]
-                return
+def fill(tool: OfferedTool, message: str) -> Plan:
+    """The arguments for `tool` in `message`; nothing is made up, and defaults are left out."""
+    return _Message(tool, message).plan()
 
-    def _objects(self, one: Parameter) -> None:
-        message = self.reading.message
-        first, last = message.find("{"), message.rfind("}")
-        if one.kind != "object" or not 0 <= first < last:
-            return
-        try:
-            found: Any = json.loads(message[first : last + 1])
-        except ValueError:
-            return
-        if isinstance(found, dict):
-            self.values[one.name] = [found]
-            inside = [n for n, each in enumerate(self.reading.tokens) if first <= each.start <= last]
-            self.reading.used.update(inside)
 
-    def _dates(self, one: Parameter) -> None:
-        dated = one.form.startswith(("date", "time")) or one.about(DATES) or str(one.default).lower() in DAYS
-        if not one.textual or not dated:
-            return
-        found = list(self.reading.of_kind("date"))
-        if not one.form:
-            for n, token in enumerate(self.reading.tokens):
-                if token.low in DAYS and n not in self.reading.used and token.low not in ("now", "may"):
-                    found.append(Found(token.text, n, n))
-        self._set(one, found if self._alone(one) else found[:1])
-
-    def _codes(self, one: Parameter) -> None:
-        """Order numbers and the like: letters with digits first, then a bare number that nothing else needs."""
-        if not one.textual or not one.about(CODES):
-            return
-        for kind in ("code", "quoted", "link"):
-            if found := list(self.reading.of_kind(kind)):
-                return self._set(one, self._several(one, found[0]))
-        numbers = [
-            each
-            for each in self.reading.numbers()
-            if isinstance(each.value, int) and not quantities.is_money(each, self.reading)
-        ]
-        needed = sum(other.required and other.numeric for other in self._open())
-        if one.required and len(numbers) > needed:
-            longest = max(numbers, key=lambda each: len(self.reading.tokens[each.first].text))
-            self._set(one, [Found(self.reading.tokens[longest.first].text, longest.first, longest.last)])
-
-    def _numbers(self) -> None:
-        for one, found in quantities.paired([one for one in self._open() if one.numeric], self.reading):
-            self._set(one, quantities.series(found, self.reading) if self._alone(one) else [found])
-
-    def _arrays(self, one: Parameter) -> None:
-        if one.kind != "array" or (one.items and one.items.enum):
-            return
-        kind = one.items.kind if one.items else "any"
-        numbers = list(self.reading.numbers())
-        if kind in ("integer", "number") or (kind == "any" and len(numbers) > 1):
-            return self._set(one, [each for each in numbers if kind != "integer" or isinstance(each.value, int)])
-        if kind not in ("string", "any"):
-            return
-        quotes = list(self.reading.quotes())
-        first = next(self._candidates(one), None)
-        self._set(one, quotes or (self.reading.series(first) if first else []))
-
-    def _ends(self, one: Parameter) -> None:
-        """`from` one `to` another."""
-        if one.textual and (found := texts.end(one, self.reading)):
-            self._set(one, [found])
-
-    def _texts(self, one: Parameter) -> None:
-        if not one.required or not one.textual or one.form.startswith("date") or one.about(QUERIES):
-            return
-        if one.kind == "string" and one.about(CODES):  # a name is no number of an order; what is one was read before
-            return
-        if found := next(self._candidates(one), None):
-            self.guessed |= not found.capital or one.about(NOT_NAMES)
-            self._set(one, self._several(one, found))
-        elif one.kind == "any" and (number := next(self.reading.numbers(), None)):
-            self._set(one, [number])
-
-    def _candidates(self, one: Parameter) -> Iterator[Found]:
-        spots = [first for first, _ in self._spots(one)]
-        return texts.candidates(one, self.reading, spots, alone=self._alone(one))
-
-    def _queries(self, one: Parameter) -> None:
-        """A text to search for or work on: the quote, or what follows the tool's own word."""
-        if not one.required or not one.textual or not one.about(QUERIES):
-            return
-        if found := next(self.reading.quotes(), None) or texts.rest(self.reading, self.tool.words):
-            self.guessed = True
-            self._set(one, [found])
-
-    def _optional(self, one: Parameter) -> None:
-        """A free word that the parameter's own description names."""
-        if one.required or not one.textual:
-            return
-        known = set(words_of(one.description)) - set(words_of(self.tool.purpose)) - STOP - WEAK
-        for n, token in enumerate(self.reading.tokens):
-            if token.kind == "word" and self.reading.content(n) and token.low in known:
-                return self._set(one, [Found(token.text, n, n)])
+def _like(word: str, known: Collection[str]) -> float:
+    """The likeness of a word and the likest of those known, which have two letters or more."""
+    return max((likeness(word, one) for one in known if len(one) > 1), default=0.0)

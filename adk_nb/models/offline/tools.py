@@ -1,177 +1,81 @@
-"""What the tools of a request are called and take, read from their JSON schemas; and whom it can be handed over to."""
+"""Tools as a request declares them, and the agents that can take over."""
 
-import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
-from pydantic_core import to_jsonable_python
-
 from adk_nb import types
+from adk_nb.models.json_schemas import calling_of, functions_of, parameters_of
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.offline.words import words_of
+from adk_nb.models.offline.words import DAYS, STOP, stem, word_set, words_of
 
-_MAX_DEPTH = 8
 TRANSFER = "transfer_to_agent"
-_BOOLEANS = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False}
+_CHANGING = word_set(
+    "add approve book borrow buy cancel change create delete deploy drop edit execute insert kill make move order pay "
+    "post publish put refund remove rename replace reset restart run save sell send set start stop store submit "
+    "transfer update"
+)
+_READING = word_set("get list find show look read search count describe tell check fetch")
+_WEAK = _READING | word_set("give lookup make run compute do use call data value return")
+"""Say little about which tool is meant."""
+_LOOKUP = re.compile(r"\b(info|information|facts?|details?|look(s|ed)? ?up|lookup)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """One argument that a tool takes."""
+    """One argument of a tool."""
 
-    name: str
-    kind: str
-    """JSON Schema's: string, integer, number, boolean, array, object; `any` when it does not say."""
-    description: str = ""
-    enum: tuple[Any, ...] = ()
-    form: str = ""
-    """JSON Schema's `format`, such as date."""
-    required: bool = False
-    default: Any = None
-    lowest: float = float("-inf")
-    highest: float = float("inf")
-    items: "Parameter | None" = None
-    """Of an array: what it holds."""
-    words: tuple[str, ...] = field(init=False)
+    def __init__(self, name: str, schema: dict[str, Any], *, required: bool) -> None:
+        self.name, self.required, self.words = name, required, words_of(name)
+        self.is_list, self.description = schema.get("type") == "array", str(schema.get("description", ""))
+        inner: dict[str, Any] = schema.get("items", {}) if self.is_list else schema
+        self.kind, self.enum = str(inner.get("type", "any")), cast(list[Any], inner.get("enum", []))
+        self.numeric = self.kind in ("integer", "number") and not self.enum
+        dated = not {"day", "date", "time"}.isdisjoint(self.words) or str(schema.get("default")).lower() in DAYS
+        self.form = str(inner.get("format", "")) or ("day" if dated and self.kind == "string" else "")
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "words", tuple(words_of(self.name)))
-
-    @property
-    def textual(self) -> bool:
-        """Any text will do."""
-        return self.kind in ("string", "any") and not self.enum
-
-    @property
-    def numeric(self) -> bool:
-        """Any number will do."""
-        return self.kind in ("integer", "number") and not self.enum
-
-    @property
-    def sort(self) -> object:
-        """Parameters of one sort compete for the same values."""
-        return self.enum or ("number" if self.numeric else self.kind)
-
-    def about(self, words: frozenset[str]) -> bool:
-        """Its name has one of `words`."""
-        return not words.isdisjoint(self.words)
-
-    def typed(self, text: str) -> Any:
-        """`text` as a value of its type, or None when it is none."""
-        text = text.strip()
-        if self.enum:
-            return next((one for one in self.enum if str(one).lower() == text.lower()), None)
-        if self.kind == "boolean":
-            return _BOOLEANS.get(text.lower())
-        return self._number(text) if self.numeric else text or None
-
-    def _number(self, text: str) -> int | float | None:
-        try:
-            number = float(text.replace(",", ""))
-        except ValueError:
+    def number(self, text: str) -> int | float | None:
+        """`text` as a number of this type, if it is one."""
+        if not re.fullmatch(r"[-+]?\d{1,15}(\.\d+)?", text) or ("." in text and self.kind == "integer"):
             return None
-        if not math.isfinite(number) or not self.lowest <= number <= self.highest:
-            return None
-        if number.is_integer() and "." not in text:
-            return int(number)
-        return None if self.kind == "integer" and not number.is_integer() else number
+        return float(text) if "." in text else int(text)
 
 
-@dataclass(frozen=True, kw_only=True)
 class OfferedTool:
-    """A tool as its declaration tells it."""
+    """A tool, or an agent that can take over."""
 
-    name: str
-    description: str = ""
-    parameters: tuple[Parameter, ...] = ()
-    takes_over: bool = False
-    """It is no tool but an agent to hand over to."""
-    words: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "words", tuple(words_of(self.name)))
-
-    @property
-    def purpose(self) -> str:
-        """The first sentence of its description."""
-        line = " ".join(self.description.split("\n\n")[0].split())
-        return line.partition(". ")[0].rstrip(".")
+    def __init__(self, name: str, description: str, parameters: list[Parameter], *, is_agent: bool = False) -> None:
+        self.name, self.parameters, self.is_agent, self.words = name, parameters, is_agent, words_of(name)
+        self.purpose = " ".join(description.split("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+        self.changing = next((word for word in self.words if word in _CHANGING and self.words[0] not in _READING), "")
+        """The word of its name that says that it changes something."""
+        self.looks_up = not self.changing and bool(_LOOKUP.search(f"{' '.join(self.words)} {self.purpose}"))
+        enums = " ".join(str(value) for one in parameters for value in one.enum)
+        more = " ".join([description, *(one.description for one in parameters)])
+        texts = {name: 3.0, self.purpose: 1.5, enums: 1.2, " ".join(one.name for one in parameters): 1.0, more: 0.7}
+        said = [(word, weight) for text, weight in reversed(texts.items()) for word in words_of(text)]
+        self.weights = {stem(word): 0.6 if word in _WEAK else weight for word, weight in said if word not in STOP}
+        """How much each stem says for it."""
 
 
 def offered_tools(request: LlmRequest) -> list[OfferedTool]:
-    """The tools that `request` offers and its `tool_config` allows, in their order; then the agents that can take over.
-
-    What those are good at is told in the system instruction, a line each: `- name: description`.
-    """
-    config = to_jsonable_python(request.config, by_alias=False, exclude_none=True, fallback=lambda _: {})
-    calling: dict[str, Any] = config.get("tool_config", {}).get("function_calling_config", {})
-    if calling.get("mode") == types.FunctionCallingConfigMode.NONE.value:
-        return []
-    allowed = calling.get("allowed_function_names")
-    declared = [one for tool in config.get("tools", []) for one in tool.get("function_declarations", [])]
-    found = [_tool(one) for one in declared if one.get("name") and (not allowed or one["name"] in allowed)]
-    over = next((one for one in found if one.name == TRANSFER and one.parameters), None)
-    if not over:
-        return found
-    told = str(config.get("system_instruction", ""))
-    agents = [_agent(str(name), told) for one in over.parameters for name in one.enum]
-    return [*(one for one in found if one is not over), *agents]
+    """What `request` allows to call; then the agents, which its instruction describes as `- name: description`."""
+    offered: list[OfferedTool] = []
+    told = dict(re.findall(r"^- (\w+): (.*)$", str(request.config.system_instruction), re.MULTILINE))
+    for declared in [] if calling_of(request).mode == types.FunctionCallingConfigMode.NONE else functions_of(request):
+        schema, name = parameters_of(declared), declared.name or ""
+        resolved = {key: _resolved(one, schema.get("$defs", {})) for key, one in schema["properties"].items()}
+        parameters = [Parameter(key, one, required=key in schema["required"]) for key, one in resolved.items()]
+        if name == TRANSFER:
+            agents = parameters[0].enum if parameters else []
+            offered += [OfferedTool(agent, told.get(agent, ""), [], is_agent=True) for agent in agents]
+        else:
+            offered.append(OfferedTool(name, declared.description or "", parameters))
+    return sorted(offered, key=lambda tool: tool.is_agent)
 
 
-def _agent(name: str, told: str) -> OfferedTool:
-    line = re.search(rf"^- {re.escape(name)}: (.*)$", told, re.MULTILINE)
-    return OfferedTool(name=name, description=line[1] if line else "", takes_over=True)
-
-
-def _tool(declared: dict[str, Any]) -> OfferedTool:
-    schema: dict[str, Any] = declared.get("parameters_json_schema") or declared.get("parameters") or {}
-    definitions: dict[str, Any] = schema.get("$defs", schema.get("defs", {}))
-    required: Sequence[str] = schema.get("required", [])
-    found = [
-        _parameter(name, one, definitions, required=name in required)
-        for name, one in cast(dict[str, Any], schema.get("properties", {})).items()
-    ]
-    return OfferedTool(name=declared["name"], description=declared.get("description", ""), parameters=tuple(found))
-
-
-def _parameter(
-    name: str, schema: Any, definitions: dict[str, Any], *, required: bool = False, depth: int = 0
-) -> Parameter:
-    said = _resolved(schema, definitions)
-    kind = said.get("type", "any")
-    if isinstance(kind, list):
-        kind = next((one for one in cast(list[str], kind) if one != "null"), "any")
-    enum = [said["const"]] if "const" in said else said.get("enum", [])
-    items = said.get("items")
-    inner = _parameter(name, items, definitions, depth=depth + 1) if items and depth < _MAX_DEPTH else None
-    return Parameter(
-        name=name,
-        kind=str(kind).lower(),
-        description=str(said.get("description", "")),
-        enum=tuple(enum),
-        form=str(said.get("format", "")),
-        required=required,
-        default=said.get("default"),
-        lowest=said.get("minimum", said.get("exclusiveMinimum", float("-inf"))),
-        highest=said.get("maximum", said.get("exclusiveMaximum", float("inf"))),
-        items=inner,
-    )
-
-
-def _resolved(schema: Any, definitions: dict[str, Any], depth: int = 0) -> dict[str, Any]:
-    """A schema with its reference followed and, of several alternatives, the first that is not null."""
-    said: dict[str, Any] = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
-    if depth > _MAX_DEPTH:
-        return {}
-    if reference := said.get("$ref", said.get("ref")):
-        target = definitions.get(str(reference).rpartition("/")[2], {})
-        return {**_resolved(target, definitions, depth + 1), **{key: one for key, one in said.items() if key != "$ref"}}
-    for name in ("anyOf", "any_of", "oneOf", "allOf"):
-        if not (given := cast(list[Any], said.get(name, []))):
-            continue
-        options = [_resolved(one, definitions, depth + 1) for one in given]
-        kept = [one for one in options if str(one.get("type", "")).lower() != "null"]
-        return {**(kept[0] if kept else {}), **{key: one for key, one in said.items() if key != name}}
-    return said
+def _resolved(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """`schema` with its reference followed, once, and of alternatives the first that is not null; in its items, too."""
+    target = str(schema.get("$ref", "")).rpartition("/")[2]
+    others = {name: one for name, one in definitions.items() if name != target}
+    options = [one for one in [*schema.get("anyOf", []), definitions.get(target, {})] if one.get("type") != "null"]
+    found = _resolved(options[0], others) | schema if options[0] else schema
+    return found | {"items": _resolved(found["items"], others)} if isinstance(found.get("items"), dict) else found

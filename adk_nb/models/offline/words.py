@@ -1,117 +1,124 @@
-"""Cuts a message into words, numbers, quotes, dates and codes, and says which words are the same word."""
+"""Cuts a message into tokens, and compares words by their stems."""
 
 import re
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
-from adk_nb.models.offline.vocabulary import NUMBERS, STOP
 
-MAX_CHARS = 4_000
-"""Of a message that are read; a matcher by words gains nothing from more."""
-MAX_TOKENS = 700
-"""Of a message: as many as its characters hold when they are words."""
+def word_set(text: str) -> frozenset[str]:
+    """The words of a line."""
+    return frozenset(text.split())
 
+
+MAX_CHARS, MAX_TOKENS = 4_000, 700
+"""Read of a message."""
+ARTICLES = word_set("the a an my our your this that its")
+PREPOSITIONS = word_set("in for of at on about near with by to from into between as than per via over under")
+NEGATIONS = word_set("don't not never without no cannot can't except excluding skip")
+STOP = (ARTICLES | PREPOSITIONS | NEGATIONS) | word_set(
+    "and or but is are was were be been am do does did done can could would should will i me we us you he she it they "
+    "them their his her these those there here what what's whats which when where how how's much many often want "
+    "please like some any all each every both also then now so if because yes out off up too very has have had why de"
+)
+"""Say nothing of their own."""
+FILLERS = word_set("compare versus vs show tell give get find check look go try again let's need who")
+OPENERS = FILLERS | word_set(
+    "add book buy calculate call cancel compute convert count create delete describe explain list make open order pay "
+    "plot print put read remove rename roll run save search send set sort start stop take translate turn use write"
+)
+"""Begin a sentence with a capital letter and are no names."""
+DAYS = word_set("today tomorrow yesterday tonight monday tuesday wednesday thursday friday saturday sunday")
+NUMBERS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "ten": "10"}
 _TOKEN = re.compile(
     r"""
-      "(?P<q1>[^"\n]{1,500})" | “(?P<q2>[^”\n]{1,500})” | «(?P<q3>[^»\n]{1,500})» | `(?P<q4>[^`\n]{1,500})`
-    | (?<!\w)'(?P<q5>[^'\n]{1,200})'(?!\w)
-    | (?P<link>https?://[^\s<>"']+ | [\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,5})
+      "(?P<q1>[^"\n]+)" | “(?P<q2>[^”\n]+)” | `(?P<q3>[^`\n]+)` | (?<!\w)'(?P<q4>[^'\n]+)'(?!\w)
+    | (?P<code>https?://[^\s<>"']+ | [\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+)
     | (?P<date>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?(?!\w) | \b\d{1,2}:\d\d\b)
-    | (?P<file>(?<![\w-])[^\W\d][\w-]{0,60}(?:[./][\w-]{1,60}){0,5}\.(?-i:[a-z])[a-z0-9]{0,5}(?![\w/]))
-    | (?P<code>\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b
-        | \#\w+ | \b[^\W\d_]+(?:[-_]?\d)[\w-]* | \b\d+[-_][^\W_][\w-]* )
-    | (?P<number>(?<![\w.])[-\u2212+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+|(?=\.\d))(?:\.\d+)?(?:[eE][-+]?\d+)?)
-    | (?P<word>[^\W\d]\w*(?:['\u2019-][^\W\d]\w*)*)
-    | (?P<mark>\S)
+    | (?P<number>(?:(?<![\w)])[-\u2212+])?\d+(?:,\d{3}(?!\d))*(?:\.\d+)?(?:e[-+]?\d+)?(?![-_]\w))
+    | (?P<word>\w(?:[\w'\u2019-]|[./](?=\w))*) | (?P<mark>\S)
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,
 )
 
 
-@dataclass(frozen=True)
-class Token:
-    """One piece of a message."""
+class Token(NamedTuple):
+    """A piece of a message."""
 
     kind: str
-    """`word`, `number`, `quoted`, `date`, `file` (it has an ending), `code` (letters with digits), `link` or `mark`."""
+    """`quoted`, `date`, `number`, `code` (an address, or it has digits or an ending), `name`, `word` or `mark`."""
     text: str
-    """Without its quotes, and without a genitive's `'s`."""
-    start: int
-    """Where in the message, in characters."""
-    end: int
-
-    @property
-    def low(self) -> str:
-        """In small letters."""
-        return self.text.lower()
-
-    @property
-    def number(self) -> int | float | None:
-        """The number it is, or None."""
-        if self.kind == "word":
-            return NUMBERS.get(self.low)
-        if self.kind != "number":
-            return None
-        plain = self.text.replace(",", "").replace("\u2212", "-")
-        found = float(plain)
-        return int(found) if found.is_integer() and abs(found) < 1e15 and "." not in plain else found
-
-    @property
-    def capital(self) -> bool:
-        """It is a word that starts with a capital letter."""
-        return self.kind == "word" and self.text[0].isupper()
+    low: str
 
 
-def tokens(message: str) -> list[Token]:
-    """The pieces of the first 4,000 characters of `message`, in order, at most 700."""
-    found: list[Token] = []
+def tokenize(message: str) -> list[Token]:
+    """The tokens of a message's beginning, without quotes and genitives."""
+    tokens: list[Token] = []
     for match in islice(_TOKEN.finditer(message[:MAX_CHARS]), MAX_TOKENS):
-        kind = match.lastgroup or "mark"
-        text = match[kind]
-        if kind == "word":
-            text = _word(text)
-        found.append(Token("quoted" if kind.startswith("q") else kind, text, match.start(), match.end()))
-    return found
+        kind = "quoted" if str(match.lastgroup)[0] == "q" else str(match.lastgroup)
+        text = match[str(match.lastgroup)].replace("\u2019", "'").replace("\u2212", "-")
+        if kind == "number" or (kind == "word" and text.lower() in NUMBERS):
+            kind, text = "number", NUMBERS.get(text.lower(), text.replace(",", ""))
+        elif kind == "word" and text.lower() not in STOP:
+            text = text.removesuffix("'s")
+            kind = "date" if text.lower() in DAYS else "code" if re.search(r"[\d_.]", text) else kind
+            kind = "name" if kind == "word" and text[0].isupper() and text.lower() not in OPENERS else kind
+        tokens.append(Token(kind, text, text.lower()))
+    return tokens
 
 
-def _word(text: str) -> str:
-    text = text.replace("\u2019", "'")
-    return text if text.lower() in STOP else text.removesuffix("'s")
-
-
-def words_of(name: str) -> list[str]:
-    """The words of an identifier or a text, in small letters: `fromUnit`, `from_unit` and `from unit` are the same."""
-    return re.findall(r"[^\W_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+def words_of(text: str) -> list[str]:
+    """The words of an identifier or a text, in small letters."""
+    return re.findall(r"[^\W_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower())
 
 
 @lru_cache(maxsize=4_096)
 def stem(word: str) -> str:
     """The word without its commonest English endings."""
-    word = word.lower()
-    for ending, put in (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x")):
-        if word.endswith(ending) and len(word) > len(ending) + 2:
-            return word.removesuffix(ending) + put
-    if word.endswith("s") and len(word) > 3 and not word.endswith(("ss", "us", "is")):
-        word = word[:-1]
-    for ending in ("ing", "ed"):
-        if word.endswith(ending) and len(word) > len(ending) + 3:
-            word = word.removesuffix(ending)
-            word = word[:-1] if word[-1] == word[-2] and word[-1] not in "ls" else word
-    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+    word = re.sub(r"ies$", "y", word) if len(word) > 4 else word
+    word = re.sub(r"(?<=ss|ch|sh|.x)es$|(?<![sui])s$", "", word) if len(word) > 3 else word
+    bare = re.sub(r"(ing|ed)$", "", word)
+    word = re.sub(r"([^aeiouls])\1$", r"\1", bare) if bare != word and len(bare) > 3 else word
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+_HINTS = [
+    (word_set(said), frozenset(map(stem, meant.split())))
+    for said, _, meant in (
+        line.partition(":")
+        for line in """warm hot cold degrees: temperature weather
+rain raining sunny wind snow umbrella temperature forecast: weather
+heavy weigh: mass weight
+long take: length duration time minutes runtime
+big large: size area diameter
+people live: population
+old: age
+expensive cost much: price cost total
+far: distance
+tall high: height
+fast: speed
+when: date time year day
+where: place location address city
+turn switch put: set add
+plus sum total +: add
+times product *: multiply
+from: origin source start old
+to into in: to target destination new""".splitlines()
+    )
+]
+"""Words of a message: words of tools and results that they may mean."""
 
 
 @lru_cache(maxsize=16_384)
-def likeness(one: str, other: str) -> float:
-    """How surely two words are the same one: 1 for one stem, less for a shared beginning or a slip of the pen, or 0."""
-    one, other = stem(one), stem(other)
+def likeness(word: str, known: str) -> float:
+    """How surely a word of a message means a known one: 1 for the same stem, less for a hint or a slip, or 0."""
+    one, other = stem(word), stem(known)
     if one == other:
         return 1.0
-    longest = max(len(one), len(other))
-    if min(len(one), len(other)) < 5 or longest > 40:
+    if any(word in words and other in meant for words, meant in _HINTS):
+        return 0.6
+    if min(len(one), len(other)) < 5 or max(len(one), len(other)) > 40:
         return 0.0
-    shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    if shared >= 6 and shared >= 0.6 * longest:
-        return 0.8
-    return 0.7 if SequenceMatcher(None, one, other, autojunk=False).ratio() >= 0.86 else 0.0
+    near = one[:6] == other[:6] or SequenceMatcher(None, one, other, autojunk=False).ratio() >= 0.86
+    return 0.7 if near else 0.0
