@@ -193,7 +193,7 @@ class Turn:
     def _begin_step(self) -> None:
         """Let code that the run calls be inside it, until the next event."""
         scope = _scope.get()
-        if scope is None or scope is not self.body:  # the reader is another task than before
+        if scope is not self.body:  # the reader is another task than before
             self._before = scope
         self.body = None
         _scope.set(self)
@@ -215,7 +215,7 @@ class Turn:
             self._session.lease = None
         if self._lease:
             await self._lease.release(outcome)
-        self._ctx = self._session = None
+        self._ctx = self._session = self._lease = None
 
     # -- taking the turn
 

@@ -1,8 +1,10 @@
 """Runs that wait for a session which another run has: in line, for as long as they like, and until they are stopped."""
 
 import asyncio
+import itertools
 import selectors
 from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -229,3 +231,21 @@ def test_a_run_that_is_cancelled_while_it_takes_its_session_does_not_keep_it(tmp
         await service.close()
 
     asyncio.run(run())
+
+
+def test_runs_of_several_threads_and_runners_take_turns():
+    service = InMemorySessionService()
+    threads, runs = 4, 10
+    answers = ["ok"] * threads * runs
+    runners = [runner_of(clerk(*answers), service, serialize_sessions=True) for _ in range(2)]
+
+    async def many() -> None:
+        async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as tasks:
+            for number in range(runs):
+                tasks.create_task(events_of(talk(runners[number % 2])))
+
+    with ThreadPoolExecutor(threads) as pool:
+        for ended in [pool.submit(asyncio.run, many()) for _ in range(threads)]:
+            ended.result()
+    ids = [event.invocation_id for event in asyncio.run(stored(service)).events]
+    assert len(ids) == 2 * threads * runs and len(list(itertools.groupby(ids))) == threads * runs
