@@ -1,7 +1,7 @@
 """What a database has to do for the store: transactions, rows, and the few statements that differ."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -179,7 +179,7 @@ class Rows(ABC):
             raise self.damage(f"the state in a row of {table} is not what was written: {error}") from error
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class Job(Generic[T]):
     """Work to be done in one transaction."""
 
@@ -216,9 +216,9 @@ class Driver(ABC):
             StorageError: The database could not be used, and nothing was written.
         """
 
-    async def ask(self, work: Callable[[Any], T], **about: Any) -> T:
+    def ask(self, work: Callable[[Any], T], **about: Any) -> Awaitable[T]:
         """`do` a job of `work`, with other fields of a `Job` in `about`."""
-        return await self.do(Job(work=work, **about))
+        return self.do(Job(work, **about))
 
     @abstractmethod
     async def newest(self, key: Key) -> Newest | None:

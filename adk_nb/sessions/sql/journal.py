@@ -1,7 +1,7 @@
 """The journal in a database: leases, runs, intents, and the keys that are good for once."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from pydantic_core import from_json
@@ -94,16 +94,15 @@ class SqlLease:
 
     async def begin(self, intent: Intent, consumes: Sequence[str] = ()) -> Attempt | None:
         self._driver.check_names(**{"id of a run": intent.run_id})
-        at = clock.now()
+        at, where = clock.now(), self._where(intent)
 
         def begin(rows: Rows) -> Attempt | None:
             self._mine(rows)
             if not rows.consume(self._number, consumes):
                 return None
-            number = max((row.attempt for row in rows.read(INTENTS, **self._where(intent))), default=0) + 1
-            about = (intent.name, intent.effect, intent.key)
-            row = (self._number, intent.run_id, intent.branch, intent.kind, intent.call_id, number, *about)
-            rows.put(INTENTS, IntentRow(*row, at, None, None))
+            number = max((row.attempt for row in rows.read(INTENTS, **where)), default=0) + 1
+            about: dict[str, Any] = {"attempt": number, "name": intent.name, "effect": intent.effect}
+            rows.put(INTENTS, IntentRow(**where, **about, started=at, finished=None, outcome=None))
             return Attempt(intent=intent, number=number, started=at)
 
         return await self._ask(begin)
@@ -136,8 +135,10 @@ class SqlLease:
             raise _lost(self._key, lease)
         return lease
 
-    async def _ask(self, work: Callable[[Rows], T], *, size: int = 0, then: Callable[[T], None] | None = None) -> T:
-        return await self._driver.ask(work, key=self._key, size=size, then=then)
+    def _ask(
+        self, work: Callable[[Rows], T], *, size: int = 0, then: Callable[[T], None] | None = None
+    ) -> Awaitable[T]:
+        return self._driver.ask(work, key=self._key, size=size, then=then)
 
 
 def check_may_write(rows: Rows, key: Key, stored: LeaseRow | None, lease: Any) -> None:

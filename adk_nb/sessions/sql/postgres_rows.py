@@ -32,6 +32,11 @@ _IS_OF_MINE = "app_name = :app_name AND user_id = :user_id AND session_id = :id"
 _STATE = "coalesce({0}state_text, CAST({0}state AS TEXT))"
 _EVENT = "coalesce(event_text, CAST(event_data AS TEXT))"
 _HEAD = "number, 0, create_time, update_time, seq"
+_BEFORE_APPEND = (
+    f"SELECT (SELECT {_EVENT} FROM events WHERE {_IS_OF_MINE} AND id = :event_id), "
+    f"{', '.join(f'l.{name}' for name in LEASES.columns)} "
+    "FROM sessions s LEFT JOIN leases l ON l.session = s.number WHERE s.number = :number"
+)
 _INTENT = ("branch", "kind", "call_id", "name", "effect")
 """Fields of an intent that are in one column, as JSON: they may hold a NUL, and be of any length."""
 
@@ -115,10 +120,9 @@ class PostgresRows(Rows):
         head = self.head(key)
         if head is None:
             raise self.missing(key)
-        query = f"SELECT {_EVENT} FROM events WHERE {_IS_OF_MINE} AND id = :event_id"
-        same = self.execute(query, named(key) | {"event_id": event_id}).fetchone()
-        lease = next(iter(self.read(LEASES, session=head.number)), None)
-        return head, lease, same and same[0].encode()
+        values = named(key) | {"event_id": event_id, "number": head.number}
+        data, *lease = self.execute(_BEFORE_APPEND, values).fetchone()
+        return head, LeaseRow(*lease) if lease[0] is not None else None, data and data.encode()
 
     def add_session(self, key: Key, at: float, state: dict[str, Any]) -> bool:
         insert = (

@@ -47,8 +47,8 @@ class SqliteRows(Rows):
         return Damaged(problem)
 
     def read(self, table: Table[R], **where: Any) -> list[R]:
-        given = tuple((name, value is None) for name, value in where.items())
-        found = self._db.execute(_select(table, given), where).fetchall()
+        empty = tuple(name for name in where if where[name] is None)
+        found = self._db.execute(_select(table, tuple(where), empty), where).fetchall()
         return [_checked(row, table) for row in found]
 
     def put(self, table: Table[R], row: R) -> None:
@@ -169,9 +169,8 @@ _BEFORE_APPEND = f"""SELECT {_HEAD_COLUMNS},
 
 
 @cache
-def _select(table: Table[Any], where: tuple[tuple[str, bool], ...]) -> str:
-    """`where`: a column, and whether it has to be empty."""
-    conditions = " AND ".join(f"{name} IS NULL" if is_null else f"{name} = :{name}" for name, is_null in where)
+def _select(table: Table[Any], where: tuple[str, ...], empty: tuple[str, ...]) -> str:
+    conditions = " AND ".join(f"{name} IS NULL" if name in empty else f"{name} = :{name}" for name in where)
     return f"SELECT * FROM {table.name} WHERE {conditions} ORDER BY rowid"
 
 
@@ -185,8 +184,8 @@ def _upsert(table: Table[Any]) -> str:
 
 def _checked(row: Sequence[Any], table: Table[R]) -> R:
     """The row in the table's columns and their checksum."""
-    *values, check = row
-    if crc(*values) != check or tuple(map(type, values)) not in table.types:
+    values = row[:-1]
+    if crc(*values) != row[-1] or tuple(map(type, values)) not in table.types:
         raise Damaged(f"a row of {table.name} is not what was written")
     return table.row(*values)
 
