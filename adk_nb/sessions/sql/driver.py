@@ -108,8 +108,8 @@ class Rows(ABC):
         where = {"app_name": app_name, "user_id": user_id, "id": session_id}
         where = {name: value for name, value in where.items() if value is not None}
         query = f"{self.query} WHERE {' AND '.join(f's.{name} = :{name}' for name in where)}"
-        found = self.execute(f"{query} ORDER BY s.update_time, s.number", where).fetchall()
-        return [self.stored(row) for row in found]
+        rows = self.execute(f"{query} ORDER BY s.update_time, s.number", where).fetchall()
+        return [self.stored(row) for row in rows]
 
     @abstractmethod
     def stored(self, row: Any) -> StoredSession:

@@ -77,8 +77,8 @@ class PostgresRows(Rows):
         conditions = " AND ".join(f"{name} IS NULL" if where[name] is None else f"{name} = :{name}" for name in where)
         order = " ORDER BY place" if "run_id" in columns and table.name != LEASES.name else ""
         query = f"SELECT {', '.join(columns.values())} FROM {table.name} WHERE {conditions}{order}"
-        found = self.execute(query, where).fetchall()
-        return [self._intent(row) if table.name == INTENTS.name else table.row(*row) for row in found]
+        rows = self.execute(query, where).fetchall()
+        return [self._intent(row) if table.name == INTENTS.name else table.row(*row) for row in rows]
 
     def put(self, table: Table[R], row: R) -> None:
         values: dict[str, Any] = cast(Any, row)._asdict()
@@ -166,16 +166,16 @@ class PostgresRows(Rows):
             f"SELECT timestamp, {_EVENT} FROM events WHERE {_IS_OF_MINE} AND seq > :first AND seq <= :last ORDER BY seq"
         )
         values = named(stored.key) | {"first": first, "last": seq}
-        found: list[Any] = self.execute(query, values).fetchall() if first < seq else []
-        if len(found) != seq - first:
+        rows: list[Any] = self.execute(query, values).fetchall() if first < seq else []
+        if len(rows) != seq - first:
             if not self.sessions(*stored.key):
                 return None
             raise StorageError(
-                f"session {name!r} has {seq} events, and of the last {seq - first} only {len(found)} are in the "
+                f"session {name!r} has {seq} events, and of the last {seq - first} only {len(rows)} are in the "
                 "database; put a copy of it in its place"
             )
         where = f"an event of session {name!r}"
-        return [unread(data.encode(), where) for at, data in found if after is None or at >= after]
+        return [unread(data.encode(), where) for at, data in rows if after is None or at >= after]
 
 
 @cache

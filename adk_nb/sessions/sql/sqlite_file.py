@@ -90,14 +90,14 @@ class SessionFile:
         Raises:
             StorageError: The file was moved, deleted or replaced.
         """
-        found = _stat(self.path)
-        if self._place not in (None, _place(found)):
+        stat = _stat(self.path)
+        if self._place not in (None, _place(stat)):
             raise StorageError(
                 f"{self.path} is not the file any more that was opened: it was moved, deleted or replaced, and nothing "
                 "was written; put it back, or open what is there now with another service (in a notebook, "
                 'with %config AdkNb.sessions = "", and then its address again)'
             )
-        return found.st_mtime_ns if found else 0
+        return stat.st_mtime_ns if stat else 0
 
     def describe(self, error: Exception) -> Exception:
         """What SQLite said, or whatever else went wrong, as an error that names the file; ours as it is."""
@@ -178,8 +178,8 @@ class SessionFile:
     def _check_pages(self, db: sqlite3.Connection, tables: Collection[str]) -> None:
         checks = ["PRAGMA quick_check(1)", *(f"PRAGMA integrity_check({name})" for name in _SMALL if name in tables)]
         for check in checks:
-            if (found := db.execute(check).fetchone()) != ("ok",):
-                raise self.damaged(str(found[0]).replace("\n", " "))
+            if (result := db.execute(check).fetchone()) != ("ok",):
+                raise self.damaged(str(result[0]).replace("\n", " "))
 
     def _bring_up(self, db: sqlite3.Connection) -> None:
         """Take the steps from the version that the file has to the one that this package reads, all or none."""
@@ -247,8 +247,8 @@ def _stat(path: str) -> os.stat_result | None:
         return None
 
 
-def _place(found: os.stat_result | None) -> tuple[int, int] | None:
-    return (found.st_dev, found.st_ino) if found else None
+def _place(stat: os.stat_result | None) -> tuple[int, int] | None:
+    return (stat.st_dev, stat.st_ino) if stat else None
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, str]:

@@ -48,8 +48,8 @@ class SqliteRows(Rows):
 
     def read(self, table: Table[R], **where: Any) -> list[R]:
         empty = tuple(name for name in where if where[name] is None)
-        found = self._db.execute(_select(table, tuple(where), empty), where).fetchall()
-        return [_checked(row, table) for row in found]
+        rows = self._db.execute(_select(table, tuple(where), empty), where).fetchall()
+        return [_checked(row, table) for row in rows]
 
     def put(self, table: Table[R], row: R) -> None:
         self._db.execute(_upsert(table), (*row, crc(*row)))
@@ -153,8 +153,8 @@ class SqliteRows(Rows):
         )
         events: list[Event] = []
         expected = first
-        for expected, (found, at, data, check) in enumerate(self._db.execute(query, (number, first)), first + 1):
-            if found != expected or check != _event_crc(found, at, data) or type(at) is not float:
+        for expected, (actual, at, data, check) in enumerate(self._db.execute(query, (number, first)), first + 1):
+            if actual != expected or check != _event_crc(actual, at, data) or type(at) is not float:
                 raise Damaged(f"event {expected} of session {name!r} is not what was written")
             if after is None or at >= after:
                 events.append(unread(data, where))

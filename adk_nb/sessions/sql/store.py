@@ -74,8 +74,8 @@ class SqlSessionService(BaseSessionService):
             return {}
 
         def read(rows: Rows) -> dict[str, Any]:
-            found = rows.read(USER_STATES, app_name=app_name, user_id=user_id)
-            return rows.parse(found[0].state, USER_STATES.name) if found else {}
+            states = rows.read(USER_STATES, app_name=app_name, user_id=user_id)
+            return rows.parse(states[0].state, USER_STATES.name) if states else {}
 
         return await self._driver.ask(read, reads=True)
 
@@ -141,16 +141,16 @@ class _Append:
         self.key = _key(session)
         self._session = session
         self._event = event
-        self._given = event.actions.state_delta
+        self._delta = event.actions.state_delta
         """With the `temp:` keys."""
-        self._kept = committed(self._given) if self._given else {}
-        self._row = driver.encode(event, self._kept)
+        self._stored_delta = committed(self._delta) if self._delta else {}
+        self._row = driver.encode(event, self._stored_delta)
         self.size = len(self._row.data)
         self._mark: Mark | None = session.revision if isinstance(session.revision, Mark) else None
         self._before = self._mark and (self._mark.seq, self._mark.app, self._mark.user)
         self._is_stored = False
-        if self._given:
-            event.actions.state_delta = self._kept
+        if self._delta:
+            event.actions.state_delta = self._stored_delta
 
     def run(self, rows: Rows) -> bool:
         """In a transaction: write the event. False: it is there already."""
@@ -165,7 +165,7 @@ class _Append:
         return True
 
     def _write(self, rows: Rows, head: Head) -> None:
-        parts = split_state(self._kept)
+        parts = split_state(self._stored_delta)
         rows.append(self.key, head, self._row, parts[""])
         changes = rows.add_shared(self.key, parts, self._row.timestamp)
         if mark := self._mark:
@@ -186,16 +186,16 @@ class _Append:
         if not is_new:
             return
         session, event = self._session, self._event
-        take_delta(session.state, self._given, self._kept)
+        take_delta(session.state, self._delta, self._stored_delta)
         if self._mark:
-            apply_delta(self._mark.state, self._kept)
+            apply_delta(self._mark.state, self._stored_delta)
         session.events.append(event)
         session.last_update_time = event.timestamp
 
     def restore(self) -> None:
         """The append failed: let the event be as it was."""
-        if self._given and not self._is_stored:
-            self._event.actions.state_delta = self._given
+        if self._delta and not self._is_stored:
+            self._event.actions.state_delta = self._delta
 
 
 def _key(session: Session) -> Key:
@@ -203,13 +203,13 @@ def _key(session: Session) -> Key:
 
 
 def _load(rows: Rows, key: Key, config: GetSessionConfig | None) -> Session | None:
-    found = rows.sessions(*key)
-    if not found:
+    matches = rows.sessions(*key)
+    if not matches:
         return None
-    session = _session(found[0], is_whole=config is None)
+    session = _session(matches[0], is_whole=config is None)
     count, after = (config.num_recent_events, config.after_timestamp) if config else (None, None)
-    first = 0 if count is None else max(found[0].head.seq - count, 0)
-    events = [] if count == 0 else rows.events(found[0], first, after)
+    first = 0 if count is None else max(matches[0].head.seq - count, 0)
+    events = [] if count == 0 else rows.events(matches[0], first, after)
     if events is None:
         return None
     session.events = events
