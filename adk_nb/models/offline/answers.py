@@ -28,7 +28,7 @@ def introduction(offered: Sequence[OfferedTool], *, greeted: bool) -> str:
     wanted = [f"{one.name} = {one.enum[0] if one.enum else '…'}" for one in offered[0].parameters if one.required]
     example = ", ".join([" ".join(offered[0].words), *wanted])
     lines += [f"- and {len(offered) - MAX_TOOLS} more"] if len(offered) > MAX_TOOLS else []
-    return "\n".join([*lines, "", f"Ask in a tool's own words, for example: {example}", _REAL])
+    return "\n".join([*lines, "", f"Ask in a tool's own words, for example: {example}", "", _REAL])
 
 
 def question_for(plan: Plan) -> str:
@@ -95,7 +95,7 @@ def _likeness(word: str, key: str, tool: Sequence[str]) -> float:
 
 def _rows(rows: Mapping[str, Any], short: str) -> str:
     """A short flat value in one line, another in one line for each of its items."""
-    if len(rows) <= MAX_ROWS and len(short) < 160 and not any(isinstance(one, dict | list) for one in rows.values()):
+    if len(rows) <= MAX_ROWS and len(short) < 120 and not any(isinstance(one, dict | list) for one in rows.values()):
         return f": {short}."
     lines = [name + _inline(value) for name, value in rows.items()]
     more = [f"\nand {len(lines) - MAX_ROWS} more"] if len(lines) > MAX_ROWS else []

@@ -87,11 +87,11 @@ _HINTS = [
     (word_set(said), frozenset(map(stem, meant.split())))
     for said, _, meant in (
         line.partition(":")
-        for line in """warm hot cold degrees: temperature weather
+        for line in """warm warmer hot hotter cold colder degrees: temperature weather
 rain raining sunny wind snow umbrella temperature forecast: weather
-heavy weigh: mass weight
+heavy heavier weigh: mass weight
 long take: length duration time minutes runtime
-big large: size area diameter
+big bigger large larger: size area diameter
 people live: population
 old: age
 expensive cost much: price cost total
