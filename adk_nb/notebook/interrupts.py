@@ -57,8 +57,13 @@ def find(open_: Sequence[Interrupt], which: Any, session: str, noun: str = "inte
         return found[0]
     if not found:
         raise InputError(f"no {noun} {which!r} is open; it was answered already, or there never was one{hint}")
+    raise InputError(several_message(found, noun, which))
+
+
+def several_message(found: Sequence[Interrupt], noun: str, which: Any = None) -> str:
+    """That several are open, each with its number. `which`: the name that they share."""
     of = f" of {which}" if which is not None else ""
-    raise InputError(f"{len(found)} {noun}s{of} are open; say which by its number: {', '.join(map(label, found))}")
+    return f"{len(found)} {noun}s{of} are open; say which by its number: {', '.join(map(label, found))}"
 
 
 def _named(open_: Sequence[Interrupt], which: Any) -> list[Interrupt]:
