@@ -4,6 +4,7 @@ import getpass
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -19,7 +20,7 @@ from adk_nb.runtime import interrupts
 from adk_nb.runtime.approvals import expired_words
 from adk_nb.runtime.credentials import check_answer
 from adk_nb.runtime.history import History
-from adk_nb.runtime.interrupts import ALL, Interrupt
+from adk_nb.runtime.interrupts import ALL, APPROVALS, Interrupt
 from adk_nb.tools import input_answer
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
@@ -166,84 +167,69 @@ def type_credential(interrupt: Interrupt) -> str:
 # ---- check
 
 
-def check(
-    answers: Answers,
-    history: History,
-    agent_of: Callable[[str], BaseAgent],
-    magic: str,
-    versions: Versions | None,
-) -> None:
-    """Refuse answers that cannot be carried out together.
+@dataclass(frozen=True, kw_only=True)
+class AnswerCheck:
+    """Whether answers can be carried out, by the agents and their tools as they are now."""
 
-    Args:
-        answers: As `read_answer` returns them.
-        history: Of the session.
-        agent_of: The agent that an answer to the interrupt of that id goes to.
-        magic: As for `interrupt_text.ways`.
-        versions: The store of earlier tools.
+    history: History
+    """Of the session."""
+    agent_of: Callable[[str], BaseAgent]
+    """The agent that an answer to the interrupt of that id goes to."""
+    magic: str
+    """As for `interrupt_text.ways`."""
+    versions: Versions | None
+    """The store of earlier tools."""
 
-    Raises:
-        InputError: An interrupt is not open or was opened by another agent; it expired; its tool was redefined;
-            changed arguments do not fit; an answer does not fit its question.
-    """
-    open_ = history.interrupts(kinds=ALL)
-    by_id = {interrupt.id: interrupt for interrupt in open_}
-    for key, answer in answers.items():
-        interrupt = by_id.get(key)
-        if interrupt is None:
-            raise InputError(f"no interrupt {key!r} is open; it was answered already, or there never was one")
-        if interrupt.kind == "approval":
-            _Approval(interrupt, open_, agent_of(key), history, magic).check(answer, versions)
-        elif interrupt.kind == "task" and len(answers) > 1:
-            raise InputError("words to a task go alone; answer the others first")
-        elif interrupt.kind not in ("credential", "task"):
-            message = types.Content(role="user", parts=[interrupts.answer(interrupt, answer)])
-            input_answer.check(message, history)
+    def check(self, answers: Answers) -> None:
+        """Refuse answers that cannot be carried out together; as `read_answer` returns them.
 
+        Raises:
+            InputError: An interrupt is not open or was opened by another agent; it expired; its tool was redefined;
+                changed arguments do not fit; an answer does not fit its question.
+        """
+        by_id = {interrupt.id: interrupt for interrupt in self.history.interrupts(kinds=ALL)}
+        for key, answer in answers.items():
+            interrupt = by_id.get(key)
+            if interrupt is None:
+                raise InputError(f"no interrupt {key!r} is open; it was answered already, or there never was one")
+            if interrupt.kind == "approval":
+                self._check_decision(interrupt, answer)
+            elif interrupt.kind == "task" and len(answers) > 1:
+                raise InputError("words to a task go alone; answer the others first")
+            elif interrupt.kind not in ("credential", "task"):
+                message = types.Content(role="user", parts=[interrupts.answer(interrupt, answer)])
+                input_answer.check(message, self.history)
 
-def tools_as_asked(
-    answers: Answers,
-    history: History,
-    agent_of: Callable[[str], BaseAgent],
-    magic: str,
-    versions: Versions | None,
-) -> AbstractContextManager[None]:
-    """Within this, the tools of approvals are as they were when they were asked for. Arguments as of `check`.
+    def tools_as_asked(self, answers: Answers) -> AbstractContextManager[None]:
+        """Within this, the tools of approvals are as they were when they were asked for.
 
-    Raises:
-        InputError: An earlier version is not known.
-    """
-    open_ = history.interrupts()
-    approvals = [interrupt for interrupt in open_ if interrupt.kind == "approval" and interrupt.id in answers]
-    if versions is None and approvals:
-        raise InputError("only cells keep tools as they were; refuse the call with chat.reject(), and ask again")
-    if versions is None or not approvals:
-        return nullcontext()
-    for interrupt in approvals:
-        if not versions.label(interrupt):
-            raise InputError(_Approval(interrupt, open_, agent_of(interrupt.id), history, magic).no_version_message())
-    return versions.as_asked(approvals)
+        Raises:
+            InputError: An earlier version is not known.
+        """
+        approvals = [one for one in self.history.interrupts(kinds=APPROVALS) if one.id in answers]
+        if not approvals:
+            return nullcontext()
+        if self.versions is None:
+            raise InputError("only cells keep tools as they were; refuse the call with chat.reject(), and ask again")
+        for interrupt in approvals:
+            if not self.versions.label(interrupt):
+                raise InputError(self._no_version_message(interrupt))
+        return self.versions.as_asked(approvals)
 
+    def redefined_note(self, interrupt: Interrupt) -> str:
+        """That the tool of an approval was redefined, and what to type; empty if it was not."""
+        return self._redefined_message(interrupt) if self._is_redefined(interrupt) else ""
 
-class _Approval:
-    """The check of a decision on one call."""
+    def _ways(self, interrupt: Interrupt, *, redefined: bool = False) -> tuple[str, ...]:
+        return ways(interrupt, self.magic, self.history.interrupts(), redefined=redefined)
 
-    def __init__(
-        self, interrupt: Interrupt, among: Sequence[Interrupt], agent: BaseAgent, history: History, magic: str
-    ) -> None:
-        self.interrupt, self.agent, self.history = interrupt, agent, history
-        self._magic, self._among = magic, among
-
-    def ways(self, redefined: bool = False) -> tuple[str, ...]:
-        return ways(self.interrupt, self._magic, self._among, redefined=redefined)
-
-    def check(self, decided: ToolConfirmation, versions: Versions | None) -> None:
-        interrupt, (yes, no) = self.interrupt, self.ways()
-        if not self.agent.find_agent(interrupt.recipient):
+    def _check_decision(self, interrupt: Interrupt, decided: ToolConfirmation) -> None:
+        agent, (yes, no) = self.agent_of(interrupt.id), self._ways(interrupt)
+        if not agent.find_agent(interrupt.recipient):
             raise InputError(f"this approval was asked by agent {interrupt.recipient!r}; answer it in a chat with it")
         if not decided.confirmed:
             return
-        asks = asking_agent(self.agent, interrupt, self.history)
+        asks = asking_agent(agent, interrupt, self.history)
         if asks is None:
             raise InputError(
                 f"agent {interrupt.agent!r}, which asked this, is not there as it was; refuse the call with {no}, and "
@@ -251,37 +237,39 @@ class _Approval:
             )
         if interrupt.is_expired:
             raise InputError(f"{expired_words(interrupt.call.name)}; refuse the call with {no}, and ask again")
-        if self.is_redefined:
-            raise InputError(self.redefined_message(versions))
+        if self._is_redefined(interrupt):
+            raise InputError(self._redefined_message(interrupt))
         if decided.args is not None:
-            self._check_edits(decided.args, tools_of(asks).get(interrupt.call.name or ""), yes)
+            _check_edits(interrupt, decided.args, tools_of(asks).get(interrupt.call.name or ""), yes)
 
-    @property
-    def is_redefined(self) -> bool:
-        return is_redefined(self.interrupt, self.agent, self.history)
+    def _is_redefined(self, interrupt: Interrupt) -> bool:
+        return is_redefined(interrupt, self.agent_of(interrupt.id), self.history)
 
-    def redefined_message(self, versions: Versions | None) -> str:
-        message, (again, no) = f"{self.interrupt.call.name} was redefined since this was asked", self.ways(True)
+    def _redefined_message(self, interrupt: Interrupt) -> str:
+        message = f"{interrupt.call.name} was redefined since this was asked"
+        again, no = self._ways(interrupt, redefined=True)
         if not again.endswith("reask"):
             return f"{message}; refuse the call with {no}, and ask again"
         old = f"run it as it was with {again.removesuffix('reask')}old"
-        is_kept = versions is not None and versions.label(self.interrupt)
+        is_kept = self.versions is not None and self.versions.label(interrupt)
         return f"{message}; let it be asked anew with {again}, or {old if is_kept else f'refuse it with {no}'}"
 
-    def no_version_message(self) -> str:
-        name, (again, no) = self.interrupt.call.name, self.ways(self.is_redefined)
-        if not self.is_redefined:
+    def _no_version_message(self, interrupt: Interrupt) -> str:
+        name, redefined = interrupt.call.name, self._is_redefined(interrupt)
+        again, no = self._ways(interrupt, redefined=redefined)
+        if not redefined:
             return f"{name} is as it was when this was asked; approve it with {again}"
         gone = f"{name} as it was is not in this kernel any more"
         return f"{gone}; let it be asked anew with {again}, or refuse it with {no}"
 
-    def _check_edits(self, args: dict[str, Any], tool: BaseTool | None, yes: str) -> None:
-        name = self.interrupt.call.name or ""
-        if tool is None:
-            raise InputError(f"the changed arguments do not fit: the agent has no tool {name!r} any more")
-        _refuse_unknown(self.interrupt, args, tool)
-        if wrong := tool.check(args):
-            raise InputError(_misfit(name, args, wrong, yes))
+
+def _check_edits(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool | None, yes: str) -> None:
+    name = interrupt.call.name or ""
+    if tool is None:
+        raise InputError(f"the changed arguments do not fit: the agent has no tool {name!r} any more")
+    _refuse_unknown(interrupt, args, tool)
+    if wrong := tool.check(args):
+        raise InputError(_misfit(name, args, wrong, yes))
 
 
 _TO_A_MODEL = re.compile(r"\w+\(\) was not called: (?:wrong arguments: )?(.*)\. Call it again with .*", re.DOTALL)
@@ -307,14 +295,6 @@ def _refuse_unknown(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool) 
             near = closest(name, known)
             hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(known)) or 'none'}"
             raise InputError(f"{interrupt.call.name}() has no argument {name!r}; {hint}")
-
-
-def redefined_note(
-    interrupt: Interrupt, agent: BaseAgent, history: History, magic: str, versions: Versions | None
-) -> str:
-    """That the tool of an approval was redefined, and what to type; empty if it was not."""
-    approval = _Approval(interrupt, history.interrupts(), agent, history, magic)
-    return approval.redefined_message(versions) if approval.is_redefined else ""
 
 
 # ---- messages

@@ -16,7 +16,7 @@ from adk_nb.models.attempts import on_wait
 from adk_nb.notebook import interrupts, settings
 from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.interrupted import in_a_cell, told_in_a_script
-from adk_nb.notebook.interrupts import Answers
+from adk_nb.notebook.interrupts import AnswerCheck, Answers
 from adk_nb.notebook.one_turn import OneTurn, notice_of
 from adk_nb.notebook.open_cards import OpenCards
 from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, schema_of
@@ -139,16 +139,18 @@ class Talk:
     def _checked(self, values: Mapping[str, Any], history: History, by: str) -> Answers:
         by_id = {interrupt.id: interrupt for interrupt in history.interrupts(kinds=ALL)}
         answers = {key: interrupts.read_answer(by_id[key], value, by) for key, value in values.items() if key in by_id}
-        interrupts.check({**values, **answers}, history, self._answering_agent, self._chat.magic(), self._chat.versions)
+        self._check_of(history).check({**values, **answers})
         return answers
 
     def _tools_as_asked(self, values: Mapping[str, Any], events: Sequence[Event]) -> AbstractContextManager[None]:
         if not values:
             return nullcontext()
         with self._of.history(events) as history:
-            return interrupts.tools_as_asked(
-                values, history, self._answering_agent, self._chat.magic(), self._chat.versions
-            )
+            return self._check_of(history).tools_as_asked(values)
+
+    def _check_of(self, history: History) -> AnswerCheck:
+        chat = self._chat
+        return AnswerCheck(history=history, agent_of=self._answering_agent, magic=chat.magic(), versions=chat.versions)
 
     async def resume(self, run_id: str, shown: RunOnShow) -> Reply:
         """Let a run go on that was cut."""

@@ -9,7 +9,7 @@ from adk_nb.errors import ToolNotFoundError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cut_runs import cut_in_brief
-from adk_nb.notebook.interrupts import redefined_note
+from adk_nb.notebook.interrupts import AnswerCheck
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.paused_agents import schema_of
 from adk_nb.notebook.view.call_shown import call_line
@@ -34,11 +34,15 @@ def listed(notebook: Notebook, session: str | None, drawn: Collection[str] = ())
     for approval, agent in waiting:
         if name := notebook.is_edited(approval.id, history):
             notes[edited_note(name)] = None
-        if agent and (note := redefined_note(approval, agent, history, magic, notebook.earlier)):
+        if agent and (note := _check(notebook, history, magic, agent).redefined_note(approval)):
             notes[note] = None
     if not shown:
         return said(*notes) if notes else None
     return Shown(shown).below(*notes)
+
+
+def _check(notebook: Notebook, history: History, magic: str, agent: BaseAgent) -> AnswerCheck:
+    return AnswerCheck(history=history, agent_of=lambda _: agent, magic=magic, versions=notebook.earlier)
 
 
 def _agent(notebook: Notebook, approval: Interrupt, history: History) -> BaseAgent | None:
