@@ -123,7 +123,7 @@ def seconds_of(retry_after: str) -> float | None:
 
 def for_as_long(hint: str, seconds: float | None) -> str:
     """`hint`, where it begins with `wait`, with how many seconds the service itself asked for."""
-    if not seconds or not hint.startswith("wait,"):
+    if not seconds or math.isinf(seconds) or not hint.startswith("wait,"):
         return hint
     return f"wait {math.ceil(seconds)} s, as it asks{hint.removeprefix('wait')}"
 

@@ -321,10 +321,11 @@ def test_a_refusal_that_does_not_pass_is_not_asked_again(vendor: Vendor, server:
     assert len(server.requests) == 1
 
 
-def test_how_long_a_service_asks_to_wait_is_told(vendor: Vendor, server: GeminiServer):
-    vendor.refuse(server, 429, "slower", headers={"Retry-After": "3600"})
+@pytest.mark.parametrize(("asked", "hint"), [("3600", "wait 3600 s, as it asks"), ("1e999", "wait")])
+def test_how_long_a_service_asks_to_wait_is_told(vendor: Vendor, server: GeminiServer, asked: str, hint: str):
+    vendor.refuse(server, 429, "slower", headers={"Retry-After": asked})
 
-    with pytest.raises(ModelHTTPError, match=r"; wait 3600 s, as it asks, or look at your quota$"):
+    with pytest.raises(ModelHTTPError, match=rf"; {hint}, or look at your quota$"):
         ask(vendor.model(server, attempts=3))
 
     assert len(server.requests) == 1
