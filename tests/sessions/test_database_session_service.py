@@ -187,6 +187,8 @@ def test_a_url_that_names_no_such_database_is_refused_without_its_password(tmp_p
         "no url": "no database is named by 'no url'; write postgresql://",
         "sqlite+pysqlite://": "no file is named by",
         "postgresql+nothing://h/d": "no database is named by",
+        "postgresql://u:hunter2-hunter2@h:port/d": "no database is named by",
+        "postgresql://u:hun@ter2-hunter2@h/d": "holds an '@'; write it as %40",
     }
     for url, message in wrong.items():
         with pytest.raises(InputError, match=message) as told:
@@ -390,6 +392,27 @@ def test_a_cancelled_append_is_in_the_copy_as_in_the_store(url: str, postgres: P
 
     written = using(url, write)
     assert written == using(url, read) and "never" not in texts(written)
+
+
+@pytest.mark.postgres
+def test_an_append_that_is_cancelled_twice_still_ends_before_its_caller_goes_on(url: str, postgres: Postgres):
+    async def write(service: DatabaseSessionService) -> Session:
+        session = await service.create_session(**S)
+        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
+            other.execute("SELECT * FROM sessions FOR UPDATE")
+            appending = asyncio.ensure_future(service.append_event(session, said("a")))
+            while not postgres.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"):
+                await read(service)
+            for _ in range(2):
+                appending.cancel()
+                await read(service)
+            assert not appending.done()
+        await asyncio.wait([appending])
+        assert appending.cancelled()
+        return session
+
+    written = using(url, write)
+    assert texts(written) == ["a"] and written == using(url, read)
 
 
 @pytest.mark.postgres

@@ -68,7 +68,9 @@ class PostgresDriver(Driver):
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             if not pending.take():
-                await asyncio.wait([future])
+                while not future.done():
+                    with suppress(asyncio.CancelledError):
+                        await asyncio.wait([future])
             raise
 
     async def newest(self, key: Key) -> Newest | None:
@@ -293,9 +295,11 @@ def _parse(url: str) -> Any:
             parsed = parsed.set(drivername="postgresql+psycopg")
         name = parsed.get_backend_name()
         known = name in SPELLED and parsed.get_dialect()
-    except sqlalchemy.exc.ArgumentError:
+    except (sqlalchemy.exc.ArgumentError, ValueError):  # ValueError: the port is no number
         shown = _BEFORE_HOST.sub("://[redacted]@", hidden(str(url)))  # what is no URL may hold a password anywhere
         raise InputError(f"no database is named by {shown!r:.200}; write {_SHAPE}") from None
+    if "@" in (parsed.host or ""):
+        raise InputError("the password in the database's URL holds an '@'; write it as %40")
     if known and name == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise InputError(f"no file is named by {str(url)!r:.200}; give a path, or use InMemorySessionService()")
     if not known:
