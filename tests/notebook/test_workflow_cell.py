@@ -52,6 +52,24 @@ def test_functions_and_tools_are_nodes_and_choose_routes(shell: Shell) -> None:
     assert "note" not in [event.node_info.name for event in short.events]
 
 
+def test_a_function_chooses_the_route_that_it_returns(shell: Shell) -> None:
+    shell.cell(
+        "def size_of(node_input):\n    return 'short'\n"
+        "async def is_odd(node_input: str):\n    return len(node_input) % 2 == 1\n"
+        "def shout(node_input):\n    return 'odd and long'\n"
+        "def whisper(node_input):\n    return 'short'"
+    )
+    shell.cell(
+        "%%workflow flow\nSTART -> is_odd\nis_odd -[True]-> shout\nis_odd -[False]-> size_of\n"
+        "size_of -[long]-> shout\nsize_of -[short]-> whisper"
+    )
+
+    odd, even = shell.cell("%chat flow 12345"), shell.cell("%chat flow 1234")
+
+    assert [event.node_info.name for event in odd.events[1:]] == ["is_odd", "shout"]
+    assert [event.node_info.name for event in even.events[1:]] == ["is_odd", "size_of", "whisper"]
+
+
 def test_what_follows_a_set_waits_for_all_of_it(shell: Shell) -> None:
     agents(shell, weather=["Sunny."], news=["None."], editor=["Both."])
     shell.cell("%%workflow flow\nSTART -> (weather, news) -> editor")

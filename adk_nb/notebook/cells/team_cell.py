@@ -18,6 +18,7 @@ from adk_nb.notebook.cells.not_yet import NotYet, typo_of
 from adk_nb.runtime.context import Context
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
+from adk_nb.workflow.function_node import FunctionNode
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START, Edge, Route
 from adk_nb.workflow.join_node import JoinNode
 from adk_nb.workflow.node_like import build_node
@@ -254,7 +255,22 @@ def _node(name: str, leads: Sequence[Lead], knows: Knows) -> BaseNode:
     routes = [route for lead in leads if name in lead.starts for route in lead.routes if route != DEFAULT_ROUTE]
     if routes and isinstance(node, AgentNode) and not node.agent.runs_others:
         return _Chooser(**{one: getattr(node, one) for one in AgentNode.model_fields}, routes=routes)
+    if routes and type(node) is FunctionNode:
+        return _Sorter(**{one: getattr(node, one) for one in FunctionNode.model_fields}, routes=routes)
     return node
+
+
+class _Sorter(FunctionNode):
+    """A function after which routes lead on: it chooses the one that it returns."""
+
+    routes: list[Any]
+
+    async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
+        async with aclosing(super()._run_impl(ctx=ctx, node_input=node_input)) as values:
+            async for value in values:
+                if ctx.route is None and any(type(value) is type(route) and value == route for route in self.routes):
+                    ctx.route = value
+                yield value
 
 
 class _Chooser(AgentNode):

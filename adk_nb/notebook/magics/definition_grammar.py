@@ -149,8 +149,8 @@ WORKFLOW = Grammar(
     examples=[
         "%%workflow write\nSTART -> draft -> review\nreview -[revise]-> draft\nreview -[ok]-> END",
         "%%workflow ask_all\n# both at once; sum_up gets what both said\nSTART -> (weather, news) -> sum_up",
-        "%%workflow triage\nSTART -> sort\n# by what the agent sort answers, or a function gives as Event(route=...);"
-        " * is any other\n"
+        "%%workflow triage\nSTART -> sort\n# by what the agent sort answers, or a function returns, itself or as"
+        " Event(route=...); * is any other\n"
         "sort -[bug, crash]-> engineer\nsort -[*]-> clerk",
     ],
     words=[Word(name="NAME", help="a Python name; the variable of that name is the workflow", needed=True)],
