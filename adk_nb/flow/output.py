@@ -75,7 +75,7 @@ def _remedy(spec: LlmSpec, answer: Event | None) -> str:
     """What to do about an answer that does not fit."""
     if answer and answer.model_version == "offline":
         return "the stand-in 'offline' fills in no schema: name a model, or set a key"
-    again = ", or let it answer a second time with LlmAgent(on_output_error='retry')"
+    again = ", or let it answer a second time: on_output_error='retry', in a cell --set on_output_error=retry"
     return f"say in the instruction what is wanted{'' if spec.on_output_error == 'retry' else again}"
 
 

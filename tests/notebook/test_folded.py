@@ -33,6 +33,14 @@ def test_each_member_has_its_last_words_and_the_one_that_answers_has_none() -> N
     assert "*draft: Two.*\n\n*critic: Yes.*" in shown["text/markdown"]
 
 
+def test_members_with_the_same_last_words_are_all_there() -> None:
+    team = SequentialAgent(name="team", sub_agents=[agent("left", "Fine."), agent("right", "Fine.")])
+
+    reply = Chat(team).ask("Well?")
+
+    assert (reply.answered_by, members(reply)) == ("right", [("left", "Fine.")])
+
+
 def test_one_agent_alone_and_what_a_called_agent_says_to_its_caller_are_no_members() -> None:
     helper = AgentTool(agent("helper", "Between us."))
     alone = agent("alone", ["Let me ask. ", call("helper", request="?")], "It is 9.", tools=[helper])

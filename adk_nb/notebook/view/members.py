@@ -26,11 +26,14 @@ def last_words(events: Sequence[Event], answered_by: str, answer: str) -> list[J
     for event in events:
         who = who_said(event)
         called = calls_to(event.branch, event.node_info.path)
-        if event.author == "user" or event.partial or called or who == answered_by or not event.text.strip():
+        if event.author == "user" or event.partial or called or not event.text.strip():
             continue
         said.pop(who, None)
         said[who] = event.text
-    members = [(who, text) for who, text in said.items() if text.strip() != answer.strip()]
+    if said.pop(answered_by, None) is None:  # a workflow hands on the words of its last agent
+        equal = [who for who, text in said.items() if text.strip() == answer.strip()]
+        said = {who: text for who, text in said.items() if who not in equal[-1:]}
+    members = list(said.items())
     shown = [
         {"who": one_line(who, 100), "text": one_line(words_of(to_html(text[: 4 * _LONGEST])), _LONGEST)}
         for who, text in members[-MAX_MEMBERS:]
