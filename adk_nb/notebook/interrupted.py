@@ -1,6 +1,7 @@
 """A turn that Ctrl-C stopped or an error ended: where in the notebook, in as many lines as it takes."""
 
 import logging
+import re
 import traceback
 from collections.abc import Coroutine
 from types import TracebackType
@@ -10,9 +11,15 @@ from IPython.core.getipython import get_ipython
 
 from adk_nb import cells, sync
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.plain_text import one_line, shortened
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
+_LONG = 500
+"""Characters of a message that are looked at."""
+_SHORT = 120
+"""Characters of a first clause."""
+_CLAUSE_END = re.compile(r"[;:] | \(")
 
 
 def waited_for(turn: Coroutine[Any, Any, T]) -> T:
@@ -28,6 +35,17 @@ def shown_in_brief(stopped: BaseException, where: list[str]) -> None:
     """Spare the reader IPython's own traceback, which takes half a second to render and tells of our code."""
     lines = [f"{type(stopped).__name__}: the run was stopped", *where]
     cast(Any, stopped)._render_traceback_ = lambda: lines
+
+
+def told_in_short(wrong: BaseException) -> None:
+    """Give `wrong`, which a view has shown whole, one short line in place of a traceback."""
+    line = f"{type(wrong).__name__}: {first_clause(str(wrong))}"
+    cast(Any, wrong)._render_traceback_ = lambda: [line]
+
+
+def first_clause(message: str) -> str:
+    """The first clause of an error's message."""
+    return shortened(_CLAUSE_END.split(one_line(message, _LONG), maxsplit=1)[0], _SHORT)
 
 
 def outside_this_package(trace: TracebackType | None) -> list[str]:

@@ -343,12 +343,14 @@ def open_message(open_: Sequence[Interrupt], magic: str) -> str:
     return f"{count} open ({tools}); {by} {yes} or {no}{', or start over with %chat --new' if magic else ''}"
 
 
-def verdicts(message: types.Content | None, history: History, where: str) -> dict[str, Verdict]:
-    """The verdicts of the open interrupts that `message` answers, by id. `where`: as of `Verdict`."""
+def verdicts(
+    message: types.Content | None, history: History, where: str, *, is_click: bool = False
+) -> dict[str, Verdict]:
+    """The verdicts of the open interrupts that `message` answers, by id. `where`, `is_click`: as of `Verdict`."""
     responses = [part.function_response for part in (message and message.parts) or () if part.function_response]
     by_id = {key: one for one in history.interrupts() for key in one.answer_ids} if responses else {}
     return {
-        interrupt.id: verdict_of(interrupt, response.response or {}, where)
+        interrupt.id: verdict_of(interrupt, response.response or {}, where, is_click=is_click)
         for response in responses
         if (interrupt := by_id.get(response.id or ""))
     }

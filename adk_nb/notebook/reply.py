@@ -20,6 +20,7 @@ from adk_nb.notebook.view.path_picture import path_picture
 from adk_nb.notebook.view.plain_text import json_text, shortened
 from adk_nb.notebook.view.render import bundle
 from adk_nb.notebook.view.spending import Cost, Usage, cost_of, usage_of
+from adk_nb.notebook.view.turn_folds import turn_folds
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
@@ -188,7 +189,8 @@ class Reply:
     def in_words(self) -> dict[str, str]:
         """What a page with no kernel shows, by media type."""
         picture = path_picture(self.team, self.events, self.history, self.status) if self.team else ""
-        return bundle(self._as_it_is_now(), history=self.history, picture=picture)
+        folds = turn_folds(self.events, self.trace)
+        return bundle(self._as_it_is_now(), history=self.history, picture=picture, folds=folds)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         if self.plain:

@@ -15,7 +15,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.models.attempts import on_wait
 from adk_nb.notebook import interrupts, settings
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.interrupted import in_a_cell, told_in_a_script
+from adk_nb.notebook.interrupted import in_a_cell, told_in_a_script, told_in_short
 from adk_nb.notebook.interrupts import AnswerCheck, Answers
 from adk_nb.notebook.one_turn import OneTurn, notice_of
 from adk_nb.notebook.open_cards import OpenCards
@@ -39,7 +39,6 @@ MessageAfter = Callable[[History], types.Content | None]
 """The message to a session with that history; None: none, the run resumes by itself."""
 USUAL = OneTurn()
 A_CLICK = "a click"
-_CLICK = "by a click in another view"
 _CHANGED = "the tool changed since this was asked"
 
 
@@ -127,7 +126,7 @@ class Talk:
 
         session = await self._of.loaded()
         with self._tools_as_asked(values if as_asked else {}, session.events if session else ()):
-            return await self._say(message, shown, where=_CLICK if by == A_CLICK else "")
+            return await self._say(message, shown, is_click=by == A_CLICK)
 
     def check(self, values: Mapping[str, Any], *, by: str = "", as_asked: bool = False) -> Answers:
         """Read answers, and refuse those that cannot be carried out; the rest as in `answer`."""
@@ -166,7 +165,8 @@ class Talk:
         shown: RunOnShow,
         invocation_id: str | None = None,
         turn: OneTurn | None = None,
-        where: str = "",
+        *,
+        is_click: bool = False,
     ) -> Reply:
         """Run a turn.
 
@@ -175,14 +175,15 @@ class Talk:
             shown: The view of the turn.
             invocation_id: Of a run that is resumed.
             turn: Its options, if it begins; None: it goes on, and may cost what it might before.
-            where: Where an answer was given; empty: in `shown`.
+            is_click: An answer was given by a click in `shown`.
         """
         session = await self._of.loaded()
         before = list(session.events) if session else []
         with self._of.history(before) as history:
             message = message_after(history)
             agent = (turn or USUAL).on((message and self.teams.of_message(message, history)) or self._of.agent)
-            verdicts = interrupts.verdicts(message, history, where or shown.where)
+            where = f"by {A_CLICK} {shown.where}".rstrip() if is_click else shown.where
+            verdicts = interrupts.verdicts(message, history, where, is_click=is_click)
         self.refuse_while_busy()
         self.max_cost = turn.max_cost if turn else self.max_cost
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
@@ -208,6 +209,8 @@ class Talk:
             shown.failed(wrong)
             if hint := ended("error", str(wrong)).take_back_with:
                 wrong.add_note(hint)
+            if shown.shows_errors and not shown.is_background:
+                told_in_short(wrong)
             raise
         except Exception as wrong:
             shown.failed(wrong)

@@ -70,6 +70,10 @@ def test_every_panel_is_told_what_it_shows_when_it_is_opened(lab: Lab):
     page.until(
         lambda: len(page.all(".adknb-bars [data-kind=tool]")) == 2, "a bar for each call, and none for a transfer"
     )
+    heard = page.js(
+        "return [...document.querySelectorAll('.adknb-root [aria-live]')].map((one) => one.textContent).join()"
+    )
+    assert "transfer_to_agent" not in heard and "transfer to weather" in heard
     page.click(".adknb-twin-table summary")
     page.wait(".adknb-twin-table td", "get_weather")
     tab(page, "Graph")

@@ -1,6 +1,9 @@
 """The tutorials as a reader meets them: run in JupyterLab, approved by a click, saved, and read again."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,6 +32,13 @@ def run_up_to(page: Page, last: int) -> None:
     for index in range(last + 1):
         if kinds[index] == "code":
             page.run_cell(index)
+
+
+def assert_nbval_finds_no_difference(path: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
+    place = {"capture_output": True, "text": True, "cwd": path.parent}
+    ran = subprocess.run([*command, "--rootdir", str(path.parent), str(path)], check=False, **place)
+    assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
 
 
 @pytest.mark.browser_all
@@ -64,6 +74,7 @@ def test_run_all_works_the_page_reads_the_same_after_a_reload_and_there_a_click_
     asked = index_of(page, "%chat What would 70 kg")
     assert "64.3 kg on Saturn" in page.text(asked)
     before = page.saved().cells[asked].outputs
+    assert_nbval_finds_no_difference(page.path)
     page.reload()
 
     page.until(lambda: "64.3 kg on Saturn" in page.text(asked), "the answer, of the file alone")

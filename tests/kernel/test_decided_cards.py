@@ -20,7 +20,7 @@ def pay(to: str, amount: int) -> str:
 payer = Agent(name='payer', tools=[pay], model=ScriptedLlm(
     call('pay', to='Anna', amount=40), 'Anna is paid.', call('pay', to='Ben', amount=50), 'Ben is paid.'))
 """
-CALL = 'pay(to="Anna", amount=40)'
+CALL, EDITED = 'pay(to="Anna", amount=40)', 'pay(to="Anna", amount=10)'
 
 
 def set_up(kernel: Kernel, name: str) -> None:
@@ -45,7 +45,7 @@ def test_a_policy_decides_in_the_view_that_asked(kernel: Kernel, before: str, so
     assert len([output for output in cell.outputs if "data" in output]) == 1
     assert len(kernel.cards) - cards == (0 if show else 1)  # one view asks, and goes on
     assert f"✓ You approved {CALL} {by}" in cell.shown
-    assert "Anna is paid." in cell.shown and "waits for approval:" not in cell.shown
+    assert "Anna is paid." in cell.shown and "waiting for approval:" not in cell.shown
     assert "another cell" not in str(cell.outputs)
 
 
@@ -63,7 +63,7 @@ def test_answers_of_a_loop_stay_with_what_was_decided_of_each(kernel: Kernel):
         ("%confirm --yes", f"✓ You approved {CALL} in ["),
         ("_run.approve()", f"✓ You approved {CALL} in ["),
         ("%confirm --no --reason 'too much'", f"✗ You rejected {CALL} in ["),
-        ("%confirm --edit amount=10 --yes", f"✓ You approved {CALL} in ["),
+        ("%confirm --edit amount=10 --yes", f"✓ You approved {EDITED} in ["),
     ],
 )
 def test_the_cell_that_asked_names_the_cell_that_decided(kernel: Kernel, answer: str, line: str):
@@ -77,8 +77,31 @@ def test_the_cell_that_asked_names_the_cell_that_decided(kernel: Kernel, answer:
     kernel.until(lambda: f"{line}{number}]" in asked.shown, "the decision in the cell that asked")
     assert kernel.cards[card]["note"].startswith(f"in [{number}]")
     assert "another cell" not in asked.shown
-    assert CALL in decided.shown and ("too much" in asked.shown) == ("reason" in answer)
-    assert ("amount=10" in asked.shown) == ("--edit" in answer)
+    assert (EDITED if "--edit" in answer else CALL) in decided.shown and ("too much" in asked.shown) == (
+        "reason" in answer
+    )
+    assert ("asked with amount=40" in asked.shown) == ("--edit" in answer)
+
+
+@pytest.mark.parametrize("answer", ["%confirm --edit amount=10 --yes", "a click"])
+def test_a_cell_that_was_run_again_and_a_listing_say_what_was_decided(kernel: Kernel, answer: str):
+    set_up(kernel, f"again{len(kernel.views)}")
+    kernel.run("%chat payer pay Anna")
+    again = kernel.run("%chat payer pay Anna", raises=True)
+    listed = kernel.run("%confirm")
+    number = int(kernel.run("len(In) - 2").text)
+
+    if answer == "a click":
+        kernel.click(kernel.card("pay"), decision="approve", args={"amount": 10})
+        where, others = f"by a click in [{number}]", [again]
+    else:
+        kernel.run(answer)
+        where, others = f"in [{number + 2}]", [again, listed]
+
+    for cell in others:
+        kernel.until(lambda cell=cell: f"✓ You approved {EDITED} {where}" in cell.shown, "the decision")
+        assert "asked with amount=40" in cell.shown
+    kernel.until(lambda: "Anna is paid." in kernel.run("_run.text").text, "the answer")
 
 
 def test_a_click_is_told_in_the_cell_and_in_its_file(kernel: Kernel):

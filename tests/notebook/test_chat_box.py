@@ -191,7 +191,7 @@ def ops(wire: Wire, op: str) -> list[dict[str, Any]]:
 def test_what_is_refused_while_something_waits_is_not_what_its_answer_is_to(box: Any) -> None:
     wire, kept = box(call("refund"), "Paid.")
     wire.says(kind="ask", text="Pay me back.")
-    assert kept.get(timeout=WAIT).startswith("you > Pay me back.\nguide > (waits for approval)")
+    assert kept.get(timeout=WAIT).startswith("you > Pay me back.\nguide > (waiting for approval)")
 
     wire.says(kind="ask", text="And now?")
     wire.wait_for(lambda wire: told(wire, "row", id="refused1"))
@@ -261,6 +261,7 @@ def test_what_waits_already_is_asked_in_a_new_box_too_and_answered_once(
 ) -> None:
     guide(shell, call("refund", order="A17"), "Paid.")
     shell.cell("%chat guide Pay me back.")
+    clicks = {"the cell": f"by a click {cell_of(shell)}", "the box": "by a click in a chat box"}
     shell.cell("%chat guide")
     run, box = pages.next(), pages.next()
     [card] = told(box, "card", state="asked")
@@ -271,7 +272,7 @@ def test_what_waits_already_is_asked_in_a_new_box_too_and_answered_once(
     else:
         (run if answered_in == "the cell" else box).says(kind="answer", id=card["id"], decision="approve")
 
-    where = cell_of(shell) if answered_in == "a line" else "by a click in another view"
+    where = clicks.get(answered_in) or cell_of(shell)
     for page in {"the cell": [box], "the box": [run], "a line": [run, box]}[answered_in]:
         page.wait_for(lambda page: told(page, "card", id=card["id"], state="approved", note=where))
     answering = run if answered_in == "the cell" else box

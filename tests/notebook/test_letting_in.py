@@ -152,7 +152,7 @@ def test_the_rows_of_a_turn_tell_it_without_the_names_of_the_runtime(server: Aut
     first, second = rows_of(reply.events), rows_of(done.events, history=reply.events)
 
     assert [(row["kind"], row["text"]) for row in first[1:]] == [
-        ("call", "waits to be let in"),
+        ("call", "waiting for credentials"),
         ("text", "mail needs to be let in"),
     ]
     assert second[0]["kind"] == "user" and second[0]["text"] == "answers the request"

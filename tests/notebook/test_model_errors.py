@@ -50,7 +50,7 @@ def test_a_service_that_stays_busy_is_told_once(server: GeminiServer, monkeypatc
     assert failed.ename == "TurnFailedError"
     assert "HTTP 429" in failed.evalue and "Slow down" not in failed.evalue and len(failed.traceback) == 1
     head, _, rows = shown[-1].data["text/markdown"].partition("| who | event |")
-    assert head.count("Slow down") == 1 and rows.count("Slow down") == 1
+    assert head.count("Slow down") == 1 and "Slow down" not in rows and "error: failed" in rows
     assert "gave no answer" not in rows
 
 
@@ -66,3 +66,29 @@ def test_a_service_that_was_busy_and_then_answers_has_one_row_for_its_tries(
     assert [output for output in made if output.output_type == "stream"] == []
     rows = [line for line in made[-1].data["text/markdown"].splitlines() if "HTTP 429" in line]
     assert len(rows) == 1 and "2 times" in rows[0]
+
+
+def test_an_error_that_is_raised_is_told_once_and_fails_the_cell(server: GeminiServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+
+    *shown, failed = outputs(server, "%chat -m gemini-9 waiter Hi", monkeypatch)
+
+    [text] = [output.data["text/plain"] for output in shown]
+    assert "'gemini-9'" in text and "%key gemini" in text and "%rewind" in text
+    head, _, rows = shown[0].data["text/markdown"].partition("| who | event |")
+    assert head.count("gemini-9") == 1 and "gemini-9" not in rows
+    assert failed.ename == "MissingKeyError"
+    [line] = failed.traceback
+    assert line.startswith("MissingKeyError: ") and "gemini-9" in line and "%" not in line and len(line) < 160
+
+
+def test_an_error_that_no_view_shows_is_told_whole_where_it_is_raised(
+    server: GeminiServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+
+    [failed] = outputs(server, "%chat --quiet -m gemini-9 waiter Hi", monkeypatch)
+
+    assert "%key gemini" in failed.traceback[0]

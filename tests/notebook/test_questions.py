@@ -42,7 +42,7 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
 
     assert (asks.status, asks.text, [one.prompt for one in asks.interrupts]) == ("pending", "", ["Which *order*?"])
     assert lines(asks) == [
-        "clerk > (waits for an answer)",
+        "clerk > (waiting for an answer)",
         "clerk asks: Which *order*?",
         "    answer with chat.ask('...')",
     ]
@@ -115,8 +115,8 @@ def test_an_outcome_is_sent_from_a_cell():
 
     assert first.status == "pending"
     assert lines(first) == [
-        "clerk > (waits for an outcome)  [1 tool call]",
-        'waits for the outcome of order(item="tea")',
+        "clerk > (waiting for an outcome)  [1 tool call]",
+        'waiting for the outcome of order(item="tea")',
         "    send it with chat.answer(...)",
     ]
     done = first.answer({"status": "here"})
@@ -305,7 +305,7 @@ def test_a_graph_that_asks_has_no_answer_yet_and_calls_no_tool():
 
     assert (asks.status, asks.text, asks.answered_by) == ("pending", "", "")
     assert lines(asks) == [
-        "repair > (waits for an answer)",
+        "repair > (waiting for an answer)",
         "repair asks: How much?",
         "    answer (a whole number) with chat.ask('...')",
     ]
@@ -336,7 +336,7 @@ def test_what_one_member_said_is_no_answer_while_another_waits(kind: Any):
     waits = talk.ask("go")
     done = waits.approve()
 
-    assert lines(waits)[0] == "team > (waits for approval)  [1 tool call]"
+    assert lines(waits)[0] == "team > (waiting for approval)  [1 tool call]"
     assert (done.text, done.answered_by) == ("Paid.", "asks")
 
 

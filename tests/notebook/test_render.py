@@ -84,12 +84,12 @@ def test_what_waits_for_approval_and_how_to_answer():
     shown = bundle(waiting(order="17", amount=250.0))
 
     assert shown["text/plain"] == snapshot("""\
-weather > (waits for approval)  [1 tool call]
-waits for approval: refund(order="17", amount=250.0)
+weather > (waiting for approval)  [1 tool call]
+waiting for approval: refund(order="17", amount=250.0)
 answer with %confirm --yes or %confirm --no\
 """)
     assert shown["text/markdown"] == snapshot("""\
-**Waits for approval:** refund(order="17", amount=250.0)
+**Waiting for approval:** refund(order="17", amount=250.0)
 
 Answer with `%confirm --yes` or `%confirm --no`.
 
@@ -98,17 +98,17 @@ Answer with `%confirm --yes` or `%confirm --no`.
 | who | event |
 | --- | --- |
 | you | Refund 17. |
-| weather | refund(order="17", amount=250.0) waits for approval |\
+| weather | refund(order="17", amount=250.0) waiting for approval |\
 """)
     assert shown["text/html"] == snapshot("""\
 <section>
-<p><strong>Waits for approval:</strong> <code>refund(order="17", amount=250.0)</code></p>
+<p><strong>Waiting for approval:</strong> <code>refund(order="17", amount=250.0)</code></p>
 <p>Answer with <code>%confirm --yes</code> or <code>%confirm --no</code>.</p>
 <details><summary>2 events</summary><table>
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>
 <tbody>
 <tr><td style="text-align: left">you</td><td style="text-align: left">Refund 17.</td></tr>
-<tr><td style="text-align: left">weather</td><td style="text-align: left">refund(order="17", amount=250.0)  waits for approval</td></tr>
+<tr><td style="text-align: left">weather</td><td style="text-align: left">refund(order="17", amount=250.0)  waiting for approval</td></tr>
 </tbody>
 </table></details>
 </section>\

@@ -132,9 +132,7 @@ def test_a_turn_that_ends_with_an_error_fails_its_cell_unless_the_notebook_is_to
     shell.cell("%config AdkNb.on_error = 'card'")
     goes_on = shell.cell("%chat guide Hi")
 
-    assert failed.splitlines()[-1] == (
-        "TurnFailedError: the turn of 'guide' ended with an error, see `_run`: OSError: no network"
-    )
+    assert failed.splitlines()[-1] == ("TurnFailedError: the turn of 'guide' failed: OSError: no network")
     assert failed.startswith("guide > error: OSError: no network")
     assert goes_on.status == "error" and goes_on is shell.names["_run"]
     assert shell.cell("%chat guide Hi").text == "Fine."
@@ -145,9 +143,7 @@ def test_a_cell_that_fails_says_so_in_one_line_that_acts_on_no_terminal(shell: S
 
     told = shell.fails("%chat guide Hi").splitlines()[-1]
 
-    assert told.startswith(
-        "TurnFailedError: the turn of 'guide' ended with an error, see `_run`: OSError: no network at all!"
-    )
+    assert told.startswith("TurnFailedError: the turn of 'guide' failed: OSError: no network at all!")
     assert_nothing_unseen(told)
     assert len(told) < 600
 
@@ -166,7 +162,7 @@ def test_whatever_goes_on_and_fails_does_so(shell: Shell, typed: str, shows: boo
 
     failed = shell.fails(typed)
 
-    assert failed.splitlines()[-1].startswith("TurnFailedError: the turn of 'guide' ended with an error, see `_run`")
+    assert failed.splitlines()[-1].startswith("TurnFailedError: the turn of 'guide' failed: OSError")
     assert ("guide > error: OSError: no network" in failed) is shows
     assert shell.names["_run"].status == "error"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from nbformat import NotebookNode
 
 from adk_nb.notebook.magics.grammar import GRAMMARS
 
@@ -73,14 +74,35 @@ def test_each_magic_is_here():
     assert {name for name in GRAMMARS if any(cell.lstrip("%").startswith(name) for cell in CELLS)} == GRAMMARS.keys()
 
 
-def test_nbval_finds_what_an_execution_has_saved(tmp_path: Path):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+def ignored(cell: str) -> str:
+    """`%confirm` alone is changed by the cell that answers, `%doctor` tells of its place: neither is compared."""
+    return f"# NBVAL_IGNORE_OUTPUT\n{cell}" if cell in ("%confirm", "%doctor") else cell
+
+
+def executed(cells: list[str], folder: Path, *, as_in_lab: bool) -> NotebookNode:
+    """A new notebook with the outputs of these cells. `as_in_lab`: the kernel believes that a page looks on."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    place = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(
-        notebook, timeout=60, resources=place, extra_arguments=["--log-level=ERROR"], coalesce_streams=True
-    ).execute()
+    place = {"metadata": {"path": str(folder)}}
+    quiet = ["--log-level=ERROR"]
+    client = NotebookClient(notebook, timeout=60, resources=place, extra_arguments=quiet, coalesce_streams=True)
+    if not as_in_lab:
+        return client.execute()
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    with client.setup_kernel(env={**env, "JPY_SESSION_NAME": "all.ipynb"}):
+        assert client.kc
+        client.kc.allow_stdin = True
+        for index, cell in enumerate(notebook.cells):
+            client.execute_cell(cell, index)
+    return notebook
+
+
+@pytest.mark.parametrize("as_in_lab", [False, True], ids=["nbclient", "lab"])
+def test_nbval_finds_what_an_execution_has_saved(tmp_path: Path, as_in_lab: bool):
+    cells = list(map(ignored, CELLS)) if as_in_lab else CELLS
+    notebook = executed(cells, tmp_path, as_in_lab=as_in_lab)
     nbformat.write(notebook, tmp_path / "all.ipynb")
+    shown = "application/vnd.jupyter.widget-view+json" in str(notebook)
     for left in ("tape.jsonl", "desk.py"):
         (tmp_path / left).unlink()
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
@@ -90,3 +112,4 @@ def test_nbval_finds_what_an_execution_has_saved(tmp_path: Path):
     )
 
     assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
+    assert shown is as_in_lab

@@ -321,8 +321,9 @@ def _forms(shell: Any) -> Any:
 
 
 def greeting(shell: Any, settings: AdkNb) -> str:
-    """One line; the same everywhere where a saved notebook is compared with a new run."""
-    model = "" if is_being_tested(shell) else f" · model {settings.model_in_words}"
+    """One line; in a notebook's file the same whoever runs it, with or without a key."""
+    is_saved = getattr(shell, "kernel", None) is not None or is_being_tested(shell)
+    model = "" if is_saved else f" · model {settings.model_in_words}"
     return f"adk_nb {adk_nb.__version__}{model} · %%agent?, %%tool?, %chat?, %agents"
 
 

@@ -138,8 +138,7 @@ def _waterfall(picked: _Picked) -> Shown:
 def _why(picked: _Picked) -> Shown:
     if not picked.trace.requests:
         return said(_NO_REQUESTS.format(picked.title))
-    timed = not is_being_tested(get_ipython())
-    return Shown(prompt_words.drawn(prompts(picked.trace), _titled(picked), with_times=timed))
+    return Shown(prompt_words.drawn(prompts(picked.trace), _titled(picked)))
 
 
 def _compared(notebook: Notebook, asked: Any) -> Shown:

@@ -1,19 +1,16 @@
 """What a cell shows of a turn; one that ended with an error can fail its cell, so that Run All and CI stop there."""
 
-import re
 from typing import Any
 
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.errors import TurnFailedError
+from adk_nb.notebook.interrupted import first_clause
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.plain_text import one_line, shortened
+from adk_nb.notebook.view.plain_text import one_line
 
 _MOST = 500
 """Characters of an error that its cell fails with; the reply has all of them."""
-_SHORT = 120
-"""The same where the cell shows the reply."""
-_CLAUSE_END = re.compile(r"[;:] | \(")
 
 
 def what_came(told: Any, *, silent: bool, raises: bool) -> Any:
@@ -32,12 +29,7 @@ def what_came(told: Any, *, silent: bool, raises: bool) -> Any:
             display(told)
         why = one_line(told.error or "the run failed", _MOST)
         if not silent:  # all of it stands above
-            why = _first_clause(why)
-        raise TurnFailedError(f"the turn of {told.agent!r} ended with an error, see `_run`: {why}")
+            kind, colon, message = why.partition(": ")
+            why = kind + colon + first_clause(message)
+        raise TurnFailedError(f"the turn of {told.agent!r} failed: {why}")
     return None if silent else told
-
-
-def _first_clause(error: str) -> str:
-    """The kind of an error and the first clause of its message."""
-    kind, colon, message = error.partition(": ")
-    return shortened(kind + colon + _CLAUSE_END.split(message, maxsplit=1)[0], _SHORT)

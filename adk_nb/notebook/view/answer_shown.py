@@ -2,12 +2,13 @@
 
 from adk_nb.notebook.view import grounding, rich_results
 from adk_nb.notebook.view.event_words import question_text
+from adk_nb.notebook.view.interrupt_text import decisions_html
 from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.members import last_words
 from adk_nb.notebook.view.output_view import output_view
 from adk_nb.notebook.view.plain_text import cleaned
-from adk_nb.notebook.view.render import decisions_html, heading
+from adk_nb.notebook.view.render import heading
 from adk_nb.notebook.view.rows import rows_and_decisions
 from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.said_so_far import ShownTurn
@@ -23,7 +24,7 @@ def answer_shown(reply: ShownTurn) -> Json:
     decisions = rows_and_decisions(reply.events, history=reply.history, elsewhere=reply.elsewhere)[1]
     output = output_view(reply.events, reply.text)
     answer = output.html if output else to_html(words)
-    said = answer if words.strip() else element("p", element("em", "No answer."))
+    said = answer if words.strip() or reply.elsewhere else element("p", element("em", "No answer."))
     return {
         "question": cleaned(question_text(reply.question, reply.events)),
         "members": last_words(reply.events, reply.answered_by, reply.text),

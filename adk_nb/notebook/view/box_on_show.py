@@ -14,9 +14,11 @@ from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.drawing_path import Marks
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
+from adk_nb.notebook.view.render import waiting_for
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.run_panels import PANELS
+from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.said_so_far import said_so_far
 from adk_nb.notebook.view.widget import STUB, LiveView
 from adk_nb.runtime.interrupts import Interrupt
@@ -63,10 +65,11 @@ class BoxOnShow(LiveRun):
     def open(self, session: Session | None, clicks: Clicks) -> None:
         """Display it, with what was said in the session before."""
         self._clicks = clicks
-        data: Any = STUB
+        words = f"a chat box for {self.agent}; run this cell to talk in it"
+        data: Any = {"text/plain": words, "text/html": element("p", element("small", words))}
         metadata: Any = None
         if not is_being_tested(get_ipython()):
-            data, metadata = with_view(STUB, self._view.model_id, "run")
+            data, metadata = with_view(data, self._view.model_id, "run")
         display(data, metadata=metadata, raw=True)
         self._twin = display(STUB, raw=True, display_id=True)
         self._rows = RunRows(
@@ -97,7 +100,8 @@ class BoxOnShow(LiveRun):
     def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
         self._clicks = clicks
         self._push({"op": "card", "card": self._waits[key]} for key in keys if key in self._waits)
-        self._view.push({"op": "status", "status": "pending", "text": ""})
+        open_ = [interrupt for interrupt in self.open_interrupts() if interrupt.id in keys]
+        self._view.push({"op": "status", "status": "pending", "text": waiting_for(open_)})
         self._view.close_run()
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:

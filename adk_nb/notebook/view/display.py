@@ -29,7 +29,7 @@ from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.own_cell import OwnCell
 from adk_nb.notebook.view.page import views_stay
 from adk_nb.notebook.view.place_in_cell import PlaceInCell
-from adk_nb.notebook.view.render import waits_for
+from adk_nb.notebook.view.render import waiting_for, waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
 from adk_nb.notebook.view.run_panels import PANELS, RunPanels
@@ -79,6 +79,8 @@ def show_run(
 class StaticRun(RunOnShow):
     """A run that leaves in the notebook what a live view leaves."""
 
+    shows_errors = True
+
     def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
         super().__init__(agent, question, notice)
         self._own_cell = OwnCell()
@@ -103,6 +105,7 @@ class LiveRun(RunOnShow):
     """A run in a live view; when it has ended, the reply takes the view's place."""
 
     is_live = True
+    shows_errors = True
 
     def __init__(
         self,
@@ -156,7 +159,8 @@ class LiveRun(RunOnShow):
         self._clicks = clicks
         self._place.file_text = requests
         self._open(session, keys)
-        self._view.push({"op": "status", "status": "pending", "text": ""})
+        self._waits_for = waiting_for(interrupt for interrupt in self.open_interrupts() if interrupt.id in keys)
+        self._view.push({"op": "status", "status": "pending", "text": self._waits_for})
         self._view.close_run()
 
     def _open(self, session: Session | None, keys: Collection[str] | None = None) -> None:
@@ -317,9 +321,11 @@ class LiveRun(RunOnShow):
         if self._rows:
             for key in self._cards.intersection(verdicts):
                 self._push(self._rows.answered_elsewhere(key, verdicts[key]))
-        self._place.answered(verdicts)
         where = next(filter(None, (one.where for one in verdicts.values())), "in another cell")
         self._place.why_not = f"What waited here was answered {where}."
+        self._place.answered(verdicts, self._rows.decisions if self._rows else ())
+        if last and (turn := self._place.turn):
+            self._fold(turn)
         status, text = ("done", f"answered {where}") if last else ("pending", self._waits_for)
         self._view.push({"op": "status", "status": status, "text": text})
         self._view.close_run()

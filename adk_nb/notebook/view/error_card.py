@@ -15,6 +15,8 @@ from adk_nb.redaction import hidden
 
 _MOST = 8_000
 """Characters of a traceback; the end is kept, which says what happened."""
+FAILED = "failed"
+"""In the row of an error that stands whole beside it."""
 _WHERE = re.compile(r"\s*\((In\[\d+\] line \d+)\)$")
 
 
@@ -131,4 +133,5 @@ class Trouble:
         """The run of `agent` ended with an error; `last`: the id of its last event, empty if nothing was said."""
         wrong, self._wrong = self._wrong, None
         ways = ("retry", "drop") if last else ()
+        self._push([{"op": "patch", "id": f"{last}/error", "text": FAILED}])
         self._push([{"op": "card", "card": card(f"error/{last}", agent, error, wrong, ways)}])

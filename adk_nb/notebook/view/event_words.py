@@ -21,7 +21,7 @@ from adk_nb.runtime.interrupts import input_of
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
 from adk_nb.tools.content_blocks import with_references
 
-WAITS = "waits for approval"
+WAITS = "waiting for approval"
 STOPPED = INVOCATION_ABORTED
 """The error code of a run that its reader stopped; shown as a note, not as a failure."""
 
@@ -199,4 +199,4 @@ def is_question(event: Event, call: types.FunctionCall) -> bool:
 
 def outcome_of(event: Event, call: types.FunctionCall) -> str:
     """The text of a call whose outcome comes from outside; empty for any other."""
-    return "waits for its outcome" if call.id in (event.long_running_tool_ids or ()) else ""
+    return "waiting for its outcome" if call.id in (event.long_running_tool_ids or ()) else ""

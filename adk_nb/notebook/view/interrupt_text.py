@@ -24,7 +24,7 @@ from adk_nb.notebook.view.plain_text import (
     shortened,
     with_escapes,
 )
-from adk_nb.notebook.view.safe_html import LINK_REL, code, element, is_safe_link
+from adk_nb.notebook.view.safe_html import LINK_REL, Html, code, element, is_safe_link
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.redaction import without_known
 from adk_nb.runtime.approvals import read_answer
@@ -46,11 +46,52 @@ class Verdict(NamedTuple):
     note: str = ""
     where: str = ""
     """Where the answer was given, as `in [8]`; empty: in the view itself."""
+    args: Json | None = None
+    """The arguments that a call was approved with. None: those that were asked about."""
+    beside: str = ""
+    """The payload that went with a yes, or the reason of a no."""
+    is_click: bool = False
+    """It was given by a click, which nothing that runs the notebook again repeats."""
 
     @property
     def fields(self) -> dict[str, str]:
         """The fields of the card."""
         return {"state": self.state, "note": self.note}
+
+
+class Decision(NamedTuple):
+    """An answer with its question, on one line: `✓ You approved`, `pay(amount=45)`, ` in [8]`."""
+
+    lead: str
+    call: str
+    """Empty: the answer is not about a call."""
+    rest: str
+    """Empty, or with the space or colon that it begins with."""
+
+    def __str__(self) -> str:
+        return f"{self.lead} {self.call}".rstrip() + self.rest
+
+
+def decision_forms(decisions: Sequence[Decision]) -> Bundle:
+    """Decisions, a paragraph each."""
+    return {
+        "text/plain": "\n".join(map(str, decisions)),
+        "text/markdown": "\n\n".join(markdown_line(str(decision)) for decision in decisions),
+        "text/html": "\n".join(decisions_html(decisions)),
+    }
+
+
+def decisions_html(decisions: Sequence[Decision]) -> list[Html]:
+    """A paragraph for each decision, with the call as code."""
+    return [
+        element(
+            "p",
+            decision.lead,
+            *([" ", element("code", code(decision.call))] if decision.call else []),
+            decision.rest,
+        )
+        for decision in decisions
+    ]
 
 
 def awaited(open_: Sequence[Interrupt], text: str) -> list[Interrupt]:
@@ -71,7 +112,7 @@ def needs(interrupt: Interrupt) -> str:
         asks = " · ".join(filter(None, (_prompt_line(interrupt), _payload_line(interrupt))))
         return f"{one_line(interrupt.agent, 100)} asks: {asks}" if asks else f"{one_line(interrupt.agent, 100)} asks"
     call = interrupt.call
-    return f"waits for the outcome of {call_text(name_text(call.name), arguments_text(call.args or {}))}"
+    return f"waiting for the outcome of {call_text(name_text(call.name), arguments_text(call.args or {}))}"
 
 
 def row_text(interrupt: Interrupt) -> str:
@@ -236,7 +277,7 @@ def in_reply(interrupts: Sequence[Interrupt], magic: str, schemas: Schemas, rede
         number = f" ({interrupt.number})" if len(approvals) > 1 else ""
         schema = schemas.get(interrupt.id)
         call, notes = call_of(interrupt, schema), _remarks(interrupt, schema)
-        blocks.append(_Block(title=f"waits for approval{number}:", code=call, notes=notes))
+        blocks.append(_Block(title=f"waiting for approval{number}:", code=call, notes=notes))
     if approvals:
         then = "answer with" if len(approvals) == 1 else "answer each by its number, as"
         blocks.append(_Block(title="", then=then, ways=all_approval_ways(approvals, magic, redefined)))
@@ -366,26 +407,33 @@ def _value(response: Json) -> Any:
     return answered_value(types.FunctionResponse(response=response))
 
 
-def verdict_of(interrupt: Interrupt, response: Json, where: str = "") -> Verdict:
+def verdict_of(interrupt: Interrupt, response: Json, where: str = "", *, is_click: bool = False) -> Verdict:
     """The verdict of an answer as it is on the wire."""
+    verdict = _verdict(interrupt, response)
+    return verdict._replace(where=where, is_click=is_click)
+
+
+def _verdict(interrupt: Interrupt, response: Json) -> Verdict:
     if interrupt.kind == "credential":
-        return Verdict("refused" if refusal(response) else "given", "", where)
+        return Verdict("refused" if refusal(response) else "given")
     if interrupt.kind == "approval":
-        return approval_verdict(read_answer(response), where)
+        return _approval_verdict(read_answer(response))
     value = _value(response)
     if interrupt.kind == "node_approval" and isinstance(value, dict):
         decided = cast(Json, value)
-        return Verdict("approved" if decided.get("confirmed") else "rejected", str(decided.get("reason") or ""), where)
-    return Verdict("answered", answer_text(value), where)
+        reason = str(decided.get("reason") or "")
+        return Verdict("approved" if decided.get("confirmed") else "rejected", reason, beside=reason)
+    return Verdict("answered", answer_text(value))
 
 
-def approval_verdict(decided: ToolConfirmation, where: str = "") -> Verdict:
-    """The verdict of an approval."""
+def _approval_verdict(decided: ToolConfirmation) -> Verdict:
     if not decided.confirmed:
-        return Verdict("rejected", cleaned(decided.reason or ""), where)
+        reason = cleaned(decided.reason or "")
+        return Verdict("rejected", reason, beside=reason)
     ran = "" if decided.args is None else f"ran with {call_shown.arguments_line(decided.args)}"
-    note = "; ".join(filter(None, (ran, _payload_text(decided.payload))))
-    return Verdict("edited" if ran else "approved", note, where)
+    payload = _payload_text(decided.payload)
+    note = "; ".join(filter(None, (ran, payload)))
+    return Verdict("edited" if ran else "approved", note, args=decided.args, beside=payload)
 
 
 def answer_text(value: Any) -> str:
@@ -395,18 +443,35 @@ def answer_text(value: Any) -> str:
     return cleaned(value) if isinstance(value, str) else shortened(json_text(value), _PROMPT)
 
 
-def answered_line(interrupt: Interrupt, verdict: Verdict) -> str:
-    """An answer with its question, and where it was given; empty for a credential."""
+def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision | None:
+    """An answer with its question, and where or by what it was given; None for a credential."""
     if interrupt.kind == "credential":
-        return ""
-    if interrupt.kind == "approval":
-        return _decision_line(
-            verdict, call_text(name_text(interrupt.call.name), arguments_text(interrupt.call.args or {}))
-        )
-    if interrupt.kind == "node_approval":
-        return _decision_line(verdict, _payload_line(interrupt))
+        return None
+    if interrupt.is_approval:
+        lead = "✗ You rejected" if verdict.state == "rejected" else "✓ You approved"
+        return Decision(lead, _decided_call(interrupt, verdict), _beside(interrupt, verdict))
     question = f'"{one_line(interrupt.prompt, 200)}"' if interrupt.prompt else one_line(interrupt.agent, 100)
-    return f"✓ You answered {question} {verdict.where}".rstrip() + f": {one_line(verdict.note, _PROMPT)}"
+    return Decision(f"✓ You answered {question}", "", _rest(verdict.where, one_line(verdict.note, _PROMPT)))
+
+
+def _decided_call(interrupt: Interrupt, verdict: Verdict) -> str:
+    """The call as it was let run, or refused."""
+    if interrupt.kind == "node_approval":
+        return _payload_line(interrupt)
+    args = interrupt.call.args or {} if verdict.args is None else verdict.args
+    return call_text(name_text(interrupt.call.name), arguments_text(args))
+
+
+def _beside(interrupt: Interrupt, verdict: Verdict) -> str:
+    """Where a decision was made, what was changed by it, and what went with it."""
+    asked, args = interrupt.call.args or {}, verdict.args
+    changed = {} if args is None else {name: asked[name] for name in asked if args.get(name) != asked[name]}
+    was = f"(asked with {arguments_text(changed)})" if changed else ""
+    return _rest(" ".join(filter(None, (verdict.where, was))), one_line(verdict.beside))
+
+
+def _rest(where: str, answer: str) -> str:
+    return (f" {where}" if where else "") + (f": {answer}" if answer else "")
 
 
 def answer_row_text(interrupt: Interrupt | None, response: types.FunctionResponse) -> str:
@@ -427,13 +492,6 @@ def answered_by(response: types.FunctionResponse) -> str:
         return ""
     by = read_answer(response.response or {}).by
     return f"by {one_line(by, 100)}" if by else "by a function response"
-
-
-def _decision_line(verdict: Verdict, call: str) -> str:
-    """A decision on `call`, and where or by what it was made."""
-    mark, did = ("✗", "rejected") if verdict.state == "rejected" else ("✓", "approved")
-    note = f": {one_line(verdict.note)}" if verdict.note else ""
-    return f"{mark} You {did} {call} {verdict.where}".rstrip() + note
 
 
 def _decision_text(decided: ToolConfirmation, tool: str) -> str:

@@ -1,13 +1,13 @@
 """Where a live view stands in its cell: the view on the page, and in the notebook's file words for what it shows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.interrupt_text import Verdict
+from adk_nb.notebook.view.interrupt_text import Decision, Verdict, decision_forms
 from adk_nb.notebook.view.own_cell import OwnCell
 from adk_nb.notebook.view.page import views_stay, with_view
 from adk_nb.notebook.view.safe_html import element
@@ -31,6 +31,10 @@ class PlaceInCell:
         """What the file has for the view from the start, by media type."""
         self.why_not = ""
         """Why nothing waits any more."""
+        self._decisions: Sequence[Decision] = ()
+        """Of what waited, and was answered in another cell."""
+        self._question: dict[str, str] | None = None
+        """The turn as it stood when it paused; None: something of it was answered by a click since."""
         self.stands: tuple[Any, Any] = STUB, {}
         """What the output was last told to show, and its metadata."""
 
@@ -38,6 +42,11 @@ class PlaceInCell:
     def is_open(self) -> bool:
         """Whether the view has it."""
         return self._output is not None
+
+    @property
+    def turn(self) -> Reply | None:
+        """The turn that waits here, or was answered in another cell."""
+        return self._asks
 
     @property
     def shows_the_reply(self) -> bool:
@@ -65,15 +74,21 @@ class PlaceInCell:
         if not self._output:
             return
         self._asks = whole if of == "run" else None
-        words = whole.in_words()
-        if of == "run" and not views_stay():
-            self._show_beside(words)
+        self._question = whole.in_words() if self._asks and views_stay() else None
+        if self._asks:
+            self._show_waiting(whole)
             return
-        stays = views_stay() and (of == "run" or whole.status != "pending")  # a card of it is in another view
-        self._update(with_view(words, self._model_id if stays else "", of))
-        if of == "page":
-            self._show_beside(STUB)
-            self._output = None
+        stays = views_stay() and whole.status != "pending"  # a card of it is in another view
+        self._update(with_view(whole.in_words(), self._model_id if stays else "", of))
+        self._show_beside(STUB)
+        self._output = None
+
+    def _show_waiting(self, turn: Reply) -> None:
+        words = self._question or turn.in_words()
+        if views_stay():
+            self._update(with_view(words, self._model_id, "run"))
+        else:
+            self._show_beside(words)
 
     def _show_beside(self, words: dict[str, str]) -> None:
         if self._words:
@@ -82,13 +97,16 @@ class PlaceInCell:
             with self._own_cell.gets_what_is_displayed():
                 self._words = display(words, raw=True, display_id=True)
 
-    def answered(self, verdicts: Mapping[str, Verdict]) -> None:
-        """What waited under these ids was answered in another cell."""
+    def answered(self, verdicts: Mapping[str, Verdict], decisions: Sequence[Decision]) -> None:
+        """What waited under these ids was answered in another cell. `decisions`: all so far."""
+        self._decisions = decisions
+        if any(verdict.is_click for verdict in verdicts.values()):
+            self._question = None
         if not self._asks:
             return
         self._told = self._asks = self._asks.answered_elsewhere(verdicts)
         if self._asks.interrupts:
-            self.show(self._asks, "run")
+            self._show_waiting(self._asks)
 
     def close(self) -> None:
         """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
@@ -97,11 +115,16 @@ class PlaceInCell:
             self._show_beside(STUB)
             self._output = None
 
-    def _left(self) -> dict[str, str]:
+    def _left(self) -> Any:
+        if self._asks and self._question and self._asks.elsewhere:
+            # nbval compares a cell before the cell that answers it is run: the file has what was asked, as then
+            return with_view(self._question, self._model_id, "page")
         if self._asks:
             notice = self._asks.notice if self._asks.elsewhere else self.why_not or self._asks.notice
             outcomes = [interrupt for interrupt in self._asks.interrupts if interrupt.kind == "long_running"]
             return replace(self._asks, interrupts=outcomes, notice=notice).in_words()
+        if self._decisions:
+            return decision_forms(self._decisions)
         if not self.why_not:
             return STUB
         return {"text/plain": self.why_not, "text/html": element("p", element("small", self.why_not))}

@@ -83,16 +83,26 @@ def prompt_sent(sent: TracedRequest, trace: Trace) -> Prompt:
         event=sent.event_id,
         ms=_ms(sent.began, sent.ended),
         first_ms=_ms(sent.began, sent.first),
-        system=_marked(system_text(config.system_instruction), trace),
-        tools=[one for tool in config.tools or () for one in _offered(tool)],
-        history=[said for content in request.contents for said in _said(content, trace)],
+        system=system_words(sent, trace),
+        tools=tools_offered(sent),
+        history=[said for content in request.contents for said in message_words(content, trace)],
         messages=len(request.contents),
         settings={key: value for key, value in _json(config).items() if key not in _TRANSPORT},
-        answer=_said(response.content, trace) if response and response.content else [],
+        answer=message_words(response.content, trace) if response and response.content else [],
         raw=_json(response) if response else None,
         tokens=_tokens(response.usage_metadata if response else None),
         error=cleaned(sent.error),
     )
+
+
+def system_words(sent: TracedRequest, trace: Trace) -> list[Words]:
+    """The system instruction of a model call."""
+    return _marked(system_text(sent.request.config.system_instruction), trace)
+
+
+def tools_offered(sent: TracedRequest) -> list[Offered]:
+    """The tools of a model call."""
+    return [one for tool in sent.request.config.tools or () for one in _offered(tool)]
 
 
 def system_text(given: Any) -> str:
@@ -146,7 +156,8 @@ def _offered(tool: Any) -> list[Offered]:
     return made + [Offered(name=name, description="", parameters=value) for name, value in told.items()]
 
 
-def _said(content: types.Content, trace: Trace) -> list[Said]:
+def message_words(content: types.Content, trace: Trace) -> list[Said]:
+    """A message of the history, part by part."""
     role = content.role or "user"
     return [_part(role, part, trace) for part in content.parts or ()]
 

@@ -5,21 +5,31 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adk_nb.notebook.view.plain_text import one_line, shortened
-from adk_nb.notebook.view.prompt_sent import Offered, Prompt, Said, Words
+from adk_nb.notebook.view.prompt_sent import (
+    Offered,
+    Prompt,
+    Said,
+    Words,
+    message_words,
+    system_words,
+    tools_offered,
+)
 from adk_nb.notebook.view.render import Bundle
 from adk_nb.notebook.view.safe_html import Html, code, element
-from adk_nb.notebook.view.waterfall_picture import duration
+from adk_nb.runtime.trace import Trace, TracedRequest
 
 _RAW = 4_000
 """Characters of a raw response."""
+_SYSTEM, _TOOLS, _LAST = 1_000, 300, 400
+"""Characters of what `in_short` has of an instruction, of the names of tools, and of a message."""
 _SIGNS = {"text": "", "thought": "thinks: ", "call": "calls ", "result": "", "data": ""}
 
 
-def drawn(asked: Sequence[Prompt], title: str, *, with_times: bool = True) -> Bundle:
-    """All forms of the model calls of one run. `with_times`: False: the same in every run of one notebook."""
+def drawn(asked: Sequence[Prompt], title: str) -> Bundle:
+    """All forms of the model calls of one run; the same in every run of one notebook."""
     lines, parts = [title], [element("p", title)]
     for number, one in enumerate(asked, 1):
-        head = _head(one, number, len(asked), with_times=with_times)
+        head = _head(one, number, len(asked))
         lines += ["", head]
         blocks = _blocks(one)
         for name, body in blocks:
@@ -30,12 +40,8 @@ def drawn(asked: Sequence[Prompt], title: str, *, with_times: bool = True) -> Bu
     return {"text/plain": "\n".join(lines), "text/html": element("section", "\n", Html("\n".join(parts)), "\n")}
 
 
-def _head(one: Prompt, number: int, count: int, *, with_times: bool) -> str:
+def _head(one: Prompt, number: int, count: int) -> str:
     told = [f"model call {number} of {count}: {one['agent']} asks {one['model']}"]
-    if with_times and one["ms"] is not None:
-        told.append(duration(one["ms"]))
-    if with_times and one["first_ms"] is not None:
-        told.append(f"first piece after {duration(one['first_ms'])}")
     tokens = one["tokens"]
     if tokens:
         told.append(f"{tokens.get('input', 0):,} tokens in, {tokens.get('output', 0):,} out")
@@ -61,6 +67,32 @@ def _blocks(one: Prompt) -> list[tuple[str, list[Words]]]:
 
 def _put_in(words: Words) -> str:
     return f"{words['source']} → {one_line(words['text']) or '(nothing)'}"
+
+
+def in_short(sent: Sequence[TracedRequest], trace: Trace) -> list[str]:
+    """What models were sent, some lines for each call: the instruction, the tools, the last message."""
+    lines: list[str] = []
+    known: dict[str, int] = {}
+    for number, request in enumerate(sent, 1):
+        system = _text(system_words(request, trace)).strip()
+        first = known.setdefault(system, number)
+        contents = request.request.contents
+        last = _text(_conversation(message_words(contents[-1], trace))) if contents else ""
+        lines.append(one_line(f"{number}  {request.agent} asks {request.model}"))
+        lines += _item("system", f"as in {first}" if first < number else shortened(system, _SYSTEM))
+        lines += _item("tools", shortened(", ".join(map(_tool_name, tools_offered(request))), _TOOLS))
+        which = f"{len(contents)} messages, the last" if len(contents) > 1 else "message"
+        lines += _item(which, shortened(last, _LAST))
+    return lines
+
+
+def _tool_name(offered: Offered) -> str:
+    return offered["name"]
+
+
+def _item(name: str, text: str) -> list[str]:
+    first, *more = [line for line in text.splitlines() if line.strip()] or [""]
+    return [f"    {name}: {first}", *(f"      {line}" for line in more)] if first else []
 
 
 def _plain(text: str) -> list[Words]:

@@ -7,15 +7,24 @@ from typing import Protocol
 from adk_nb.events.event import Event
 from adk_nb.notebook.view import grounding, rich_results
 from adk_nb.notebook.view.call_shown import Schemas
+from adk_nb.notebook.view.error_card import FAILED
 from adk_nb.notebook.view.event_words import WAITS, in_words
-from adk_nb.notebook.view.interrupt_text import Bundle, Verdict, awaited, in_reply
-from adk_nb.notebook.view.markdown import markdown_cell, markdown_line, markdown_safe, to_html
+from adk_nb.notebook.view.interrupt_text import (
+    Bundle,
+    Decision,
+    Verdict,
+    awaited,
+    decision_forms,
+    decisions_html,
+    in_reply,
+)
+from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.members import last_words
 from adk_nb.notebook.view.output_view import output_view
 from adk_nb.notebook.view.plain_text import call_text, cleaned, one_line, shortened
 from adk_nb.notebook.view.rich_results import html_table
 from adk_nb.notebook.view.rows import rows_and_decisions, rows_of
-from adk_nb.notebook.view.safe_html import Html, code, element, words_of
+from adk_nb.notebook.view.safe_html import Html, element, words_of
 from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
 from adk_nb.runtime.interrupts import Interrupt
@@ -23,10 +32,10 @@ from adk_nb.runtime.interrupts import Interrupt
 _ASKED = 2_000
 """Characters of an error, or a notice."""
 _WAITS_FOR = {
-    "approval": "waits for approval",
-    "credential": "waits to be let in",
-    "question": "waits for an answer",
-    "long_running": "waits for an outcome",
+    "approval": WAITS,
+    "credential": "waiting for credentials",
+    "question": "waiting for an answer",
+    "long_running": "waiting for an outcome",
 }
 """By kind of interrupt, the most urgent first."""
 _WAITED = "waited for approval"
@@ -95,7 +104,7 @@ class ShownReply(Protocol):
         ...
 
 
-def bundle(reply: ShownReply, *, history: Sequence[Event] = (), picture: str = "") -> Bundle:
+def bundle(reply: ShownReply, *, history: Sequence[Event] = (), picture: str = "", folds: str = "") -> Bundle:
     """A reply: the answer, what waits or failed, and the events that led to it.
 
     Args:
@@ -103,15 +112,21 @@ def bundle(reply: ShownReply, *, history: Sequence[Event] = (), picture: str = "
         history: The session's earlier events, oldest first; only needed to show the arguments and old state values
             of a turn that went on from an approval.
         picture: Markup of this package, folded together with the events of `text/html`.
+        folds: As that, below the events.
     """
     rows, decisions = rows_and_decisions(reply.events, history=history, elsewhere=reply.elsewhere)
     shown = rich_results.of_events(reply.events)
+    if reply.status == "error" and reply.events:
+        told = f"{reply.events[-1].id}/error"
+        rows = [{**row, "text": FAILED} if row["id"] == told else row for row in rows]
     if not any(interrupt.kind == "approval" for interrupt in reply.interrupts):
         rows = [{**row, "text": _WAITED} if row["text"] == WAITS else row for row in rows]
     return {
         "text/plain": _plain(reply, rows, shown, decisions),
-        "text/markdown": "\n\n".join([*map(markdown_line, decisions), _markdown(reply, rows, shown)]),
-        "text/html": _html(reply, rows, shown, picture, decisions),
+        "text/markdown": "\n\n".join(
+            filter(None, (decision_forms(decisions)["text/markdown"], _markdown(reply, rows, shown)))
+        ),
+        "text/html": _html(reply, rows, shown, decisions, picture, folds),
     }
 
 
@@ -162,7 +177,11 @@ def event_table(
 
 def waits_for(reply: ShownReply) -> str:
     """What a turn waits for; empty for nothing."""
-    open_ = awaited(reply.interrupts, reply.text)
+    return waiting_for(awaited(reply.interrupts, reply.text))
+
+
+def waiting_for(open_: Iterable[Interrupt]) -> str:
+    """What is needed of the user, by the most urgent of the interrupts; empty for none."""
     kinds = {"question" if interrupt.is_question else interrupt.kind for interrupt in open_}
     return next((text for kind, text in _WAITS_FOR.items() if kind in kinds), "")
 
@@ -207,7 +226,7 @@ def row_text(row: Json) -> str:
 # ---- plain text
 
 
-def _plain(reply: ShownReply, rows: list[Json], shown: list[Json], decisions: list[str]) -> str:
+def _plain(reply: ShownReply, rows: list[Json], shown: list[Json], decisions: list[Decision]) -> str:
     found = grounding.grounding_of(reply.events)
     words = cleaned(grounding.cited(reply.text, reply.events, found, grounding.PLAIN)).strip()
     if error := _error(reply):
@@ -215,7 +234,7 @@ def _plain(reply: ShownReply, rows: list[Json], shown: list[Json], decisions: li
     elif not words:
         words = f"({waits_for(reply) or (_waited(reply) if reply.status == 'pending' else 'no answer')})"
     suffix = f"  [{'; '.join(said)}]" if (said := _suffixes(reply, rows)) else ""
-    lines = [f"{heading(reply)} > {words}{suffix}", *filter(None, [reply.take_back_with]), *decisions]
+    lines = [f"{heading(reply)} > {words}{suffix}", *filter(None, [reply.take_back_with]), *map(str, decisions)]
     lines += [*grounding.plain(found), *rich_results.plain_of(shown)]
     lines += filter(None, [_interrupts(reply, "text/plain")])
     if reply.notice:
@@ -281,12 +300,9 @@ def _markdown_table(head: list[str], body: list[list[str]]) -> str:
 # ---- html
 
 
-def decisions_html(decisions: list[str]) -> list[str]:
-    """A paragraph for each approval that was decided."""
-    return [element("p", element("code", code(line))) for line in decisions]
-
-
-def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str, decisions: list[str]) -> str:
+def _html(
+    reply: ShownReply, rows: list[Json], shown: list[Json], decisions: list[Decision], picture: str, folds: str
+) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
     parts: list[str] = [element("p", element("small", _named(one))) for one in _members(reply)]
@@ -307,7 +323,7 @@ def _html(reply: ShownReply, rows: list[Json], shown: list[Json], picture: str, 
         drawn = [Html(f"\n{picture}\n")] if picture else []
         count, *failed = _counts(rows)
         summary = element("summary", count, *[part for one in failed for part in (", ", element("strong", one))])
-        parts.append(element("details", summary, *drawn, _html_table(*_trace(rows))))
+        parts.append(element("details", summary, *drawn, _html_table(*_trace(rows)), Html(folds)))
     return element("section", "\n", Html("\n".join(parts)), "\n")
 
 

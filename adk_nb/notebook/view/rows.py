@@ -10,7 +10,7 @@ from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook import settings
 from adk_nb.notebook.view import event_words, grounding, interrupt_text, rich_results
 from adk_nb.notebook.view.interrupt_card import card_of
-from adk_nb.notebook.view.interrupt_text import Verdict
+from adk_nb.notebook.view.interrupt_text import Decision, Verdict
 from adk_nb.notebook.view.isolated_page import isolated_page
 from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import (
@@ -105,8 +105,8 @@ class RunRows:
         self._state = ShownState(state or {})
         self._calls: dict[str, _Call] = {}
         self._cards: dict[str, Json] = {}
-        self.decisions: list[str] = []
-        """A line for each approval that was decided, and each question that was answered."""
+        self.decisions: list[Decision] = []
+        """Of the approvals that were decided and the questions that were answered."""
         self._interrupts: dict[str, Interrupt] = {}
         """By the id of their cards."""
         self._asked_for: dict[str, str] = {}
@@ -245,7 +245,7 @@ class RunRows:
         if approvals.is_placeholder(event, response):
             return {"text": event_words.WAITS}
         if credentials.is_waiting(event, response):
-            return {"text": "waits to be let in"}
+            return {"text": "waiting for credentials"}
         if card := self._cards.get(self._asked_for.get(response.id or "", "")):
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]
         result, ok = event_words.result_text(response)
@@ -303,8 +303,8 @@ class RunRows:
 
     def _decided(self, interrupt: Interrupt, card: Json, verdict: Verdict) -> None:
         card["hint"] = interrupt_text.prompt_text(interrupt)
-        if line := interrupt_text.answered_line(interrupt, verdict):
-            self.decisions.append(line)
+        if decision := interrupt_text.decision_of(interrupt, verdict):
+            self.decisions.append(decision)
 
     def _go_on(self, card: Json, event: Event, verdict: Verdict, told: _Told) -> None:
         for call_id, asked in self._asked_for.items():
@@ -374,8 +374,8 @@ def rows_of(
 
 def rows_and_decisions(
     events: Iterable[Event], *, history: Sequence[Event] = (), elsewhere: Mapping[str, Verdict] | None = None
-) -> tuple[list[Json], list[str]]:
-    """`rows_of`, and a line for each approval that was decided and each question that was answered."""
+) -> tuple[list[Json], list[Decision]]:
+    """`rows_of`, and what was decided on approvals and answered to questions."""
     rows, view = RunRows(history=history, live=False), ViewState()
     ops = [op for event in events if not event.partial for op in rows.feed(event)]
     for key, verdict in (elsewhere or {}).items():

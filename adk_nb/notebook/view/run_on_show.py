@@ -55,6 +55,9 @@ class RunOnShow:
     is_live = False
     """True: somebody sees pieces as they come, so the model is asked to stream."""
 
+    shows_errors = False
+    """It shows why a turn failed, also one whose error is raised."""
+
     def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
         self.agent = agent
         self.question = question

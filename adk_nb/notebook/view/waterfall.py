@@ -152,7 +152,7 @@ def _asks(event: Event, call: types.FunctionCall) -> bool:
 
 
 def _called(event: Event, call: types.FunctionCall, *, asks: bool) -> _Work:
-    name = "waits for a person" if asks else call.name or ""
+    name = "waiting for a person" if asks else call.name or ""
     work = _Work("person" if asks else "tool", name, who_said(event), *_place(event), event.timestamp)
     work.event, work.call = event.id, call.id or ""
     return work

@@ -1,15 +1,16 @@
 """The bars of a run as text, as SVG and as a table."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from adk_nb.notebook.view.render import Bundle, table
 from adk_nb.notebook.view.safe_html import Html, code, element
 from adk_nb.notebook.view.waterfall import Bar, Kind
 
-_WIDTH = 40
-"""Characters of the axis."""
+_WIDTH, _SHORT = 40, 20
+"""Characters of the axis; the short one fits on a narrow page, which breaks longer lines."""
 _SIGNS: dict[Kind, str] = {"agent": "─", "model": "█", "tool": "▒", "person": "·"}
+_NAMES: dict[Kind, str] = {"agent": "agent", "model": "model", "tool": "tool", "person": "waiting for a person"}
 _WAITS = "░"
 _COLOURS: dict[Kind, str] = {"agent": "currentColor", "model": "#1e88e5", "tool": "#3d9150", "person": "#c47a00"}
 """At least 3 to 1 on a white page and on a black one."""
@@ -21,8 +22,8 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
 def in_steps(bars: Sequence[Bar]) -> list[Bar]:
     """The bars with a step for each model call and tool instead of its time: the same in every run of one notebook."""
-    order = sorted((one for one in bars if one["kind"] != "agent"), key=lambda one: one["begin"])
-    steps = {id(one): (number, number + 1) for number, one in enumerate(order)}
+    order = [one for one in bars if one["kind"] != "agent"]
+    steps = {id(one): (number, number + 1) for one, number in zip(order, _numbers(order), strict=True)}
     made: list[Bar] = []
     for bar in bars:
         within = [steps[id(one)] for one in order if one is bar or _covers(bar, one)]
@@ -31,8 +32,26 @@ def in_steps(bars: Sequence[Bar]) -> list[Bar]:
     return made
 
 
+def _numbers(order: Sequence[Bar]) -> Iterator[int]:
+    """The step in which each begins. Those that work at once count each for itself: who is faster differs."""
+    step, lanes, end = 0, dict[str, int](), 0.0
+    for bar in order:
+        lane = bar["lane"]
+        if lanes and (not lane or (lane not in lanes and bar["begin"] >= end)):
+            step, lanes = max(lanes.values()), {}
+        if not lane:
+            yield step
+            step += 1
+            continue
+        end = max(end, bar["begin"] if bar["end"] is None else bar["end"])
+        yield lanes.setdefault(lane, step)
+        lanes[lane] += 1
+
+
 def _covers(bar: Bar, other: Bar) -> bool:
     if bar["kind"] == "agent" and bar["agent"] != other["agent"] and other["depth"] <= bar["depth"] + 1:
+        return False
+    if bar["lane"] and bar["lane"] != other["lane"]:
         return False
     ends = bar["end"] is None or (other["end"] is not None and other["end"] <= bar["end"])
     return other["depth"] > bar["depth"] and bar["begin"] <= other["begin"] and ends
@@ -62,13 +81,21 @@ def drawn(bars: Sequence[Bar], title: str, *, with_times: bool = True) -> Bundle
 
 
 _LEGEND = f"{_SIGNS['agent']} agent  {_WAITS}{_SIGNS['model']} model, {_WAITS} until its first piece  " + (
-    f"{_SIGNS['tool']} tool  {_SIGNS['person']} waits for a person"
+    f"{_SIGNS['tool']} tool  {_SIGNS['person']} waiting for a person"
 )
 
 
 _COLOURS_IN_WORDS = (
-    "line: agent · blue: model, pale until its first piece · green: tool · orange: waits for a person · red: failed"
+    "line: agent · blue: model, pale until its first piece · green: tool · orange: waiting for a person · red: failed"
 )
+
+
+def steps_as_text(bars: Sequence[Bar]) -> list[str]:
+    """Bars of `in_steps` as lines of text, and what their signs mean."""
+    length = max(bar["end"] or bar["begin"] for bar in bars)
+    kinds = {bar["kind"] for bar in bars}
+    legend = "  ".join(f"{sign} {_NAMES[kind]}" for kind, sign in _SIGNS.items() if kind in kinds)
+    return [*_lines(bars, length, with_times=False, axis=_SHORT), legend]
 
 
 def duration(ms: float) -> str:
@@ -102,24 +129,26 @@ def _told(bar: Bar, *, with_times: bool) -> list[str]:
     return [duration(begin), took, failed or said]
 
 
-def _lines(bars: Sequence[Bar], length: float, *, with_times: bool) -> list[str]:
+def _lines(bars: Sequence[Bar], length: float, *, with_times: bool, axis: int = _WIDTH) -> list[str]:
     names = [_indented(one).replace("\u00a0", " ") for one in bars]
-    width = min(40, max(len(name) for name in names))
+    width = min(axis + 4, max(len(name) for name in names))
     lines: list[str] = []
     for name, bar in zip(names, bars, strict=True):
         _, took, said = _told(bar, with_times=with_times)
-        lines.append(f"{name[:width]:<{width}}  |{_drawn(bar, length)}|  {took}{'  ' if said else ''}{said}".rstrip())
+        lines.append(
+            f"{name[:width]:<{width}}  |{_drawn(bar, length, axis)}|  {took}{'  ' if said else ''}{said}".rstrip()
+        )
     return lines
 
 
-def _drawn(bar: Bar, length: float) -> str:
+def _drawn(bar: Bar, length: float, axis: int) -> str:
     def place(moment: float | None) -> int:
-        return round(min(1.0, (length if moment is None else moment) / length) * _WIDTH)
+        return round(min(1.0, (length if moment is None else moment) / length) * axis)
 
-    begin = min(place(bar["begin"]), _WIDTH - 1)
+    begin = min(place(bar["begin"]), axis - 1)
     end = max(place(bar["end"]), begin + 1)
     first = begin if bar["first"] is None else min(place(bar["first"]), end)
-    return (" " * begin + _WAITS * (first - begin) + _SIGNS[bar["kind"]] * (end - first)).ljust(_WIDTH)
+    return (" " * begin + _WAITS * (first - begin) + _SIGNS[bar["kind"]] * (end - first)).ljust(axis)
 
 
 def _svg(bars: Sequence[Bar], length: float, said: str, *, with_times: bool) -> Html:

@@ -21,10 +21,12 @@ class Announcer {
     if (op.op === "append" && row.kind !== "user" && !row.streaming) this.whole(row);
     else if (op.op === "text") this.sentences(row);
     else if (op.op === "patch" && this.begun.has(row.id)) this.rest(row);
+    else if (op.op === "patch" && op.kind === "marker") this.whole(row);
     else if (op.op === "patch" && "ok" in op && op.ok !== null) this.say(`${row.tool} ${op.ok ? "is done" : "failed"}: ${row.result}`);
   }
 
   whole(row) {
+    if (row.tool === "transfer_to_agent") return; // its result says who goes on
     if (row.kind === "call") this.say(`${row.author} calls ${row.tool}`);
     else if (row.text) this.say(`${row.author}${row.kind === "error" ? ", error" : ""}: ${row.text}`);
   }

@@ -5,7 +5,7 @@ const FOLD_ABOVE = 480; // pixels; what is cut shows 420 of them (.adknb-clip), 
 const STATUS = {
   idle: ["○", "idle"],
   running: ["●", "running"],
-  pending: ["⚠", "waiting for you"],
+  pending: ["⚠", "waiting"],
   done: ["✓", "done"],
   error: ["✗", "error"],
   cancelled: ["■", "stopped"],

@@ -127,7 +127,7 @@ class Events {
       this.fillCall(what, row);
       return null;
     }
-    if (row.kind === "error") what.append(el("span", "label bad", "✗ Error "));
+    if (row.kind === "error") what.append(el("span", "label bad", "✗ "));
     if (row.kind === "thought") what.append(el("span", "label dim", "thought "));
     if (isMarkup(row)) {
       const words = markup(row.html + (row.tail ?? ""), this.store.manager);
