@@ -68,6 +68,8 @@ def several_message(found: Sequence[Interrupt], noun: str, which: Any = None) ->
 
 
 def _named(open_: Sequence[Interrupt], which: Any) -> list[Interrupt]:
+    if isinstance(which, bool):  # True == 1, but a yes is no number
+        return []
     found = [interrupt for interrupt in open_ if which in (interrupt.number, str(interrupt.number), interrupt.id)]
     found = found or [interrupt for interrupt in open_ if which in interrupt.answer_ids]
     return found or [interrupt for interrupt in open_ if which in interrupt.names]

@@ -359,3 +359,27 @@ def test_a_yes_that_was_given_before_is_no_error_beside_a_task(shell: Shell) -> 
     assert [one.kind for one in shell.cell("%confirm --yes").interrupts] == ["task"]
 
     assert "approved already" in str(shell.cell("%confirm --yes"))
+
+
+def test_a_question_beside_an_approval_names_a_line_that_answers_it(shell: Shell) -> None:
+    done: list[str] = []
+    asks = call("adk_request_input", message="Who are you?")
+    model = ScriptedLlm([asks, call("pay", amount=5)], "Paid.", "Done.")
+    shell.names["clerk"] = LlmAgent(name="clerk", model=model, tools=tools_of(done))
+
+    waiting = shell.cell("%chat clerk Pay.")
+    question, approval = waiting.interrupts
+    assert (question.kind, approval.kind) == ("input", "approval")
+    assert f"%confirm {question.number} ..." in str(waiting) and "%chat ..." not in str(waiting)
+    assert [one.kind for one in shell.cell(f"%confirm {question.number} Ann").interrupts] == ["approval"]
+
+
+def test_true_is_not_the_number_of_an_approval() -> None:
+    done: list[str] = []
+    model = ScriptedLlm([call("pay", amount=5), call("pay", amount=6)], "Paid.")
+    chat = Chat(LlmAgent(name="clerk", model=model, tools=tools_of(done)), show="off")
+    chat.ask("Pay.")
+
+    with pytest.raises(InputError):
+        chat.approve(True)
+    assert done == [] and [one.number for one in chat.interrupts] == [1, 2]

@@ -230,7 +230,8 @@ def ways(
     if not interrupt.is_question:
         return (f"{magic} {number} ..." if magic else f"chat.answer(...{f', {number}' if len(among) > 1 else ''})",)
     oldest = next((other for other in among if other.is_question and not other.is_approval), interrupt)
-    if oldest.id == interrupt.id:
+    takes_words = not any(other.kind in ("approval", "credential") for other in among)
+    if oldest.id == interrupt.id and takes_words:
         return (f"{magic.replace('%confirm', '%chat', 1)} ..." if magic else "chat.ask('...')",)
     return (f"{magic} {number} ..." if magic else f"chat.answer('...', {number})",)
 
