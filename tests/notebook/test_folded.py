@@ -33,6 +33,14 @@ def test_each_member_has_its_last_words_and_the_one_that_answers_has_none() -> N
     assert "*draft: Two.*\n\n*critic: Yes.*" in shown["text/markdown"]
 
 
+def test_formulas_of_a_member_are_tex_between_dollar_signs_and_its_code_stays() -> None:
+    draft = agent("draft", "So $a^2$, $$b < c$$ and `\\(d\\)`.")
+
+    reply = Chat(SequentialAgent(name="team", sub_agents=[draft, agent("editor", "Done.")])).ask("Write.")
+
+    assert members(reply) == [("draft", "So $a^2$, $$b < c$$ and \\(d\\).")]
+
+
 def test_members_with_the_same_last_words_are_all_there() -> None:
     team = SequentialAgent(name="team", sub_agents=[agent("left", "Fine."), agent("right", "Fine.")])
 

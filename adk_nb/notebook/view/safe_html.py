@@ -26,6 +26,8 @@ LINK_REL = "noopener noreferrer"
 
 _LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`\\]+", re.IGNORECASE)
 _MATH = re.compile(r"[$\\]")
+_FORMULA = re.compile(r"(?P<code><code>.*?</code>)|\\\((?P<inline>.+?)\\\)|\\\[(?P<display>.+?)\\\]", re.DOTALL)
+"""What `formula` writes; a regular expression in code may look like it."""
 _TAG = re.compile("<[^>]*>")
 _EMPTY_LINE = re.compile(r"\n(?=[ \t]*\n)")
 
@@ -112,8 +114,14 @@ def _attributes(given: Mapping[str, str]) -> str:
 
 
 def words_of(markup: str) -> str:
-    """The text that a reader of this file's markup sees."""
-    return html.unescape(_TAG.sub("", markup))
+    """The text that a reader of this file's markup sees, with formulas as TeX between dollar signs."""
+    return html.unescape(_TAG.sub("", _FORMULA.sub(_in_dollars, markup)))
+
+
+def _in_dollars(found: re.Match[str]) -> str:
+    if found["code"]:
+        return found["code"]
+    return f"${found['inline']}$" if found["inline"] else f"$${found['display']}$$"
 
 
 def is_safe_link(url: str) -> bool:
