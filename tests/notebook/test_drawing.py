@@ -355,7 +355,7 @@ def test_hostile_names_stay_words(payload: str) -> None:
 
     assert {one.tag for one in tree.iter()} <= TAGS
     assert {name for one in tree.iter() for name in one.attrib} <= ATTRIBUTES
-    assert not re.search(r"<(?!/?(section|svg|rect|path|text|tspan|details|summary|pre|p)\b)", shown)
+    assert not re.search(r"<(?!/?(section|svg|rect|path|text|tspan|details|summary|pre|code|p)\b)", shown)
     assert all(shape["tag"] in ("rect", "path", "text") for shape in live_drawing(drawing)["shapes"])
     assert not re.search(r"[^<>\s][$\\]|[$\\][^<\s]", "".join(re.findall(r"<text[^>]*>(.*?)</text>", svg(drawing))))
 
@@ -369,7 +369,7 @@ def test_an_agent_at_the_end_of_a_cell_draws_itself(shell: Shell) -> None:
 
     assert shown["text/plain"] == "pipeline (sequential) v1\n└─ draft v1"
     assert "<svg" in shown["text/html"]
-    assert "<pre>pipeline (sequential) v1\n└─ draft v1</pre>" in shown["text/html"]
+    assert "<pre><code>pipeline (sequential) v1\n└─ draft v1</code></pre>" in shown["text/html"]
     assert alone["text/plain"] == "draft v1"
     assert "<svg" not in alone["text/html"]
 

@@ -20,7 +20,7 @@ def look(city: str, tool_context: Any) -> str:
 def folds(reply: Reply) -> dict[str, str]:
     """Summary -> text of the folds inside that of the events."""
     html = reply.in_words()["text/html"]
-    found = re.findall(r"<details><summary>([^<]*)</summary><pre>(.*?)</pre></details>", html, re.DOTALL)
+    found = re.findall(r"<details><summary>([^<]*)</summary><pre><code>(.*?)</code></pre></details>", html, re.DOTALL)
     return {words_of(summary): words_of(text) for summary, text in found}
 
 

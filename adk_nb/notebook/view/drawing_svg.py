@@ -73,7 +73,7 @@ def drawn(drawing: Drawing, tree: str, *lines: str) -> Bundle:
         lines: What is said above it.
     """
     above = [element("p", one) for one in lines]
-    words = element("pre", code(tree))
+    words = element("pre", element("code", code(tree)))
     parts = [*above, words]
     if drawing.has_picture:
         parts = [*above, svg(drawing), element("details", element("summary", "as text"), words)]

@@ -40,6 +40,5 @@ def _prompts(found: list[Bar], trace: Trace) -> str:
 
 def _fold(summary: str, lines: list[str], more: int) -> str:
     rest = [f"… {more} more"] if more > 0 else []
-    return element(
-        "details", element("summary", summary), element("pre", code(_PORT.sub("", "\n".join([*lines, *rest]))))
-    )
+    text = _PORT.sub("", "\n".join([*lines, *rest]))
+    return element("details", element("summary", summary), element("pre", element("code", code(text))))

@@ -75,7 +75,7 @@ def drawn(bars: Sequence[Bar], title: str, *, with_times: bool = True) -> Bundle
         _svg(bars, length, said, with_times=with_times),
         element("p", element("small", _COLOURS_IN_WORDS)),
         element("details", element("summary", "as a table"), Html(twin)),
-        element("details", element("summary", "as text"), element("pre", code(words))),
+        element("details", element("summary", "as text"), element("pre", element("code", code(words)))),
     ]
     return {"text/plain": words, "text/html": element("section", "\n", Html("\n".join(parts)), "\n")}
 
