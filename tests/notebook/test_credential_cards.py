@@ -56,13 +56,13 @@ def test_one_card_asks_for_the_key_of_all_calls_that_need_it(scheme, needs, fiel
 
 
 @pytest.mark.parametrize(
-    ("said", "state", "words"),
+    ("said", "state", "words", "decision"),
     [
-        ({"apiKey": "a-persons-key"}, "given", "answers the request"),
-        ({"error": "access_denied"}, "refused", "refuses the request"),
+        ({"apiKey": "a-persons-key"}, "given", "answers the request", "✓ You gave the credential for mail"),
+        ({"error": "access_denied"}, "refused", "refuses the request", "✗ You refused the credential for mail"),
     ],
 )
-def test_the_answer_closes_the_card_in_every_view_without_what_it_was(said, state, words):
+def test_the_answer_closes_the_card_in_every_view_without_what_it_was(said, state, words, decision):
     talk, here = asked_for_a_key(KEY, "done"), RunRows()
     before = talk.say("Mail?")
     for event in before:
@@ -76,6 +76,7 @@ def test_the_answer_closes_the_card_in_every_view_without_what_it_was(said, stat
         ops = [op for event in after for op in rows.feed(event)]
         assert [card["state"] for card in cards_of(ops)] == [state]
         assert ops[0]["row"]["text"] == words and "a-persons-key" not in str(ops)
+        assert [str(decided) for decided in rows.decisions] == [decision]
 
 
 def test_an_approval_beside_a_card_for_a_key_is_still_the_only_one():

@@ -444,10 +444,11 @@ def answer_text(value: Any) -> str:
     return cleaned(value) if isinstance(value, str) else shortened(json_text(value), _PROMPT)
 
 
-def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision | None:
-    """An answer with its question, and where or by what it was given; None for a credential."""
+def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision:
+    """An answer with its question, and where or by what it was given; of a credential only whether it was given."""
     if interrupt.kind == "credential":
-        return None
+        lead = "✗ You refused" if verdict.state == "refused" else "✓ You gave"
+        return Decision(f"{lead} the credential for {credential_tools(interrupt)}", "", _rest(verdict.where, ""))
     if interrupt.is_approval:
         lead = "✗ You rejected" if verdict.state == "rejected" else "✓ You approved"
         return Decision(lead, _decided_call(interrupt, verdict), _beside(interrupt, verdict))

@@ -303,8 +303,7 @@ class RunRows:
 
     def _decided(self, interrupt: Interrupt, card: Json, verdict: Verdict) -> None:
         card["hint"] = interrupt_text.prompt_text(interrupt)
-        if decision := interrupt_text.decision_of(interrupt, verdict):
-            self.decisions.append(decision)
+        self.decisions.append(interrupt_text.decision_of(interrupt, verdict))
 
     def _go_on(self, card: Json, event: Event, verdict: Verdict, told: _Told) -> None:
         for call_id, asked in self._asked_for.items():
