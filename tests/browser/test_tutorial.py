@@ -60,7 +60,7 @@ def test_three_rows_are_there_before_the_cell_ends(lab: Lab):
     page.run_cell(asking)
 
     assert page.browser.execute_script("return window.most") >= 3
-    page.until(lambda: "day_length_hours: 9.9" in page.text(asking), "the answer")
+    page.until(lambda: "day_length_hours is 9.9" in page.text(asking), "the answer")
 
 
 def test_run_all_works_the_page_reads_the_same_after_a_reload_and_there_a_click_approves(lab: Lab):
