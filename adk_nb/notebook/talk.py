@@ -189,7 +189,7 @@ class Talk:
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stop = threading.Event()
         watched = stop_wanted.set(self._stop)
-        ended = partial(self._ended, agent, shown, before)
+        ended = partial(self._ended, agent, shown, before, verdicts)
         shown.max_cost_usd = self.max_cost or settings.now.max_cost_usd
         shown.asked_elsewhere = self.cards.elsewhere(shown)
         shown.open_interrupts = partial(self._open_after, before, shown)
@@ -281,9 +281,18 @@ class Talk:
     # -- what comes of it
 
     def _ended(
-        self, agent: BaseAgent, shown: RunOnShow, before: list[Event], status: Status, error: str | None = None
+        self,
+        agent: BaseAgent,
+        shown: RunOnShow,
+        before: list[Event],
+        verdicts: Mapping[str, Verdict],
+        status: Status,
+        error: str | None = None,
     ) -> Reply:
-        """What `agent` came to in a turn that followed `before`; its view stays while a card of it can be answered."""
+        """What `agent` came to in a turn that followed `before`; its view stays while a card of it can be answered.
+
+        `verdicts`: the answers with which the turn began.
+        """
         events, magic = shown.events, self._chat.magic()
         if events:
             self._chat.traces.keep(events[0].invocation_id, shown.trace)
@@ -291,6 +300,9 @@ class Talk:
             way_back = take_back(history, magic) if error and events else ""
             open_ = history.interrupts(kinds=ALL)
         status, error = outcome(events, status, error)
+        if status == "done" and _is_too_late(verdicts, events):
+            shown.left_out(_TOO_LATE)
+            events, open_ = [], [interrupt for interrupt in open_ if interrupt.id not in verdicts]
         streamed = streamed_text(shown.streaming.values()) if status == "cancelled" else None
         text, answered_by = streamed or answer_in(events)
         reply = Reply(
@@ -458,3 +470,14 @@ class Talk:
             shown.ask_again(key, str(wrong))
         else:  # another kernel has taken the answer
             shown.say_stale(key)
+
+
+_TOO_LATE = "this answer does not count: another was there first"
+
+
+def _is_too_late(verdicts: Mapping[str, Verdict], events: Sequence[Event]) -> bool:
+    """True if nothing went on with answers to approvals or credential requests: others were taken while no result of
+    the calls was there yet.
+    """
+    decided = [verdict for verdict in verdicts.values() if verdict.state != "answered"]
+    return bool(decided) and all(event.author == "user" for event in events)

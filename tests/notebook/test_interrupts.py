@@ -1,6 +1,8 @@
 """One list of what a session waits for, and one answer to any of it: `chat.interrupts`, `chat.answer`, `%confirm`."""
 
 import getpass
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,12 +14,14 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.magics.known_names import known_names
+from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.get_user_choice_tool import get_user_choice
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 from adk_nb.tools.request_input_tool import request_input
 from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
+from tests.talk import SECONDS
 
 KEY = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
 SECRET = "a-persons-key"
@@ -383,3 +387,30 @@ def test_true_is_not_the_number_of_an_approval() -> None:
     with pytest.raises(InputError):
         chat.approve(True)
     assert done == [] and [one.number for one in chat.interrupts] == [1, 2]
+
+
+def test_an_answer_that_comes_while_the_approved_call_runs_does_not_claim_to_count() -> None:
+    service, began, go_on = InMemorySessionService(), threading.Event(), threading.Event()
+
+    def pay(amount: int) -> str:
+        """Pays."""
+        began.set()
+        go_on.wait(SECONDS)
+        return "paid"
+
+    def chat() -> Chat:
+        model = ScriptedLlm(call("pay", amount=5), "Paid.")
+        clerk = LlmAgent(name="clerk", model=model, tools=[FunctionTool(pay, require_confirmation=True)])
+        return Chat(clerk, session_service=service, app_name="app", show="off")
+
+    first, second = chat(), chat()
+    first.ask("Pay.")
+    with ThreadPoolExecutor() as threads:
+        approved = threads.submit(first.approve)
+        assert began.wait(SECONDS)
+        late = second.reject()
+        go_on.set()
+        assert "approved pay" in str(approved.result(SECONDS))
+
+    assert (late.status, late.interrupts) == ("done", [])
+    assert late.notice and "rejected" not in str(late) and "waiting for" not in str(late)
