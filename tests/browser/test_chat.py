@@ -78,7 +78,7 @@ def test_a_click_on_approve_runs_the_call_once_and_the_answer_comes_into_the_sam
     [saved] = [one for one in page.saved().cells[2].outputs if one.get("data", {}).get("text/plain")]
     for told in ("Please pay me back.", "refund(order=", "All settled.", "4 events"):
         assert told in saved.data["text/markdown"]
-    assert "Waiting for approval" not in saved.data["text/markdown"]
+    assert "Asks for approval" not in saved.data["text/markdown"]
 
 
 TWICE = """
@@ -299,15 +299,15 @@ def test_on_a_page_that_was_loaded_again_the_file_has_each_answer_while_others_w
     page.type(".adknb-form input", "half typed")
     page.run_cell(3)
     page.wait(".adknb-card", "approved: in [")
-    assert kept().count("Waiting for approval (") == 6  # as nbval finds it before that cell is run, in two forms
+    assert kept().count("Asks for approval (") == 6  # as nbval finds it before that cell is run, in two forms
     assert page.js("return document.querySelector('.adknb-form input').value") == "half typed"
     page.button("Back").click()
     page.button("Approve").click()
     page.until(lambda: "Further on." in kept() and "approves refund by a click" in kept(), "what was clicked")
-    assert "Waiting for approval" in kept() and len(page.all(".adknb-root")) == 1
+    assert "Asks for approval" in kept() and len(page.all(".adknb-root")) == 1
     assert "approved in [" in kept()
     page.button("Approve").click()
-    page.until(lambda: "Done." in kept() and "Waiting for approval" not in kept(), "the whole turn")
+    page.until(lambda: "Done." in kept() and "Asks for approval" not in kept(), "the whole turn")
     assert "approved in [" in kept()
 
 

@@ -76,7 +76,7 @@ def test_what_was_saved_while_it_waited_is_words_when_its_kernel_is_dead_and_a_c
     assert "widget-view" not in json.dumps(page.saved())
     page.js("await panel.sessionContext.shutdown()")
     page = lab.open(path)
-    says(page, 2, "Waiting for approval")
+    says(page, 2, "Asks for approval")
     page.screenshot("saved-while-it-waits-dead")
     assert "Hello." in page.text(4)
     assert "not found" not in page.browser.page_source

@@ -34,7 +34,7 @@ def test_replies_are_read_after_a_reload_without_their_kernel(lab: Lab):
     page.until(lambda: page.text(2).startswith("It is this."), "the saved reply")
     assert "widget" not in page.text(2)
     assert page.js("return panel.content.widgets[2].node.querySelectorAll('strong').length") == 1
-    page.until(lambda: "Waiting for approval:" in page.text(4), "the saved reply that waits")
+    page.until(lambda: "Asks for approval:" in page.text(4), "the saved reply that waits")
     assert 'refund(order="A17", amount=250.0)' in page.text(4)
     saved = [output.data for output in page.saved().cells[2].outputs]
     assert [sorted(data) for data in saved] == [["text/html", "text/markdown", "text/plain"]]

@@ -85,11 +85,11 @@ def test_what_waits_for_approval_and_how_to_answer():
 
     assert shown["text/plain"] == snapshot("""\
 weather > (waiting for approval)  [1 tool call]
-waiting for approval: refund(order="17", amount=250.0)
+asks for approval: refund(order="17", amount=250.0)
 answer with %confirm --yes or %confirm --no\
 """)
     assert shown["text/markdown"] == snapshot("""\
-**Waiting for approval:** refund(order="17", amount=250.0)
+**Asks for approval:** refund(order="17", amount=250.0)
 
 Answer with `%confirm --yes` or `%confirm --no`.
 
@@ -102,7 +102,7 @@ Answer with `%confirm --yes` or `%confirm --no`.
 """)
     assert shown["text/html"] == snapshot("""\
 <section>
-<p><strong>Waiting for approval:</strong> <code>refund(order="17", amount=250.0)</code></p>
+<p><strong>Asks for approval:</strong> <code>refund(order="17", amount=250.0)</code></p>
 <p>Answer with <code>%confirm --yes</code> or <code>%confirm --no</code>.</p>
 <details><summary>2 events</summary><table>
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>

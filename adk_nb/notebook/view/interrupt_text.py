@@ -278,7 +278,7 @@ def in_reply(interrupts: Sequence[Interrupt], magic: str, schemas: Schemas, rede
         number = f" ({interrupt.number})" if len(approvals) > 1 else ""
         schema = schemas.get(interrupt.id)
         call, notes = call_of(interrupt, schema), _remarks(interrupt, schema)
-        blocks.append(_Block(title=f"waiting for approval{number}:", code=call, notes=notes))
+        blocks.append(_Block(title=f"asks for approval{number}:", code=call, notes=notes))
     if approvals:
         then = "answer with" if len(approvals) == 1 else "answer each by its number, as"
         blocks.append(_Block(title="", then=then, ways=all_approval_ways(approvals, magic, redefined)))
