@@ -214,6 +214,8 @@ class ServiceLlm(BaseLlm):
             limit += f" or total_timeout={self.total_timeout:g}"
         else:
             message, limit = f"model {model!r} did not answer in time", f"timeout={self.timeout:g}"
+            if self.total_timeout < self.timeout:
+                limit = f"total_timeout={self.total_timeout:g}"
         return ModelTimeoutError(f"{message}; raise {type(self).__name__}({limit}) if it needs longer")
 
     def _malformed(self, error: Exception, model: str, begun: Assembler | None) -> AdkNbError:

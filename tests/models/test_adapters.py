@@ -363,6 +363,15 @@ def test_a_first_word_is_waited_for_as_long_as_was_said(vendor: Vendor, server: 
     assert server.client_left.wait(5)
 
 
+def test_a_total_limit_that_ends_the_wait_for_the_first_word_is_named(vendor: Vendor, server: GeminiServer):
+    vendor.say(server, "Mild.", stream=True, cut=0, then_wait=True)
+
+    said, seconds = too_late(vendor.model(server, total_timeout=60), server.silent, stream=True)
+
+    assert re.search(r"raise \w+\(total_timeout=60\)", said)
+    assert 60 <= seconds < 120
+
+
 @pytest.mark.parametrize(("limits", "after"), [({}, 120), ({"stall_timeout": 500, "total_timeout": 60}, 60)])
 def test_a_stream_that_stalls_is_ended_by_the_nearer_of_its_two_limits(
     vendor: Vendor, server: GeminiServer, limits: dict[str, int], after: int

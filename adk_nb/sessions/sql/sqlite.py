@@ -237,7 +237,7 @@ class _Here:
 
 
 class _Worker:
-    """The thread's side. It does not refer to the `SqliteThread`, which may so be collected."""
+    """The thread's side. It does not refer to the `SqliteDriver`, which may so be collected."""
 
     def __init__(self, file: SessionFile, here: _Here) -> None:
         self.closed = False
