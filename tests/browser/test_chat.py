@@ -172,8 +172,8 @@ def test_an_answer_in_another_cell_closes_the_card_and_a_click_after_it_does_not
 
     page.until(lambda: not page.running(3))
     assert "All settled." in page.text(3)
-    stays(page, 3)
-    page.until(lambda: "✓ You approved refund_slowly(" in page.text(2))
+    page.until(lambda: page.js(VIEWS) == [2, 3], "a view of the question and one of the answer")
+    assert "✓ You approved refund_slowly(" in page.text(2)
     assert notes(page, 4) == 2
 
 
