@@ -164,18 +164,9 @@ class Runner:
             LlmCallsLimitExceededError: `RunConfig.max_llm_calls` are used up, and agents want more.
             Exception: What a model raised, or a callback, or a tool whose errors end the run; after its event.
         """
-        return self.execute(
-            RunRequest(
-                user_id=user_id,
-                session_id=session_id,
-                message=new_message,
-                state_delta=state_delta or {},
-                run_config=run_config or self._run_config,
-                resumed_id=invocation_id,
-                yield_user_message=yield_user_message,
-                abort_signal=abort_signal,
-            )
-        )
+        request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
+        request.yield_user_message, request.abort_signal = yield_user_message, abort_signal
+        return self.execute(request)
 
     def run_live(
         self,
@@ -230,14 +221,7 @@ class Runner:
 
         What `run_async` would raise comes out of the handle's `events()`.
         """
-        request = RunRequest(
-            user_id=user_id,
-            session_id=session_id,
-            message=new_message,
-            state_delta=state_delta or {},
-            run_config=run_config or self._run_config,
-            resumed_id=invocation_id,
-        )
+        request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
         stop = self._active[request.invocation_id] = request.shared.stop
         self._started = {key: one for key, one in self._started.items() if not one.done}
         handle = RunHandle(request.invocation_id, self.execute(request), stop)
@@ -284,6 +268,24 @@ class Runner:
         events = self._execute(request, setup, turn)
         return turn.around(events) if turn else events
 
+    def _request(
+        self,
+        user_id: str,
+        session_id: str,
+        message: Message | None,
+        resumed_id: str | None,
+        state_delta: dict[str, Any] | None,
+        run_config: RunConfig | None,
+    ) -> RunRequest:
+        return RunRequest(
+            user_id=user_id,
+            session_id=session_id,
+            message=message,
+            state_delta=state_delta or {},
+            run_config=run_config or self._run_config,
+            resumed_id=resumed_id,
+        )
+
     def _execute(self, request: RunRequest, setup: RunSetup | None, turn: Turn | None) -> AsyncGenerator[Event, None]:
         return execute(request, setup or self.setup(), self._sessions, self._active, turn)
 
@@ -305,14 +307,7 @@ class Runner:
         run_config: RunConfig | None = None,
     ) -> Iterator[Event]:
         """`run_async` for sync code; works in a notebook cell. Sync tools run in the caller's thread."""
-        request = RunRequest(
-            user_id=user_id,
-            session_id=session_id,
-            message=new_message,
-            state_delta=state_delta or {},
-            run_config=run_config or self._run_config,
-            resumed_id=invocation_id,
-        )
+        request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
         turn = self._turn(request)
         events = self._execute(request, None, turn)
         return turn.in_thread(sync.iterate(turn.around(events))) if turn else sync.iterate(events)

@@ -1,19 +1,20 @@
 """The tap between agents and their models: through it answers are recorded, or replayed.
 
-A notebook installs one; the variable `ADK_NB_REPLAY` of the environment makes one for the cassette that it names.
+Agents ask through the installed tap, of a notebook or of one turn of it. The variable `ADK_NB_REPLAY` makes a tap for
+the cassette that it names; the registry asks that one for models by name.
 """
 
-import importlib
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from adk_nb.errors import InputError
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.recorded_llm import ReplayTap
 
 VARIABLE = "ADK_NB_REPLAY"
 MODES = ("auto", "record", "replay")
@@ -95,4 +96,4 @@ def replaying() -> Path | None:
 @cache
 def _replay_tap(cassette: Path) -> ModelTap:
     """One for all models of this process, so that equal requests of several get their answers in one order."""
-    return cast(ModelTap, importlib.import_module("adk_nb.models.recorded_llm").ReplayTap(cassette))
+    return ReplayTap(cassette)
