@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from adk_nb.errors import InputError, StorageError
-from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.export.statements import Statement
 from adk_nb.notebook.export.target import ADK_NB, GOOGLE_ADK
 from adk_nb.notebook.export.writing import Writer, Written
 from adk_nb.notebook.place import check_folder_above
+from adk_nb.notebook.registry.notebook import Notebook
 
 _MARK = "written by %export of adk_nb"
 """In the first line of each file: what has it may be written anew."""

@@ -6,8 +6,8 @@ Wherever a brace is only text it is a function: what google-adk makes of other b
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adk_nb.notebook.cells.templates import Key, Template
 from adk_nb.notebook.export.code import text_code
+from adk_nb.notebook.registry.templates import Key, Template
 
 FROM_STATE = '''\
 def _from_state(context: Any, key: str, otherwise: str | None = None) -> str:

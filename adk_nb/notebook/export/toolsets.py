@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.cells.definitions import ToolsetPlace
 from adk_nb.notebook.export.code import call_code, list_code, text_code
 from adk_nb.notebook.export.pieces import Piece
 from adk_nb.notebook.export.target import Target
+from adk_nb.notebook.registry.definitions import ToolsetPlace
 
 
 def written(

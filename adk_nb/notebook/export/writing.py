@@ -12,10 +12,6 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.models.default_model import GEMINI_MODEL, default_model
-from adk_nb.notebook.cells import team_cell
-from adk_nb.notebook.cells.cell_agent import CellAgent
-from adk_nb.notebook.cells.definitions import AgentDefinition
-from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.export import teams, tools, toolsets
 from adk_nb.notebook.export.code import call_code, is_data, joined, list_code, text_code
 from adk_nb.notebook.export.imports import Imports
@@ -24,6 +20,10 @@ from adk_nb.notebook.export.pieces import Order, Piece
 from adk_nb.notebook.export.rewriting import Rewriter, rewritten, without_tool_decorators
 from adk_nb.notebook.export.statements import Statement, imports_of, is_function, names_in
 from adk_nb.notebook.export.target import LEFT_OUT, Target, is_class_there, is_known_there
+from adk_nb.notebook.registry import team_cell
+from adk_nb.notebook.registry.cell_agent import CellAgent
+from adk_nb.notebook.registry.definitions import AgentDefinition
+from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.redaction import redacted
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from adk_nb.errors import InputError, closest
 from adk_nb.notebook import settings
-from adk_nb.notebook.cells import fields, front_matter
-from adk_nb.notebook.cells.definitions import AgentDefinition
-from adk_nb.notebook.cells.fields import FieldValue
-from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics.arguments import Grammar, Option
 from adk_nb.notebook.magics.grammar import AGENT, WORKFLOW
+from adk_nb.notebook.registry import fields, front_matter
+from adk_nb.notebook.registry.definitions import AgentDefinition
+from adk_nb.notebook.registry.fields import FieldValue
+from adk_nb.notebook.registry.notebook import Notebook
 
 _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
 

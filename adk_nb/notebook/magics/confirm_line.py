@@ -8,13 +8,13 @@ from typing import Any, cast
 
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.interrupts import ASKED_ANEW, HIDDEN_FIELD, find, read_answer, several_message, with_edits
 from adk_nb.notebook.magics.asked import alone
 from adk_nb.notebook.magics.grammar import CONFIRM
 from adk_nb.notebook.magics.open_list import AnsweredApproval, edited_note, last_answered, listed, none_open
 from adk_nb.notebook.magics.pairs import json_or_text, pairs
 from adk_nb.notebook.magics.shown import said
+from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 from adk_nb.notebook.view.interrupt_text import ways

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.export.files import export
 from adk_nb.notebook.export.statements import statements
 from adk_nb.notebook.place import folder_of
+from adk_nb.notebook.registry.notebook import Notebook
 
 
 def export_from(shell: Any, cells: list[str], notebook: Notebook, place: str) -> list[str]:

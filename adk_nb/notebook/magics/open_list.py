@@ -7,11 +7,11 @@ from typing import Any, cast
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import ToolNotFoundError
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cut_runs import cut_in_brief
 from adk_nb.notebook.interrupts import AnswerCheck
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.paused_agents import schema_of
+from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.view.call_shown import call_line
 from adk_nb.notebook.view.interrupt_text import in_list
 from adk_nb.notebook.view.plain_text import one_line

@@ -1,8 +1,8 @@
 """An agent, a team or a workflow as it draws itself."""
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics.shown import Shown
+from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.view.drawing import drawing_of, tree_of
 from adk_nb.notebook.view.drawing_svg import drawn, svg
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 _MODULES = (
     "adk_nb.types",  # google.genai.types: most of the time
     "adk_nb.agents.llm_agent",
-    "adk_nb.notebook.cells.tool_cell",
+    "adk_nb.notebook.registry.tool_cell",
     "adk_nb.notebook.magics.agent_line",
     "adk_nb.notebook.magics.turns",
     "adk_nb.notebook.magics.what_came",

@@ -8,8 +8,8 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics.shown import Shown, said
+from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.render import table
 from adk_nb.notebook.view.rows import rows_of

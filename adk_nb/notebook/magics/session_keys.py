@@ -3,10 +3,10 @@
 from typing import Any
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.magics.shown import said
+from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.typed_state import check_key
 
 

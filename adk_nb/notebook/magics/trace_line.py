@@ -9,11 +9,11 @@ from IPython.core.getipython import get_ipython
 
 from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
-from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics.reports import as_json, last_reply, page_width
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.past_turns import PastTurn, one_turn, turns_of
 from adk_nb.notebook.place import is_being_tested
+from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.view import prompt_words, run_difference, waterfall_picture
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.prompt_sent import prompts

@@ -15,9 +15,6 @@ from adk_nb import types
 from adk_nb.errors import InputError, SessionNotFoundError, closest
 from adk_nb.notebook import attachments
 from adk_nb.notebook.approval_policy import Confirm
-from adk_nb.notebook.cells.notebook import Notebook
-from adk_nb.notebook.cells.templates import Place, read
-from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.chat_box import decided_in_lines
 from adk_nb.notebook.last_error import last_error
@@ -25,6 +22,9 @@ from adk_nb.notebook.magics.shown import said as shown_lines
 from adk_nb.notebook.note import Note
 from adk_nb.notebook.one_turn import one_turn
 from adk_nb.notebook.place import is_being_tested
+from adk_nb.notebook.registry.notebook import Notebook
+from adk_nb.notebook.registry.templates import Place, read
+from adk_nb.notebook.registry.user_variables import user_variables
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 

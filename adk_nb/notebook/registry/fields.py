@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, closest
-from adk_nb.notebook.cells.user_variables import user_variables
+from adk_nb.notebook.registry.user_variables import user_variables
 
 _ELSEWHERE = {
     "name": "the name stands behind %%agent",

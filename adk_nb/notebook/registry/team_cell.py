@@ -12,9 +12,9 @@ from adk_nb.agents.sequential_agent import SequentialAgent
 from adk_nb.errors import ConfigurationError, InputError, WorkflowConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.expression import Expression
-from adk_nb.notebook.cells.definitions import AgentDefinition
-from adk_nb.notebook.cells.edges import Lead, leads_of, place
-from adk_nb.notebook.cells.not_yet import NotYet, typo_of
+from adk_nb.notebook.registry.definitions import AgentDefinition
+from adk_nb.notebook.registry.edges import Lead, leads_of, place
+from adk_nb.notebook.registry.not_yet import NotYet, typo_of
 from adk_nb.runtime.context import Context
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from adk_nb import sync
 from adk_nb.errors import ConfigurationError, CredentialError, InputError, closest
-from adk_nb.notebook.cells.definitions import ToolDefinition, ToolsetPlace, digest
-from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.registry.definitions import ToolDefinition, ToolsetPlace, digest
+from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.redaction import redacted
 from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.conditions import Decides

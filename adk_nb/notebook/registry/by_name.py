@@ -11,10 +11,10 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError, UserError
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition, digest
-from adk_nb.notebook.cells.earlier_tools import as_in_force
-from adk_nb.notebook.cells.user_variables import user_variables
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.registry.definitions import AgentDefinition, ToolDefinition, digest
+from adk_nb.notebook.registry.earlier_tools import as_in_force
+from adk_nb.notebook.registry.user_variables import user_variables
 from adk_nb.runners import Runner
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset

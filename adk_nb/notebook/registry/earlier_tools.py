@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from adk_nb.notebook.cells.definitions import ToolDefinition
+from adk_nb.notebook.registry.definitions import ToolDefinition
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from adk_nb.errors import UserError
-from adk_nb.notebook.cells.definitions import AgentDefinition
-from adk_nb.notebook.cells.templates import read
+from adk_nb.notebook.registry.definitions import AgentDefinition
+from adk_nb.notebook.registry.templates import read
 
 
 def stale_in(definition: AgentDefinition, variables: Mapping[str, Any]) -> list[str]:

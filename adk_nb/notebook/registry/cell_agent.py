@@ -9,7 +9,7 @@ from pydantic import PrivateAttr
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import ToolNotFoundError
-from adk_nb.notebook.cells.templates import Template
+from adk_nb.notebook.registry.templates import Template
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset

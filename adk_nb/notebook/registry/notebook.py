@@ -13,17 +13,17 @@ from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError, InputError, UserError
 from adk_nb.models.default_model import default_model
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.notebook.cells import team_cell
-from adk_nb.notebook.cells.addressed import last_spoken_to, spoken_to, told_of
-from adk_nb.notebook.cells.by_name import ByName
-from adk_nb.notebook.cells.cell_agent import CellAgent
-from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition
-from adk_nb.notebook.cells.earlier_tools import EarlierTools
-from adk_nb.notebook.cells.not_yet import missing
-from adk_nb.notebook.cells.session_store import APP, USER, SessionStore, counted
-from adk_nb.notebook.cells.telling import introduced, lost_parameters, notes_of, unfit_history
-from adk_nb.notebook.cells.templates import Place, Template, read
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.registry import team_cell
+from adk_nb.notebook.registry.addressed import last_spoken_to, spoken_to, told_of
+from adk_nb.notebook.registry.by_name import ByName
+from adk_nb.notebook.registry.cell_agent import CellAgent
+from adk_nb.notebook.registry.definitions import AgentDefinition, ToolDefinition
+from adk_nb.notebook.registry.earlier_tools import EarlierTools
+from adk_nb.notebook.registry.not_yet import missing
+from adk_nb.notebook.registry.session_store import APP, USER, SessionStore, counted
+from adk_nb.notebook.registry.telling import introduced, lost_parameters, notes_of, unfit_history
+from adk_nb.notebook.registry.templates import Place, Template, read
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 from adk_nb.runners import DEBUG_SESSION, DEBUG_USER, Runner

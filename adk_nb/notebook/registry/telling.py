@@ -6,10 +6,10 @@ from typing import Any, Protocol
 from adk_nb.errors import InputError, UserError, closest
 from adk_nb.events.event import Event
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.notebook.cells import team_cell
-from adk_nb.notebook.cells.definitions import AgentDefinition
-from adk_nb.notebook.cells.templates import Template, uses
 from adk_nb.notebook.note import Note
+from adk_nb.notebook.registry import team_cell
+from adk_nb.notebook.registry.definitions import AgentDefinition
+from adk_nb.notebook.registry.templates import Template, uses
 from adk_nb.tools.base_tool import BaseTool
 
 

@@ -21,8 +21,8 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
-from adk_nb.notebook.cells.session_place import opened
 from adk_nb.notebook.cut_runs import at_work, cut_runs, leave
+from adk_nb.notebook.registry.session_place import opened
 from adk_nb.notebook.time_travel import Rewound, free, rewind
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.redaction import hidden
