@@ -57,7 +57,7 @@ def conversation(notebook: NotebookNode) -> str:
     """The cells that speak to an agent or ask what it did, each with what came back."""
     return "\n\n".join(
         textwrap.indent(cell.source.strip(), "> ") + "\n" + said(cell)
-        for cell in notebook.registry
+        for cell in notebook.cells
         if cell.cell_type == "code" and (cell.source.startswith(SPEAKS) or ".ask(" in cell.source)
     )
 

@@ -48,7 +48,7 @@ def main() -> int:
         cassette.unlink(missing_ok=True)
         first = f"import record; record.record_offline({str(cassette.resolve())!r})"
         notebook = execute(path, before=first)
-        for cell in notebook.registry:
+        for cell in notebook.cells:
             cell.metadata.pop("execution", None)  # when each cell ran would differ on every run
         nbformat.write(notebook, path)
         answers = len(cassette.read_text().splitlines()) if cassette.exists() else 0

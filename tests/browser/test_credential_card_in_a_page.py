@@ -59,7 +59,7 @@ def test_a_link_is_opened_its_address_is_pasted_and_the_tool_runs(lab: Lab, serv
     [seen] = json.loads(page.text(4))
     assert seen["oauth2"]["access_token"] in server.access_tokens
     notebook = page.saved()
-    saved = json.dumps([notebook.registry[:4], notebook.metadata])
+    saved = json.dumps([notebook.cells[:4], notebook.metadata])
     code = pasted.partition("code=")[2].partition("&")[0]
     assert [one for one in (pasted, code, *server.access_tokens) if one in saved] == []
 

@@ -138,8 +138,8 @@ def test_hostile_suggestions_run_nothing_load_nothing_and_lead_nowhere(lab: Lab)
     assert page.js("return location.pathname").endswith("found.ipynb")
     assert page.alerts() == []
     notebook = page.saved()
-    notebook.registry = notebook.registry[3:]
-    notebook.registry[0].source = ""
+    notebook.cells = notebook.cells[3:]
+    notebook.cells[0].source = ""
     exported, _ = HTMLExporter(mathjax_url="", require_js_url="").from_notebook_node(notebook)
     path = lab.folder / "found.html"
     path.write_text(exported, "utf-8")

@@ -81,7 +81,7 @@ def waiting_in_a_clone(lab: Lab) -> Page:
     path = lab.write("cloned.ipynb", SETUP, PAYING, ASK, "%confirm", "")
     notebook = nbformat.read(path, as_version=4)
     of_others = nbformat.v4.new_output("display_data", data={"text/html": "<b>of someone else</b>"})
-    notebook.registry[4].outputs = [of_others]
+    notebook.cells[4].outputs = [of_others]
     nbformat.write(notebook, path)
     page = lab.open(path)
     for cell in range(3):

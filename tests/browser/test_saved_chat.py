@@ -101,18 +101,18 @@ def test_hostile_words_stay_words_live_saved_and_exported(lab: Lab):
     page.until(lambda: "ValueError" in page.text(last), "the row of the call that failed")
 
     notebook = page.saved()
-    told = [output.data for cell in notebook.registry for output in cell.outputs if "data" in output]
+    told = [output.data for cell in notebook.cells for output in cell.outputs if "data" in output]
     for data in told:
         assert_harmless(data.get("text/html", ""))
         assert_nothing_unseen(data["text/plain"])
-    [failed] = [output for cell in notebook.registry for output in cell.outputs if output.output_type == "error"]
+    [failed] = [output for cell in notebook.cells for output in cell.outputs if output.output_type == "error"]
     assert_nothing_unseen(failed.evalue + "".join(failed.traceback))
     assert sum("alert(1)" in data.get("text/html", "") for data in told) >= 7
     without_its_kernel(page)
     page.until(lambda: page.text(last).count("5 events") == 1, "the saved turn")
     assert_nothing_acts(page)
 
-    for cell in notebook.registry:
+    for cell in notebook.cells:
         cell.source = ""  # what the author of a notebook writes is his own affair
     exported, _ = HTMLExporter(mathjax_url="", require_js_url="").from_notebook_node(notebook)
     path = lab.folder / "hostile.html"

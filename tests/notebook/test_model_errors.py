@@ -33,7 +33,7 @@ def outputs(server: GeminiServer, cell: str, monkeypatch: pytest.MonkeyPatch) ->
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
     client = NotebookClient(notebook, allow_errors=True, timeout=60, extra_arguments=["--log-level=ERROR"])
     client.execute()
-    return notebook.registry[-1].outputs
+    return notebook.cells[-1].outputs
 
 
 def test_a_service_that_stays_busy_is_told_once(server: GeminiServer, monkeypatch: pytest.MonkeyPatch):

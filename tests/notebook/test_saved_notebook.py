@@ -91,7 +91,7 @@ def as_github_shows(html: str) -> str:
 
 def told(notebook: Any) -> Iterator[dict[str, str]]:
     """The forms of each output, in order."""
-    for cell in notebook.registry:
+    for cell in notebook.cells:
         yield from (dict(output.data) for output in cell.get("outputs", []) if "data" in output)
 
 

@@ -92,7 +92,7 @@ def executed(cells: list[str], folder: Path, *, as_in_lab: bool) -> NotebookNode
     with client.setup_kernel(env={**env, "JPY_SESSION_NAME": "all.ipynb"}):
         assert client.kc
         client.kc.allow_stdin = True
-        for index, cell in enumerate(notebook.registry):
+        for index, cell in enumerate(notebook.cells):
             client.execute_cell(cell, index)
     return notebook
 

@@ -34,7 +34,7 @@ recorded_tutorial = first(2, RECORDED)
 
 
 def code_cells(notebook: Any) -> Iterator[Any]:
-    return (cell for cell in notebook.registry if cell.cell_type == "code")
+    return (cell for cell in notebook.cells if cell.cell_type == "code")
 
 
 def executed(path: Path) -> Any:
@@ -113,7 +113,7 @@ def test_an_edited_question_is_a_miss_that_says_what_changed(
     notebook = nbformat.read(path, as_version=4)
     asking = next(cell for cell in code_cells(notebook) if cell.source.startswith("%chat"))
     asking.source += " please"
-    notebook.registry = notebook.registry[: notebook.registry.index(asking) + 1]
+    notebook.cells = notebook.cells[: notebook.cells.index(asking) + 1]
     monkeypatch.setenv("ADK_NB_REPLAY", str(FOLDER / "cassettes" / f"{path.stem}.jsonl"))
 
     client = NotebookClient(

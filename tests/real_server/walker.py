@@ -26,10 +26,10 @@ client = NotebookClient(notebook, timeout=600)
 with client.setup_kernel():
     for line in sys.stdin:
         cell = nbformat.v4.new_code_cell(json.loads(line))
-        notebook.registry.append(cell)
+        notebook.cells.append(cell)
         began = time.perf_counter()
         try:
-            client.execute_cell(cell, len(notebook.registry) - 1)
+            client.execute_cell(cell, len(notebook.cells) - 1)
             failed = False
         except CellExecutionError:
             failed = True

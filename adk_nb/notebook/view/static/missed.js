@@ -4,7 +4,7 @@
 // Where such an output stands: the outputs of its cell, and which of them it is. A cell that was copied has it too.
 function placesOf(notebook, isIt) {
   const places = [];
-  for (const { id, outputs } of notebook.registry) {
+  for (const { id, outputs } of notebook.cells) {
     for (let at = 0; at < (outputs?.length ?? 0); at += 1) if (isIt(outputs.get(at), id, at)) places.push([outputs, at]);
   }
   return places;
