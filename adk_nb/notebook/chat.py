@@ -33,7 +33,7 @@ from adk_nb.notebook.one_turn import LentTool, OneTurn, TurnOptions, notice_of, 
 from adk_nb.notebook.paused_agents import Versions
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.talk import Talk
-from adk_nb.notebook.view.box_on_show import BoxOnShow
+from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, Show, checked_mode, in_a_kernel
 from adk_nb.runners import Runner
 from adk_nb.runtime.interrupts import ALL, CREDENTIALS, Interrupt
@@ -221,7 +221,7 @@ class Chat(GoesBack, IsKept):
 
     async def say_in(
         self,
-        box: BoxOnShow,
+        box: ChatBoxView,
         text: str,
         *,
         confirm: Confirm | None = None,

@@ -12,10 +12,10 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.one_turn import notice_of
 from adk_nb.notebook.paused_agents import schema_of
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.box_on_show import BoxOnShow
+from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel
 from adk_nb.notebook.view.interrupt_text import call_of
-from adk_nb.notebook.view.run_on_show import Clicks
+from adk_nb.notebook.view.run_view import Clicks
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 HEIGHT = 420
 """Pixels of the log, before it is scrolled."""
 LOWEST = 80
-Says = Callable[[str, BoxOnShow], Coroutine[Any, Any, Reply]]
+Says = Callable[[str, ChatBoxView], Coroutine[Any, Any, Reply]]
 """Says what was typed, and shows in the box what comes of it."""
 
 
@@ -55,7 +55,7 @@ class ChatBox:
     def __init__(self, agent: BaseAgent, session: str, magic: str, say: Says, height: int) -> None:
         self._say = say
         self._one_at_a_time = asyncio.Lock()
-        self.shown = BoxOnShow(agent, session, notice_of(agent), schema_of, height=height, on_ask=self._asked)
+        self.shown = ChatBoxView(agent, session, notice_of(agent), schema_of, height=height, on_ask=self._asked)
         self.shown.magic = magic
 
     def open(self, session: Session | None, clicks: Clicks) -> None:

@@ -3,14 +3,14 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from adk_nb.notebook.view.interrupt_text import Verdict
-from adk_nb.notebook.view.run_on_show import RunOnShow
+from adk_nb.notebook.view.run_view import RunView
 
 
 class OpenCards:
     """The cards of one conversation that can be answered."""
 
     def __init__(self) -> None:
-        self._views: dict[str, tuple[RunOnShow, ...]] = {}
+        self._views: dict[str, tuple[RunView, ...]] = {}
         """Id of an interrupt -> the views that have its card."""
 
     def __bool__(self) -> bool:
@@ -19,23 +19,23 @@ class OpenCards:
     def __contains__(self, key: str) -> bool:
         return key in self._views
 
-    def asking(self, key: str) -> tuple[RunOnShow, ...]:
+    def asking(self, key: str) -> tuple[RunView, ...]:
         """The views that have the card of that interrupt."""
         return self._views.get(key, ())
 
-    def elsewhere(self, shown: RunOnShow) -> set[str]:
+    def elsewhere(self, shown: RunView) -> set[str]:
         """Ids of the interrupts that have cards in other views, and not in `shown`."""
         return {key for key, views in self._views.items() if shown not in views}
 
-    def also_in(self, shown: RunOnShow, keys: Iterable[str]) -> None:
+    def also_in(self, shown: RunView, keys: Iterable[str]) -> None:
         """`shown` has cards of these too."""
         self._views |= {key: tuple(dict.fromkeys((*self.asking(key), shown))) for key in keys}
 
-    def wait_after(self, shown: RunOnShow, keys: Iterable[str]) -> None:
+    def wait_after(self, shown: RunView, keys: Iterable[str]) -> None:
         """These are open after a turn that `shown` has shown, and no others."""
         self._views = {key: self.asking(key) or (shown,) for key in keys}
 
-    def answered(self, verdicts: Mapping[str, Verdict], where: Iterable[RunOnShow]) -> list[RunOnShow]:
+    def answered(self, verdicts: Mapping[str, Verdict], where: Iterable[RunView]) -> list[RunView]:
         """Interrupts were answered: no view asks for them any more.
 
         Args:
@@ -59,11 +59,11 @@ class OpenCards:
             shown.undone(keys)
         self.close_answered(*views)
 
-    def close_answered(self, *views: RunOnShow) -> None:
+    def close_answered(self, *views: RunView) -> None:
         """Close those of which no card can be answered any more."""
         for shown in views:
             if not self._asks(shown):
                 shown.close()
 
-    def _asks(self, shown: RunOnShow) -> bool:
+    def _asks(self, shown: RunView) -> bool:
         return any(shown in views for views in self._views.values())

@@ -13,10 +13,10 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.view.call_shown import Schema, Schemas
+from adk_nb.notebook.view.drawing_path import path_picture
 from adk_nb.notebook.view.event_words import who_said
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
-from adk_nb.notebook.view.path_picture import path_picture
 from adk_nb.notebook.view.plain_text import json_text, shortened
 from adk_nb.notebook.view.render import bundle
 from adk_nb.notebook.view.spending import Cost, Usage, cost_of, usage_of
@@ -82,7 +82,7 @@ class Reply:
     team: BaseAgent | None = field(default=None, repr=False, compare=False)
     """Whose work this is, as it was then: shown as a picture. None: of no picture."""
     trace: Trace = field(default_factory=Trace, repr=False, compare=False)
-    """What models and tools were asked, as it was sent and when: for `view.waterfall` and `view.prompt_sent`."""
+    """What models and tools were asked, as it was sent and when; `view.panels` shows it."""
     error: str | None = None
     """Why the turn failed. None: it did not."""
     take_back_with: str = ""

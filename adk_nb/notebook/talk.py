@@ -24,7 +24,7 @@ from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome, strea
 from adk_nb.notebook.typed_state import typed_change
 from adk_nb.notebook.view.display import Mode, in_a_kernel, show_run
 from adk_nb.notebook.view.interrupt_text import Verdict, awaited, in_list, ways
-from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.watching import watch
 from adk_nb.notebook.what_next import take_back, what_next
 from adk_nb.redaction import hidden
@@ -72,7 +72,7 @@ class Talk:
         self.max_cost: float | None = None
         """Of the turn that was begun last, also when it goes on after an answer; None: as `settings` has it."""
 
-    def on_show(self, question: str | None, turn: OneTurn = USUAL) -> RunOnShow:
+    def on_show(self, question: str | None, turn: OneTurn = USUAL) -> RunView:
         """What a turn that begins is shown in."""
         agent = turn.on(self._of.agent)
         mode = turn.show or self._chat.show
@@ -96,11 +96,11 @@ class Talk:
 
     # -- what is said
 
-    def words(self, text: str, turn: OneTurn, shown: RunOnShow | None = None) -> Coroutine[Any, Any, Reply]:
+    def words(self, text: str, turn: OneTurn, shown: RunView | None = None) -> Coroutine[Any, Any, Reply]:
         """The user's words, for whoever waits for them, or for the agent. `shown`: where; None: in a new view."""
         return self._words(text, turn, shown or self.on_show(text, turn))
 
-    async def _words(self, text: str, turn: OneTurn, shown: RunOnShow) -> Reply:
+    async def _words(self, text: str, turn: OneTurn, shown: RunView) -> Reply:
         await self._of.look_for_cut_runs(self._chat.magic())
 
         def message(history: History) -> types.Content:
@@ -109,9 +109,7 @@ class Talk:
 
         return await self._say(message, shown, turn=turn)
 
-    async def answer(
-        self, values: Mapping[str, Any], shown: RunOnShow, *, by: str = "", as_asked: bool = False
-    ) -> Reply:
+    async def answer(self, values: Mapping[str, Any], shown: RunView, *, by: str = "", as_asked: bool = False) -> Reply:
         """Answer open interrupts together.
 
         Args:
@@ -151,18 +149,18 @@ class Talk:
         chat = self._chat
         return AnswerCheck(history=history, agent_of=self._answering_agent, magic=chat.magic(), versions=chat.versions)
 
-    async def resume(self, run_id: str, shown: RunOnShow) -> Reply:
+    async def resume(self, run_id: str, shown: RunView) -> Reply:
         """Let a run go on that was cut."""
         return await self._say(lambda _: None, shown, run_id)
 
-    async def again(self, message: types.Content, shown: RunOnShow) -> Reply:
+    async def again(self, message: types.Content, shown: RunView) -> Reply:
         """Say what was said before, as it was."""
         return await self._say(lambda _: message, shown)
 
     async def _say(
         self,
         message_after: MessageAfter,
-        shown: RunOnShow,
+        shown: RunView,
         invocation_id: str | None = None,
         turn: OneTurn | None = None,
         *,
@@ -193,7 +191,7 @@ class Talk:
         shown.max_cost_usd = self.max_cost or settings.now.max_cost_usd
         shown.asked_elsewhere = self.cards.elsewhere(shown)
         shown.open_interrupts = partial(self._open_after, before, shown)
-        others: list[RunOnShow] = []
+        others: list[RunView] = []
         shown.begin(session, self.clicks_on(shown))
         try:
             await self._walk(
@@ -224,11 +222,11 @@ class Talk:
                 self.teams.note(agent, history, self._about(agent))
         return told_in_a_script(ended("done"))
 
-    def _open_after(self, before: list[Event], shown: RunOnShow) -> list[Interrupt]:
+    def _open_after(self, before: list[Event], shown: RunView) -> list[Interrupt]:
         with self._of.history([*before, *shown.events]) as history:
             return history.interrupts()
 
-    def _mark_answered(self, verdicts: Mapping[str, Verdict], shown: RunOnShow) -> list[RunOnShow]:
+    def _mark_answered(self, verdicts: Mapping[str, Verdict], shown: RunView) -> list[RunView]:
         """Mark the cards of answered interrupts in all views but `shown`, and return those views."""
         views = [view for key in verdicts for view in self.cards.asking(key) if view is not shown]
         return self.cards.answered(verdicts, views)
@@ -237,7 +235,7 @@ class Talk:
         self,
         agent: BaseAgent,
         message: types.Content | None,
-        shown: RunOnShow,
+        shown: RunView,
         invocation_id: str | None,
         is_taken: Callable[[], None],
     ) -> None:
@@ -270,7 +268,7 @@ class Talk:
             for response in event.get_function_responses():
                 versions.answered(response.id or "")
 
-    async def _show_files(self, event: Event, shown: RunOnShow) -> None:
+    async def _show_files(self, event: Event, shown: RunView) -> None:
         for name, version in event.actions.artifact_delta.items():
             shown.saved(name, version, await self._of.file(name, version))
 
@@ -283,7 +281,7 @@ class Talk:
     def _ended(
         self,
         agent: BaseAgent,
-        shown: RunOnShow,
+        shown: RunView,
         before: list[Event],
         verdicts: Mapping[str, Verdict],
         status: Status,
@@ -355,7 +353,7 @@ class Talk:
 
     # -- the cards
 
-    async def ask_again(self, keys: Collection[str], shown: RunOnShow) -> bool:
+    async def ask_again(self, keys: Collection[str], shown: RunView) -> bool:
         """Draw the cards of the interrupts `keys`, which another view or an earlier kernel has drawn before.
 
         Returns:
@@ -389,7 +387,7 @@ class Talk:
             for shown in self.cards.asking(interrupt.id) if interrupt.kind == "approval" else ():
                 shown.patch_card(interrupt.id, fields)
 
-    def clicks_on(self, shown: RunOnShow) -> Clicks:
+    def clicks_on(self, shown: RunView) -> Clicks:
         """What a card's button does: it resumes on the loop of all runs, in the context of the cell that asked."""
 
         def answered(key: str, value: Any, *, as_asked: bool = False) -> None:
@@ -416,13 +414,13 @@ class Talk:
             rerun=rerun,
         )
 
-    async def _rerun(self, event_id: str, shown: RunOnShow) -> None:
+    async def _rerun(self, event_id: str, shown: RunView) -> None:
         try:
             await self._chat.rerun_in_a_fork(event_id)
         except UserError as wrong:
             shown.say(str(wrong))
 
-    async def _after_an_error(self, key: str, failed: RunOnShow, *, says_again: bool) -> None:
+    async def _after_an_error(self, key: str, failed: RunView, *, says_again: bool) -> None:
         """Take back the turn that failed, if nothing was said since, and say the same again if that is asked."""
         session = await self._of.loaded()
         with self._of.history(session.events if session else ()) as history:
@@ -440,7 +438,7 @@ class Talk:
         if says_again:
             await self.again(told.message, failed.anew(lambda: self.on_show(failed.question)))
 
-    async def _write(self, key: str, text: str | None, shown: RunOnShow) -> None:
+    async def _write(self, key: str, text: str | None, shown: RunView) -> None:
         """Write a key of the state as it was typed into a view, which is told of it."""
         try:
             self.refuse_while_busy()
@@ -451,7 +449,7 @@ class Talk:
         else:
             shown.wrote(key, event)
 
-    async def _answer_from_click(self, key: str, value: Any, shown: RunOnShow, *, as_asked: bool) -> None:
+    async def _answer_from_click(self, key: str, value: Any, shown: RunView, *, as_asked: bool) -> None:
         await self._until_idle()
         try:
             await self.answer({key: value}, shown, by=A_CLICK, as_asked=as_asked)
@@ -462,7 +460,7 @@ class Talk:
         while (turn := self._task) and not turn.done():  # two cards clicked one after the other
             await asyncio.wait([turn])
 
-    async def _refuse_click(self, key: str, wrong: InputError, shown: RunOnShow) -> None:
+    async def _refuse_click(self, key: str, wrong: InputError, shown: RunView) -> None:
         session = await self._of.loaded()
         with self._of.history(session.events if session else ()) as history:
             is_open = any(interrupt.id == key for interrupt in history.interrupts())

@@ -4,7 +4,7 @@ import inspect
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.notebook.view.run_on_show import RunOnShow
+from adk_nb.notebook.view.run_view import RunView
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runtime.context import CallbackContext, ToolContext
@@ -17,7 +17,7 @@ _NAME = "adk_nb_live_view"
 class _Watching(BasePlugin):
     """Only says who is at work; a run that nobody sees live never has it, and pays nothing for it."""
 
-    def __init__(self, shown: RunOnShow) -> None:
+    def __init__(self, shown: RunView) -> None:
         super().__init__(_NAME)
         self.shown = shown
 
@@ -39,7 +39,7 @@ class _Watching(BasePlugin):
         self.shown.agent_ends(*_where(agent, callback_context))
 
 
-def watch(plugins: PluginManager, shown: RunOnShow) -> None:
+def watch(plugins: PluginManager, shown: RunView) -> None:
     """Tell `shown`, and no run before it, of the agents of one turn after another; a run that is not live is not told.
 
     Args:

@@ -12,10 +12,10 @@ from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.view.drawing import tree_of
 from adk_nb.notebook.view.interrupt_card import answer_of
 from adk_nb.notebook.view.interrupt_text import Verdict
+from adk_nb.notebook.view.panels.waterfall import bars
 from adk_nb.notebook.view.render import bundle, event_table
 from adk_nb.notebook.view.rows import RunRows, rows_of
 from adk_nb.notebook.view.view_state import ViewState
-from adk_nb.notebook.view.waterfall import bars
 from adk_nb.tools.get_user_choice_tool import get_user_choice
 from adk_nb.tools.request_input_tool import request_input
 from adk_nb.workflow import START, Workflow, node

@@ -17,8 +17,8 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.typed_state import typed_change
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.page import VIEW_MIME, page_said, views_stay, with_view
-from adk_nb.notebook.view.run_on_show import Clicks
-from adk_nb.notebook.view.run_panels import RunPanels
+from adk_nb.notebook.view.panel import RunPanels
+from adk_nb.notebook.view.run_view import Clicks
 from adk_nb.runtime.trace import Trace
 
 

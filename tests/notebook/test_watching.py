@@ -2,14 +2,14 @@
 
 from adk_nb.agents import ParallelAgent
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.run_on_show import RunOnShow
+from adk_nb.notebook.view.run_view import RunView
 from adk_nb.notebook.watching import watch
 from adk_nb.runners import InMemoryRunner
 from adk_nb.workflow import Workflow
 from tests.notebook.test_drawing import agent
 
 
-class Watched(RunOnShow):
+class Watched(RunView):
     """Keeps what it is told, in its order."""
 
     def __init__(self, *, is_live: bool) -> None:

@@ -9,7 +9,7 @@ from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
 from adk_nb.notebook.magics.turns import Said, addressed, say, tell_of_new_session
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.box_on_show import BoxOnShow
+from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import in_a_kernel
 
 
@@ -32,7 +32,7 @@ def open_box(notebook: Notebook, asked: Any, said: Said) -> None:
     if not in_a_kernel():
         return talk_in_lines(lambda text: say(notebook, replace(said, text=text)))
 
-    async def in_the_box(text: str, shown: BoxOnShow) -> Reply:
+    async def in_the_box(text: str, shown: ChatBoxView) -> Reply:
         chat, told = await asyncio.to_thread(addressed, notebook, replace(said, text=text))
         return await chat.say_in(shown, **told, confirm=said.confirm, by=said.policy)
 

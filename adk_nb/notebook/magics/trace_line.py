@@ -14,12 +14,13 @@ from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.past_turns import PastTurn, one_turn, turns_of
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.view import prompt_words, run_difference, waterfall_picture
+from adk_nb.notebook.view import prompt_words, run_difference
+from adk_nb.notebook.view.panels import waterfall
+from adk_nb.notebook.view.panels.prompt import prompts
+from adk_nb.notebook.view.panels.waterfall import bars
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.prompt_sent import prompts
 from adk_nb.notebook.view.render import event_table
 from adk_nb.notebook.view.rows import rows_of
-from adk_nb.notebook.view.waterfall import bars
 from adk_nb.redaction import redacted
 from adk_nb.runtime.trace import Trace
 
@@ -131,8 +132,8 @@ def _waterfall(picked: _Picked) -> Shown:
     if not found:
         return said(f"nothing was at work in {picked.title}")
     timed = not is_being_tested(get_ipython())
-    steps = found if timed else waterfall_picture.in_steps(found)
-    return Shown(waterfall_picture.drawn(steps, _titled(picked), with_times=timed))
+    steps = found if timed else waterfall.in_steps(found)
+    return Shown(waterfall.drawn(steps, _titled(picked), with_times=timed))
 
 
 def _why(picked: _Picked) -> Shown:

@@ -20,19 +20,18 @@ from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view import rich_results
 from adk_nb.notebook.view.answer_shown import answer_shown
+from adk_nb.notebook.view.cell_output import CellOutput, OwnCell
 from adk_nb.notebook.view.drawing import drawing_of
 from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
 from adk_nb.notebook.view.drawing_svg import live_drawing
 from adk_nb.notebook.view.error_card import Trouble
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
-from adk_nb.notebook.view.own_cell import OwnCell
 from adk_nb.notebook.view.page import views_stay
-from adk_nb.notebook.view.place_in_cell import PlaceInCell
+from adk_nb.notebook.view.panel import PANELS, RunPanels
 from adk_nb.notebook.view.render import waiting_for, waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
-from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
-from adk_nb.notebook.view.run_panels import PANELS, RunPanels
+from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.side_shell import side_shell
 from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.terminal_run import TerminalRun, in_a_terminal
@@ -64,19 +63,19 @@ def checked_mode(show: Show) -> Mode:
 
 def show_run(
     agent: BaseAgent, question: str | None, notice: str | None, schema_of: SchemaOf, mode: Mode = "auto"
-) -> RunOnShow:
+) -> RunView:
     """A run that is shown as well as the place it runs in can show it."""
     name = agent.name
     is_live = mode == "widget" or (mode == "auto" and not is_being_tested(get_ipython()))
     if mode == "off" or not in_a_kernel():
-        made = TerminalRun if is_live and in_a_terminal() else RunOnShow
+        made = TerminalRun if is_live and in_a_terminal() else RunView
         return made(name, question, notice)
     if not is_live:
         return StaticRun(name, question, notice)
     return LiveRun(agent, question, notice, schema_of)
 
 
-class StaticRun(RunOnShow):
+class StaticRun(RunView):
     """A run that leaves in the notebook what a live view leaves."""
 
     shows_errors = True
@@ -101,7 +100,7 @@ class StaticRun(RunOnShow):
         return self._is_shown and self._own_cell.is_run_now
 
 
-class LiveRun(RunOnShow):
+class LiveRun(RunView):
     """A run in a live view; when it has ended, the reply takes the view's place."""
 
     is_live = True
@@ -132,7 +131,7 @@ class LiveRun(RunOnShow):
         self._own_cell = OwnCell()
         self._cell.run(self._own_cell.is_of_this_context)
         self._kernel_loop = asyncio.get_running_loop() if _a_loop_runs() else None
-        self._place = PlaceInCell(self._view.model_id, self._own_cell)
+        self._place = CellOutput(self._view.model_id, self._own_cell)
         self._ending = threading.RLock()
         self._waits_for = ""
         """What it waited for when it last paused, in words."""
@@ -277,12 +276,12 @@ class LiveRun(RunOnShow):
         super().left_out(words)
         self._view.push({"op": "notice", "text": self.notice})
 
-    def anew(self, made: Callable[[], RunOnShow]) -> RunOnShow:
+    def anew(self, made: Callable[[], RunView]) -> RunView:
         shown = made()
         if isinstance(shown, LiveRun):
             shown._kernel_loop, shown.resumed, shown.max_cost_usd = self._kernel_loop, True, self.max_cost_usd
             shown._own_cell = self._own_cell
-            shown._place = PlaceInCell(shown._view.model_id, self._own_cell)
+            shown._place = CellOutput(shown._view.model_id, self._own_cell)
         return shown
 
     def close(self) -> None:

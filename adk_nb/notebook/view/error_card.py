@@ -99,16 +99,16 @@ class Trouble:
         self._is_waiting = False
 
     def failed(self, wrong: BaseException) -> None:
-        """As `RunOnShow.failed`."""
+        """As `RunView.failed`."""
         self._wrong = wrong
 
     def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], wrong: Exception) -> None:
-        """As `RunOnShow.tool_failed`."""
+        """As `RunView.tool_failed`."""
         if told := failure(tool, args, wrong):
             self._tools[call_id] = told
 
     def waits(self, model: str, error: str, seconds: float) -> None:
-        """As `RunOnShow.waits`."""
+        """As `RunView.waits`."""
         self.goes_on()
         self._waits, self._is_waiting = self._waits + 1, True
         self._push([{"op": "card", "card": busy(f"wait{self._waits}", model, error, seconds)}])

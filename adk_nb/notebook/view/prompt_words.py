@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from adk_nb.notebook.view.plain_text import one_line, shortened
-from adk_nb.notebook.view.prompt_sent import (
+from adk_nb.notebook.view.panels.prompt import (
     Offered,
     Prompt,
     Said,
@@ -14,6 +13,7 @@ from adk_nb.notebook.view.prompt_sent import (
     system_words,
     tools_offered,
 )
+from adk_nb.notebook.view.plain_text import one_line, shortened
 from adk_nb.notebook.view.render import Bundle
 from adk_nb.notebook.view.safe_html import Html, code, element
 from adk_nb.runtime.trace import Trace, TracedRequest

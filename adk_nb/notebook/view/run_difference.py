@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.reply import answer_in, usage_of
+from adk_nb.notebook.view.panels.prompt import Prompt, prompts
+from adk_nb.notebook.view.panels.waterfall import bars, duration
 from adk_nb.notebook.view.plain_text import cleaned, one_line
-from adk_nb.notebook.view.prompt_sent import Prompt, prompts
 from adk_nb.notebook.view.render import Bundle, row_text, table
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.safe_html import Html, code, element
-from adk_nb.notebook.view.waterfall import bars
-from adk_nb.notebook.view.waterfall_picture import duration
 from adk_nb.runtime.trace import Trace
 
 Part = tuple[str, list[str], list[str]]

@@ -11,7 +11,7 @@ from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.render import heading, row_text
 from adk_nb.notebook.view.rows import RunRows
-from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
+from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.runtime.history import history_of
 from adk_nb.sessions.session import Session
@@ -22,7 +22,7 @@ def in_a_terminal() -> bool:
     return hasattr(get_ipython(), "mainloop")
 
 
-class TerminalRun(RunOnShow):
+class TerminalRun(RunView):
     """Print a run while it goes on."""
 
     is_live = True

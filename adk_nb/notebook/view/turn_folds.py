@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.view import prompt_words, waterfall_picture
+from adk_nb.notebook.view import prompt_words
+from adk_nb.notebook.view.panels import waterfall
+from adk_nb.notebook.view.panels.waterfall import Bar, bars
 from adk_nb.notebook.view.safe_html import Html, code, element
-from adk_nb.notebook.view.waterfall import Bar, bars
 from adk_nb.runtime.trace import Trace
 
 _PORT = re.compile(r"(?<=\b127\.0\.0\.1):\d+|(?<=\blocalhost):\d+")
@@ -17,7 +18,7 @@ _PROMPTS = 6
 
 def turn_folds(events: Sequence[Event], trace: Trace) -> Html:
     """At most some kilobytes, the same in every run of one notebook; it says how much is left out."""
-    found = waterfall_picture.in_steps(bars(events, trace))
+    found = waterfall.in_steps(bars(events, trace))
     for bar in found:
         bar["name"] = _PORT.sub("", bar["name"])
     return Html("\n".join(filter(None, (_order(found), _prompts(found, trace)))))
@@ -26,7 +27,7 @@ def turn_folds(events: Sequence[Event], trace: Trace) -> Html:
 def _order(found: list[Bar]) -> str:
     if sum(bar["kind"] != "agent" for bar in found) < 2:
         return ""
-    return _fold("order of calls", waterfall_picture.steps_as_text(found[:_BARS]), len(found) - _BARS)
+    return _fold("order of calls", waterfall.steps_as_text(found[:_BARS]), len(found) - _BARS)
 
 
 def _prompts(found: list[Bar], trace: Trace) -> str:

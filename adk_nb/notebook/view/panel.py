@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from adk_nb.events.event import Event
+from adk_nb.notebook.view.panels.prompt import Prompt, Said, Words, prompt_sent
+from adk_nb.notebook.view.panels.waterfall import bars
 from adk_nb.notebook.view.plain_text import LONG, shortened, with_escapes
-from adk_nb.notebook.view.prompt_sent import Prompt, Said, Words, prompt_sent
 from adk_nb.notebook.view.view_state import Json
-from adk_nb.notebook.view.waterfall import bars
 from adk_nb.redaction import redacted
 from adk_nb.runtime.trace import Trace, TracedRequest
 

@@ -47,7 +47,7 @@ class Clicks:
     """Is told the id of a card of an error: the turn is to be taken back."""
 
 
-class RunOnShow:
+class RunView:
     """One run; after a pause for approval it may go on."""
 
     plain = False
@@ -118,7 +118,7 @@ class RunOnShow:
         if line not in (self.notice or ""):
             self.notice = "; ".join(filter(None, (self.notice, line)))
 
-    def anew(self, made: "Callable[[], RunOnShow]") -> "RunOnShow":
+    def anew(self, made: "Callable[[], RunView]") -> "RunView":
         """Where the next try of a run that failed is shown: in its cell. `made`: makes a new one."""
         return made()
 

@@ -14,10 +14,10 @@ from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.drawing_path import Marks
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
+from adk_nb.notebook.view.panel import PANELS
 from adk_nb.notebook.view.render import waiting_for
 from adk_nb.notebook.view.rows import RunRows
-from adk_nb.notebook.view.run_on_show import Clicks, RunOnShow
-from adk_nb.notebook.view.run_panels import PANELS
+from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.said_so_far import said_so_far
 from adk_nb.notebook.view.widget import STUB, LiveView
@@ -25,13 +25,13 @@ from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session
 
 
-class BoxOnShow(LiveRun):
+class ChatBoxView(LiveRun):
     """One view for turn after turn of a session.
 
     Args:
         agent: Who is asked first.
         session: The name of the session, for the head.
-        notice: As of `RunOnShow`.
+        notice: As of `RunView`.
         schema_of: As of `RunRows`, of what an agent asks.
         height: Of the log, in pixels.
         on_ask: Is called with what was typed, on the thread that the message comes in on.
@@ -158,7 +158,7 @@ class BoxOnShow(LiveRun):
     def stays_as(self) -> str:
         return ""  # it is not the view of one reply
 
-    def anew(self, made: Callable[[], RunOnShow]) -> RunOnShow:
+    def anew(self, made: Callable[[], RunView]) -> RunView:
         self.asks(self.question or "")
         return self
 

@@ -1,0 +1,1 @@
+"""The panels of a live view: a file each."""
