@@ -41,9 +41,9 @@ ALLOWED_SCANS = {
     "notebook/chat.py": "hands out the list",
     "notebook/going_back.py": "hands out the list",
     "notebook/talk.py": "keeps the list of a turn's beginning",
-    "notebook/magics/confirm_line.py": "keeps the list of a turn's beginning",
+    "notebook/magics/confirm.py": "keeps the list of a turn's beginning",
     "notebook/magics/reports.py": "a row for each event",
-    "notebook/magics/trace_line.py": "which rows are dim",
+    "notebook/magics/trace.py": "which rows are dim",
     "notebook/view/rows.py": "the state that a view begins with",
 }
 """Files that look at the events of a session themselves, and for what; facts about calls, interrupts, tasks, turns,

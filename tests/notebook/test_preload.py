@@ -23,7 +23,7 @@ def run(code: str) -> list[str]:
 
 
 def test_the_runtime_arrives_once_the_cell_has_ended_and_no_other_is_needed():
-    modules = "('google.genai.types', 'adk_nb.agents.llm_agent', 'adk_nb.notebook.magics.turns')"
+    modules = "('google.genai.types', 'adk_nb.agents.llm_agent', 'adk_nb.notebook.magics.chat')"
     printed = run(
         f"def loaded(*_): print([name for name in {modules} if name in sys.modules])\n"
         "shell.events.register('post_run_cell', loaded)\n"  # before that of the extension

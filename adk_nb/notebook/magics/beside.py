@@ -16,9 +16,9 @@ _late, _ = face(
     __name__,
     {
         "doctor": "adk_nb.notebook.doctor",
-        "export_line": "adk_nb.notebook.magics.export_line",
-        "key_line": "adk_nb.notebook.magics.key_line",
-        "recording_line": "adk_nb.notebook.magics.recording_line",
+        "export": "adk_nb.notebook.magics.export",
+        "key": "adk_nb.notebook.magics.key",
+        "record": "adk_nb.notebook.magics.record",
         "reports": "adk_nb.notebook.magics.reports",
     },
 )
@@ -46,21 +46,21 @@ class BesideMagics(Magics):
     @helps(RECORD)
     def record(self, line: str, cell: str | None = None) -> Any:
         asked = alone(RECORD, line, cell)
-        return shown(_late("recording_line").switch(self.shell, self.settings, asked, "record"), asked)
+        return shown(_late("record").switch(self.shell, self.settings, asked, "record"), asked)
 
     @no_var_expand
     @line_cell_magic
     @helps(REPLAY)
     def replay(self, line: str, cell: str | None = None) -> Any:
         asked = alone(REPLAY, line, cell)
-        return shown(_late("recording_line").switch(self.shell, self.settings, asked, "replay"), asked)
+        return shown(_late("record").switch(self.shell, self.settings, asked, "replay"), asked)
 
     @no_var_expand
     @line_cell_magic
     @helps(KEY)
     def key(self, line: str, cell: str | None = None) -> Any:
         asked = alone(KEY, line, cell)
-        return shown(_late("key_line").key(self.shell, self.settings, asked), asked)
+        return shown(_late("key").run(self.shell, self.settings, asked), asked)
 
     @no_var_expand
     @line_cell_magic
@@ -76,6 +76,4 @@ class BesideMagics(Magics):
     @helps(EXPORT)
     def export(self, line: str, cell: str | None = None) -> Any:
         asked = alone(EXPORT, line, cell)
-        return shown(
-            _late("export_line").export_from(self.shell, self._of.cells.sources, self.notebook, asked.path), asked
-        )
+        return shown(_late("export").export_from(self.shell, self._of.cells.sources, self.notebook, asked.path), asked)

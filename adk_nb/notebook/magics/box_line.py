@@ -6,7 +6,7 @@ from typing import Any
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
-from adk_nb.notebook.magics.turns import Said, addressed, say, tell_of_new_session
+from adk_nb.notebook.magics.chat import Said, addressed, say, tell_of_new_session
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.chat_box_view import ChatBoxView

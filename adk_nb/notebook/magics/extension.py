@@ -36,23 +36,23 @@ _KEPT = "adk_nb"
 _late, _ = face(
     __name__,
     {
-        "agent_line": "adk_nb.notebook.magics.agent_line",
+        "agent": "adk_nb.notebook.magics.agent",
         "Notebook": "adk_nb.notebook.registry.notebook",
         "debug_view": "adk_nb.notebook.debug_view",
         "forms_of": "adk_nb.notebook.magics.pictures",
         "known_names": "adk_nb.notebook.magics.known_names",
         "open_box": "adk_nb.notebook.magics.box_line",
         "picture": "adk_nb.notebook.magics.pictures",
-        "recording_line": "adk_nb.notebook.magics.recording_line",
+        "record": "adk_nb.notebook.magics.record",
         "reports": "adk_nb.notebook.magics.reports",
         "said": "adk_nb.notebook.magics.shown",
-        "session_keys": "adk_nb.notebook.magics.session_keys",
-        "session_line": "adk_nb.notebook.magics.session_line",
+        "state": "adk_nb.notebook.magics.state",
+        "session": "adk_nb.notebook.magics.session",
         "tables": "adk_nb.notebook.magics.tables",
         "tool_cell": "adk_nb.notebook.registry.tool_cell",
         "toolset_line": "adk_nb.notebook.registry.toolset_line",
-        "confirm_line": "adk_nb.notebook.magics.confirm_line",
-        "turns": "adk_nb.notebook.magics.turns",
+        "confirm": "adk_nb.notebook.magics.confirm",
+        "chat": "adk_nb.notebook.magics.chat",
         "what_came": "adk_nb.notebook.magics.what_came",
     },
 )
@@ -78,7 +78,7 @@ class AdkMagics(Magics):
         told = self.notebook.keep_sessions_in(address, folder)
         if path != address and folder / Path(path).expanduser() != Path(path).expanduser().absolute():
             told = [f"sessions are kept in {folder / path}, beside the notebook, wherever its cells are", *told]
-        for line in [*told, *_late("session_line").found_again(self.notebook)]:
+        for line in [*told, *_late("session").found_again(self.notebook)]:
             sys.stdout.write(line + "\n")
 
     @property
@@ -106,14 +106,14 @@ class AdkMagics(Magics):
     @line_cell_magic
     @helps(AGENT)
     def agent(self, line: str, cell: str | None = None) -> Any:
-        defined = _late("agent_line").agent(self.notebook, line, cell, self.cell_number)
+        defined = _late("agent").define_agent(self.notebook, line, cell, self.cell_number)
         return self._introduced(defined)
 
     @no_var_expand
     @line_cell_magic
     @helps(WORKFLOW)
     def workflow(self, line: str, cell: str | None = None) -> Any:
-        defined = _late("agent_line").workflow(self.notebook, line, cell, self.cell_number)
+        defined = _late("agent").define_workflow(self.notebook, line, cell, self.cell_number)
         return self._introduced(defined)
 
     def _introduced(self, defined: Any) -> Any:
@@ -164,7 +164,7 @@ class AdkMagics(Magics):
                 if asked.height
                 else f"{asked.mark} needs a text; write it below the line, or %chat {name} alone for a chat box"
             )
-        turns = _late("turns")
+        turns = _late("chat")
         for one, other in (("yes", "no"), ("quiet", "static")):
             if getattr(asked, one) and getattr(asked, other):
                 raise InputError(f"{asked.mark}: --{one} and --{other} cannot both be; choose one")
@@ -227,22 +227,22 @@ class AdkMagics(Magics):
     @helps(STATE)
     def state(self, line: str, cell: str | None = None) -> Any:
         asked = alone(STATE, line, cell)
-        return unless_silent(_late("session_keys").show_or_change(self.notebook, asked), asked)
+        return unless_silent(_late("state").show_or_change(self.notebook, asked), asked)
 
     @no_var_expand
     @line_cell_magic
     @helps(SESSION)
     def session(self, line: str, cell: str | None = None) -> Any:
         asked = alone(SESSION, line, cell)
-        return unless_silent(_late("session_line").show_or_change(self.notebook, asked, self.settings.display), asked)
+        return unless_silent(_late("session").show_or_change(self.notebook, asked, self.settings.display), asked)
 
     @no_var_expand
     @line_cell_magic
     @helps(CONFIRM)
     def confirm(self, line: str, cell: str | None = None) -> Any:
-        confirm = _late("confirm_line")
+        confirm = _late("confirm")
         asked = confirm.parse(line, cell)
-        return self.what_came(confirm.confirm(self.notebook, asked, self.settings.display), silent=asked.silent)
+        return self.what_came(confirm.run(self.notebook, asked, self.settings.display), silent=asked.silent)
 
     def what_came(self, told: Any, *, silent: bool) -> Any:
         """What a cell shows of a turn. Raises a TurnFailedError if it failed, and that is to fail the cell."""
@@ -251,7 +251,7 @@ class AdkMagics(Magics):
     def _taped(self, asked: Any) -> Any:
         """What stands between agents and models in a turn, if its line says something of that."""
         if asked.record or asked.replay:
-            return _late("recording_line").for_this_turn(self.shell, self.settings, asked)
+            return _late("record").for_this_turn(self.shell, self.settings, asked)
         return nullcontext()
 
     def _confirm(self, asked: Any) -> tuple[str, str]:
@@ -283,7 +283,7 @@ def load_ipython_extension(shell: Any) -> None:
     shell.events.register("post_run_cell", course_hints.hint)
     shell.events.register("post_run_cell", magics.preload.after_cell)
     if os.environ.get("ADK_NB_REPLAY"):
-        _late("recording_line").begin_as_the_environment_says(shell, settings)
+        _late("record").begin_as_the_environment_says(shell, settings)
     sys.stdout.write(greeting(shell, settings) + "\n")
 
 

@@ -9,8 +9,8 @@ _MODULES = (
     "adk_nb.types",  # google.genai.types: most of the time
     "adk_nb.agents.llm_agent",
     "adk_nb.notebook.registry.tool_cell",
-    "adk_nb.notebook.magics.agent_line",
-    "adk_nb.notebook.magics.turns",
+    "adk_nb.notebook.magics.agent",
+    "adk_nb.notebook.magics.chat",
     "adk_nb.notebook.magics.what_came",
     "adk_nb.notebook.view.widget",
     "adk_nb.models.offline_llm",

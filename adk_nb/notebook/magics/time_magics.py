@@ -13,7 +13,7 @@ from adk_nb.notebook.magics.time_grammar import REWIND, TRACE
 
 _late, _ = face(
     __name__,
-    {"rewind_line": "adk_nb.notebook.magics.rewind_line", "trace_line": "adk_nb.notebook.magics.trace_line"},
+    {"rewind": "adk_nb.notebook.magics.rewind", "trace": "adk_nb.notebook.magics.trace"},
 )
 
 
@@ -33,12 +33,12 @@ class TimeMagics(Magics):
     @helps(TRACE)
     def trace(self, line: str, cell: str | None = None) -> Any:
         asked = alone(TRACE, line, cell)
-        return unless_silent(_late("trace_line").show(self._of.notebook, asked), asked)
+        return unless_silent(_late("trace").show(self._of.notebook, asked), asked)
 
     @no_var_expand
     @line_cell_magic
     @helps(REWIND)
     def rewind(self, line: str, cell: str | None = None) -> Any:
         asked = alone(REWIND, line, cell)
-        told = _late("rewind_line").rewind(self._of.notebook, asked, self._of.settings.display)
+        told = _late("rewind").run(self._of.notebook, asked, self._of.settings.display)
         return self._of.what_came(told, silent=asked.silent)

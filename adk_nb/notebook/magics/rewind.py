@@ -13,7 +13,7 @@ _ID = 5
 """Digits that are no count of turns any more, but may be how an id begins."""
 
 
-def rewind(notebook: Notebook, asked: Any, show: Mode) -> Any:
+def run(notebook: Notebook, asked: Any, show: Mode) -> Any:
     """Do what the line asks for: what was undone, or the reply to what was said again.
 
     Raises:

@@ -12,7 +12,7 @@ _PUBLIC = "BINDER_SERVICE_HOST"
 """Set where a notebook runs on Binder."""
 
 
-def key(shell: Any, settings: Any, asked: Any) -> list[str]:
+def run(shell: Any, settings: Any, asked: Any) -> list[str]:
     """Set, forget or list keys.
 
     Returns:

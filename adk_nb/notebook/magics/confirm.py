@@ -39,7 +39,7 @@ def parse(line: str, cell: str | None) -> Any:
     return asked
 
 
-def confirm(notebook: Notebook, asked: Any, show: Mode) -> Any:
+def run(notebook: Notebook, asked: Any, show: Mode) -> Any:
     """Show what is open, or answer it; the reply to the answers.
 
     Raises:

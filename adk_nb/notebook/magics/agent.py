@@ -27,7 +27,7 @@ class Defined:
     silent: bool
 
 
-def agent(notebook: Notebook, line: str, cell: str | None, number: int) -> Defined:
+def define_agent(notebook: Notebook, line: str, cell: str | None, number: int) -> Defined:
     """Define the agent of a `%%agent` cell, In[number].
 
     Raises:
@@ -63,8 +63,8 @@ def agent(notebook: Notebook, line: str, cell: str | None, number: int) -> Defin
     return Defined(asked.name, told + note, bool(wanted.members) or not is_llm, asked.silent)
 
 
-def workflow(notebook: Notebook, line: str, cell: str | None, number: int) -> Defined:
-    """Define the graph of a `%%workflow` cell; the rest as `agent`."""
+def define_workflow(notebook: Notebook, line: str, cell: str | None, number: int) -> Defined:
+    """Define the graph of a `%%workflow` cell; the rest as `define_agent`."""
     asked, body, note = _asked(WORKFLOW, line, cell)
     if not body.strip():
         raise InputError(f"%%workflow {asked.name} has no edges; write START -> draft below the line")
