@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from adk_nb.notebook.export.code import call_code, list_code, text_code
-from adk_nb.notebook.export.pieces import Piece
+from adk_nb.notebook.export.code import Piece, call_code, list_code, text_code
 from adk_nb.notebook.export.target import Target
 from adk_nb.notebook.registry.definitions import AgentDefinition
 from adk_nb.notebook.registry.edges import Lead, leads_of

@@ -9,9 +9,9 @@ from adk_nb.errors import InputError, closest
 from adk_nb.notebook import settings
 from adk_nb.notebook.magics.arguments import Grammar, Option
 from adk_nb.notebook.magics.grammar import AGENT, WORKFLOW
-from adk_nb.notebook.registry import fields, front_matter
+from adk_nb.notebook.registry import agent_options
+from adk_nb.notebook.registry.agent_options import FieldValue
 from adk_nb.notebook.registry.definitions import AgentDefinition
-from adk_nb.notebook.registry.fields import FieldValue
 from adk_nb.notebook.registry.notebook import Notebook
 
 _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
@@ -85,10 +85,10 @@ def _asked(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, lis
     """The line with the options above the text, the text, and what there is to say of it."""
     asked = _parsed(grammar, line, cell)
     mark = f"{asked.mark} {asked.name}"
-    matter, body = front_matter.split(cell or "", mark)
+    matter, body = agent_options.split_front_matter(cell or "", mark)
     if matter:
         _lay_under(asked, matter, grammar, f"{mark}, front matter")
-    elif front_matter.looks_like_one(body, [one.name for one in grammar.options]):
+    elif agent_options.looks_like_options(body, [one.name for one in grammar.options]):
         return asked, body, ["the text begins like options; they count as such between two lines ---"]
     return asked, body, []
 
@@ -102,7 +102,7 @@ def _parsed(grammar: Grammar, line: str, cell: str | None) -> Any:
         raise InputError(f"%%{grammar.name}: names with arrows stand below the line, not on it") from None
 
 
-def _lay_under(asked: Any, matter: front_matter.FrontMatter, grammar: Grammar, where: str) -> None:
+def _lay_under(asked: Any, matter: agent_options.FrontMatter, grammar: Grammar, where: str) -> None:
     """Let the options of the front matter count where the line says nothing."""
     known = {one.name: one for one in grammar.options}
     for key, said in matter.texts.items():
@@ -161,10 +161,10 @@ def _fields(asked: Any, variables: Mapping[str, Any]) -> dict[str, FieldValue]:
     given: list[Any] = asked.set or []
     for said in given:
         name, value = cast(tuple[str, Any], said) if isinstance(said, tuple) else _pair(said, asked.mark)
-        found[name] = fields.field_of(f"{asked.mark} --set", name, value, variables)
+        found[name] = agent_options.field_of(f"{asked.mark} --set", name, value, variables)
     for option in ("input-schema", "output-schema"):
         if name := getattr(asked, option.replace("-", "_")):
-            found[option.replace("-", "_")] = fields.schema_of(f"{asked.mark} --{option}", name, variables)
+            found[option.replace("-", "_")] = agent_options.schema_of(f"{asked.mark} --{option}", name, variables)
     return found
 
 

@@ -24,7 +24,7 @@ from adk_nb.notebook.one_turn import one_turn
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.templates import Place, read
-from adk_nb.notebook.registry.user_variables import user_variables
+from adk_nb.notebook.registry.variables import user_variables
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 

@@ -50,7 +50,7 @@ _late, _ = face(
         "session": "adk_nb.notebook.magics.session",
         "tables": "adk_nb.notebook.magics.tables",
         "tool_cell": "adk_nb.notebook.registry.tool_cell",
-        "toolset_line": "adk_nb.notebook.registry.toolset_line",
+        "toolset_line": "adk_nb.notebook.registry.toolsets",
         "confirm": "adk_nb.notebook.magics.confirm",
         "chat": "adk_nb.notebook.magics.chat",
         "what_came": "adk_nb.notebook.magics.what_came",

@@ -9,9 +9,9 @@ from adk_nb.notebook.cut_runs import cut_in_brief, edited_words
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.past_turns import event_at
-from adk_nb.notebook.registry.addressed import of_run
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.session_store import counted
+from adk_nb.notebook.registry.versions import of_run
 from adk_nb.notebook.view.display import Mode
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt

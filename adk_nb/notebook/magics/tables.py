@@ -10,8 +10,8 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.default_model import default_model
 from adk_nb.notebook.magics.reports import as_json, in_a_table
 from adk_nb.notebook.magics.shown import Shown, said
+from adk_nb.notebook.registry.agent_cell import stale_in
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.stale import stale_in
 from adk_nb.notebook.view.drawing import kind_of
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset

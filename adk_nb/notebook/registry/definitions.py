@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.notebook.registry.fields import FieldValue
+from adk_nb.notebook.registry.agent_options import FieldValue
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.conditions import Decides

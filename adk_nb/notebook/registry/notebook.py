@@ -15,15 +15,13 @@ from adk_nb.models.default_model import default_model
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.registry import team_cell
-from adk_nb.notebook.registry.addressed import last_spoken_to, spoken_to, told_of
-from adk_nb.notebook.registry.by_name import ByName
-from adk_nb.notebook.registry.cell_agent import CellAgent
+from adk_nb.notebook.registry.agent_cell import CellAgent, introduced, lost_parameters, notes_of, unfit_history
 from adk_nb.notebook.registry.definitions import AgentDefinition, ToolDefinition
-from adk_nb.notebook.registry.earlier_tools import EarlierTools
-from adk_nb.notebook.registry.not_yet import missing
+from adk_nb.notebook.registry.names import Names
 from adk_nb.notebook.registry.session_store import APP, USER, SessionStore, counted
-from adk_nb.notebook.registry.telling import introduced, lost_parameters, notes_of, unfit_history
+from adk_nb.notebook.registry.team_cell import missing
 from adk_nb.notebook.registry.templates import Place, Template, read
+from adk_nb.notebook.registry.versions import EarlierTools, last_spoken_to, spoken_to, told_of
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
 from adk_nb.runners import DEBUG_SESSION, DEBUG_USER, Runner
@@ -33,7 +31,7 @@ from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.function_tool import FunctionTool
 
 
-class Notebook(ByName):
+class Notebook(Names):
     """One per shell. Names, not objects: an agent keeps the names of its tools and looks them up at each turn.
 
     Args:

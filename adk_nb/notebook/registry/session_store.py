@@ -1,5 +1,6 @@
 """The sessions of a notebook: all agents share them, one of them is the current one."""
 
+import os
 import shlex
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,6 @@ from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook.cut_runs import at_work, cut_runs, leave
-from adk_nb.notebook.registry.session_place import opened
 from adk_nb.notebook.time_travel import Rewound, free, rewind
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.redaction import hidden
@@ -32,10 +32,12 @@ from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt, use_key
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.database_session_service import DatabaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.journal import Run
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.session_file import Loaded
+from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 
 APP = "notebook"
 USER = "user"
@@ -90,7 +92,7 @@ class SessionStore:
         """
         if address == self.kept_in:
             return []
-        service = opened(address, folder) if address else self._in_memory
+        service = open_service(address, folder) if address else self._in_memory
         told = self._carried_over(service) if address and not self.kept_in else []
         if not address:
             told = [f"{hidden(self.kept_in)} keeps its sessions; those from here on are in this kernel's memory"]
@@ -317,3 +319,56 @@ def _done(answer: Awaitable[T]) -> T:
         return await answer
 
     return sync.run(awaited())
+
+
+_IN_A_FILE = "sqlite:///"
+
+
+def open_service(address: str, folder: Path) -> BaseSessionService:
+    """The sessions that are kept there, found to be usable.
+
+    Args:
+        address: `sqlite:///` and a path, or the URL of a PostgreSQL database.
+        folder: Where a path begins.
+
+    Raises:
+        InputError: There can be no file of that path, or the address is none.
+        MissingExtraError: What speaks to a database server is not installed.
+        StorageError: The file or the database cannot be used.
+    """
+    if address.startswith(_IN_A_FILE):
+        _refuse_a_query(address)
+        path = folder / Path(address.removeprefix(_IN_A_FILE)).expanduser()
+        _check(path, address)
+        service: BaseSessionService = SqliteSessionService(path)
+    else:
+        service = DatabaseSessionService(address)
+    sync.run(_flushed(service))
+    return service
+
+
+def _refuse_a_query(address: str) -> None:
+    """What other packages read as settings would only be a part of the file's name here."""
+    before, mark, query = address.partition("?")
+    if mark:
+        raise InputError(
+            f"sessions in a file take no settings, and {'?' + query!r} cannot be in its name; write {before}, or, from "
+            "Python, hand SqliteSessionService(path, durability=...) to Chat"
+        )
+
+
+def _check(path: Path, address: str) -> None:
+    """What SQLite would say with less words, or only when something is to be written."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file in it, as {address.rstrip('/')}/nb.db")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}; make it, or give another path")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is no file; give another path")
+    for place in (path.parent, path):
+        if place.exists() and not os.access(place, os.W_OK):
+            raise InputError(f"{place} may only be read; let yourself write to it, or give another path")
+
+
+async def _flushed(service: BaseSessionService) -> None:
+    await service.flush()

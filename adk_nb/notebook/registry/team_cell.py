@@ -3,19 +3,19 @@
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.loop_agent import LoopAgent
 from adk_nb.agents.parallel_agent import ParallelAgent
 from adk_nb.agents.sequential_agent import SequentialAgent
-from adk_nb.errors import ConfigurationError, InputError, WorkflowConfigurationError
+from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, WorkflowConfigurationError, closest
 from adk_nb.events.event import Event
 from adk_nb.expression import Expression
 from adk_nb.notebook.registry.definitions import AgentDefinition
 from adk_nb.notebook.registry.edges import Lead, leads_of, place
-from adk_nb.notebook.registry.not_yet import NotYet, typo_of
 from adk_nb.runtime.context import Context
+from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.function_node import FunctionNode
@@ -294,3 +294,33 @@ def chosen(answer: str, routes: Sequence[Route]) -> Route | None:
             return one
     found = [one for one in dict.fromkeys(routes) if re.search(rf"\b{re.escape(str(one))}\b", answer, re.IGNORECASE)]
     return found[0] if len(found) == 1 else None
+
+
+class NotYet(BaseAgent):
+    """Holds the place of an agent, or of a function, until its cell is run."""
+
+    drawn_as: ClassVar[str] = "not defined yet"
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        raise missing(self.name, ctx.agent.name, (), in_a_graph=False)
+        yield
+
+
+def missing(name: str, team: str, known: Sequence[str], *, in_a_graph: bool) -> AgentNotFoundError:
+    """The error for a member that is not there when its team is to run. `known`: the agents."""
+    if in_a_graph:
+        return AgentNotFoundError(
+            "agent, tool or function", name, hint=f"{team} needs it: run the cell that defines {name}"
+        )
+    return AgentNotFoundError("agent", name, known, hint=f"{team} needs it: run the cell that begins %%agent {name}")
+
+
+def typo_of(name: str, known: Sequence[str]) -> str | None:
+    """The known name of which `name` is most likely a slip: about as long, almost the same, the same digits."""
+    near = closest(name, known, cutoff=0.8)
+    same = near and abs(len(near) - len(name)) < 2 and _digits(near) == _digits(name)
+    return near if same else None
+
+
+def _digits(name: str) -> list[str]:
+    return [one for one in name if one.isdigit()]

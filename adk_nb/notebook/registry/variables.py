@@ -1,4 +1,4 @@
-"""A Python value as text inside a prompt."""
+"""Variables of the notebook: their names, and their values as text in a prompt."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -92,3 +92,12 @@ def _summary(array: Any) -> str:
     with suppress(Exception):  # an array of no numbers, or of none at all: what it can is its own matter
         return "".join(f", {word} {float(getattr(array, name)()):g}" for word, name in _SUMMARY)
     return ""
+
+
+_IPYTHON_NAMES = frozenset({"In", "Out", "exit", "quit", "open", "get_ipython"})
+"""IPython puts them into the user's namespace."""
+
+
+def user_variables(names: Iterable[str]) -> list[str]:
+    """The `names` in a namespace that are neither private nor IPython's."""
+    return [name for name in names if not name.startswith("_") and name not in _IPYTHON_NAMES]

@@ -1,4 +1,4 @@
-"""What a notebook has by name: agents, tools and nodes of cells and of Python, and which names are still free."""
+"""Look up what a notebook has by name: agents, tools and nodes of cells and of Python."""
 
 import builtins
 import inspect
@@ -13,8 +13,8 @@ from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, To
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.registry.definitions import AgentDefinition, ToolDefinition, digest
-from adk_nb.notebook.registry.earlier_tools import as_in_force
-from adk_nb.notebook.registry.user_variables import user_variables
+from adk_nb.notebook.registry.variables import user_variables
+from adk_nb.notebook.registry.versions import as_in_force
 from adk_nb.runners import Runner
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
@@ -25,7 +25,7 @@ _RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")
 """Names no agent and no tool can have: they are words of the magics and of the event log."""
 
 
-class ByName:
+class Names:
     """Looks names up. Nothing is made here.
 
     Args:

@@ -7,7 +7,7 @@ from pathlib import Path
 from adk_nb.errors import InputError, StorageError
 from adk_nb.notebook.export.statements import Statement
 from adk_nb.notebook.export.target import ADK_NB, GOOGLE_ADK
-from adk_nb.notebook.export.writing import Writer, Written
+from adk_nb.notebook.export.writer import Writer, Written
 from adk_nb.notebook.place import check_folder_above
 from adk_nb.notebook.registry.notebook import Notebook
 

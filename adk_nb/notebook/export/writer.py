@@ -12,16 +12,21 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.models.default_model import GEMINI_MODEL, default_model
-from adk_nb.notebook.export import teams, tools, toolsets
-from adk_nb.notebook.export.code import call_code, is_data, joined, list_code, text_code
-from adk_nb.notebook.export.imports import Imports
-from adk_nb.notebook.export.instructions import FROM_STATE, instruction_of
-from adk_nb.notebook.export.pieces import Order, Piece
-from adk_nb.notebook.export.rewriting import Rewriter, rewritten, without_tool_decorators
-from adk_nb.notebook.export.statements import Statement, imports_of, is_function, names_in
+from adk_nb.notebook.export import teams, tools
+from adk_nb.notebook.export.agents import FROM_STATE, instruction_of
+from adk_nb.notebook.export.code import Imports, Order, Piece, call_code, is_data, joined, list_code, text_code
+from adk_nb.notebook.export.statements import (
+    Rewriter,
+    Statement,
+    imports_of,
+    is_function,
+    names_in,
+    rewritten,
+    without_tool_decorators,
+)
 from adk_nb.notebook.export.target import LEFT_OUT, Target, is_class_there, is_known_there
 from adk_nb.notebook.registry import team_cell
-from adk_nb.notebook.registry.cell_agent import CellAgent
+from adk_nb.notebook.registry.agent_cell import CellAgent
 from adk_nb.notebook.registry.definitions import AgentDefinition
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.redaction import redacted
@@ -334,7 +339,7 @@ class Writer:
         made = self._notebook.tools.get(name)
         if made is None or made.place is None or self._notebook.variables.get(name) is not made.tool:
             return None
-        piece, note = toolsets.written(name, made.place, self._target, self._beside, self._variable_of)
+        piece, note = tools.toolset_piece(name, made.place, self._target, self._beside, self._variable_of)
         self._notes |= dict.fromkeys(note)
         return piece
 
