@@ -40,7 +40,7 @@ ALLOWED_SCANS = {
     "flow/history/contents.py": "the contents' own view",
     "notebook/chat.py": "hands out the list",
     "notebook/going_back.py": "hands out the list",
-    "notebook/talk.py": "keeps the list of a turn's beginning",
+    "notebook/turn.py": "keeps the list of a turn's beginning",
     "notebook/magics/confirm.py": "keeps the list of a turn's beginning",
     "notebook/magics/reports.py": "a row for each event",
     "notebook/magics/trace.py": "which rows are dim",

@@ -9,7 +9,7 @@ from typing import Any, cast
 from adk_nb import types
 from adk_nb.errors import InputError
 from adk_nb.notebook.last_error import described
-from adk_nb.notebook.registry.variables import is_secret, is_table, whole_table, whole_text
+from adk_nb.notebook.variables import is_secret, is_table, whole_table, whole_text
 from adk_nb.tools.media import Media, media_in
 
 MAX_BYTES = 20_000_000

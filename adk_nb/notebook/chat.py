@@ -14,25 +14,24 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.notebook.approval_policy import (
-    MOST_ROUNDS,
-    Confirm,
-    Decisions,
-    by_policy,
-    check_decisions,
-    check_policy,
-    settled,
-)
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
 from adk_nb.notebook.conversation import Conversation
+from adk_nb.notebook.error_hints import shown_in_brief, waited_for
 from adk_nb.notebook.going_back import GoesBack
-from adk_nb.notebook.interrupted import shown_in_brief, waited_for
 from adk_nb.notebook.interrupts import HIDDEN_FIELD, find, with_edits
 from adk_nb.notebook.is_kept import IsKept
-from adk_nb.notebook.one_turn import LentTool, OneTurn, TurnOptions, notice_of, one_turn
 from adk_nb.notebook.paused_agents import Versions
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.talk import Talk
+from adk_nb.notebook.turn import MOST_ROUNDS, Decisions, TurnRunner, by_policy, check_decisions, settled
+from adk_nb.notebook.turn_options import (
+    AskOptions,
+    Confirm,
+    LentTool,
+    TurnOptions,
+    check_policy,
+    notice_of,
+    turn_options,
+)
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, Show, checked_mode, in_a_kernel
 from adk_nb.runners import Runner
@@ -96,7 +95,7 @@ class Chat(GoesBack, IsKept):
         self.versions: Versions | None = None
         """What keeps tools as they were."""
         self.traces = Traces()
-        self._talk = Talk(self, self._conversation)
+        self._talk = TurnRunner(self, self._conversation)
 
     def __repr__(self) -> str:
         return f"Chat(agent={self.agent.name!r}, session={self.session_id!r})"
@@ -162,10 +161,10 @@ class Chat(GoesBack, IsKept):
         """
         by = f"chat.ask(confirm={confirm!r})" if confirm else "%config AdkNb.confirm"
         check_policy(confirm or self.policy)
-        turn = one_turn(attach=attach, tools=tools, model=model, show=show, max_cost=max_cost)
+        turn = turn_options(attach=attach, tools=tools, model=model, show=show, max_cost=max_cost)
         return self.ask_with_policy(text, turn, confirm or self.policy, by)
 
-    def ask_with_policy(self, text: str, turn: OneTurn, confirm: Confirm, by: str) -> Reply:
+    def ask_with_policy(self, text: str, turn: TurnOptions, confirm: Confirm, by: str) -> Reply:
         """`ask`, in one view also after the approvals that `confirm` answers. `by`: who set that, for the log."""
         shown = self._talk.on_show(text, turn)
         shown.answers_approvals = confirm != "ask"
@@ -183,17 +182,17 @@ class Chat(GoesBack, IsKept):
 
         return settled(reply, decide, confirm, by)
 
-    async def aask(self, text: str, **options: Unpack[TurnOptions]) -> Reply:
+    async def aask(self, text: str, **options: Unpack[AskOptions]) -> Reply:
         """`ask` for a cell that awaits."""
         try:
-            return await sync.arun(self._talk.words(text, one_turn(**options)))
+            return await sync.arun(self._talk.words(text, turn_options(**options)))
         except asyncio.CancelledError as stopped:
             shown_in_brief(stopped, [])
             raise
 
-    def start(self, text: str, **options: Unpack[TurnOptions]) -> "sync.Started[Reply]":
+    def start(self, text: str, **options: Unpack[AskOptions]) -> "sync.Started[Reply]":
         """`ask` in the background: a handle with `.result()`, `.cancel()` and `.done()`."""
-        turn = one_turn(**options)
+        turn = turn_options(**options)
         shown = self._talk.on_show(text, turn)
         shown.is_background = True
         return sync.start(self._talk.words(text, turn, shown))
@@ -226,12 +225,12 @@ class Chat(GoesBack, IsKept):
         *,
         confirm: Confirm | None = None,
         by: str = "",
-        **options: Unpack[TurnOptions],
+        **options: Unpack[AskOptions],
     ) -> Reply:
         """`ask`, shown in a box. `by`: where `confirm` is said, for the log."""
         confirm, by = (confirm, by) if confirm else (self.policy, "%config AdkNb.confirm")
         box.answered_by(self.agent, notice_of(self.agent))
-        reply = await self._talk.words(text, one_turn(**options), box)
+        reply = await self._talk.words(text, turn_options(**options), box)
         for _ in range(MOST_ROUNDS):
             if not (decisions := by_policy(reply, confirm, by)):
                 break

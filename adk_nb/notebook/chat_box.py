@@ -9,9 +9,9 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.one_turn import notice_of
 from adk_nb.notebook.paused_agents import schema_of
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.turn_options import notice_of
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel
 from adk_nb.notebook.view.interrupt_text import call_of

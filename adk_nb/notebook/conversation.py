@@ -17,9 +17,9 @@ from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, Pe
 from adk_nb.events.event import Event
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
-from adk_nb.notebook import cut_runs, time_travel
+from adk_nb.notebook import interrupted_runs, past_turns
 from adk_nb.notebook.interrupts import open_message
-from adk_nb.notebook.time_travel import Rewound
+from adk_nb.notebook.past_turns import Rewound
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.run_execution import RunRequest
 from adk_nb.runners import Runner
@@ -97,7 +97,9 @@ class Conversation:
         setup.sticky_agents = self.sticky
         setup.auto_create_session = True
         if self.runner.app is None:
-            setup.resumability_config = cut_runs.resumability(agent) if isinstance(self.service, Journal) else None
+            setup.resumability_config = (
+                interrupted_runs.resumability(agent) if isinstance(self.service, Journal) else None
+            )
         request = RunRequest(
             user_id=self.user_id,
             session_id=self.session_id,
@@ -172,7 +174,7 @@ class Conversation:
             raise InputError(f"session {self.session_id!r} is still answering in another chat; wait for it, or stop it")
         where = self._where(self.session_id)
         session = await self.service.get_session(**where) or Session(id=self.session_id)
-        return await time_travel.rewind(session, self.service, self.runner.artifact_service, to, dry_run=dry_run)
+        return await past_turns.rewind(session, self.service, self.runner.artifact_service, to, dry_run=dry_run)
 
     async def fork(self, name: str | None, at: str | None) -> str:
         """As `Chat.fork`; the name of the copy."""
@@ -180,7 +182,7 @@ class Conversation:
             raise InputError(f"nothing was said in session {self.session_id!r} yet; there is nothing to copy")
         where: dict[str, Any] = {"app_name": self.runner.app_name, "user_id": self.user_id}
         taken = {one.id for one in (await self.service.list_sessions(**where)).sessions}
-        name = name or time_travel.free(self.session_id, taken)
+        name = name or past_turns.free(self.session_id, taken)
         await fork(session, self.service, self.runner.artifact_service, session_id=name, at=at)
         return name
 
@@ -203,37 +205,39 @@ class Conversation:
             PendingError: They were edited, and nobody has said that it is to go on all the same.
         """
         session = await self.loaded()
-        runs = await cut_runs.cut_runs(self.service, session)
+        runs = await interrupted_runs.interrupted_runs(self.service, session)
         if session is None or not runs:
-            if run := await cut_runs.at_work(self.service, session):
+            if run := await interrupted_runs.at_work(self.service, session):
                 raise SessionBusyError(self.session_id, run.owner, run.started)
             with self.history(session.events if session else ()) as history:
                 approvals = history.interrupts(kinds=APPROVALS)
             left = open_message(approvals, magic) if approvals else "nothing is left to go on with"
             raise InputError(f"no run of session {self.session_id!r} was cut; {left}")
         if not edited and runs[-1].version not in ("", version_of(self.agent)):
-            raise PendingError(cut_runs.edited_words(self.agent.name, magic))
+            raise PendingError(interrupted_runs.edited_words(self.agent.name, magic))
         return runs[-1], session
 
     async def leave(self) -> None:
         """As `Chat.drop`."""
         run, session = await self.last_cut()
-        await cut_runs.leave(self.service, session, run)
+        await interrupted_runs.leave(self.service, session, run)
 
-    async def look_for_cut_runs(self, magic: str) -> None:
+    async def refuse_interrupted_run(self, magic: str) -> None:
         """Say of a run that was cut, before anything is said over it. `magic`: as for `last_cut`.
 
         Raises:
             PendingError: One was.
         """
         session = await self.loaded()
-        runs = await cut_runs.cut_runs(self.service, session)
+        runs = await interrupted_runs.interrupted_runs(self.service, session)
         if session is None or not runs:
             return
         with self.history(session.events) as history:
             approvals = history.interrupts(kinds=APPROVALS)
         if not approvals:
-            raise PendingError(cut_runs.cut_words(runs[-1], session.events, session.id, cut_runs.ways(magic)))
+            raise PendingError(
+                interrupted_runs.cut_words(runs[-1], session.events, session.id, interrupted_runs.ways(magic))
+            )
 
     def _is_here(self, other: "Conversation") -> bool:
         return self._where(self.session_id) == other._where(other.session_id)

@@ -8,11 +8,10 @@ from adk_nb import sync, types
 from adk_nb.errors import AlreadyExistsError, InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.interrupted import waited_for
-from adk_nb.notebook.past_turns import PastTurn, turns_of, words_of
+from adk_nb.notebook.error_hints import waited_for
+from adk_nb.notebook.past_turns import PastTurn, Rewound, turns_of, words_of
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.talk import Talk
-from adk_nb.notebook.time_travel import Rewound
+from adk_nb.notebook.turn import TurnRunner
 from adk_nb.runtime.trace import Traces
 from adk_nb.sessions.session_file import check_name
 
@@ -26,7 +25,7 @@ class GoesBack:
     """What models and tools were asked in the newest turns."""
     magic: Callable[[], str]
     """Returns the `%confirm` that reaches this session, empty if only Python has this chat."""
-    _talk: Talk
+    _talk: TurnRunner
     _conversation: Conversation
 
     @property
@@ -89,7 +88,7 @@ class GoesBack:
         chat = copy(self)
         chat.magic = str
         chat._conversation = self._conversation.in_session(session_id)
-        chat._talk = Talk(cast(Any, chat), chat._conversation)
+        chat._talk = TurnRunner(cast(Any, chat), chat._conversation)
         chat._talk.max_cost = self._talk.max_cost
         return chat
 

@@ -6,16 +6,16 @@ from typing import Any
 from adk_nb import sync
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.notebook.chat_state import ChatState
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.talk import Talk
+from adk_nb.notebook.session_state import ChatState
+from adk_nb.notebook.turn import TurnRunner
 from adk_nb.sessions.state import detached
 
 
 class IsKept:
     """What `Chat` can do with its session as it stands."""
 
-    _talk: Talk
+    _talk: TurnRunner
     _conversation: Conversation
 
     @property

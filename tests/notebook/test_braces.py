@@ -8,7 +8,7 @@ import pytest
 
 from adk_nb import types
 from adk_nb.models.scripted_llm import ScriptedLlm
-from adk_nb.notebook.note import Note
+from adk_nb.notebook.place import Note
 from tests.notebook.conftest import Shell
 
 PNG = base64.b64decode(

@@ -14,7 +14,7 @@ from adk_nb.agents import Agent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.typed_state import typed_change
+from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.page import VIEW_MIME, page_said, views_stay, with_view
 from adk_nb.notebook.view.panel import RunPanels

@@ -14,18 +14,16 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb import types
 from adk_nb.errors import InputError, SessionNotFoundError, closest
 from adk_nb.notebook import attachments
-from adk_nb.notebook.approval_policy import Confirm
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.chat_box import decided_in_lines
 from adk_nb.notebook.last_error import last_error
 from adk_nb.notebook.magics.shown import said as shown_lines
-from adk_nb.notebook.note import Note
-from adk_nb.notebook.one_turn import one_turn
-from adk_nb.notebook.place import is_being_tested
+from adk_nb.notebook.place import Note, is_being_tested
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.templates import Place, read
-from adk_nb.notebook.registry.variables import user_variables
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.turn_options import Confirm, turn_options
+from adk_nb.notebook.variables import user_variables
 from adk_nb.notebook.view.display import Mode
 
 
@@ -76,7 +74,7 @@ def say(notebook: Notebook, said: Said) -> Reply:
     chat, told = addressed(notebook, said)
     tell_of_new_session(notebook, said)
     text = told.pop("text")
-    reply = chat.ask_with_policy(text, one_turn(**told), said.confirm, said.policy)
+    reply = chat.ask_with_policy(text, turn_options(**told), said.confirm, said.policy)
     if said.in_lines and not is_being_tested(get_ipython()):
         reply = decided_in_lines(reply)
     keep(notebook, reply, said.capture)

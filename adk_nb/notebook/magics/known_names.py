@@ -9,7 +9,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.registry.agent_options import FIELDS
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.variables import user_variables
+from adk_nb.notebook.variables import user_variables
 from adk_nb.runtime.interrupts import ALL
 from adk_nb.tools.base_tool import BaseTool
 

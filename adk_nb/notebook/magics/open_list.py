@@ -7,7 +7,7 @@ from typing import Any, cast
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import ToolNotFoundError
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.cut_runs import cut_in_brief
+from adk_nb.notebook.interrupted_runs import cut_in_brief
 from adk_nb.notebook.interrupts import AnswerCheck
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.paused_agents import schema_of

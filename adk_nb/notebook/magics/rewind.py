@@ -3,10 +3,9 @@
 from typing import Any
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.past_turns import event_at
+from adk_nb.notebook.past_turns import Rewound, event_at, first_undone
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.versions import of_run
-from adk_nb.notebook.time_travel import Rewound, first_undone
 from adk_nb.notebook.view.display import Mode
 
 _ID = 5

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adk_nb.errors import AgentNotFoundError, InputError, PendingError, closest
-from adk_nb.notebook.cut_runs import cut_in_brief, edited_words
+from adk_nb.notebook.interrupted_runs import cut_in_brief, edited_words
 from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.shown import Shown, said
 from adk_nb.notebook.past_turns import event_at

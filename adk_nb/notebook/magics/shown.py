@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from adk_nb.notebook.note import Note
+from adk_nb.notebook.place import Note
 
 _AS_TEXT = (
     ' style="font-family: var(--jp-code-font-family, monospace); font-size: var(--jp-code-font-size, 13px); '

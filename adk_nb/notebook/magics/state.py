@@ -7,7 +7,7 @@ from adk_nb.notebook.magics import reports
 from adk_nb.notebook.magics.pairs import pairs
 from adk_nb.notebook.magics.shown import said
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.typed_state import check_key
+from adk_nb.notebook.session_state import check_key
 
 
 def show_or_change(notebook: Notebook, asked: Any) -> Any:

@@ -11,7 +11,7 @@ from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.notebook.magics.reports import as_json, last_reply, page_width
 from adk_nb.notebook.magics.shown import Shown, said
-from adk_nb.notebook.past_turns import PastTurn, one_turn, turns_of
+from adk_nb.notebook.past_turns import PastTurn, find_turn, turns_of
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.view import prompt_words, run_difference
@@ -74,7 +74,7 @@ def _table(notebook: Notebook, asked: Any) -> Shown:
     if not events:
         return said("nothing was said in this session yet; what a Chat() of your own has said is in its chat.events")
     history = notebook.sessions.history(asked.session)
-    turn = one_turn(turns_of(history), asked.run, _session(notebook, asked)) if asked.run else None
+    turn = find_turn(turns_of(history), asked.run, _session(notebook, asked)) if asked.run else None
     left = {event.id for event in history.events}
     undone = {event.id for event in events} - left - {event.id for event in events if _is_mark(event)}
     only = {event.id for event in turn.events} if turn else None
@@ -111,7 +111,7 @@ def _picked(notebook: Notebook, asked: Any, which: str) -> _Picked:
         asked_for = one_line(reply.question or "", 60)
         return _Picked(title="the last reply", question=asked_for, events=reply.events, trace=reply.trace)
     session = _session(notebook, asked)
-    return _of_turn(notebook, one_turn(turns_of(notebook.sessions.history(asked.session)), which, session))
+    return _of_turn(notebook, find_turn(turns_of(notebook.sessions.history(asked.session)), which, session))
 
 
 def _of_turn(notebook: Notebook, turn: PastTurn) -> _Picked:
@@ -147,7 +147,7 @@ def _compared(notebook: Notebook, asked: Any) -> Shown:
         raise InputError("%trace --diff compares two turns of a session; write them as %trace -1 --diff -2")
     session = _session(notebook, asked)
     turns = turns_of(notebook.sessions.history(asked.session))
-    two = [one_turn(turns, which, session) for which in (asked.run or "-1", asked.diff)]
+    two = [find_turn(turns, which, session) for which in (asked.run or "-1", asked.diff)]
     if two[0].number == two[1].number:
         raise InputError(f"%trace --diff: {asked.run or '-1'} and {asked.diff} are the same turn; give another one")
     earlier, later = (_of_turn(notebook, one) for one in sorted(two, key=lambda one: one.number))
@@ -167,7 +167,7 @@ def _exported(notebook: Notebook, asked: Any) -> Shown:
         ]
     else:
         turns = turns_of(notebook.sessions.history(asked.session))
-        chosen = [one_turn(turns, asked.run, _session(notebook, asked))] if asked.run else turns
+        chosen = [find_turn(turns, asked.run, _session(notebook, asked))] if asked.run else turns
         picked = [_of_turn(notebook, one) for one in chosen]
     if not picked:
         raise InputError(f"nothing was said in session {_session(notebook, asked)!r} yet; there is nothing to export")

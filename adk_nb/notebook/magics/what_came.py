@@ -5,7 +5,7 @@ from typing import Any
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.errors import TurnFailedError
-from adk_nb.notebook.interrupted import first_clause
+from adk_nb.notebook.error_hints import first_clause
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.plain_text import one_line
 

@@ -12,7 +12,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, closest
 from adk_nb.lazy import require
 from adk_nb.models.default_model import GEMINI_MODEL
-from adk_nb.notebook.registry.variables import user_variables
+from adk_nb.notebook.variables import user_variables
 
 _ELSEWHERE = {
     "name": "the name stands behind %%agent",

@@ -13,8 +13,8 @@ from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, To
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.registry.definitions import AgentDefinition, ToolDefinition, digest
-from adk_nb.notebook.registry.variables import user_variables
 from adk_nb.notebook.registry.versions import as_in_force
+from adk_nb.notebook.variables import user_variables
 from adk_nb.runners import Runner
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset

@@ -22,8 +22,8 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
-from adk_nb.notebook.cut_runs import at_work, cut_runs, leave
-from adk_nb.notebook.time_travel import Rewound, free, rewind
+from adk_nb.notebook.interrupted_runs import at_work, interrupted_runs, leave
+from adk_nb.notebook.past_turns import Rewound, free, rewind
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
@@ -277,7 +277,7 @@ class SessionStore:
 
     def cut(self, session: Session) -> list[Run]:
         """The runs of it that were cut, oldest first."""
-        return _done(cut_runs(self.service, session))
+        return _done(interrupted_runs(self.service, session))
 
     def at_work(self, session: Session) -> Run | None:
         """The run of it that someone works on, here or in another kernel."""

@@ -16,7 +16,7 @@ from typing import Any
 from adk_nb import types
 from adk_nb.errors import InputError, StateKeyError, closest
 from adk_nb.notebook.attachments import parts_of
-from adk_nb.notebook.registry.variables import as_text, is_secret, user_variables
+from adk_nb.notebook.variables import as_text, is_secret, user_variables
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.instructions import inject_session_state
 from adk_nb.runtime.trace import listening

@@ -19,7 +19,7 @@ _ASKED = 60
 """Characters of the message that a run answers."""
 
 
-async def cut_runs(service: BaseSessionService, session: Session | None) -> list[Run]:
+async def interrupted_runs(service: BaseSessionService, session: Session | None) -> list[Run]:
     """The runs of a session that did not end, and that nobody works on any more; oldest first."""
     if session is None or not isinstance(service, Journal):
         return []

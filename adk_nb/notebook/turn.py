@@ -1,6 +1,7 @@
 """One turn of a chat after another: run, shown while it runs, and gone on with from a click on its cards."""
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
@@ -12,32 +13,40 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.attempts import on_wait
 from adk_nb.notebook import interrupts, settings
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.interrupted import in_a_cell, told_in_a_script, told_in_short
+from adk_nb.notebook.error_hints import in_a_cell, take_back, told_in_a_script, told_in_short, what_next
 from adk_nb.notebook.interrupts import AnswerCheck, Answers
-from adk_nb.notebook.one_turn import OneTurn, notice_of
 from adk_nb.notebook.open_cards import OpenCards
 from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, schema_of
 from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome, streamed_text
-from adk_nb.notebook.typed_state import typed_change
+from adk_nb.notebook.session_state import typed_change
+from adk_nb.notebook.turn_options import Confirm, TurnOptions, notice_of
 from adk_nb.notebook.view.display import Mode, in_a_kernel, show_run
 from adk_nb.notebook.view.interrupt_text import Verdict, awaited, in_list, ways
 from adk_nb.notebook.view.run_view import Clicks, RunView
-from adk_nb.notebook.watching import watch
-from adk_nb.notebook.what_next import take_back, what_next
+from adk_nb.plugins.base_plugin import BasePlugin
+from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.redaction import hidden
+from adk_nb.runtime.context import CallbackContext, ToolContext
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import ALL, Interrupt
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
 from adk_nb.sync_work import stop_wanted
+from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import on_left_out
+from adk_nb.tools.function_tool import FunctionTool
 
+Decisions = dict[str, ToolConfirmation]
+"""By the id of the approval."""
+MOST_ROUNDS = 32
+"""Of approvals that are answered by themselves in one turn."""
 MessageAfter = Callable[[History], types.Content | None]
 """The message to a session with that history; None: none, the run resumes by itself."""
-USUAL = OneTurn()
+USUAL = TurnOptions()
 A_CLICK = "a click"
 _CHANGED = "the tool changed since this was asked"
 
@@ -58,7 +67,7 @@ class Speaks(Goes, Protocol):
         ...
 
 
-class Talk:
+class TurnRunner:
     """The turns of one chat."""
 
     def __init__(self, chat: Speaks, conversation: Conversation) -> None:
@@ -72,7 +81,7 @@ class Talk:
         self.max_cost: float | None = None
         """Of the turn that was begun last, also when it goes on after an answer; None: as `settings` has it."""
 
-    def on_show(self, question: str | None, turn: OneTurn = USUAL) -> RunView:
+    def on_show(self, question: str | None, turn: TurnOptions = USUAL) -> RunView:
         """What a turn that begins is shown in."""
         agent = turn.on(self._of.agent)
         mode = turn.show or self._chat.show
@@ -96,12 +105,12 @@ class Talk:
 
     # -- what is said
 
-    def words(self, text: str, turn: OneTurn, shown: RunView | None = None) -> Coroutine[Any, Any, Reply]:
+    def words(self, text: str, turn: TurnOptions, shown: RunView | None = None) -> Coroutine[Any, Any, Reply]:
         """The user's words, for whoever waits for them, or for the agent. `shown`: where; None: in a new view."""
         return self._words(text, turn, shown or self.on_show(text, turn))
 
-    async def _words(self, text: str, turn: OneTurn, shown: RunView) -> Reply:
-        await self._of.look_for_cut_runs(self._chat.magic())
+    async def _words(self, text: str, turn: TurnOptions, shown: RunView) -> Reply:
+        await self._of.refuse_interrupted_run(self._chat.magic())
 
         def message(history: History) -> types.Content:
             agent = self.teams.of_text(history) or self._of.agent
@@ -162,7 +171,7 @@ class Talk:
         message_after: MessageAfter,
         shown: RunView,
         invocation_id: str | None = None,
-        turn: OneTurn | None = None,
+        turn: TurnOptions | None = None,
         *,
         is_click: bool = False,
     ) -> Reply:
@@ -479,3 +488,95 @@ def _is_too_late(verdicts: Mapping[str, Verdict], events: Sequence[Event]) -> bo
     """
     decided = [verdict for verdict in verdicts.values() if verdict.state != "answered"]
     return bool(decided) and all(event.author == "user" for event in events)
+
+
+# ---- approvals that a policy answers
+
+
+def check_decisions(decisions: Any) -> None:
+    """Refuse what is no dict of decisions.
+
+    Raises:
+        InputError: It is none.
+    """
+    values = cast(dict[Any, Any], decisions).values() if isinstance(decisions, dict) else [None]
+    if not all(isinstance(decided, ToolConfirmation) for decided in values):
+        raise InputError(
+            "decisions are a dict of approval ids and what was decided; write "
+            "chat.decide({chat.pending[0].id: ToolConfirmation(confirmed=True)}), or chat.approve() for one"
+        )
+
+
+def settled(reply: Reply, decide: Callable[[Decisions], Reply], confirm: Confirm, by: str) -> Reply:
+    """The reply after all approvals of a turn were answered by the policy, those that come up then too.
+
+    Args:
+        reply: Of the turn.
+        decide: Of its chat.
+        confirm: The policy.
+        by: Where it was set, for the log.
+    """
+    for _ in range(MOST_ROUNDS):
+        if not (decisions := by_policy(reply, confirm, by)):
+            break
+        reply = decide(decisions)
+    return reply
+
+
+def by_policy(reply: Reply, confirm: Confirm, by: str) -> Decisions:
+    """The decisions of the policy on the approvals of `reply`; empty if there are none. `by`: as of `settled`."""
+    if confirm == "ask" or reply.status != "pending":
+        return {}
+    return {approval.id: ToolConfirmation(confirmed=confirm == "yes", by=by) for approval in reply.pending}
+
+
+# ---- who is at work
+
+_LIVE_VIEW = "adk_nb_live_view"
+
+
+class _Watching(BasePlugin):
+    """Only says who is at work; a run that nobody sees live never has it, and pays nothing for it."""
+
+    def __init__(self, shown: RunView) -> None:
+        super().__init__(_LIVE_VIEW)
+        self.shown = shown
+
+    async def before_agent_callback(self, *, agent: BaseAgent, callback_context: CallbackContext) -> None:
+        self.shown.agent_begins(*_where(agent, callback_context))
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        if isinstance(tool, FunctionTool) and inspect.iscoroutinefunction(tool.func):  # others have a thread
+            self.shown.blocks()
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
+    ) -> None:
+        self.shown.tool_failed(tool_context.function_call_id or "", tool.name, tool_args, error)
+
+    async def after_agent_callback(self, *, agent: BaseAgent, callback_context: CallbackContext) -> None:
+        self.shown.agent_ends(*_where(agent, callback_context))
+
+
+def watch(plugins: PluginManager, shown: RunView) -> None:
+    """Tell `shown`, and no run before it, of the agents of one turn after another; a run that is not live is not told.
+
+    Args:
+        plugins: Those of the runner that runs them.
+        shown: The turn that begins now.
+    """
+    watching = plugins.get_plugin(_LIVE_VIEW)
+    if isinstance(watching, _Watching):
+        watching.shown = shown
+    elif shown.is_live:
+        plugins.register_plugin(_Watching(shown))
+
+
+def _where(agent: BaseAgent, context: CallbackContext) -> tuple[str, str | None, str]:
+    """Who it is, by the name of the graph's node if it is that node's own; the branch; the node's path."""
+    ctx = context.get_invocation_context()
+    path = ctx.node.path if ctx.node else ""
+    is_node = ctx.node is not None and ctx.node.agent is agent
+    return path.rpartition("/")[2].partition("@")[0] if is_node else agent.name, ctx.branch, path

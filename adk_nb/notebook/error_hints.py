@@ -1,17 +1,21 @@
-"""A turn that Ctrl-C stopped or an error ended: where in the notebook, in as many lines as it takes."""
+"""A turn that Ctrl-C stopped or an error ended: where in the notebook, in a line, and what to type next."""
 
 import logging
 import re
 import traceback
 from collections.abc import Coroutine
+from itertools import takewhile
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from IPython.core.getipython import get_ipython
 
 from adk_nb import cells, sync
+from adk_nb.errors import ModelHTTPError, ModelNotFoundError, closest
+from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.plain_text import one_line, shortened
+from adk_nb.runtime.history import History, Turn
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -19,6 +23,8 @@ _LONG = 500
 """Characters of a message that are looked at."""
 _SHORT = 120
 """Characters of a first clause."""
+_BUSY = (429, 500, 503, 529)
+"""HTTP statuses of a busy model; 529 is Anthropic's."""
 _CLAUSE_END = re.compile(r"[;:] | \(")
 
 
@@ -72,3 +78,48 @@ def told_in_a_script(reply: Reply) -> Reply:
     if reply.status == "error" and get_ipython() is None:
         logger.error("the turn of agent %r failed, see its reply.error: %s", reply.agent, reply.error)
     return reply
+
+
+def what_next(error: Exception, magic: str) -> str:
+    """The end of its sentence; empty where there is nothing to say. `magic`: as for `how_to_answer`."""
+    if not isinstance(error, ModelHTTPError):
+        return ""
+    if error.status == 404 and (near := closest(error.model, _known(), cutoff=0.75)) not in (None, error.model):
+        return f"; did you mean {near!r}?"
+    if error.status in _BUSY:
+        another = "%chat --model NAME" if magic else "chat.ask(..., model=NAME)"
+        return f"; another model is asked with {another}"
+    return ""
+
+
+def take_back(history: History, magic: str) -> str:
+    """How what was asked in the turn that failed last is taken back, which agents see until then; empty if nothing was.
+
+    Args:
+        history: Of the session, that turn's included.
+        magic: As for `how_to_answer`.
+    """
+    turns = [turn for turn in history.turns if not turn.undone]
+    if not turns:
+        return ""
+    failed = 1 + sum(1 for _ in takewhile(_is_unanswered, reversed(turns[:-1])))
+    count = str(failed) if failed > 1 else ""
+    undo = (
+        " ".join(filter(None, (magic.replace("%confirm", "%rewind", 1), count))) if magic else f"chat.rewind({count})"
+    )
+    if failed > 1:
+        return f"what was asked the last {failed} times stays in the conversation: {undo} takes it back"
+    again = f"{undo} --rerun" if magic else "chat.rerun()"
+    return f"what was asked stays in the conversation: {undo} takes it back, {again} asks it again"
+
+
+def _is_unanswered(turn: Turn) -> bool:
+    return all(event.author == "user" or event.error_code for event in turn.events)
+
+
+def _known() -> list[str]:
+    try:
+        LLMRegistry.check("")
+    except ModelNotFoundError as error:  # it names those that there are
+        return error.known
+    return []

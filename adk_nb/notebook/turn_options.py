@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
@@ -16,11 +16,13 @@ from adk_nb.notebook.view.display import Mode, Show, checked_mode
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 
+Confirm = Literal["ask", "yes", "no"]
+"""Calls that wait for approval are left open, run, or are refused."""
 LentTool = Callable[..., Any] | BaseTool | BaseToolset
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneTurn:
+class TurnOptions:
     """The agent itself stays as it is."""
 
     parts: Sequence[types.Part] = ()
@@ -61,7 +63,7 @@ def notice_of(agent: BaseAgent) -> str | None:
     return next((notice for member in agent.members if (notice := notice_of(member))), None)
 
 
-class TurnOptions(TypedDict, total=False):
+class AskOptions(TypedDict, total=False):
     """What `Chat.ask` is told of one turn; it says what each means."""
 
     attach: Any
@@ -71,14 +73,14 @@ class TurnOptions(TypedDict, total=False):
     max_cost: float | None
 
 
-def one_turn(
+def turn_options(
     *,
     attach: Any = None,
     tools: Sequence[LentTool] = (),
     model: str | BaseLlm | None = None,
     show: Show | None = None,
     max_cost: float | None = None,
-) -> OneTurn:
+) -> TurnOptions:
     """A turn with these options.
 
     Raises:
@@ -90,4 +92,14 @@ def one_turn(
     if max_cost is not None and not 0 < max_cost < math.inf:
         raise InputError(f"max_cost={max_cost!r} is no limit; write US dollars above zero, or None for no limit")
     mode = None if show is None else checked_mode(show)
-    return OneTurn(parts=attachments.all_of(attach), tools=tuple(tools), model=model, show=mode, max_cost=max_cost)
+    return TurnOptions(parts=attachments.all_of(attach), tools=tuple(tools), model=model, show=mode, max_cost=max_cost)
+
+
+def check_policy(confirm: str) -> None:
+    """Refuse an unknown policy.
+
+    Raises:
+        InputError: It is none.
+    """
+    if confirm not in get_args(Confirm):
+        raise InputError(f"confirm={confirm!r} says not what happens to approvals; write 'ask', 'yes' or 'no'")
