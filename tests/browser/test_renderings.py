@@ -6,8 +6,9 @@ import pytest
 from hostile import PAYLOADS
 from lab import Lab
 
-from adk_nb.notebook.view.markdown import markdown_safe, to_html
 from adk_nb.notebook.view.render import table
+from adk_nb.notebook.view.writers.markdown import markdown_safe
+from adk_nb.notebook.view.writers.markdown_html import to_html
 
 pytestmark = pytest.mark.browser
 

@@ -17,8 +17,8 @@ from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.chat_box import ChatBox
-from adk_nb.notebook.view.safe_html import words_of
 from adk_nb.notebook.view.said_so_far import said_so_far
+from adk_nb.notebook.view.writers.elements import words_of
 from adk_nb.sessions import InMemorySessionService, Session
 from adk_nb.tools import FunctionTool
 from tests.notebook.conftest import Shell

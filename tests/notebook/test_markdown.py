@@ -10,9 +10,10 @@ from inline_snapshot import snapshot
 from markdown_it import MarkdownIt
 from nbconvert.filters import markdown2html
 
-from adk_nb.notebook.view.markdown import MAX_RENDERED, markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.plain_text import cleaned
-from adk_nb.notebook.view.safe_html import ATTRIBUTES, TAGS, element
+from adk_nb.notebook.view.writers.elements import ATTRIBUTES, TAGS, element
+from adk_nb.notebook.view.writers.markdown import markdown_cell, markdown_safe
+from adk_nb.notebook.view.writers.markdown_html import MAX_RENDERED, to_html
 
 NESTED = [
     "{}",

@@ -8,8 +8,9 @@ from hostile import DEAD, PAYLOADS, Page, assert_harmless
 from markdown_it import MarkdownIt
 from nbconvert.filters import markdown2html
 
-from adk_nb.notebook.view.markdown import markdown_safe, to_html
-from adk_nb.notebook.view.mathematics import MAX_TEX, is_drawable
+from adk_nb.notebook.view.writers.markdown import markdown_safe
+from adk_nb.notebook.view.writers.markdown_html import to_html
+from adk_nb.notebook.view.writers.mathematics import MAX_TEX, is_drawable
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ Answer with `%confirm --yes` or `%confirm --no`.
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>
 <tbody>
 <tr><td style="text-align: left">you</td><td style="text-align: left">Refund 17.</td></tr>
-<tr><td style="text-align: left">weather</td><td style="text-align: left">refund(order="17", amount=250.0)  waiting for approval</td></tr>
+<tr><td style="text-align: left">weather</td><td style="text-align: left">refund(order="17", amount=250.0) waiting for approval</td></tr>
 </tbody>
 </table></details>
 </section>\

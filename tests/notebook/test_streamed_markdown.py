@@ -5,9 +5,8 @@ import time
 
 import pytest
 
-from adk_nb.notebook.view.markdown import to_html
-from adk_nb.notebook.view.streamed_markdown import MAX_OPEN, StreamedMarkdown
 from adk_nb.notebook.view.view_state import ViewState
+from adk_nb.notebook.view.writers.markdown_html import MAX_OPEN, StreamedMarkdown, to_html
 
 ANSWER = """# The plan
 

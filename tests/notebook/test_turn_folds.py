@@ -8,7 +8,7 @@ from adk_nb.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.safe_html import words_of
+from adk_nb.notebook.view.writers.elements import words_of
 
 
 def look(city: str, tool_context: Any) -> str:

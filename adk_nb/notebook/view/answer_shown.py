@@ -3,16 +3,16 @@
 from adk_nb.notebook.view import grounding, rich_results
 from adk_nb.notebook.view.event_words import question_text
 from adk_nb.notebook.view.interrupt_text import decisions_html
-from adk_nb.notebook.view.isolated_page import isolated_page
-from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.members import last_words
 from adk_nb.notebook.view.output_view import output_view
 from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.notebook.view.render import heading
 from adk_nb.notebook.view.rows import rows_and_decisions
-from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.said_so_far import ShownTurn
 from adk_nb.notebook.view.view_state import Json
+from adk_nb.notebook.view.writers.elements import element
+from adk_nb.notebook.view.writers.isolated_page import isolated_page
+from adk_nb.notebook.view.writers.markdown_html import to_html
 
 
 def answer_shown(reply: ShownTurn) -> Json:

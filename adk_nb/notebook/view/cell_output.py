@@ -13,8 +13,8 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict, decision_forms
 from adk_nb.notebook.view.page import views_stay, with_view
-from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.widget import STUB
+from adk_nb.notebook.view.writers.elements import element
 
 _header_of_context: ContextVar[Any] = ContextVar("header_of_context", default=None)
 

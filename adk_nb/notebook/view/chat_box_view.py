@@ -18,9 +18,9 @@ from adk_nb.notebook.view.panel import PANELS
 from adk_nb.notebook.view.render import waiting_for
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_view import Clicks, RunView
-from adk_nb.notebook.view.safe_html import element
 from adk_nb.notebook.view.said_so_far import said_so_far
 from adk_nb.notebook.view.widget import STUB, LiveView
+from adk_nb.notebook.view.writers.elements import element
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session
 

@@ -7,7 +7,7 @@ from adk_nb.events.event import Event
 from adk_nb.notebook.view.drawing import Drawing, Line, Node, drawing_of
 from adk_nb.notebook.view.drawing_svg import svg
 from adk_nb.notebook.view.event_words import STOPPED
-from adk_nb.notebook.view.safe_html import Html
+from adk_nb.notebook.view.writers.elements import Html
 from adk_nb.runtime.branches import is_under
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START
 

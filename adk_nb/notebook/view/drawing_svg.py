@@ -14,7 +14,7 @@ from adk_nb.notebook.view.drawing import Drawing, Kind
 from adk_nb.notebook.view.drawing_layout import ROW, Box, Layout, Point, Route, layout_of
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.render import Bundle
-from adk_nb.notebook.view.safe_html import Html, code, element
+from adk_nb.notebook.view.writers.elements import Html, code, element
 
 Shape = dict[str, Any]
 """`{"tag": "rect" | "path" | "text", "at": {attribute: value}, "text": str, "key": str}`: `key` says what it is a part

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.isolated_page import isolated
-from adk_nb.notebook.view.markdown import markdown_cell
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.safe_html import LINK_REL, Html, element, is_safe_link
+from adk_nb.notebook.view.writers.elements import LINK_REL, Html, element, is_safe_link
+from adk_nb.notebook.view.writers.isolated_page import isolated
+from adk_nb.notebook.view.writers.markdown import markdown_cell
 
 T = TypeVar("T")
 PLAIN = ("[", "]")

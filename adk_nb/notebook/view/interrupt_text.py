@@ -11,7 +11,6 @@ from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.view import call_shown
 from adk_nb.notebook.view.call_shown import ROOM, Schema, Schemas, call_line
-from adk_nb.notebook.view.markdown import markdown_cell, markdown_line
 from adk_nb.notebook.view.plain_text import (
     abridged,
     arguments_text,
@@ -24,8 +23,9 @@ from adk_nb.notebook.view.plain_text import (
     shortened,
     with_escapes,
 )
-from adk_nb.notebook.view.safe_html import LINK_REL, Html, code, element, is_safe_link
 from adk_nb.notebook.view.view_state import Json
+from adk_nb.notebook.view.writers.elements import LINK_REL, Html, code, element, is_safe_link
+from adk_nb.notebook.view.writers.markdown import markdown_cell, markdown_line
 from adk_nb.redaction import without_known
 from adk_nb.runtime.approvals import read_answer
 from adk_nb.runtime.credentials import refusal

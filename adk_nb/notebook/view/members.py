@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.event_words import who_said
-from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.safe_html import words_of
 from adk_nb.notebook.view.view_state import Json
+from adk_nb.notebook.view.writers.elements import words_of
+from adk_nb.notebook.view.writers.markdown_html import to_html
 from adk_nb.runtime.branches import calls_to
 
 MAX_MEMBERS = 8

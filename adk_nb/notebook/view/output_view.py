@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.markdown import markdown_cell
 from adk_nb.notebook.view.plain_text import json_text, one_line
 from adk_nb.notebook.view.rich_results import html_table
-from adk_nb.notebook.view.safe_html import Html, element
+from adk_nb.notebook.view.writers.elements import Html, element
+from adk_nb.notebook.view.writers.markdown import markdown_cell
 
 _CELL = 500
 """Characters of a value."""

@@ -15,7 +15,7 @@ from adk_nb.notebook.view.panels.prompt import (
 )
 from adk_nb.notebook.view.plain_text import one_line, shortened
 from adk_nb.notebook.view.render import Bundle
-from adk_nb.notebook.view.safe_html import Html, code, element
+from adk_nb.notebook.view.writers.elements import Html, code, element
 from adk_nb.runtime.trace import Trace, TracedRequest
 
 _RAW = 4_000

@@ -1,12 +1,12 @@
 """A reply, or a table, in the three forms that a saved notebook keeps: text, markdown, html; the same on every run."""
 
-import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view import grounding, rich_results
 from adk_nb.notebook.view.call_shown import Schemas
+from adk_nb.notebook.view.document import Document, Table
 from adk_nb.notebook.view.error_card import FAILED
 from adk_nb.notebook.view.event_words import WAITS, in_words
 from adk_nb.notebook.view.interrupt_text import (
@@ -18,15 +18,16 @@ from adk_nb.notebook.view.interrupt_text import (
     decisions_html,
     in_reply,
 )
-from adk_nb.notebook.view.markdown import markdown_cell, markdown_safe, to_html
 from adk_nb.notebook.view.members import last_words
 from adk_nb.notebook.view.output_view import output_view
-from adk_nb.notebook.view.plain_text import call_text, cleaned, one_line, shortened
-from adk_nb.notebook.view.rich_results import html_table
+from adk_nb.notebook.view.plain_text import call_text, cleaned, one_line
 from adk_nb.notebook.view.rows import rows_and_decisions, rows_of
-from adk_nb.notebook.view.safe_html import Html, element, words_of
 from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
+from adk_nb.notebook.view.writers import bundle as document_forms
+from adk_nb.notebook.view.writers.elements import Html, element, words_of
+from adk_nb.notebook.view.writers.markdown import markdown_cell, markdown_safe
+from adk_nb.notebook.view.writers.markdown_html import to_html
 from adk_nb.runtime.interrupts import Interrupt
 
 _ASKED = 2_000
@@ -40,11 +41,6 @@ _WAITS_FOR = {
 """By kind of interrupt, the most urgent first."""
 _WAITED = "waited for approval"
 """Of what nothing asks for any more."""
-
-
-_GAP = "  "
-_NARROW = 6
-"""Characters that a column keeps in the narrowest terminal."""
 
 
 class ShownReply(Protocol):
@@ -131,20 +127,8 @@ def bundle(reply: ShownReply, *, history: Sequence[Event] = (), picture: str = "
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None) -> Bundle:
-    """A table of plain text; cells are shown as they are, on one line.
-
-    Args:
-        headers: A word for each column.
-        rows: As many cells in each.
-        width: Characters a line of `text/plain` may have, the widest columns are cut to that; None: any number.
-    """
-    head = [one_line(one) for one in headers]
-    body = [[one_line(cell, 500) for cell in row] for row in rows]
-    return {
-        "text/plain": _plain_table(head, body, width),
-        "text/markdown": _markdown_table(head, body),
-        "text/html": _html_table(head, body),
-    }
+    """A table of plain text. `width`: as `Table` has it."""
+    return document_forms(Document((Table(headers, list(rows), width),)))
 
 
 def event_table(
@@ -249,26 +233,6 @@ def _suffixes(reply: ShownReply, rows: list[Json]) -> list[str]:
     return [*said, "stopped"] if reply.status == "cancelled" else said
 
 
-def _plain_table(head: list[str], body: list[list[str]], most: int | None) -> str:
-    lines = [head, *body]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    if most is not None:
-        widths = _narrowed(widths, most - len(_GAP) * (len(head) - 1))
-    ruled = [head, ["-" * width for width in widths], *body]
-    return "\n".join(
-        _GAP.join(shortened(cell, width).ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in ruled
-    )
-
-
-def _narrowed(widths: list[int], most: int) -> list[int]:
-    """`widths` with the widest ones cut to one size, so that all are `most` together; none below `_NARROW`."""
-    limit = max(widths)
-    while limit > _NARROW and sum(min(width, limit) for width in widths) > most:
-        limit -= 1
-    return [min(width, limit) for width in widths]
-
-
 # ---- markdown
 
 
@@ -287,14 +251,8 @@ def _markdown(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
     blocks.append(_interrupts(reply, "text/markdown"))
     if reply.notice:
         blocks.append(f"*{markdown_cell(reply.notice)}*")
-    blocks += [markdown_cell(", ".join(_counts(rows))) + ":", _markdown_table(*_trace(rows))] if rows else []
+    blocks += [markdown_cell(", ".join(_counts(rows))) + ":", table(*_trace(rows))["text/markdown"]] if rows else []
     return "\n\n".join(block for block in blocks if block)
-
-
-def _markdown_table(head: list[str], body: list[list[str]]) -> str:
-    lines = [[markdown_cell(cell) for cell in line] for line in (head, *body)]
-    lines.insert(1, ["---"] * len(head))
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 # ---- html
@@ -323,16 +281,8 @@ def _html(
         drawn = [Html(f"\n{picture}\n")] if picture else []
         count, *failed = _counts(rows)
         summary = element("summary", count, *[part for one in failed for part in (", ", element("strong", one))])
-        parts.append(element("details", summary, *drawn, _html_table(*_trace(rows)), Html(folds)))
+        parts.append(element("details", summary, *drawn, Html(table(*_trace(rows))["text/html"]), Html(folds)))
     return element("section", "\n", Html("\n".join(parts)), "\n")
-
-
-_AFTER_A_MARK = re.compile("(?<=[↳∥]) ")
-"""A mark stays on the line of the name that it belongs to."""
-
-
-def _html_table(head: list[str], body: list[list[str]]) -> Html:
-    return html_table(head, ([_AFTER_A_MARK.sub("\u00a0", cell) for cell in line] for line in body))
 
 
 # ---- what all forms say

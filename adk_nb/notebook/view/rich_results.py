@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.isolated_page import isolated_page
-from adk_nb.notebook.view.markdown import markdown_cell
 from adk_nb.notebook.view.plain_text import LONG, cleaned, name_text, one_line, shortened
-from adk_nb.notebook.view.safe_html import Html, element, frame, image
 from adk_nb.notebook.view.view_state import Json
+from adk_nb.notebook.view.writers.elements import Html, element, frame, image
+from adk_nb.notebook.view.writers.isolated_page import isolated_page
+from adk_nb.notebook.view.writers.markdown import markdown_cell
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
 """Kinds that a page draws. Within `<img>` nothing of a drawing runs, and it loads nothing."""

@@ -11,8 +11,6 @@ from adk_nb.notebook import settings
 from adk_nb.notebook.view import event_words, grounding, interrupt_text, rich_results
 from adk_nb.notebook.view.interrupt_card import card_of
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict
-from adk_nb.notebook.view.isolated_page import isolated_page
-from adk_nb.notebook.view.markdown import to_html
 from adk_nb.notebook.view.plain_text import (
     arguments_text,
     cleaned,
@@ -24,6 +22,8 @@ from adk_nb.notebook.view.plain_text import (
 from adk_nb.notebook.view.spending import row_usage
 from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
+from adk_nb.notebook.view.writers.isolated_page import isolated_page
+from adk_nb.notebook.view.writers.markdown_html import to_html
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.branches import calls_to, lane_of
 from adk_nb.runtime.history import History

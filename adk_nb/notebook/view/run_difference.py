@@ -11,7 +11,7 @@ from adk_nb.notebook.view.panels.waterfall import bars, duration
 from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.render import Bundle, row_text, table
 from adk_nb.notebook.view.rows import rows_of
-from adk_nb.notebook.view.safe_html import Html, code, element
+from adk_nb.notebook.view.writers.elements import Html, code, element
 from adk_nb.runtime.trace import Trace
 
 Part = tuple[str, list[str], list[str]]

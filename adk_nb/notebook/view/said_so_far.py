@@ -5,10 +5,10 @@ from typing import Protocol
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.event_words import question_text
-from adk_nb.notebook.view.markdown import markdown_cell
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.render import Bundle, ShownReply, bundle, heading
-from adk_nb.notebook.view.safe_html import Html, element
+from adk_nb.notebook.view.writers.elements import Html, element
+from adk_nb.notebook.view.writers.markdown import markdown_cell
 
 _QUESTION = 2_000
 """Characters of a question that are kept."""

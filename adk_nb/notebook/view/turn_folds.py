@@ -7,7 +7,7 @@ from adk_nb.events.event import Event
 from adk_nb.notebook.view import prompt_words
 from adk_nb.notebook.view.panels import waterfall
 from adk_nb.notebook.view.panels.waterfall import Bar, bars
-from adk_nb.notebook.view.safe_html import Html, code, element
+from adk_nb.notebook.view.writers.elements import Html, code, element
 from adk_nb.runtime.trace import Trace
 
 _PORT = re.compile(r"(?<=\b127\.0\.0\.1):\d+|(?<=\blocalhost):\d+")

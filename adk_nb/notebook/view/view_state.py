@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adk_nb.notebook.view.call_shown import on_page
-from adk_nb.notebook.view.streamed_markdown import StreamedMarkdown
+from adk_nb.notebook.view.writers.markdown_html import StreamedMarkdown
 
 Json = dict[str, Any]
 

@@ -12,7 +12,7 @@ from adk_nb.notebook.view.event_words import is_question, who_said
 from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.render import Bundle, table
 from adk_nb.notebook.view.rows import NOTEBOOK
-from adk_nb.notebook.view.safe_html import Html, code, element
+from adk_nb.notebook.view.writers.elements import Html, code, element
 from adk_nb.runtime.branches import calls_to, lane_of
 from adk_nb.runtime.nested_calls import TRANSFER
 from adk_nb.runtime.trace import Trace, TracedRequest, TracedTool

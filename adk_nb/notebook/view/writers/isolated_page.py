@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from adk_nb.notebook.view.plain_text import visible
-from adk_nb.notebook.view.safe_html import Html, frame, is_safe_link
+from adk_nb.notebook.view.writers.elements import Html, frame, is_safe_link
+from adk_nb.redaction import without_known
 from adk_nb.tools.html_parser import TooDeepError, parse_html
 
 MAX_DEPTH = 500
@@ -59,7 +60,7 @@ _NOTHING_LOADED = (
 
 def isolated_page(markup: str) -> str:
     """A page that somebody else wrote, as the `srcdoc` of a frame like `ISOLATED`."""
-    return _NOTHING_LOADED + visible(rewritten(markup))
+    return _NOTHING_LOADED + visible(rewritten(without_known(markup)))
 
 
 def isolated(markup: str, title: str) -> Html:

@@ -1,4 +1,4 @@
-"""Markdown that a model, a tool or a user wrote: as safe html, and as markdown that is safe in any other renderer."""
+"""Markdown that a model, a tool or a user wrote as safe html, whole or piece by piece while it is being written."""
 
 import re
 from collections.abc import Sequence
@@ -11,9 +11,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from adk_nb.notebook.view.mathematics import Formula, formula_at
 from adk_nb.notebook.view.plain_text import cleaned
-from adk_nb.notebook.view.safe_html import (
+from adk_nb.notebook.view.writers.elements import (
     ATTRIBUTES,
     LINK_REL,
     TAGS,
@@ -24,6 +23,7 @@ from adk_nb.notebook.view.safe_html import (
     formula,
     is_safe_link,
 )
+from adk_nb.notebook.view.writers.mathematics import Formula, formula_at
 
 MAX_RENDERED = 32_000
 """Characters; a longer text is shown as it was written."""
@@ -190,93 +190,94 @@ _MARKDOWN.inline.ruler.before("escape", "math_inline", _math_inline)
 _MARKDOWN.block.ruler.before("fence", "math_block", _math_block, {"alt": ["paragraph", "blockquote", "list"]})
 _MARKDOWN.core.ruler.after("block", "empty_lists", _unwrap_empty_lists)
 
-# ---- markdown for other renderers: what they take for html, a link, an image, mathematics or a directive is spelled
-# out, whatever they take for code; of mathematics, what a page may draw stays. So it does not matter where their
-# reading differs from this one's.
 
-_SOURCE = re.compile(
-    r"""
-      ^[ ]{0,3}(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<language>\w*+)[^\n]*+\n(?P<block>.*?)
-          (?:^[ ]{0,3}(?P=fence)[`~]*+[ \t]*+$|\Z)
-    | (?P<diagram>(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[ \t]*+)(?=mermaid)
-    | (?<!`)(?P<ticks>`{1,2})(?!`)(?P<inline>[^\n]{1,1000}?)(?<!`)(?P=ticks)(?!`)
-    | (?:\A|(?<=\n\n))[ ]{0,3}(?P<number>[0-9]{1,9})(?P<dot>[.)])(?=[ \t]*+(?:\n[ \t]*\n|\s*+\Z))
-    | \\(?P<literal>[!-/:-@\[-`{-~])
-    | (?P<image>!)(?=\[[^\[\]\n]{0,300}\]\()
-    | (?P<bang>!)(?=\[)
-    | (?P<target>\])(?=\s*[(:])(?!\s*[(:]\s*(?:https?://|mailto:))
-    | (?P<plain>[<&{}$\\])
-    """,
-    re.VERBOSE | re.MULTILINE | re.DOTALL | re.IGNORECASE,
+# ---- markdown that is still being written: what is complete as html that stays, and its open end as html to replace
+
+MAX_OPEN = 4_000
+"""Characters of one block, as a list or a table, that are rendered again with each piece; longer ones are divided."""
+_MAX_HIDDEN = 200
+"""Characters of a link or of mathematics that has no end yet."""
+_REPEATED = {"fence": 1, "table_open": 2}
+"""Lines at the beginning of a block that its next part begins with, too."""
+_UNFINISHED = re.compile(
+    rf"[*_`~\\$!]+\Z | !?\[[^\[\]\n]{{0,{_MAX_HIDDEN}}}(?:\](?:\([^()\s]{{0,{_MAX_HIDDEN}}})?)?\Z"
+    r"| (?:\A|\n)[ \t]*(?:[-=+*#>|:\ \t]*|\d{1,9}[.)]?[ \t]*)\Z",
+    re.VERBOSE,
 )
-_RISKY = re.compile(r"[<&$\\\]!]|mermaid", re.IGNORECASE)
-_SPELLED = re.compile(r"[^\w\s,;.='\"/%^+-]")
-_CELL = re.compile(r"[&<>|`*\[\]~!$\\]|(?<![^\W_])_|_(?![^\W_])|\{(?=[:.#{%=])")
+"""An end that may become markup: shown when it is known which."""
+_UNFINISHED_FENCE = re.compile(r"\n {0,3}[`~]+\Z")
+_FORMULA_BEGINS = re.compile(r"\\[(\[]|\$\$|(?<![\w$\\])\$(?=[^\s\d$])")
+_ENDS = {"\\(": "\\)", "\\[": "\\]"}
+_MARKS = re.compile(r"(?P<ticks>`+)(?:.*?(?<!`)(?P=ticks)(?!`)|(?P<open>.*))|\\.|(?P<mark>\*\*|__|~~|[*_])")
 
 
-def markdown_safe(text: str) -> str:
-    """Untrusted markdown as markdown that no renderer turns into html, a script, a loaded image or TeX that acts.
+class StreamedMarkdown:
+    """One text, piece by piece."""
 
-    Emphasis, lists, tables, code, links to http, https and mailto and TeX that `mathematics` knows stay what they are;
-    an image becomes a link.
-    """
-    text, parts, at = cleaned(text), list[str](), 0
-    while found := _SOURCE.search(text, at):
-        parts.append(text[at : found.start()])
-        drawn = formula_at(text, found.start()) if found[0][0] in "$\\" else None
-        parts.append(_formula_source(drawn) if drawn else _made_safe(found))
-        at = drawn.end if drawn else found.end()
-    return "".join([*parts, text[at:]])
+    def __init__(self) -> None:
+        self._open = ""
 
+    def feed(self, piece: str) -> tuple[str, str]:
+        """Add a piece. Html to append for good, and html of the open end, which takes the place of the last one."""
+        self._open += piece
+        complete = self._settle()
+        blocks = blocks_of(self._open)
+        return complete, to_html(
+            completed(self._open, is_code=bool(blocks) and blocks[-1][0] in ("fence", "code_block"))
+        )
 
-def _formula_source(found: Formula) -> str:
-    """In the delimiters that all renderers know. Where one knows none, nothing in it is a tag."""
-    delimiter = "$$" if found.display else "$"
-    tex = found.tex.replace("<", "\\lt ").replace(">", "\\gt ")
-    return f"{delimiter}{tex}{delimiter}"
-
-
-def markdown_cell(text: str) -> str:
-    """Untrusted plain text as one cell of a markdown table: shown as it is."""
-    return markdown_line(cleaned(text))
-
-
-def markdown_line(text: str) -> str:
-    """Text that was made safe to show, as one line of markdown."""
-    return _CELL.sub(lambda found: _entity(found[0]), " ".join(text.split()))
+    def _settle(self) -> str:
+        """All blocks but the last: no later piece can change them."""
+        blocks, lines = blocks_of(self._open), self._open.split("\n")
+        kind, first = blocks[-1] if blocks else ("", 0)
+        if len(self._open) <= MAX_OPEN:
+            complete, self._open = "\n".join(lines[:first]), "\n".join(lines[first:])
+            return to_html(complete) if first else ""
+        cut = max(self._open.rfind("\n"), self._open.rfind(" ")) + 1 or len(self._open)
+        complete, rest = self._open[:cut], self._open[cut:]
+        self._open = "".join(f"{line}\n" for line in lines[first : first + _REPEATED.get(kind, 0)]) + rest
+        return to_html(complete)
 
 
-def _made_safe(found: re.Match[str]) -> str:
-    kind = found.lastgroup
-    if found["fence"]:
-        return _block(found)
-    if found["diagram"]:
-        return found["diagram"] + "text "
-    if found["ticks"]:
-        inline = found["inline"]
-        return f"<code>{_spelled_out(inline.strip())}</code>" if _RISKY.search(inline) else found[0]
-    if kind == "image":
-        return ""
-    if found["number"]:
-        return found["number"] + _entity(found["dot"])
-    return _entity(found["literal"] or found[0])
+def completed(text: str, *, is_code: bool = False) -> str:
+    """Markdown that may end anywhere, without what may still become markup, and with its open marks closed."""
+    if is_code:
+        return _UNFINISHED_FENCE.sub("", text)
+    text = _as_table(_without_an_open_end(text))
+    return text.rstrip() + _closing_marks(text.rpartition("\n")[2])
 
 
-def _block(found: re.Match[str]) -> str:
-    block, language = found["block"], found["language"]
-    if _RISKY.search(block) or _RISKY.search(language):
-        return f"<pre><code>{_spelled_out(block)}</code></pre>"
-    return f"{found['fence']}{language}\n{block}{found['fence']}"
+def _without_an_open_end(text: str) -> str:
+    at = 0
+    while begin := _FORMULA_BEGINS.search(text, at):
+        found = formula_at(text, begin.start())
+        rest = text[begin.end() :]
+        if not found and len(rest) < _MAX_HIDDEN and "\n\n" not in rest and _ENDS.get(begin[0], begin[0]) not in rest:
+            return text[: begin.start()]
+        at = found.end if found else begin.end()
+    return text[:at] + _UNFINISHED.sub("", text[at:])
 
 
-def _spelled_out(text: str) -> str:
-    return _SPELLED.sub(lambda found: f"&#{ord(found[0])};", text).replace("_", "&#95;")
+def _as_table(text: str) -> str:
+    """`text` with a line under the head of a table that ends with it."""
+    head = text.rpartition("\n\n")[2]
+    if not head.startswith("|") or "\n" in head.strip():
+        return text
+    cells = head.strip().removesuffix("|").count("|")
+    return f"{text.rstrip()}{'' if head.rstrip().endswith('|') else ' |'}\n{'|---' * cells}|"
 
 
-def _entity(character: str) -> str:
-    if character == "<":
-        return "&lt;"
-    if character == "&":
-        return "&amp;"
-    spelled = f"&#{ord(character)};"
-    return f"<span>{spelled}</span>" if character in "$\\" else spelled
+def _closing_marks(line: str) -> str:
+    """What ends the emphasis and the code that a line leaves open."""
+    still_open: list[str] = []
+    for found in _MARKS.finditer(line):
+        if found["open"] is not None:
+            return found["ticks"] + "".join(reversed(still_open))
+        if not (mark := found["mark"]):
+            continue
+        before, after = line[: found.start()][-1:], line[found.end() :][:1]
+        if mark in still_open and before.strip():
+            del still_open[still_open.index(mark) :]
+        elif after.strip() and not (mark[0] == "_" and before.isalnum()):
+            still_open.append(mark)
+    return "".join(reversed(still_open))

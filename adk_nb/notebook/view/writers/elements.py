@@ -2,7 +2,8 @@
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 _PROSE = {"a", "blockquote", "br", "code", "em", "h4", "h5", "h6", "hr", "p", "pre", "s", "small", "span", "strong"}
 _LISTS = {"li", "ol", "ul"}
@@ -109,8 +110,66 @@ def image(src: str, alt: str) -> Html:
     return Html(f"<img{_attributes(given)}>")
 
 
+_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
+_SHAPES = frozenset({"rect", "path", "text"})
+
+
+def svg(shapes: Iterable[Mapping[str, Any]], size: tuple[int, int], title: str, least: float, font_size: int) -> Html:
+    """One `<svg>`, as wide as the page at most and `least` of its size at least.
+
+    Args:
+        shapes: As `document.Shape`.
+        size: Width and height in pixels.
+        title: What those hear who do not see it.
+        least: A part of 1.
+        font_size: In pixels.
+    """
+    width, height = size
+    given = {
+        "xmlns": "http://www.w3.org/2000/svg",
+        "role": "img",
+        "aria-label": title,
+        "viewBox": f"0 0 {width} {height}",
+        "width": str(width),
+        "height": str(height),
+        "style": f"max-width: 100%; min-width: {round(width * least)}px; height: auto",
+        "font-family": _FONT,
+        "font-size": str(font_size),
+    }
+    # Apart: a page that takes the picture out leaves its text, which is to stay text.
+    return Html(f"<svg{_attributes(given)}>" + "\n".join(map(_shape, shapes)) + "</svg>")
+
+
+def _shape(shape: Mapping[str, Any]) -> str:
+    tag = shape["tag"]
+    if tag not in _SHAPES:
+        raise ValueError(f"<{tag}> is not a shape this package draws")
+    # MathJax looks for its delimiters within one run of text, as in `escaped`.
+    text = _MATH.sub(r"<tspan>\g<0></tspan>", html.escape(shape.get("text") or "", quote=False))
+    tip = f"<title>{escaped(shape['tip'])}</title>" if shape.get("tip") else ""
+    inside = tip + text
+    opened = f"<{tag}{_attributes(shape['at'])}"
+    return f"{opened}>{inside}</{tag}>" if inside else f"{opened}/>"
+
+
 def _attributes(given: Mapping[str, str]) -> str:
     return "".join(f' {name}="{html.escape(value)}"' for name, value in given.items())
+
+
+_TERMINAL = (
+    "font-family: var(--jp-code-font-family, monospace); font-size: var(--jp-code-font-size, 13px); "
+    "line-height: var(--jp-code-line-height, 1.3); padding-left: 6px; white-space: pre-wrap"
+)
+"""As a page shows plain text."""
+_NOTE = "border-left: 3px solid #8c959f; padding-left: 0.5em"
+
+
+def terminal_lines(lines: Iterable[tuple[str, bool]]) -> Html:
+    """Lines as plain text looks; `True` beside one: it has a mark."""
+    rows = "".join(
+        f"<div{_attributes({'style': _NOTE} if marked else {})}>{escaped(line)}</div>" for line, marked in lines
+    )
+    return Html(f"<div{_attributes({'style': _TERMINAL})}>{rows}</div>")
 
 
 def words_of(markup: str) -> str:

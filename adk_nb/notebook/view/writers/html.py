@@ -1,0 +1,193 @@
+"""Documents as html: elements and attributes of one list, around escaped text."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import singledispatch
+from typing import Any
+
+from adk_nb.notebook.view.document import (
+    Block,
+    Card,
+    Code,
+    Fold,
+    Heading,
+    Image,
+    Inline,
+    Items,
+    Line,
+    Lines,
+    Link,
+    Markdown,
+    Note,
+    Notice,
+    Only,
+    Page,
+    Picture,
+    Section,
+    Shape,
+    Speech,
+    Table,
+    Text,
+    parts_of,
+)
+from adk_nb.notebook.view.plain_text import cleaned, shortened
+from adk_nb.notebook.view.writers.elements import (
+    LINK_REL,
+    Html,
+    code,
+    element,
+    escaped,
+    frame,
+    image,
+    is_safe_link,
+    svg,
+    terminal_lines,
+)
+from adk_nb.notebook.view.writers.isolated_page import isolated_page
+from adk_nb.notebook.view.writers.markdown_html import to_html
+from adk_nb.notebook.view.writers.text import CELL, safe
+
+_LEFT = "text-align: left"
+"""JupyterLab and nbconvert would align cells to the right."""
+_AFTER_A_MARK = re.compile("(?<=[↳∥]) ")
+"""A mark stays on the line of the name that it belongs to."""
+_TAGS = {"strong": "strong", "em": "em", "small": "small", "removed": "s"}
+
+
+def write(blocks: Sequence[Block]) -> Html:
+    """`blocks` as html."""
+    return Html("\n".join(part for block in blocks for part in _parts(block) if part))
+
+
+def _line(line: Line) -> Html:
+    return Html("".join(map(_inline, parts_of(line))))
+
+
+def _inline(part: Inline) -> Html:
+    text = safe(part)
+    if isinstance(part, Link):
+        return element("a", text, href=part.url, rel=LINK_REL) if is_safe_link(part.url) else escaped(text)
+    if isinstance(part, str):
+        return escaped(text)
+    return element("code", code(text)) if part.style in ("code", "exact") else element(_TAGS[part.style], text)
+
+
+@singledispatch
+def _parts(block: Any) -> Iterable[str]:
+    raise TypeError(f"{type(block).__name__} is not a block")
+
+
+@_parts.register
+def _(block: Heading) -> Iterable[str]:
+    return [element("p", element("strong", _line(block.line)))]
+
+
+@_parts.register
+def _(block: Text) -> Iterable[str]:
+    line = _line(block.line)
+    return [element("p", element("small", line) if block.small else line)]
+
+
+@_parts.register
+def _(block: Lines) -> Iterable[str]:
+    return [terminal_lines((cleaned(line), isinstance(line, Note)) for line in block.lines)]
+
+
+@_parts.register
+def _(block: Markdown) -> Iterable[str]:
+    return [to_html(block.source)]
+
+
+@_parts.register
+def _(block: Code) -> Iterable[str]:
+    return [element("pre", element("code", *map(_code, parts_of(block.line))))]
+
+
+@_parts.register
+def _(block: Table) -> Iterable[str]:
+    return [_table(block)]
+
+
+@_parts.register
+def _(block: Items) -> Iterable[str]:
+    return [_items(block)]
+
+
+@_parts.register
+def _(block: Image) -> Iterable[str]:
+    return [element("p", image(block.src, cleaned(block.alt)))]
+
+
+@_parts.register
+def _(block: Picture) -> Iterable[str]:
+    size = (block.width, block.height)
+    return [svg(map(_safe_shape, block.shapes), size, cleaned(block.title), block.least, block.font_size)]
+
+
+@_parts.register
+def _(block: Page) -> Iterable[str]:
+    return [frame(isolated_page(block.markup), cleaned(block.title), height=block.height)]
+
+
+@_parts.register
+def _(block: Fold) -> Iterable[str]:
+    return [element("details", element("summary", _line(block.summary)), "\n", write(block.blocks), "\n")]
+
+
+@_parts.register
+def _(block: Card) -> Iterable[str]:
+    return (element("p", element("strong", _line(block.title))), write(block.blocks))
+
+
+@_parts.register
+def _(block: Notice) -> Iterable[str]:
+    return [element("p", element("small", cleaned(block.text)))]
+
+
+@_parts.register
+def _(block: Speech) -> Iterable[str]:
+    return _parts(block.block) if block.block else ()
+
+
+@_parts.register
+def _(block: Section) -> Iterable[str]:
+    return [element("section", "\n", write(block.blocks), "\n")]
+
+
+@_parts.register
+def _(block: Only) -> Iterable[str]:
+    return [write(block.blocks) if "text/html" in block.forms else ""]
+
+
+def _safe_shape(shape: Shape) -> Shape:
+    attributes = {name: cleaned(value) for name, value in shape["at"].items()}
+    texts = {name: cleaned(shape[name]) for name in ("text", "tip") if shape.get(name)}
+    return {"tag": shape["tag"], "at": attributes, **texts}
+
+
+def _code(part: Inline) -> Html:
+    """Here blanks and line ends count."""
+    if isinstance(part, (str, Link)):
+        return code(cleaned(part if isinstance(part, str) else part.text))
+    text = code(cleaned(part.text))
+    return element(_TAGS[part.style], text) if part.style in _TAGS else text
+
+
+def _items(items: Items) -> Html:
+    inside = [element("li", _line(item.line), *([_items(item.below)] if item.below else [])) for item in items.items]
+    return element("ol" if items.numbers else "ul", "\n", Html("\n".join(inside)), "\n")
+
+
+def _table(table: Table) -> Html:
+    rows = [element("tr", *(element("td", _cell(cell), style=_LEFT) for cell in line)) for line in table.rows]
+    body = element("tbody", "\n", Html("\n".join(rows)), "\n")
+    if not table.head:
+        return element("table", "\n", body, "\n")
+    header = element("tr", *(element("th", _cell(cell), style=_LEFT) for cell in table.head))
+    return element("table", "\n", element("thead", header), "\n", body, "\n")
+
+
+def _cell(line: Line) -> Html:
+    if not isinstance(line, str):
+        return _line(line)
+    return escaped(_AFTER_A_MARK.sub("\u00a0", shortened(safe(line).strip(), CELL)))

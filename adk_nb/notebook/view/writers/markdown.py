@@ -1,0 +1,268 @@
+"""Documents as markdown that no renderer turns into html, a script, a loaded image or TeX that acts."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import singledispatch
+from typing import Any
+
+from adk_nb.notebook.view.document import (
+    Block,
+    Card,
+    Code,
+    Fold,
+    Heading,
+    Image,
+    Inline,
+    Items,
+    Line,
+    Lines,
+    Link,
+    Markdown,
+    Notice,
+    Only,
+    Page,
+    Picture,
+    Section,
+    Speech,
+    Table,
+    Text,
+    parts_of,
+)
+from adk_nb.notebook.view.plain_text import cleaned, shortened
+from adk_nb.notebook.view.writers.elements import is_safe_link
+from adk_nb.notebook.view.writers.mathematics import Formula, formula_at
+from adk_nb.notebook.view.writers.text import CELL, safe, single_blanks
+
+_BEGINS = re.compile(r"^(\d{0,9})([#+=-]|(?<=\d)[.)])")
+_STYLES = {"strong": "**{}**", "em": "*{}*", "small": "*{}*"}
+
+
+def write(blocks: Sequence[Block]) -> str:
+    """`blocks` as markdown."""
+    return "\n\n".join(part for block in blocks for part in _parts(block) if part)
+
+
+def _line(line: Line) -> str:
+    return "".join(map(_inline, parts_of(line))).strip()
+
+
+def _begun(line: str) -> str:
+    """`line` where a paragraph begins, and not a heading or a list."""
+    return _BEGINS.sub(lambda found: f"{found[1]}&#{ord(found[2])};", line)
+
+
+def _inline(part: Inline) -> str:
+    text = safe(part)
+    if isinstance(part, Link):
+        return f"[{markdown_line(text)}](<{part.url}>)" if is_safe_link(part.url) else markdown_line(text)
+    if isinstance(part, str) or not text.strip():
+        return markdown_line(text)
+    return _inline_code(text) if part.style == "code" else _STYLES.get(part.style, "{}").format(markdown_line(text))
+
+
+def _inline_code(text: str) -> str:
+    text = text.replace("`", "'")
+    return f"<code>{_spelled_out(text)}</code>" if _RISKY.search(text) or "|" in text else f"`{text}`"
+
+
+@singledispatch
+def _parts(block: Any) -> Iterable[str]:
+    raise TypeError(f"{type(block).__name__} is not a block")
+
+
+@_parts.register
+def _(block: Heading) -> Iterable[str]:
+    return [f"**{_line(block.line)}**"]
+
+
+@_parts.register
+def _(block: Text) -> Iterable[str]:
+    line = _line(block.line)
+    return [f"*{line}*" if block.small and line else _begun(line)]
+
+
+@_parts.register
+def _(block: Lines) -> Iterable[str]:
+    return ["  \n".join(_begun(markdown_line(cleaned(line)).strip()) for line in block.lines)]
+
+
+@_parts.register
+def _(block: Markdown) -> Iterable[str]:
+    return [markdown_safe(block.source).strip()]
+
+
+@_parts.register
+def _(block: Code) -> Iterable[str]:
+    return [_code(block.line)]
+
+
+@_parts.register
+def _(block: Table) -> Iterable[str]:
+    return [_table(block)]
+
+
+@_parts.register
+def _(block: Items) -> Iterable[str]:
+    return ["\n".join(_items(block))]
+
+
+@_parts.register
+def _(block: Image) -> Iterable[str]:
+    return [f"*[{markdown_line(cleaned(block.alt))}]*"]
+
+
+@_parts.register
+def _(block: Picture) -> Iterable[str]:
+    return [_code(block.text) if block.text else f"*[{markdown_line(cleaned(block.title))}]*"]
+
+
+@_parts.register
+def _(block: Page) -> Iterable[str]:
+    return [f"*[{markdown_line(cleaned(block.title))}]*"]
+
+
+@_parts.register
+def _(block: Fold) -> Iterable[str]:
+    return (f"{_line(block.summary)}:", write(block.blocks))
+
+
+@_parts.register
+def _(block: Card) -> Iterable[str]:
+    return (f"**{_line(block.title)}**", write(block.blocks))
+
+
+@_parts.register
+def _(block: Notice) -> Iterable[str]:
+    return [f"*{markdown_line(cleaned(block.text)).strip()}*"]
+
+
+@_parts.register
+def _(block: Speech) -> Iterable[str]:
+    return _parts(block.block) if block.block else ()
+
+
+@_parts.register
+def _(block: Section) -> Iterable[str]:
+    return [write(block.blocks)]
+
+
+@_parts.register
+def _(block: Only) -> Iterable[str]:
+    return [write(block.blocks) if "text/markdown" in block.forms else ""]
+
+
+def _code(line: Line) -> str:
+    text = "".join(cleaned(part if isinstance(part, str) else part.text) for part in parts_of(line))
+    return f"<pre><code>{_spelled_out(text)}</code></pre>"
+
+
+def _items(items: Items) -> Iterator[str]:
+    for number, item in enumerate(items.items, 1):
+        yield f"{f'{number}.' if items.numbers else '-'} {_line(item.line)}".rstrip()
+        if item.below:
+            yield from (f"  {line}" for line in _items(item.below))
+
+
+def _table(table: Table) -> str:
+    lines = [[_cell(cell) for cell in line] for line in table.rows]
+    head = [_cell(cell) for cell in table.head] or [""] * (len(lines[0]) if lines else 0)
+    ruled = [head, ["---"] * len(head), *lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in ruled)
+
+
+def _cell(line: Line) -> str:
+    if isinstance(line, str):
+        return markdown_line(shortened(safe(line).strip(), CELL))
+    return _line(line)
+
+
+# ---- markdown of others: what renderers take for html, a link, an image, mathematics or a directive is spelled out,
+# whatever they take for code; of mathematics, what a page may draw stays. So it does not matter where their reading
+# differs from this one's.
+
+_SOURCE = re.compile(
+    r"""
+      ^[ ]{0,3}(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<language>\w*+)[^\n]*+\n(?P<block>.*?)
+          (?:^[ ]{0,3}(?P=fence)[`~]*+[ \t]*+$|\Z)
+    | (?P<diagram>(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[ \t]*+)(?=mermaid)
+    | (?<!`)(?P<ticks>`{1,2})(?!`)(?P<inline>[^\n]{1,1000}?)(?<!`)(?P=ticks)(?!`)
+    | (?:\A|(?<=\n\n))[ ]{0,3}(?P<number>[0-9]{1,9})(?P<dot>[.)])(?=[ \t]*+(?:\n[ \t]*\n|\s*+\Z))
+    | \\(?P<literal>[!-/:-@\[-`{-~])
+    | (?P<image>!)(?=\[[^\[\]\n]{0,300}\]\()
+    | (?P<bang>!)(?=\[)
+    | (?P<target>\])(?=\s*[(:])(?!\s*[(:]\s*(?:https?://|mailto:))
+    | (?P<plain>[<&{}$\\])
+    """,
+    re.VERBOSE | re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+_RISKY = re.compile(r"[<&$\\\]!]|mermaid", re.IGNORECASE)
+_SPELLED = re.compile(r"[^\w\s,;.='\"/%^+-]")
+_CELL = re.compile(r"[&<>|`*\[\]~!$\\]|(?<![^\W_])_|_(?![^\W_])|\{(?=[:.#{%=])")
+
+
+def markdown_safe(text: str) -> str:
+    """Untrusted markdown as markdown that no renderer turns into html, a script, a loaded image or TeX that acts.
+
+    Emphasis, lists, tables, code, links to http, https and mailto and TeX that `mathematics` knows stay what they are;
+    an image becomes a link.
+    """
+    text, parts, at = cleaned(text), list[str](), 0
+    while found := _SOURCE.search(text, at):
+        parts.append(text[at : found.start()])
+        drawn = formula_at(text, found.start()) if found[0][0] in "$\\" else None
+        parts.append(_formula_source(drawn) if drawn else _made_safe(found))
+        at = drawn.end if drawn else found.end()
+    return "".join([*parts, text[at:]])
+
+
+def _formula_source(found: Formula) -> str:
+    """In the delimiters that all renderers know. Where one knows none, nothing in it is a tag."""
+    delimiter = "$$" if found.display else "$"
+    tex = found.tex.replace("<", "\\lt ").replace(">", "\\gt ")
+    return f"{delimiter}{tex}{delimiter}"
+
+
+def markdown_line(text: str) -> str:
+    """Text that was made safe to show, as one line of markdown: shown as it is, also in a table."""
+    return _CELL.sub(lambda found: _entity(found[0]), single_blanks(text))
+
+
+def markdown_cell(text: str) -> str:
+    """Untrusted plain text on one line."""
+    return markdown_line(cleaned(text)).strip()
+
+
+def _made_safe(found: re.Match[str]) -> str:
+    kind = found.lastgroup
+    if found["fence"]:
+        return _block(found)
+    if found["diagram"]:
+        return found["diagram"] + "text "
+    if found["ticks"]:
+        inline = found["inline"]
+        return f"<code>{_spelled_out(inline.strip())}</code>" if _RISKY.search(inline) else found[0]
+    if kind == "image":
+        return ""
+    if found["number"]:
+        return found["number"] + _entity(found["dot"])
+    return _entity(found["literal"] or found[0])
+
+
+def _block(found: re.Match[str]) -> str:
+    block, language = found["block"], found["language"]
+    if _RISKY.search(block) or _RISKY.search(language):
+        return f"<pre><code>{_spelled_out(block)}</code></pre>"
+    return f"{found['fence']}{language}\n{block}{found['fence']}"
+
+
+def _spelled_out(text: str) -> str:
+    return _SPELLED.sub(lambda found: f"&#{ord(found[0])};", text).replace("_", "&#95;")
+
+
+def _entity(character: str) -> str:
+    if character == "<":
+        return "&lt;"
+    if character == "&":
+        return "&amp;"
+    spelled = f"&#{ord(character)};"
+    return f"<span>{spelled}</span>" if character in "$\\" else spelled
