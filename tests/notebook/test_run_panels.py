@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import comm
@@ -17,9 +19,9 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.page import VIEW_MIME, page_said, views_stay, with_view
-from adk_nb.notebook.view.panel import RunPanels
+from adk_nb.notebook.view.run_panels import RunPanels, listed
 from adk_nb.notebook.view.run_view import Clicks
-from adk_nb.runtime.trace import Trace
+from adk_nb.panels import Follower, Panel, PanelRun, register, unregister
 
 
 def weather(city: str, tool_context: Any) -> dict[str, int]:
@@ -168,40 +170,114 @@ def test_a_value_that_was_written_is_a_row_and_a_refused_one_is_told(seen: Seen)
 
 
 def test_a_long_history_and_long_words_are_told_in_part():
-    panels = RunPanels(Trace, list)
+    panels = RunPanels(PanelRun())
     words = types.Part(text="x" * 50_000)
     event = Event(id="e", author="clerk", content=types.Content(role="model", parts=[words]))
-    panels.feed(event, [{"op": "append", "row": {"id": "e/text"}}])
+    panels.run.feed(event, [{"op": "append", "row": {"id": "e/text"}}])
 
-    told = panels.told("event", "e/text")
+    told = panels.answer("event", "e/text")
 
     assert told and len(told["data"][0]["content"]["parts"][0]["text"]) == 2_000
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_events_are_told_without_keys_and_without_what_is_not_seen(payload: str):
-    panels = RunPanels(Trace, list)
+    panels = RunPanels(PanelRun())
     asked = types.FunctionCall(id="c", name="pay", args={"api_key": "hunter2hunter2", payload: payload})
     event = Event(id="e", author="clerk", content=types.Content(role="model", parts=[types.Part(function_call=asked)]))
-    panels.feed(event, [{"op": "append", "row": {"id": "e/call0"}}])
+    panels.run.feed(event, [{"op": "append", "row": {"id": "e/call0"}}])
 
-    told = panels.told("event", "e/call0")
+    told = panels.answer("event", "e/call0")
 
-    assert told and "hunter2" not in repr(told) and "hunter2" not in repr(panels.told("log", ""))
+    assert told and "hunter2" not in repr(told) and "hunter2" not in repr(panels.answer("log", ""))
     [args] = [part["functionCall"]["args"] for part in told["data"][0]["content"]["parts"]]
     for words in (*args, *args.values()):
         assert_nothing_unseen(words)
 
 
 def test_what_is_in_an_artifact_is_told_when_it_is_looked_at():
-    panels = RunPanels(Trace, list)
-    about = {"id": "a@0", "name": "a", "version": 0, "mime": "text/csv", "size": 3}
+    panels = RunPanels(PanelRun())
+    table = types.Part.from_bytes(data=b"a,b\n1,2\n", mime_type="text/csv")
+    assert "'artifact'" not in repr(panels.offers())
 
-    light = panels.without_content({"op": "artifact", "artifact": {**about, "html": "<table></table>", "data": "eA=="}})
+    [pushed] = panels.follow(lambda follower: follower.saved("a.csv", 0, table))
 
-    assert light["artifact"] == about
-    told = panels.told("artifact", "a@0")
-    assert told and told["data"]["data"] == "eA=="
+    assert pushed["artifact"].keys() == {"id", "name", "version", "mime", "size"}
+    told = panels.answer("artifact", pushed["artifact"]["id"])
+    assert told and told["data"]["data"] and "<table" in told["data"]["html"]
+    assert "'artifact'" in repr(panels.offers())
+
+
+# -- a panel from outside the package
+
+MODULE = "export default { render(root, data) { root.textContent = JSON.stringify(data); } };"
+
+
+@dataclass
+class Count:
+    author: str
+    words: int
+
+
+def counted(run: PanelRun, id: str) -> Any:
+    if id == "broken":
+        raise ZeroDivisionError("no words")
+    return [Count(event.author, len((event.text or "").split())) for event in run.events if event.text]
+
+
+@pytest.fixture
+def words() -> Iterator[Panel]:
+    panel = Panel(name="words", title="Words", data=counted, exists=lambda run: "asked" in run.state, module=MODULE)
+    register(panel)
+    yield panel
+    unregister("words")
+
+
+@pytest.mark.usefixtures("words")
+def test_a_panel_of_ones_own_has_a_tab_and_its_data(monkeypatch: pytest.MonkeyPatch):
+    seen = Seen(monkeypatch, agent())
+
+    tabs = seen.run._view.panels  # pyright: ignore[reportPrivateUsage]
+    assert [panel["title"] for panel in tabs[:-1]] == ["Events", "Waterfall", "State", "Graph", "Prompt", "Artifacts"]
+    assert tabs[-1] == {"name": "words", "title": "Words", "module": MODULE}
+    assert "words" in seen.snapshot["offers"]
+    assert seen.told("words") == [{"author": "user", "words": 2}, {"author": "clerk", "words": 4}]
+    seen.told("words", "broken")
+    [notice] = [op["text"] for batch in seen.wire.batches for op in batch["ops"] if op["op"] == "notice"]
+    assert "Words" in notice and "ZeroDivisionError: no words" in notice
+
+
+def test_a_panel_has_its_tab_as_soon_as_it_exists(words: Panel):
+    panels = RunPanels(PanelRun())
+    assert "words" not in repr(panels.offers())
+
+    panels.run.feed(Event(author="user", actions={"state_delta": {"asked": "Oslo"}}), [])
+
+    assert "words" in repr(panels.offers()) and panels.offers() == []
+
+
+@pytest.mark.parametrize(
+    "fields", [{"name": "Words!"}, {"name": "events"}, {"name": "log"}, {"module": ""}, {"data": None}]
+)
+def test_a_panel_that_cannot_be_shown_is_refused(words: Panel, fields: dict[str, Any]):
+    with pytest.raises(InputError):
+        register(replace(words, **fields))
+
+
+def test_a_panel_is_replaced_under_its_name(words: Panel):
+    register(replace(words, title="Count"))
+
+    assert [panel["title"] for panel in listed() if panel["name"] == "words"] == ["Count"]
+
+
+def test_a_follower_that_fails_does_not_stop_the_run(words: Panel, monkeypatch: pytest.MonkeyPatch):
+    class Broken(Follower):
+        def event(self, event: Event) -> list[dict[str, Any]]:
+            raise ValueError("odd")
+
+    register(replace(words, follow=lambda run: Broken()))
+
+    assert Seen(monkeypatch, agent()).snapshot["status"]["status"] == "done"
 
 
 # -- the page and the file

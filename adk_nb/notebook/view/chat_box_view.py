@@ -11,10 +11,8 @@ from adk_nb.events.event import Event
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import LiveRun
-from adk_nb.notebook.view.drawing_path import Marks
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
-from adk_nb.notebook.view.panel import PANELS
 from adk_nb.notebook.view.render import waiting_for
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_view import Clicks, RunView
@@ -75,7 +73,7 @@ class ChatBoxView(LiveRun):
         self._rows = RunRows(
             schema_of=self._schema_of, magic=self.magic, seconds_of=self._seconds_of, waiting=self._waiting
         )
-        self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})
+        self._open_panels({})
         self._catch_up(session.events if session else [])
         if self.notice:
             self._view.push({"op": "notice", "text": self.notice})
@@ -187,9 +185,6 @@ class ChatBoxView(LiveRun):
 
     def _fold(self, reply: Reply) -> None:
         """All of it is what a reader looks for."""
-
-    def _mark(self, marks: Marks) -> None:
-        """It has no drawing: its agents change from turn to turn."""
 
     def _clicked(self, said: dict[str, Any]) -> None:
         if said["kind"] == "ask":

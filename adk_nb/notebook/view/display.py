@@ -18,19 +18,16 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view import rich_results
 from adk_nb.notebook.view.answer_shown import answer_shown
 from adk_nb.notebook.view.cell_output import CellOutput, OwnCell
-from adk_nb.notebook.view.drawing import drawing_of
-from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
-from adk_nb.notebook.view.drawing_svg import live_drawing
 from adk_nb.notebook.view.error_card import Trouble
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.page import views_stay
-from adk_nb.notebook.view.panel import PANELS, RunPanels
+from adk_nb.notebook.view.panel import PanelRun
 from adk_nb.notebook.view.render import waiting_for, waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
+from adk_nb.notebook.view.run_panels import RunPanels
 from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.side_shell import side_shell
 from adk_nb.notebook.view.spending import Meter
@@ -116,12 +113,10 @@ class LiveRun(RunView):
     ) -> None:
         super().__init__(agent.name, question, notice)
         self._schema_of = schema_of
-        self._drawing = drawing_of(agent)
-        self._path = VisitedPath(self._drawing)
         self._lanes = Lanes()
         self._meter = Meter((), None)
         self._rows: RunRows | None = None
-        self._panels = RunPanels(lambda: self.trace, lambda: self._rows.state() if self._rows else [])
+        self._panels = RunPanels(PanelRun(agent=None if view else agent))
         self._over = False
         self._unshown: deque[Event] = deque()
         self._cards: set[str] = set()
@@ -146,10 +141,8 @@ class LiveRun(RunView):
         self._meter = Meter(session.events if session else (), self.max_cost_usd)
         if self._rows is None:
             self._open(session)
-            if self._drawing.has_picture:
-                self._view.push({"op": "drawing", "drawing": live_drawing(self._drawing)})
         self._lanes.begin()
-        self._mark(self._path.begin())
+        self._push(self._panels.follow(lambda follower: follower.begin()))
         if self.notice:
             self._view.push({"op": "notice", "text": self.notice})
         self._view.push({"op": "status", "status": "running", "text": "running"})
@@ -177,11 +170,15 @@ class LiveRun(RunView):
             seconds_of=self._seconds_of,
             waiting=self._waiting,
         )
-        self._view.push({"op": "offers", "what": [*PANELS, "state", "rerun"]})
+        self._open_panels(state)
         for op in self._rows.opening():
             key = op["card"]["id"] if op["op"] == "card" else None
             if key is None or (key not in self.asked_elsewhere if keys is None else key in keys):
                 self._push([op])
+
+    def _open_panels(self, state: Mapping[str, Any]) -> None:
+        self._panels.run.state, self._panels.run.trace = dict(state), self.trace
+        self._push(self._panels.offers())
 
     def _waiting(self) -> list[Interrupt]:
         return self.open_interrupts()
@@ -213,23 +210,26 @@ class LiveRun(RunView):
             ops = self._rows.feed(event)
             self._trouble.put_in(ops, event.get_function_responses())
             if not event.partial:
-                self._panels.feed(event, ops)
+                self._panels.run.feed(event, ops)
             self._push({**op, "row": {**op["row"], "lane": lane}} if op["op"] == "append" else op for op in ops)
-            self._mark(self._path.feed(event))
+            self._push(self._panels.follow(lambda follower: follower.event(event)))
+            if not event.partial:
+                self._push(self._panels.offers())
 
     def saved(self, name: str, version: int, file: types.Part | None) -> None:
         self._show_what_came()
-        self._push([{"op": "artifact", "artifact": rich_results.artifact(name, version, file)}])
+        self._push(self._panels.follow(lambda follower: follower.saved(name, version, file)))
+        self._push(self._panels.offers())
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> None:
         self._show_what_came()
         self._push(self._lanes.agent_begins(name, branch, path))
-        self._mark(self._path.agent_begins(name, branch, path))
+        self._push(self._panels.follow(lambda follower: follower.agent_begins(name, branch, path)))
 
     def agent_ends(self, name: str, branch: str | None, path: str) -> None:
         self._show_what_came()
         self._push(self._lanes.agent_ends(name, branch, path))
-        self._mark(self._path.agent_ends(name, path))
+        self._push(self._panels.follow(lambda follower: follower.agent_ends(name, branch, path)))
 
     def ending(self) -> AbstractContextManager[Any]:
         return self._ending
@@ -239,7 +239,7 @@ class LiveRun(RunView):
             shell.runs.discard(self)
         self._show_what_came()
         self._push(self._lanes.end(reply.status))
-        self._mark(self._path.end(reply.status))
+        self._push(self._panels.follow(lambda follower: follower.end(reply.status)))
         whole = self._place.whole(reply)
         self._over = reply.status != "pending"
         if self._over:
@@ -308,8 +308,8 @@ class LiveRun(RunView):
         self._show_what_came()
         if event and self._rows:
             ops = self._rows.feed(event)
-            self._panels.feed(event, ops)
-            self._push(ops)
+            self._panels.run.feed(event, ops)
+            self._push([*ops, *self._panels.offers()])
         self._view.push({"op": "panel", "name": "refused", "id": key, "data": why_not})
         self._view.close_run()
 
@@ -355,15 +355,11 @@ class LiveRun(RunView):
     def start_in_its_cell(self, work: Coroutine[Any, Any, Any]) -> None:
         self._cell.copy().run(sync.start, work, home=self._kernel_loop)
 
-    def _mark(self, marks: Marks) -> None:
-        if marks and self._drawing.has_picture:
-            self._view.push({"op": "mark", "marks": marks})
-
     def _push(self, ops: Iterable[dict[str, Any]]) -> None:
         for op in ops:
             if op["op"] == "card":
                 self._cards.add(op["card"]["id"])
-            self._view.push(self._panels.without_content(op) if op["op"] == "artifact" else op)
+            self._view.push(op)
 
     def _clicked(self, said: dict[str, Any]) -> None:
         if said["kind"] == "need" and said["what"] == "missed":
@@ -372,7 +368,7 @@ class LiveRun(RunView):
             if outputs:
                 self._view.push({"op": "panel", "name": "missed", "id": said["id"], "data": outputs})
         elif said["kind"] == "need":
-            if told := self._panels.told(said["what"], said["id"]):
+            if told := self._panels.answer(said["what"], said["id"]):
                 self._view.push(told)
         elif self._clicks:
             self._act(self._clicks, said)

@@ -1,111 +1,132 @@
-"""What the panels of a live view show of a run, worked out when a page asks for it and not before."""
+"""Panels of a run's view: each a tab on the page, and a file of its own that registers it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic_core import to_json
+
+from adk_nb import types
+from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.panels.prompt import Prompt, Said, Words, prompt_sent
-from adk_nb.notebook.view.panels.waterfall import bars
-from adk_nb.notebook.view.plain_text import LONG, shortened, with_escapes
-from adk_nb.notebook.view.view_state import Json
-from adk_nb.redaction import redacted
-from adk_nb.runtime.trace import Trace, TracedRequest
+from adk_nb.events.event_actions import DELETED
+from adk_nb.runtime.trace import Trace
+from adk_nb.sessions.state import State
 
-PANELS = ["event", "waterfall", "prompt", "log"]
-"""What a run of this kernel can always tell."""
-_MOST_SAID = 300
-"""Parts of a history that are sent to a page; the newest."""
+Json = dict[str, Any]
 
 
-class RunPanels:
-    """The events of one run, each with the rows that tell of it, and what was noted while it ran."""
+@dataclass(kw_only=True)
+class PanelRun:
+    """A run as its panels see it, up to now. A chat box has one for all its turns."""
 
-    def __init__(self, trace: Callable[[], Trace], state: Callable[[], list[Json]]) -> None:
-        self._trace = trace
-        self._state = state
-        self._events: dict[str, Event] = {}
-        self._told_by: dict[str, list[str]] = {}
-        """Row -> ids of the events that it tells of."""
-        self._artifacts: dict[str, Json] = {}
+    agent: BaseAgent | None = None
+    """The agent that was asked. None: in a chat box, which may ask another one next."""
+    trace: Trace = field(default_factory=Trace)
+    """Requests to models and calls of tools, with their times."""
+    events: list[Event] = field(default_factory=list[Event])
+    """Oldest first, without partial ones."""
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The session's state."""
+    artifacts: dict[str, Json] = field(default_factory=dict[str, Json])
+    """What the run has saved, by id, as `rich_results.artifact`."""
+    rows: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
+    """Row of the log -> the events that it shows."""
 
-    def feed(self, event: Event, ops: list[Json]) -> None:
-        """One more whole event, and the ops that show it."""
-        self._events[event.id] = event
+    def feed(self, event: Event, ops: Iterable[Json]) -> None:
+        """Take a whole event in. `ops`: those that show it."""
+        if self.events and self.events[-1].invocation_id != event.invocation_id:
+            self.state = {key: value for key, value in self.state.items() if not key.startswith(State.TEMP_PREFIX)}
+        self.events.append(event)
+        for key, value in event.actions.state_delta.items():
+            if value == DELETED:
+                self.state.pop(key, None)
+            else:
+                self.state[key] = value
         for op in ops:
             row = op["row"]["id"] if op["op"] == "append" else op["id"] if op["op"] == "patch" else None
-            if row is not None and event.id not in (told := self._told_by.setdefault(row, [])):
-                told.append(event.id)
-
-    def without_content(self, op: Json) -> Json:
-        """An `artifact` op as every page hears it; what is in the file is told when it is looked at."""
-        whole = op["artifact"]
-        self._artifacts[whole["id"]] = whole
-        return {**op, "artifact": {name: whole[name] for name in ("id", "name", "version", "mime", "size")}}
-
-    def told(self, what: str, id: str) -> Json | None:
-        """The op that answers a page, None if there is nothing to tell; costs the time of what is asked alone.
-
-        Args:
-            what: `artifact` (whole, as `rich_results.artifact`), `event` (all events that a row tells of), `waterfall`,
-                `prompts` (a line for each model call), `prompt` (one, whole), `log` (every event as JSON lines) or
-                `state`.
-            id: Of the artifact; of the row; the number of the model call, counted from 0; else empty.
-        """
-        data = self._data(what, id)
-        return None if data is None else {"op": "panel", "name": what, "id": id, "data": data}
-
-    def _data(self, what: str, id: str) -> Any:
-        events = list(self._events.values())
-        if what == "event":
-            return [_as_json(self._events[one]) for one in self._told_by.get(id, ())] or None
-        if what == "waterfall":
-            return bars(events, self._trace())
-        if what == "prompts":
-            return [_heading(one) for one in self._trace().requests]
-        if what == "prompt":
-            return self._prompt(id)
-        if what == "log":
-            return "\n".join(json.dumps(_as_json(event, LONG), ensure_ascii=False) for event in events)
-        return self._state() if what == "state" else self._artifacts.get(id) if what == "artifact" else None
-
-    def _prompt(self, id: str) -> Prompt | None:
-        requests = self._trace().requests
-        if not id.isdecimal() or int(id) >= len(requests):
-            return None
-        prompt = prompt_sent(requests[int(id)], self._trace())
-        prompt["system"] = _bounded(prompt["system"])
-        for said in (*prompt["history"], *prompt["answer"]):
-            said["text"] = _bounded(said["text"])
-        if (left_out := len(prompt["history"]) - _MOST_SAID) > 0:
-            note = Said(role="", kind="", text=[Words(text=f"{left_out} earlier parts", source="")])
-            prompt["history"] = [note, *prompt["history"][left_out:]]
-        for part in ("raw", "settings", "tools"):
-            prompt[part] = _shortened(prompt[part], LONG)
-        return prompt
+            if row is None:
+                continue
+            events = self.rows.setdefault(row, [])
+            if not events or events[-1] is not event:
+                events.append(event)
 
 
-def _heading(sent: TracedRequest) -> Json:
-    """A line for one model call, without looking at what was said in it."""
-    usage = sent.response.usage_metadata if sent.response else None
-    tokens = (usage.total_token_count if usage else None) or 0
-    ms = None if sent.ended is None else round((sent.ended - sent.began) * 1000, 1)
-    return {"agent": sent.agent, "model": sent.model, "event": sent.event_id, "ms": ms, "tokens": tokens}
+class Follower:
+    """Follows a run for a panel; each method returns ops for the view, as `LiveView.push` takes them."""
+
+    def begin(self) -> list[Json]:
+        """The run begins, or resumes."""
+        return []
+
+    def event(self, event: Event) -> list[Json]:
+        """One more event, partial or whole."""
+        return []
+
+    def saved(self, name: str, version: int, file: types.Part | None) -> list[Json]:
+        """The run has saved an artifact."""
+        return []
+
+    def agent_begins(self, name: str, branch: str | None, path: str) -> list[Json]:
+        """An agent begins. `path`: of the node of a workflow that runs it; empty if there is none."""
+        return []
+
+    def agent_ends(self, name: str, branch: str | None, path: str) -> list[Json]:
+        """An agent has ended, or pauses."""
+        return []
+
+    def end(self, status: str) -> list[Json]:
+        """The run has ended (`done`, `error`, `cancelled`), or pauses (`pending`)."""
+        return []
 
 
-def _bounded(words: list[Words]) -> list[Words]:
-    return [Words(text=shortened(one["text"], LONG), source=one["source"]) for one in words]
+Data = Callable[[PanelRun, str], Any]
+"""Returns what a page has asked for, as JSON: its id is "" for the panel itself. None: there is nothing."""
 
 
-def _as_json(event: Event, limit: int = 2_000) -> Any:
-    told = event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
-    return _shortened(redacted(told), limit)
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """A tab of a run's view.
+
+    Args:
+        name: Lower case, unique.
+        title: The label of the tab.
+        order: Its place among the tabs, from the left; those of the package are 10 to 60.
+        data: Called when a page opens the panel, and at most once a second while it is open and the run goes on. Runs
+            beside the run, so it only reads. Models, dataclasses, dates and sets become JSON.
+        exists: Whether there is a tab, asked before the run and after each event until it is true.
+        requests: Further names that its page asks for, each with what answers it.
+        follow: Makes what follows a run, for data that is pushed as it comes.
+        module: The text of an ES module with `export default {render(root, data, view)}`: `root` is the element of the
+            panel, `data` what `data` returned, `view.need(id)` asks for more. Empty: the view has it built in.
+    """
+
+    name: str
+    title: str
+    order: int = 100
+    data: Data | None = None
+    exists: Callable[[PanelRun], bool] = lambda run: True
+    requests: Mapping[str, Data] = field(default_factory=dict[str, Data])
+    follow: Callable[[PanelRun], Follower] | None = None
+    module: str = ""
+
+    def answer(self, run: PanelRun, name: str, id: str) -> Any:
+        """What a page has asked for, as JSON; None: nothing of this panel."""
+        data = self.data if name == self.name else self.requests.get(name)
+        found = data(run, id) if data else None
+        return json.loads(to_json(found, fallback=str, inf_nan_mode="null")) if self.module else found
 
 
-def _shortened(value: Any, limit: int) -> Any:
-    """JSON whose strings are at most so long (a picture is no text to read), with escapes for what cannot be seen."""
-    if isinstance(value, str):
-        return shortened(with_escapes(value[: limit + LONG]), limit)
-    if isinstance(value, dict):
-        return {with_escapes(str(key)): _shortened(each, limit) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return [_shortened(each, limit) for each in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
+registry: dict[str, Panel] = {}
+"""By name."""
+
+
+def add(panel: Panel) -> None:
+    """Register a panel of this package, whose script the view has built in."""
+    registry[panel.name] = panel
+
+
+def registered() -> list[Panel]:
+    """All panels, in the order of their tabs."""
+    return sorted(registry.values(), key=lambda panel: panel.order)

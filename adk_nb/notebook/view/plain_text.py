@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from adk_nb.redaction import redacted, without_known
 
@@ -94,6 +94,16 @@ def _as_json(value: Any, safe: Callable[[], Any], indent: int | None) -> str:
 def with_escapes(text: str) -> str:
     r"""`text` with an escape, as `\u202e`, for each character that cannot be seen; tabs, line ends and emoji stay."""
     return text if _is_plain(text) else _NOT_ASCII.sub(_spelled_if_unseen, text)
+
+
+def bounded_json(value: Any, limit: int) -> Any:
+    """JSON whose strings have at most `limit` characters, with escapes for those that cannot be seen."""
+    if isinstance(value, str):
+        return shortened(with_escapes(value[: limit + LONG]), limit)
+    if isinstance(value, dict):
+        items = cast(dict[Any, Any], value).items()
+        return {with_escapes(str(key)): bounded_json(each, limit) for key, each in items}
+    return [bounded_json(each, limit) for each in cast(list[Any], value)] if isinstance(value, list) else value
 
 
 def name_text(name: str | None) -> str:

@@ -132,10 +132,6 @@ class RunRows:
         self._say_how(asked)
         return ops + [{"op": "card", "card": dict(card)} for card in asked]
 
-    def state(self) -> list[Json]:
-        """The state now, as `ShownState.whole`."""
-        return self._state.whole()
-
     def feed(self, event: Event) -> list[Json]:
         """The ops that show one more event; a piece of a stream costs the time of its own length."""
         if event.partial:

@@ -18,6 +18,7 @@ from adk_nb.notebook.view.call_shown import whole_call, whole_texts
 from adk_nb.notebook.view.interrupt_card import answer_of
 from adk_nb.notebook.view.page import page_said, with_view
 from adk_nb.notebook.view.page_requests import request_of
+from adk_nb.notebook.view.run_panels import listed
 from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 
 logger = logging.getLogger(__name__)
@@ -60,6 +61,8 @@ class LiveView(anywidget.AnyWidget):
 
     _esm = _joined(_SCRIPTS, "js")
     _css = _joined(_SHEETS, "css")
+    panels = traitlets.List(traitlets.Dict()).tag(sync=True)
+    """`{"name", "title"}` of each panel, and `module` (an ES module) of those from outside this package."""
     snapshot = traitlets.Dict().tag(sync=True)
     """`ViewState.snapshot` as it was last written; `seq` is the number of the last batch it includes."""
 
@@ -76,7 +79,7 @@ class LiveView(anywidget.AnyWidget):
         self._sending = threading.RLock()  # guards the order of what is sent, and the state it adds up to
         self._snapshot_due = 0.0
         self._listeners: list[Callable[[Json], None]] = []
-        super().__init__(model_id=own_id, snapshot=self._state.snapshot(0))
+        super().__init__(model_id=own_id, panels=listed(), snapshot=self._state.snapshot(0))
         _answer_on_the_front_ends_subshell(self.comm)
         if self.comm:  # no hooks of cells around what a page says: one draws and closes figures a tool is at work on
             self.comm.handle_msg = self._handle_msg  # source: comm 0.2, `BaseComm.handle_msg`

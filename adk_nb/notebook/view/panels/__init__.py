@@ -1,1 +1,1 @@
-"""The panels of a live view: a file each."""
+"""The panels of the package: each module registers one, whose script has the same name in `static`."""

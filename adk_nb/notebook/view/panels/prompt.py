@@ -1,4 +1,4 @@
-"""Exactly what a model was sent, and what came back: as JSON for a panel, in parts that text and HTML are made of."""
+"""The panel of prompts: exactly what a model was sent, and what came back, as JSON."""
 
 import json
 from collections.abc import Iterable
@@ -7,12 +7,15 @@ from typing import Any, TypedDict, cast
 from pydantic_core import to_jsonable_python
 
 from adk_nb import types
-from adk_nb.notebook.view.plain_text import cleaned, json_text
+from adk_nb.notebook.view.panel import Panel, PanelRun, add
+from adk_nb.notebook.view.plain_text import LONG, bounded_json, cleaned, json_text, shortened
 from adk_nb.redaction import redacted
 from adk_nb.runtime.trace import Placed, Trace, TracedRequest
 
 _TRANSPORT = {"http_options", "should_return_http_response", "system_instruction", "tools"}
 """How the request travels, and what has a place of its own."""
+_MOST_PARTS = 300
+"""Parts of a history that are sent to a page; the newest."""
 
 
 class Words(TypedDict):
@@ -195,3 +198,42 @@ def _json(value: Any) -> Any:
         value, by_alias=False, exclude_none=True, bytes_mode="base64", fallback=lambda one: f"<{type(one).__name__}>"
     )
     return json.loads(json.dumps(redacted(told)))
+
+
+# ---- the panel
+
+
+def _headings(run: PanelRun, _: str) -> list[dict[str, Any]]:
+    """A line for each model call, without looking at its messages."""
+    return [_heading(sent) for sent in run.trace.requests]
+
+
+def _heading(sent: TracedRequest) -> dict[str, Any]:
+    usage = sent.response.usage_metadata if sent.response else None
+    tokens = (usage.total_token_count if usage else None) or 0
+    ms = _ms(sent.began, sent.ended)
+    return {"agent": sent.agent, "model": sent.model, "event": sent.event_id, "ms": ms, "tokens": tokens}
+
+
+def _numbered(run: PanelRun, number: str) -> Prompt | None:
+    """One model call, counted from 0; long texts are cut."""
+    requests = run.trace.requests
+    if not number.isdecimal() or int(number) >= len(requests):
+        return None
+    prompt = prompt_sent(requests[int(number)], run.trace)
+    prompt["system"] = _bounded(prompt["system"])
+    for part in (*prompt["history"], *prompt["answer"]):
+        part["text"] = _bounded(part["text"])
+    if (left_out := len(prompt["history"]) - _MOST_PARTS) > 0:
+        note = Said(role="", kind="", text=[_words(f"{left_out} earlier parts")])
+        prompt["history"] = [note, *prompt["history"][left_out:]]
+    for field in ("raw", "settings", "tools"):
+        prompt[field] = bounded_json(prompt[field], LONG)
+    return prompt
+
+
+def _bounded(texts: list[Words]) -> list[Words]:
+    return [Words(text=shortened(text["text"], LONG), source=text["source"]) for text in texts]
+
+
+add(Panel(name="prompt", title="Prompt", order=50, data=_numbered, requests={"prompts": _headings}))

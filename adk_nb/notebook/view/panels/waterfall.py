@@ -1,4 +1,4 @@
-"""When each agent, model and tool of a run was at work: bars on one axis, as data, as text and as a picture."""
+"""The panel of the waterfall: when each agent, model and tool was at work, as bars on one axis."""
 
 import html
 import math
@@ -9,6 +9,7 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook.view.event_words import is_question, who_said
+from adk_nb.notebook.view.panel import Panel, PanelRun, add
 from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.render import Bundle, table
 from adk_nb.notebook.view.rows import NOTEBOOK
@@ -383,3 +384,10 @@ def _row(bar: Bar, number: int, names: int, length: float, *, with_times: bool) 
     if took[1]:
         shapes.append(f'<text x="{names + _AXIS + 8}" {line}>{html.escape(took[1])}</text>')
     return "".join(shapes)
+
+
+def _of_run(run: PanelRun, _: str) -> list[Bar]:
+    return bars(run.events, run.trace)
+
+
+add(Panel(name="waterfall", title="Waterfall", order=20, data=_of_run))

@@ -1,0 +1,106 @@
+"""The panels there are, and those of one view: what they push, and what they answer a page."""
+
+import logging
+import pkgutil
+import re
+from collections.abc import Callable, Collection
+from importlib import import_module
+
+from adk_nb.errors import InputError
+from adk_nb.notebook.view import panels
+from adk_nb.notebook.view.panel import Follower, Json, Panel, PanelRun, add, registered, registry
+
+logger = logging.getLogger(__name__)
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_RESERVED = ("call", "missed", "refused", "beside")
+"""Names of requests that are of no panel."""
+
+for _module in pkgutil.iter_modules(panels.__path__, f"{panels.__name__}."):
+    import_module(_module.name)  # registers itself
+
+
+def register(panel: Panel) -> None:
+    """Show a panel in the views of all later runs, in place of the one that was registered before under its name.
+
+    Raises:
+        InputError: It has no module, or its name cannot be used.
+    """
+    if not _NAME.fullmatch(panel.name):
+        raise InputError(f"panel name {panel.name!r}: use lower case letters, digits, - and _, as in 'word-count'")
+    if not panel.module or not panel.data:
+        raise InputError(f"panel {panel.name!r} needs data=, a function, and module=, the text of an ES module")
+    known = registry.get(panel.name)
+    taken = {name for other in registry.values() if other is not known for name in (other.name, *other.requests)}
+    if (known and not known.module) or taken.union(_RESERVED).intersection((panel.name, *panel.requests)):
+        raise InputError(f"panel name {panel.name!r} is taken; choose another one")
+    add(panel)
+
+
+def unregister(name: str) -> None:
+    """Leave a panel out of the views of all later runs.
+
+    Raises:
+        InputError: There is no such panel, or it is built in.
+    """
+    if name not in registry or not registry[name].module:
+        names = ", ".join(panel.name for panel in registry.values() if panel.module) or "none"
+        raise InputError(f"no panel {name!r} was registered; registered are: {names}")
+    del registry[name]
+
+
+def listed() -> list[Json]:
+    """`{"name", "title"}` of each panel in the order of the tabs, and its `module` if the view has none built in."""
+    return [
+        {"name": panel.name, "title": panel.title} | ({"module": panel.module} if panel.module else {})
+        for panel in registered()
+    ]
+
+
+class RunPanels:
+    """The panels of one view."""
+
+    def __init__(self, run: PanelRun) -> None:
+        self.run = run
+        self._panels = registered()
+        self._followers = [panel.follow(run) for panel in self._panels if panel.follow]
+        self._known: set[str] = set()
+
+    def offers(self) -> list[Json]:
+        """The op that says what a page may ask for; none if the page knows."""
+        new = {panel.name for panel in self._panels if panel.name not in self._known and self._exists(panel)}
+        if not new and self._known:
+            return []
+        self._known |= new
+        known = [panel for panel in self._panels if panel.name in self._known]
+        names = [name for panel in known for name in ((panel.name,) if panel.data else ()) + (*panel.requests,)]
+        return [{"op": "offers", "what": [*names, "rerun"]}]
+
+    def _exists(self, panel: Panel) -> bool:
+        try:
+            return panel.exists(self.run)
+        except Exception:
+            logger.exception("the panel %r cannot say whether it exists", panel.name)
+            return False
+
+    def follow(self, step: Callable[[Follower], Collection[Json]]) -> list[Json]:
+        """Tell every follower of a step of the run; the ops that show it."""
+        ops: list[Json] = []
+        for follower in self._followers:
+            try:
+                ops += step(follower)
+            except Exception:  # a panel that fails is no fault of the run
+                logger.exception("%s cannot follow the run", type(follower).__name__)
+        return ops
+
+    def answer(self, name: str, id: str) -> Json | None:
+        """The op that answers a page, None if there is nothing; it costs the time of what was asked for alone."""
+        for panel in self._panels:
+            try:
+                data = panel.answer(self.run, name, id)
+            except Exception as error:
+                logger.exception("panel %r cannot answer %r", panel.name, id)
+                return {"op": "notice", "text": f"panel {panel.title}: {type(error).__name__}: {error}"}
+            if data is not None:
+                return {"op": "panel", "name": name, "id": id, "data": data}
+        return None
