@@ -225,8 +225,8 @@ def test_what_google_adk_has_not_is_told(shell: Shell, work: Path):
 
     assert package.splitlines()[1:4] == [
         "note: guide: max_iterations is left out; google-adk has RunConfig(max_llm_calls=...)",
-        "note: tool look: timeout is left out, as google-adk has none",
-        f"note: guide: the model is {GEMINI_MODEL} there, as google-adk does not have the one of here",
+        "note: tool look: timeout is left out; google-adk has no such option",
+        f"note: guide: the model is {GEMINI_MODEL} there; google-adk does not have the notebook's",
     ]
     assert "note" not in script
     assert written(work / "agent.py")["root_agent"].max_iterations == 3
@@ -254,7 +254,7 @@ def test_a_key_is_not_written(shell: Shell, work: Path):
 
     said = shell.fails("%export agent.py")
     assert said == (
-        'InputError: %export: what would be written holds what looks like a key or a token: KEY = "[redacted]"; '
+        'InputError: %export: the file would hold what looks like a key or a token: KEY = "[redacted]"; '
         'read it from the environment instead: os.environ["NAME"]'
     )
     assert not (work / "agent.py").exists()
@@ -266,7 +266,7 @@ def test_a_file_that_was_written_by_hand_stays(shell: Shell, work: Path):
 
     said = shell.fails("%export agent.py")
     assert said.startswith("InputError: %export: ")
-    assert said.endswith("agent.py is there, and %export did not write it; choose another place, or move it")
+    assert said.endswith("agent.py exists and %export did not write it; choose another place, or move it")
     assert (work / "agent.py").read_text() == "mine = 1\n"
     shell.cell("%export other.py")
     shell.cell("%export other.py")
@@ -370,7 +370,7 @@ def test_whatever_else_an_agent_was_given_is_written_too(shell: Shell, work: Pat
 
     agent = written(work / "agent.py")["root_agent"]
     assert (agent.output_schema.__name__, agent.include_contents, agent.on_output_error) == ("Trip", "none", "raw")
-    assert "note: guide: on_output_error is left out, as google-adk's LlmAgent has none" in package
+    assert "note: guide: on_output_error is left out; google-adk's LlmAgent has no such field" in package
     assert "note: guide: before_tool_callback is left out; give it a variable of its own in a cell" in package
 
 

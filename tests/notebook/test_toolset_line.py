@@ -121,13 +121,13 @@ def test_a_toolset_of_a_line_is_exported(shell: Shell, work: Path) -> None:
     said = str(shell.cell("%export agents/"))
     code = (work / "agents/agent.py").read_text()
 
-    assert "note: shop reads ../shop.yaml, seen from there: take it along" in said
+    assert "note: shop reads ../shop.yaml, relative to the written file: take it along" in said
     assert 'spec_str=Path(__file__).parent.joinpath("../shop.yaml").read_text(encoding="utf-8"),' in code
     assert (
         'connection_params=SseConnectionParams(url="http://127.0.0.1:9/sse"),\n    require_confirmation=True,' in code
     )
 
     shell.cell("%tool shop --openapi shop.yaml --confirm")
-    assert "toolset 'shop' asks a person in a way that google-adk has not" in shell.fails("%export agents/")
+    assert "google-adk's toolsets cannot ask for confirmation as 'shop' does" in shell.fails("%export agents/")
     shell.cell("%export agent.py")
     assert "require_confirmation=True" in (work / "agent.py").read_text()

@@ -1,12 +1,19 @@
-"""The instruction of a `%%agent` cell as Python: text in which `{key}` is the state's, or a function that fills it in.
+"""An LLM agent as Python: its instruction, model and fields."""
 
-Wherever a brace is only text it is a function: what google-adk makes of other braces has changed between its versions.
-"""
-
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from adk_nb.notebook.export.code import text_code
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.models.default_model import GEMINI_MODEL, default_model
+from adk_nb.notebook.export.code import Piece, call_code, is_data, list_code, text_code, text_or_none
+from adk_nb.notebook.export.scope import Scope
+from adk_nb.notebook.export.statements import Statement
+from adk_nb.notebook.export.target import LEFT_OUT, is_class_there, is_known_there
+from adk_nb.notebook.export.tools import tool_code
+from adk_nb.notebook.registry.agent_cell import CellAgent
+from adk_nb.notebook.registry.definitions import AgentDefinition
 from adk_nb.notebook.registry.templates import Key, Template
 
 FROM_STATE = '''\
@@ -20,47 +27,125 @@ def _from_state(context: Any, key: str, otherwise: str | None = None) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)'''
-"""What such a function calls; it needs `json` and `Any`."""
+"""What instructions that are functions call; it needs `json` and `Any`."""
+_WRITTEN = frozenset(
+    {"name", "description", "model", "instruction", "template", "tools", "sub_agents", "mode", "output_key"}
+    | {"max_iterations", "parent_agent"}
+)
+"""Fields of an agent that are written each in its own way."""
+
+
+def llm_agent(definition: AgentDefinition, scope: Scope) -> Piece:
+    """The agent of a `%%agent` cell, after the function that is its instruction, if that has to be one."""
+    name = definition.name
+    agent = scope.notebook.agent(name)
+    template = agent.as_written if isinstance(agent, CellAgent) and not definition.raw else None
+    instruction = _instruction(name, definition.instruction, template, scope.is_key)
+    if instruction.keys:
+        scope.note(f"{name} reads {', '.join(instruction.keys)} from the state: set it before the first turn")
+    most = definition.max_iterations
+    if most and scope.target.is_google:
+        scope.note(f"{name}: max_iterations is left out; google-adk has RunConfig(max_llm_calls=...)")
+    tools = [tool_code(tool, name, scope) for tool in definition.tools]
+    model, model_variable = _model(definition, scope)
+    members = list(map(scope.agent_member, definition.members))
+    keywords: dict[str, str | None] = {
+        "name": text_code(name),
+        "description": text_or_none(definition.description),
+        "model": model,
+        "instruction": instruction.code,
+        "tools": list_code(tools) if tools else None,
+        "sub_agents": list_code(members) if members else None,
+        "mode": text_or_none(definition.mode),
+        "output_key": text_or_none(definition.output_key),
+        "max_iterations": str(most) if most and not scope.target.is_google else None,
+    }
+    fields, field_variables = _other_fields(agent, definition, scope)
+    early = ["LlmAgent", *tools, *model_variable, *definition.members, *field_variables]
+    early += ["_from_state"] if "_from_state(" in instruction.function else []
+    early += ["Any"] if instruction.function else []
+    before = f"{instruction.function}\n\n\n" if instruction.function else ""
+    return Piece(f"{before}{name} = {call_code('LlmAgent', keywords | fields)}", early)
+
+
+def _model(definition: AgentDefinition, scope: Scope) -> tuple[str | None, list[str]]:
+    """The model as an expression, and the variable that holds it, if one does."""
+    held = definition.model_object
+    if held is not None and (not scope.target.is_google or is_class_there(type(held))):
+        return definition.model, [definition.model]
+    if not scope.target.is_google:
+        return text_or_none(definition.model), []
+    model = definition.model or default_model()
+    if held is not None or not is_known_there(model):
+        scope.other_models.append(definition.name)
+        model = GEMINI_MODEL
+    return text_code(model), []
+
+
+def _other_fields(
+    agent: BaseAgent, definition: AgentDefinition, scope: Scope
+) -> tuple[dict[str, str | None], list[str]]:
+    """The fields that the cell or Python has set besides, as keywords, and the variables they need."""
+    keywords: dict[str, str | None] = {}
+    variables: list[str] = []
+    set_later = {field for statement in scope.statements if (field := _assigned_field(statement, agent.name))}
+    for name in sorted(agent.model_fields_set - _WRITTEN - set_later):
+        option = definition.fields.get(name)
+        value: Any = option.value if option else getattr(agent, name)
+        if value == type(agent).model_fields[name].get_default(call_default_factory=True):
+            continue
+        if scope.target.is_google and name in LEFT_OUT:
+            scope.note(f"{agent.name}: {name} is left out; google-adk's LlmAgent has no such field")
+        elif is_data(value):
+            keywords[name] = repr(value)
+        elif variable := (option and option.variable) or scope.variable_of(value):
+            keywords[name] = variable
+            variables.append(variable)
+        else:
+            scope.note(f"{agent.name}: {name} is left out; give it a variable of its own in a cell")
+    return keywords, variables
+
+
+def _assigned_field(statement: Statement, agent: str) -> str:
+    """The field in a statement `agent.field = ...`; empty for any other statement."""
+    node = statement.node
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == agent:
+        return target.attr
+    return ""
 
 
 @dataclass(frozen=True)
-class Instruction:
-    """An instruction, and what has to stand before it."""
-
+class _Instruction:
     code: str
     function: str = ""
-    """The function that it is, if it is one."""
+    """The definition of the function that it is, if it is one."""
     keys: tuple[str, ...] = ()
     """Keys that have to be in the state."""
 
 
-def instruction_of(agent: str, text: str, template: Template | None, is_key: Callable[[str], bool]) -> Instruction:
-    """The instruction of `agent`.
+def _instruction(agent: str, text: str, template: Template | None, is_key: Callable[[str], bool]) -> _Instruction:
+    """The instruction of a cell as text in which `{key}` is the state's, or as a function that fills it in.
 
-    Args:
-        agent: The variable that holds it.
-        text: As its cell says it.
-        template: The same with its variables put in; None: braces mean nothing.
-        is_key: Whether `{name}` without a scope is a key of the state.
+    Wherever a brace is only text it is a function: google-adk's versions differ in what they make of other braces.
+    `template`: the text with its variables put in; None: braces mean nothing.
     """
     pieces = template.pieces if template else (text,)
-    keys = [one for one in pieces if isinstance(one, Key)]
-    sure = [one for one in keys if one.scoped or one.optional or is_key(one.name)]
-    needed = tuple(dict.fromkeys(one.name for one in sure if not (one.optional or one.is_artifact)))
-    words = "".join(one for one in pieces if isinstance(one, str))
-    if len(sure) == len(keys) and "{" not in words and "}" not in words:
-        said = "".join(one if isinstance(one, str) else one.spelled for one in pieces)
-        return Instruction(text_code(said), keys=needed)
+    keys = [piece for piece in pieces if isinstance(piece, Key)]
+    sure = [key for key in keys if key.scoped or key.optional or is_key(key.name)]
+    needed = tuple(dict.fromkeys(key.name for key in sure if not (key.optional or key.is_artifact)))
+    literal = "".join(piece for piece in pieces if isinstance(piece, str))
+    if len(sure) == len(keys) and "{" not in literal and "}" not in literal:
+        whole = "".join(piece if isinstance(piece, str) else piece.spelled for piece in pieces)
+        return _Instruction(text_code(whole), keys=needed)
     name = f"_{agent}_instruction"
-    told = [_piece(one, one in sure) for one in pieces if one != ""]
-    body = told[0] if len(told) == 1 else "\n        + ".join(told)
-    body = f"return {body}" if len(told) == 1 else f"return (\n        {body}\n    )"
-    return Instruction(name, f"def {name}(context: Any) -> str:\n    {body}", needed)
+    parts = [_part(piece, piece in sure) for piece in pieces if piece != ""]
+    body = parts[0] if len(parts) == 1 else "(\n        " + "\n        + ".join(parts) + "\n    )"
+    return _Instruction(name, f"def {name}(context: Any) -> str:\n    return {body}", needed)
 
 
-def _piece(piece: str | Key, sure: bool) -> str:
+def _part(piece: str | Key, sure: bool) -> str:
     if isinstance(piece, str):
         return text_code(piece)
-    otherwise = "" if piece.optional else piece.spelled
-    more = "" if sure and not piece.optional else f", {text_code(otherwise)}"
-    return f"_from_state(context, {text_code(piece.name)}{more})"
+    default = "" if sure and not piece.optional else f", {text_code('' if piece.optional else piece.spelled)}"
+    return f"_from_state(context, {text_code(piece.name)}{default})"

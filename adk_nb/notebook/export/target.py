@@ -1,4 +1,4 @@
-"""For whom a notebook is written: google-adk or adk_nb, and what each calls a name."""
+"""The package an export is written for, google-adk or adk_nb, and where it has a name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,9 +7,10 @@ from adk_nb.errors import InputError
 from adk_nb.models.base_llm import BaseLlm
 
 _HERE = "adk_nb"
-_ROOMS_WITHOUT_FILES = ("workflow", "apps", "plugins", "planners", "code_executors", "memory", "artifacts", "sessions")
-"""Whose files google-adk calls otherwise, while the names stand at the room's door."""
-_AT_THE_DOOR = {
+_FLAT_ROOMS = ("workflow", "apps", "plugins", "planners", "code_executors", "memory", "artifacts", "sessions")
+"""Packages whose files google-adk names otherwise; it has the names in the package itself."""
+# Source of both tables: google-adk 2.13; tests/peers imports each name there.
+_TOP_LEVEL = {
     "Agent": "agents",
     "App": "apps",
     "Context": "agents.context",
@@ -21,7 +22,7 @@ _AT_THE_DOOR = {
     "StreamingMode": "agents.run_config",
     "Workflow": "workflow",
 }
-"""What `from adk_nb import ...` gives -> where it stands in google-adk."""
+"""What `from adk_nb import ...` gives -> its module in google-adk."""
 _DEEPER = {
     "ArtifactVersion": "artifacts.base_artifact_service",
     "AuthToolArguments": "auth.auth_tool",
@@ -47,22 +48,33 @@ _DEEPER = {
     "StreamingMode": "agents.run_config",
     "ToolConfirmation": "tools.tool_confirmation",
 }
-"""What google-adk does not have at the door of its room -> where. Source: google-adk 2.13."""
+"""Names of our packages that google-adk has only in a module -> that module."""
 _OURS_ALONE = frozenset(
     {"Chat", "Reply", "run", "HttpLlm", "OfflineLlm", "RecordedLlm", "ScriptedLlm", "END", "ToolNode", "GraphBuilder"}
     | {"build_node", "KernelCodeExecutor", "SqliteMemoryService", "AgentNode", "OllamaLlm", "StaticToolset", "call"}
     | {"built_in_code_execution", "register_search_backend", "tool"}
 )
-_OURS_ROOMS = ("notebook", "graph_compose", "engines", "flow", "runtime", "wire", "sync", "errors")
+_OUR_ROOMS = ("notebook", "graph_compose", "engines", "flow", "runtime", "wire", "sync", "errors")
+LEFT_OUT: Mapping[str, str] = {
+    "disable_transfer": "",
+    "exit_condition": "end the loop with the tool exit_loop",
+    "identity": "",
+    "isolate_state": "",
+    "max_iterations": "",
+    "on_output_error": "",
+    "template": "give it a function as its instruction",
+    "tool_errors": "",
+}
+"""Fields that google-adk's agents lack -> what to write instead, where the agent would behave differently without."""
 
 
 def is_known_there(model: str) -> bool:
-    """Whether google-adk finds a model by this name: Gemini's, and those of litellm with a provider before `/`."""
+    """Whether google-adk resolves a model name: Gemini's, and `provider/model` of litellm."""
     return not model or model.startswith("gemini") or "/" in model
 
 
 def is_class_there(kind: type[BaseLlm]) -> bool:
-    """Whether google-adk has a class of models, or a cell or another package defines it."""
+    """Whether google-adk, a cell or another package defines a class of models."""
     module = kind.__module__
     return module == "adk_nb.models.google_llm" or module.partition(".")[0] != _HERE
 
@@ -73,26 +85,16 @@ class Target:
 
     package: str
     """As it is imported."""
-    in_words: str
 
     @property
     def is_google(self) -> bool:
         return self.package != _HERE
 
-    @property
-    def types(self) -> tuple[str, str]:
-        """Module and name of the content types."""
-        return ("google.genai", "types") if self.is_google else (_HERE, "types")
-
     def place_of(self, module: str, name: str) -> tuple[str, str]:
-        """Where this target has what a cell imports.
-
-        Args:
-            module: As the cell has it.
-            name: What of it; empty: the module itself.
+        """Module and name in this target of what a cell imports; an empty name is the module itself.
 
         Raises:
-            InputError: It has no such thing.
+            InputError: The target has no such thing.
         """
         if not self.is_google or module.partition(".")[0] != _HERE:
             return module, name
@@ -100,32 +102,22 @@ class Target:
         if inner == "types" or (not inner and name == "types"):
             return ("google.genai.types", name) if inner else ("google.genai", "types")
         if not (inner or name):
-            raise InputError("%export: google-adk is imported otherwise than adk_nb; write from adk_nb import LlmAgent")
+            raise InputError(
+                "%export: `import adk_nb` cannot be written for google-adk; write from adk_nb import LlmAgent"
+            )
         room = inner.partition(".")[0]
-        if name in _OURS_ALONE or room in _OURS_ROOMS:
+        if name in _OURS_ALONE or room in _OUR_ROOMS:
             raise InputError(
                 f"google-adk has no {name or module}, which a cell imports; write a script instead: %export agent.py"
             )
         if inner in ("", room) and name in _DEEPER:
             inner = _DEEPER[name]
         elif not inner:
-            inner = _AT_THE_DOOR.get(name, "")
-        elif room in _ROOMS_WITHOUT_FILES:
+            inner = _TOP_LEVEL.get(name, "")
+        elif room in _FLAT_ROOMS:
             inner = room
         return ".".join(filter(None, [self.package, inner])), name
 
 
-GOOGLE_ADK = Target("google.adk", "google-adk")
-ADK_NB = Target(_HERE, "adk_nb")
-
-LEFT_OUT: Mapping[str, str] = {
-    "exit_condition": "LoopAgent",
-    "disable_transfer": "LlmAgent",
-    "identity": "LlmAgent",
-    "isolate_state": "ParallelAgent",
-    "max_iterations": "LlmAgent",
-    "on_output_error": "LlmAgent",
-    "template": "LlmAgent",
-    "tool_errors": "LlmAgent",
-}
-"""Fields that google-adk's agents do not have -> of which class."""
+GOOGLE_ADK = Target("google.adk")
+ADK_NB = Target(_HERE)

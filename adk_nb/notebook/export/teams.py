@@ -1,12 +1,14 @@
 """Teams and graphs as Python: what their cells say, with the agents of both packages."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
-from adk_nb.notebook.export.code import Piece, call_code, list_code, text_code
-from adk_nb.notebook.export.target import Target
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.notebook.export.code import Piece, call_code, list_code, text_code, text_or_none
+from adk_nb.notebook.export.scope import Scope
 from adk_nb.notebook.registry.definitions import AgentDefinition
 from adk_nb.notebook.registry.edges import Lead, leads_of
+from adk_nb.notebook.registry.team_cell import condition_of
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END
 
 CHOOSE = '''\
@@ -27,37 +29,7 @@ def _choose(*routes: Any) -> Any:
 
     return choose'''
 """What leads on from an agent in a graph; it needs `re` and `Any`."""
-
-Member = Callable[[str], str]
-"""A name -> the expression that is it here: itself, or a copy if it is somewhere else already."""
-
-
-def team(definition: AgentDefinition, condition: str | None, member: Member, target: Target) -> Piece:
-    """A sequential, parallel or loop agent. `condition`: when the loop ends."""
-    kind = {"sequential": "SequentialAgent", "parallel": "ParallelAgent", "loop": "LoopAgent"}[definition.kind]
-    under = [member(one) for one in definition.members]
-    early = [kind, *definition.members]
-    given = {"name": text_code(definition.name), "description": _or_none(definition.description)}
-    if definition.max_iterations:
-        given["max_iterations"] = str(definition.max_iterations)
-    before = ""
-    if condition and not target.is_google:
-        given["exit_condition"] = text_code(condition)
-    elif condition:
-        ends = f"_{definition.name.title().replace('_', '')}Ends"
-        before = _ends(ends, condition)
-        under.append(f'{ends}(name="{definition.name}_ends")')
-        early += ["AsyncGenerator", "BaseAgent", "Event", "EventActions", "InvocationContext"]
-    given["sub_agents"] = list_code(under)
-    return Piece(f"{before}{definition.name} = {call_code(kind, given)}", early)
-
-
-def _or_none(text: str) -> str | None:
-    return text_code(text) if text else None
-
-
-def _ends(name: str, condition: str) -> str:
-    return f'''\
+_ENDS = '''\
 class {name}(BaseAgent):
     """The last of each pass: ends the loop when the state is as it has to be."""
 
@@ -73,90 +45,98 @@ class {name}(BaseAgent):
 
 
 '''
+_ENDS_NEEDS = ("AsyncGenerator", "BaseAgent", "Event", "EventActions", "InvocationContext")
 
 
-@dataclass
-class _Graph:
-    """What is known of a graph while it is written."""
+def team(definition: AgentDefinition, scope: Scope) -> Piece:
+    """A sequential, parallel or loop agent."""
+    kind = {"sequential": "SequentialAgent", "parallel": "ParallelAgent", "loop": "LoopAgent"}[definition.kind]
+    name, condition = definition.name, condition_of(definition)
+    members = list(map(scope.agent_member, definition.members))
+    early = [kind, *definition.members]
+    keywords: dict[str, str | None] = {
+        "name": text_code(name),
+        "description": text_or_none(definition.description),
+        "max_iterations": str(definition.max_iterations) if definition.max_iterations else None,
+    }
+    before = ""
+    if condition and scope.target.is_google:
+        ends = f"_{name.title().replace('_', '')}Ends"
+        before = _ENDS.format(name=ends, condition=condition)
+        members.append(f'{ends}(name="{name}_ends")')
+        early += _ENDS_NEEDS
+    elif condition:
+        keywords["exit_condition"] = text_code(condition)
+    keywords["sub_agents"] = list_code(members)
+    return Piece(f"{before}{name} = {call_code(kind, keywords)}", early)
 
-    definition: AgentDefinition
-    google: bool
-    lines: list[str] = field(default_factory=list[str])
-    """Before the graph."""
-    nodes: dict[str, str] = field(default_factory=dict[str, str])
-    edges: list[str] = field(default_factory=list[str])
-    early: list[str] = field(default_factory=list[str])
 
-
-def workflow(
-    definition: AgentDefinition,
-    choosers: Sequence[str],
-    member: Member,
-    target: Target,
-    callbacks: Callable[[str], Sequence[str]],
-) -> Piece:
-    """A graph.
-
-    Args:
-        definition: Of its cell.
-        choosers: The nodes that are agents with a model of their own: their answers choose.
-        member: See Member.
-        target: For whom.
-        callbacks: An agent's own `after_model_callback`s, as expressions.
-    """
-    leads = leads_of(definition.instruction, definition.cell)
-    made = _Graph(definition, target.is_google, early=["Workflow", *definition.members])
-    for name in definition.members:
-        _node(name, leads, made, name in choosers, member, callbacks)
-    joins: dict[tuple[str, ...], str] = {}
-    for lead in leads:
-        start = made.nodes.get(lead.starts[0], text_code(lead.starts[0]))
-        if lead.joins and not (start := joins.get(lead.starts, "")):
-            start = joins[lead.starts] = f"_join_{'_'.join(lead.starts)}"
-            made.lines.append(f'{start} = JoinNode(name="{start[1:]}")')
-            made.edges += [f"({made.nodes[one]}, {start})" for one in lead.starts]
-            made.early.append("JoinNode")
-        _edges(lead, start, made)
-    given = {
+def workflow(definition: AgentDefinition, scope: Scope) -> Piece:
+    """A graph."""
+    graph = _Graph(definition, scope)
+    keywords: dict[str, str | None] = {
         "name": text_code(definition.name),
-        "description": _or_none(definition.description),
-        "edges": "[\n" + "".join(f"        {one},\n" for one in made.edges) + "    ]",
+        "description": text_or_none(definition.description),
+        "edges": "[\n" + "".join(f"        {edge},\n" for edge in graph.edges) + "    ]",
         "max_concurrency": str(definition.max_concurrency) if definition.max_concurrency else None,
     }
-    return Piece("\n".join([*made.lines, f"{definition.name} = {call_code('Workflow', given)}"]), made.early)
+    code = f"{definition.name} = {call_code('Workflow', keywords)}"
+    return Piece("\n".join([*graph.lines, code]), graph.early)
 
 
-def _node(
-    name: str,
-    leads: Sequence[Lead],
-    made: _Graph,
-    chooses: bool,
-    member: Member,
-    callbacks: Callable[[str], Sequence[str]],
-) -> None:
-    routes = [route for lead in leads if name in lead.starts for route in lead.routes if route != DEFAULT_ROUTE]
-    if not (routes and chooses):
-        made.nodes[name] = here = member(name)
-        if here.endswith(")"):  # a copy, and one copy however many edges lead to it
-            made.nodes[name] = f"_{name}_in_{made.definition.name}"
-            made.lines.append(f"{made.nodes[name]} = {here}")
-        return
-    made.nodes[name] = f"_{name}_in_{made.definition.name}"
-    choice = f"_choose({', '.join(map(repr, dict.fromkeys(routes)))})"
-    own = callbacks(name)
-    update = f'update={{"after_model_callback": {list_code([*own, choice]) if own else choice}}}'
-    made.lines.append(f"{made.nodes[name]} = {name}.clone({update})")
-    made.early.append("_choose")
+class _Graph:
+    """The nodes and edges of a graph as expressions."""
 
+    def __init__(self, definition: AgentDefinition, scope: Scope) -> None:
+        self._name, self._scope = definition.name, scope
+        self.lines: list[str] = []
+        """Before the graph."""
+        self.edges: list[str] = []
+        self.early = ["Workflow", *definition.members]
+        leads = leads_of(definition.instruction, definition.cell)
+        self._nodes = {name: self._node(name, leads) for name in definition.members}
+        joins: dict[tuple[str, ...], str] = {}
+        for lead in leads:
+            if lead.joins and lead.starts not in joins:
+                joins[lead.starts] = self._join(lead.starts)
+            self._add_edges(lead, joins.get(lead.starts) or self._expression(lead.starts[0]))
 
-def _edges(lead: Lead, start: str, made: _Graph) -> None:
-    for end in lead.ends:
-        if end == END and made.google:
-            continue  # there, where no edge leads on is the end
-        to = made.nodes.get(end, text_code(end))
-        if not lead.routes:
-            made.edges.append(f"({start}, {to})")
-            continue
-        routes = ["DEFAULT_ROUTE" if one == DEFAULT_ROUTE else repr(one) for one in lead.routes]
-        made.early += ["DEFAULT_ROUTE"] if "DEFAULT_ROUTE" in routes else []
-        made.edges.append(f"({start}, {{{', '.join(f'{route}: {to}' for route in routes)}}})")
+    def _expression(self, name: str) -> str:
+        return self._nodes.get(name, text_code(name))
+
+    def _node(self, name: str, leads: Sequence[Lead]) -> str:
+        routes = [route for lead in leads if name in lead.starts for route in lead.routes if route != DEFAULT_ROUTE]
+        agent = self._scope.notebook.node_like(name)
+        if routes and isinstance(agent, BaseAgent) and not agent.runs_others:
+            choice = f"_choose({', '.join(map(repr, dict.fromkeys(routes)))})"
+            own = agent.after_model_callback if isinstance(agent, LlmAgent) else None
+            own_code = f"{'*' if isinstance(own, list) else ''}{name}.after_model_callback"
+            callbacks = list_code([own_code, choice]) if own else choice
+            code = f'{name}.clone(update={{"after_model_callback": {callbacks}}})'
+            self.early.append("_choose")
+        else:
+            code = self._scope.member(name)
+        if not code.endswith(")"):
+            return code
+        variable = f"_{name}_in_{self._name}"  # one copy, however many edges lead to it
+        self.lines.append(f"{variable} = {code}")
+        return variable
+
+    def _join(self, starts: tuple[str, ...]) -> str:
+        variable = f"_join_{'_'.join(starts)}"
+        self.lines.append(f'{variable} = JoinNode(name="{variable[1:]}")')
+        self.edges += [f"({self._nodes[name]}, {variable})" for name in starts]
+        self.early.append("JoinNode")
+        return variable
+
+    def _add_edges(self, lead: Lead, start: str) -> None:
+        for end in lead.ends:
+            if end == END and self._scope.target.is_google:
+                continue  # in google-adk a node without edges is an end
+            node = self._expression(end)
+            if not lead.routes:
+                self.edges.append(f"({start}, {node})")
+                continue
+            routes = ["DEFAULT_ROUTE" if route == DEFAULT_ROUTE else repr(route) for route in lead.routes]
+            self.early += ["DEFAULT_ROUTE"] if "DEFAULT_ROUTE" in routes else []
+            self.edges.append(f"({start}, {{{', '.join(f'{route}: {node}' for route in routes)}}})")

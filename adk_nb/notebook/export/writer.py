@@ -1,149 +1,186 @@
-"""Writes a notebook's agents and tools as one file of Python, for google-adk or for adk_nb."""
+"""Write the agents and tools of a notebook as one file of Python."""
 
-import ast
 import builtins
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, UserError
-from adk_nb.models.default_model import GEMINI_MODEL, default_model
-from adk_nb.notebook.export import teams, tools
-from adk_nb.notebook.export.agents import FROM_STATE, instruction_of
-from adk_nb.notebook.export.code import Imports, Order, Piece, call_code, is_data, joined, list_code, text_code
+from adk_nb.models.default_model import GEMINI_MODEL
+from adk_nb.notebook.export import agents, teams, tools
+from adk_nb.notebook.export.code import Piece, is_data, joined
+from adk_nb.notebook.export.scope import Scope
 from adk_nb.notebook.export.statements import (
     Rewriter,
     Statement,
     imports_of,
     is_function,
     names_in,
-    rewritten,
     without_tool_decorators,
 )
-from adk_nb.notebook.export.target import LEFT_OUT, Target, is_class_there, is_known_there
-from adk_nb.notebook.registry import team_cell
-from adk_nb.notebook.registry.agent_cell import CellAgent
+from adk_nb.notebook.export.target import Target
 from adk_nb.notebook.registry.definitions import AgentDefinition
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.redaction import redacted
-from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
-from adk_nb.workflow.workflow import Workflow
 
-_WRITTEN = frozenset(
-    {"name", "description", "model", "instruction", "template", "tools", "sub_agents", "mode", "output_key"}
-    | {"max_iterations", "parent_agent"}
-)
-"""Fields of an agent that are written each in its own way."""
 _HELPERS = {
     "_choose": (teams.CHOOSE, ("re", "Any")),
-    "_from_state": (FROM_STATE, ("json", "Any")),
+    "_from_state": (agents.FROM_STATE, ("json", "Any")),
     "_named": (tools.NAMED, ("types", "Any")),
 }
-"""What is written beside the cells' own -> its text, and what that needs."""
+"""Functions that are written beside the cells' own -> the text, and what it needs."""
+_STANDARD = {
+    "Any": ("typing", "Any"),
+    "AsyncGenerator": ("collections.abc", "AsyncGenerator"),
+    "json": ("json", ""),
+    "Path": ("pathlib", "Path"),
+    "re": ("re", ""),
+    "types": ("types", ""),
+}
+"""What the written code needs of Python itself."""
+_OF_TARGET = {
+    "BaseAgent": "agents",
+    "DEFAULT_ROUTE": "workflow",
+    "Event": "events",
+    "EventActions": "events",
+    "FunctionTool": "tools",
+    "InvocationContext": "agents.invocation_context",
+    "JoinNode": "workflow",
+    "LlmAgent": "agents",
+    "LongRunningFunctionTool": "tools",
+    "LoopAgent": "agents",
+    "McpToolset": "tools.mcp_tool",
+    "OpenAPIToolset": "tools.openapi_tool.openapi_spec_parser.openapi_toolset",
+    "ParallelAgent": "agents",
+    "SequentialAgent": "agents",
+    "SseConnectionParams": "tools.mcp_tool.mcp_session_manager",
+    "StreamableHTTPConnectionParams": "tools.mcp_tool.mcp_session_manager",
+    "Workflow": "workflow",
+}
+"""What the written code needs of the target -> its module, the same in both packages."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What came of it."""
+    """The Python of an export."""
 
     code: str
     root: str
     """The variable of the root agent."""
     agents: list[str]
     notes: list[str]
-    """What is not as in the notebook, a line each."""
+    """What differs from the notebook, a line each."""
 
 
-class Writer:
-    """Makes the file for one target."""
+def write(
+    notebook: Notebook,
+    statements: Sequence[Statement],
+    target: Target,
+    folder: Path,
+    agents: Sequence[str],
+    *,
+    imports: Mapping[str, tuple[str, str]],
+) -> Written:
+    """The file for one target.
 
-    def __init__(self, notebook: Notebook, statements: Sequence[Statement], target: Target, beside: Path) -> None:
-        """`beside`: the folder of the file."""
-        self._notebook, self._statements, self._target, self._beside = notebook, statements, target, beside
-        self._notes: dict[str, None] = {}
-        self._imports = Imports(target)
-        self._elsewhere: list[str] = []
-        """Agents whose model is another there."""
-        self._placed = set(self._under_pythons())
-        """Agents that are under another."""
+    Args:
+        notebook: What is exported.
+        statements: The Python of its cells, in the order in which they ran.
+        target: The package it is written for.
+        folder: The folder of the file.
+        agents: The root agent first. Of the others, one that cannot be written is a note.
+        imports: Names to import besides -> module, and name in it.
+
+    Raises:
+        InputError: The root agent, or what it needs, cannot be written.
+    """
+    finder = _Finder(Scope(notebook, statements, target, folder))
+    finder.imports |= imports
+    scope, order = finder.scope, _Order(finder.find)
+    root, *others = agents
+    order.add(root, "%export")
+    written = [root]
+    for name in others:
+        try:
+            order.add_or_leave(name, "%export")
+            written.append(name)
+        except UserError as error:
+            scope.note(f"{name} is left out: {error}")
+    if models := dict.fromkeys(scope.other_models + finder.rewriter.other_models):
+        scope.note(f"{', '.join(models)}: the model is {GEMINI_MODEL} there; google-adk does not have the notebook's")
+    texts = [_import_lines(finder.imports, target), *(piece.text for piece in order.pieces), f"root_agent = {root}"]
+    code = joined(texts) + "\n"
+    _refuse_secrets(code)
+    return Written(code, root, written, [*scope.notes])
+
+
+class _Finder:
+    """Finds what makes a name."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.imports: dict[str, tuple[str, str]] = {}
+        """Name -> module, and name in it (empty: the module itself)."""
+        package = scope.target.package
+        self._known_imports = _STANDARD | {name: (f"{package}.{module}", name) for name, module in _OF_TARGET.items()}
         self._wrappers: dict[str, Piece] = {}
-        self._renamed: dict[str, str] = {}
-        """Functions that are tools with more to say -> the tool."""
-        for variable, tool in self._tool_variables():
-            piece, _ = self._wrapper(variable, tool)
-            if piece:
+        for variable, tool in scope.variables.items():
+            if not isinstance(tool, FunctionTool) or variable[0] == "_" or not scope.is_function_of_a_cell(variable):
+                continue
+            if piece := tools.wrapper(tool, variable, scope):
+                scope.renamed[variable] = f"{variable}_tool"
                 self._wrappers[f"{variable}_tool"] = piece
-                self._renamed[variable] = f"{variable}_tool"
-        self._rewriter = Rewriter(target, notebook.variables, self._renamed)
+        self.rewriter = Rewriter(scope.target, scope.variables, scope.renamed)
+        # The body of a function calls other functions by their names, not the tools made of them.
+        self._body_rewriter = Rewriter(scope.target, scope.variables, {})
 
-    def write(self, root: str, others: Sequence[str], *, also: Mapping[str, tuple[str, str]]) -> Written:
-        """The file.
-
-        Args:
-            root: The agent that is `root_agent`.
-            others: Agents that are written too; one that cannot be is a note.
-            also: Names to import besides -> module, and what of it.
-
-        Raises:
-            InputError: The root agent, or what it needs, cannot be written.
-        """
-        for name, place in also.items():
-            self._imports.add(name, *place)
-        order = Order(self._found)
-        order.add(root, "%export")
-        agents = [root]
-        for name in others:
-            try:
-                order.add_or_leave(name, "%export")
-                agents.append(name)
-            except UserError as error:
-                self._notes[f"{name} is left out: {error}"] = None
-        if self._elsewhere:
-            others = ", ".join(self._elsewhere)
-            note = f"{others}: the model is {GEMINI_MODEL} there, as google-adk does not have the one of here"
-            self._notes[note] = None
-        code = joined([self._imports.code, *(one.text for one in order.pieces), f"root_agent = {root}"]) + "\n"
-        _refuse_secrets(code)
-        return Written(code, root, agents, [*self._notes])
-
-    # ---- what makes a name
-
-    def _found(self, name: str, needed_by: str) -> Iterator[Piece]:
-        """The pieces that make a name of the notebook, or of what is written itself."""
-        if name in self._notebook.definitions and self._notebook.is_of_its_cell(name):
-            definition = self._notebook.definitions[name]
+    def find(self, name: str, needed_by: str) -> Iterator[Piece]:
+        """The pieces that make a name, in their order; none for a name of Python or of an import."""
+        scope = self.scope
+        if name in scope.notebook.definitions and scope.notebook.is_of_its_cell(name):
+            definition = scope.notebook.definitions[name]
             yield self._agent(definition)
             yield from self._changes(name, after=(definition.cell, 0, 0))
         elif name in self._wrappers:
             yield self._wrappers[name]
-        elif toolset := self._toolset_of_a_line(name):
+        elif toolset := self._toolset(name):
             yield toolset
         elif name in _HELPERS:
-            text, needs = _HELPERS[name]
-            yield Piece(text, needs)
-        elif statement := self._binding(name):
+            yield Piece(*_HELPERS[name])
+        elif statement := scope.binding(name):
             yield from self._of_statement(statement, name, needed_by)
             yield from self._changes(name, after=statement.place)
-        elif not (self._imports.add_known(name) or hasattr(builtins, name) or name.startswith("__")):
+        elif name in self._known_imports:
+            self.imports[name] = self._known_imports[name]
+        elif not (hasattr(builtins, name) or name.startswith("__")):
             yield from self._of_value(name, needed_by)
 
-    def _binding(self, name: str) -> Statement | None:
-        return next((one for one in reversed(self._statements) if name in one.binds), None)
+    def _agent(self, definition: AgentDefinition) -> Piece:
+        if missing := [name for name in definition.members if self.scope.notebook.node_like(name) is None]:
+            raise InputError(
+                f"%export: {missing[0]} is not defined, and {definition.name} needs it; run its cell first"
+            )
+        kinds = {"llm": agents.llm_agent, "workflow": teams.workflow}
+        return kinds.get(definition.kind, teams.team)(definition, self.scope)
+
+    def _toolset(self, name: str) -> Piece | None:
+        """The toolset of a `%tool` line; None: the name is something else."""
+        defined = self.scope.notebook.tools.get(name)
+        if defined is None or defined.place is None or self.scope.variables.get(name) is not defined.tool:
+            return None
+        return tools.toolset(name, defined.place, self.scope)
 
     def _changes(self, name: str, *, after: tuple[int, int, int]) -> Iterator[Piece]:
-        for one in self._statements:
-            if name in one.changes and one.place > after and not one.is_magic:
-                yield self._piece(one)
+        for statement in self.scope.statements:
+            if name in statement.changes and statement.place > after and not statement.is_magic:
+                yield self._piece(statement)
 
     def _of_statement(self, statement: Statement, name: str, needed_by: str) -> Iterator[Piece]:
         if imported := imports_of(statement):
-            module, what = self._target.place_of(*imported.get(name, (name, "")))
-            self._imports.add(name, module, what)
+            self.imports[name] = self.scope.target.place_of(*imported.get(name, (name, "")))
         elif statement.is_magic:
             yield from self._of_value(name, needed_by)
         else:
@@ -151,220 +188,84 @@ class Writer:
 
     def _piece(self, statement: Statement) -> Piece:
         if is_function(statement):
-            bare = without_tool_decorators(statement, self._notebook.variables)
-            text = rewritten(statement, Rewriter(self._target, self._notebook.variables, {}), lambda _: bare)
-            early, late, _ = names_in(text)
-            return Piece(text, sorted(early), sorted(late - early))
-        text = rewritten(statement, self._rewriter, lambda one: one.text)
-        self._notes |= dict.fromkeys(self._rewriter.notes)
-        self._elsewhere += [one for one in self._rewriter.elsewhere if one not in self._elsewhere]
+            text = self._body_rewriter.rewritten(without_tool_decorators(statement.text, self.scope.variables))
+        else:
+            text = self.rewriter.rewritten(statement.text)
+            self.scope.notes |= dict.fromkeys(self.rewriter.notes)
         early, late, _ = names_in(text)
         return Piece(text, sorted(early), sorted(late - early))
 
     def _of_value(self, name: str, needed_by: str) -> Iterator[Piece]:
-        """What no cell binds in Python: data is written as it is now, what a module has is imported."""
-        variables = self._notebook.variables
-        if name not in variables:
-            self._notes[f"{needed_by} uses {name}, which is not defined in this notebook"] = None
+        """A name that no cell binds in Python: data is written as it is now, what a module has is imported."""
+        if name not in self.scope.variables:
+            self.scope.note(f"{needed_by} uses {name}, which is not defined in this notebook")
             return
-        value = variables[name]
+        value = self.scope.variables[name]
         if is_data(value):
             yield Piece(f"{name} = {value!r}")
         elif isinstance(value, type(sys)):
-            self._imports.add(name, value.__name__, "")
+            self.imports[name] = value.__name__, ""
         elif place := _importable(value):
-            self._imports.add(name, *self._target.place_of(*place))
+            self.imports[name] = self.scope.target.place_of(*place)
         else:
             raise InputError(
                 f"%export: {needed_by} needs {name!r}, a {type(value).__name__} that no cell makes in Python; "
                 f"write a cell that says {name} = ..., or take it out of {needed_by}"
             )
 
-    # ---- agents
 
-    def _agent(self, definition: AgentDefinition) -> Piece:
-        if missing := [one for one in definition.members if self._notebook.node_like(one) is None]:
-            raise InputError(
-                f"%export: {missing[0]} is not defined, and {definition.name} needs it; run its cell first"
-            )
-        if definition.kind == "workflow":
-            choosers = [one for one in definition.members if self._answers(one)]
-            return teams.workflow(definition, choosers, self._member, self._target, self._after_model)
-        if definition.kind != "llm":
-            return teams.team(definition, team_cell.condition_of(definition), self._agent_member, self._target)
-        return self._llm_agent(definition)
+class _Order:
+    """The pieces that some names need, in an order in which they run."""
 
-    def _llm_agent(self, definition: AgentDefinition) -> Piece:
-        name = definition.name
-        agent = self._notebook.agent(name)
-        written = agent.as_written if isinstance(agent, CellAgent) and not definition.raw else None
-        instruction = instruction_of(name, definition.instruction, written, self._is_key)
-        if instruction.keys:
-            self._notes[f"{name} reads {', '.join(instruction.keys)} from the state: set it before the first turn"] = (
-                None
-            )
-        if definition.max_iterations and self._target.is_google:
-            self._notes[f"{name}: max_iterations is left out; google-adk has RunConfig(max_llm_calls=...)"] = None
-        named = [self._tool(one, name) for one in definition.tools]
-        model, needs = self._model(definition)
-        early = ["LlmAgent", *named, *needs, *definition.members]
-        early += ["_from_state"] if "_from_state(" in instruction.function else []
-        early += ["Any"] if instruction.function else []
-        given = {
-            "name": text_code(name),
-            "description": text_code(definition.description) if definition.description else None,
-            "model": model,
-            "instruction": instruction.code,
-            "tools": list_code(named) if named else None,
-            "sub_agents": list_code(map(self._agent_member, definition.members)) if definition.members else None,
-            "mode": text_code(definition.mode) if definition.mode else None,
-            "output_key": text_code(definition.output_key) if definition.output_key else None,
-            "max_iterations": self._ours(definition.max_iterations),
-        }
-        more, named_there = self._other_fields(agent, definition)
-        given |= more
-        early += named_there
-        before = f"{instruction.function}\n\n\n" if instruction.function else ""
-        return Piece(f"{before}{name} = {call_code('LlmAgent', given)}", early)
+    def __init__(self, find: Callable[[str, str], Iterable[Piece]]) -> None:
+        self.pieces: dict[Piece, None] = {}
+        self._find = find
+        self._pieces_of: dict[str, list[Piece]] = {}
 
-    def _other_fields(self, agent: BaseAgent, definition: AgentDefinition) -> tuple[dict[str, str | None], list[str]]:
-        """What else was said of an agent, by its cell or in Python, as arguments; and the names that those need."""
-        given: dict[str, str | None] = {}
-        needs: list[str] = []
-        set_later = {field for one in self._statements if (field := _field_set(one, agent.name))}
-        for name in sorted(agent.model_fields_set - _WRITTEN - set_later):
-            said = definition.fields.get(name)
-            value = said.value if said else getattr(agent, name)
-            if value == type(agent).model_fields[name].get_default(call_default_factory=True):
-                continue
-            if self._target.is_google and name in LEFT_OUT:
-                self._notes[f"{agent.name}: {name} is left out, as google-adk's LlmAgent has none"] = None
-            elif is_data(value):
-                given[name] = repr(value)
-            elif held := (said and said.variable) or self._variable_of(value):
-                given[name] = held
-                needs.append(held)
-            else:
-                self._notes[f"{agent.name}: {name} is left out; give it a variable of its own in a cell"] = None
-        return given, needs
+    def add(self, name: str, needed_by: str) -> None:
+        """Write what makes `name`, after all that it needs."""
+        if name in self._pieces_of:  # a circle: those that need it only when called come after it
+            self.pieces |= dict.fromkeys(self._pieces_of[name])
+            return
+        self._pieces_of[name] = []
+        self._pieces_of[name] = list(self._find(name, needed_by))
+        for piece in self._pieces_of[name]:
+            for early in piece.early:
+                if early != name:
+                    self.add(early, name)
+            for late in piece.late:
+                if late not in self._pieces_of:
+                    self.add(late, name)
+            self.pieces[piece] = None
 
-    def _ours(self, value: int | None) -> str | None:
-        return str(value) if value and not self._target.is_google else None
-
-    def _model(self, definition: AgentDefinition) -> tuple[str | None, list[str]]:
-        """The model as an expression, and the names that it needs."""
-        held = definition.model_object
-        if held is not None and (not self._target.is_google or is_class_there(type(held))):
-            return definition.model, [definition.model]
-        model = "" if held is not None else definition.model or default_model()
-        if not self._target.is_google:
-            return (text_code(definition.model) if definition.model else None), []
-        if held is not None or not is_known_there(model):
-            self._elsewhere.append(definition.name)
-            model = GEMINI_MODEL
-        return text_code(model), []
-
-    def _is_key(self, name: str) -> bool:
-        return self._notebook.is_key(name) or name in self._notebook.sessions.state()
-
-    def _agent_member(self, name: str) -> str:
-        """The same, where a workflow cannot be.
-
-        Raises:
-            InputError: It is one.
-        """
-        if self._target.is_google and isinstance(self._notebook.node_like(name), Workflow):
-            raise InputError(
-                f"%export: in google-adk a workflow such as {name} is under no agent; make it the --root, or write a "
-                "script: %export agent.py"
-            )
-        return self._member(name)
-
-    def _member(self, name: str) -> str:
-        """The expression of an agent, tool or function in a team: an agent has one parent, so later ones get copies."""
-        if name not in self._notebook.agent_names:
-            return self._renamed.get(name, name)
-        if name in self._placed and not (self._target.is_google and isinstance(self._notebook.agent(name), Workflow)):
-            return f"{name}.clone()"  # there a graph has no parent
-        self._placed.add(name)
-        return name
-
-    def _answers(self, name: str) -> bool:
-        found = self._notebook.node_like(name)
-        return isinstance(found, BaseAgent) and not found.runs_others
-
-    def _under_pythons(self) -> Iterator[str]:
-        """The variables of agents that are under one which Python made."""
-        for name in self._notebook.agent_names:
-            if not self._notebook.is_of_its_cell(name):
-                for under in self._notebook.agent(name).sub_agents:
-                    yield from (one for one, held in self._notebook.variables.items() if held is under)
-
-    def _after_model(self, name: str) -> list[str]:
-        agent = self._notebook.agent(name)
-        own = agent.after_model_callback if isinstance(agent, LlmAgent) else None
-        return [f"{'*' if isinstance(own, list) else ''}{name}.after_model_callback"] if own else []
-
-    # ---- tools
-
-    def _tool(self, name: str, agent: str) -> str:
-        """The expression of a tool or a toolset that an agent names."""
-        if self._notebook.toolset(name):
-            return name
-        tool = self._notebook.tool(name)
-        variable = self._variable_of(tool)
-        if variable is None:
-            raise InputError(f"%export: {agent} needs tool {name!r}, and no variable holds it; run its cell again")
-        if isinstance(tool, FunctionTool) and self._is_function(variable):
-            _, notes = self._wrapper(variable, tool)
-            self._notes |= dict.fromkeys(notes)
-        return self._renamed.get(variable, variable)
-
-    def _tool_variables(self) -> Iterator[tuple[str, FunctionTool]]:
-        for variable, value in self._notebook.variables.items():
-            if isinstance(value, FunctionTool) and variable[0] != "_" and self._is_function(variable):
-                yield variable, value
-
-    def _is_function(self, variable: str) -> bool:
-        """Whether the cells' Python binds the function, and the tool was made of it beside."""
-        statement = self._binding(variable)
-        if statement is None:
-            return False
-        made = self._notebook.tools.get(getattr(self._notebook.variables[variable], "name", ""))
-        is_import = imports_of(statement) is not None and made is not None
-        return is_function(statement) or is_import or bool(made and made.tool is self._notebook.variables[variable])
-
-    def _toolset_of_a_line(self, name: str) -> Piece | None:
-        """The toolset that a `%tool` line has made, if this is one."""
-        made = self._notebook.tools.get(name)
-        if made is None or made.place is None or self._notebook.variables.get(name) is not made.tool:
-            return None
-        piece, note = tools.toolset_piece(name, made.place, self._target, self._beside, self._variable_of)
-        self._notes |= dict.fromkeys(note)
-        return piece
-
-    def _wrapper(self, variable: str, tool: FunctionTool) -> tuple[Piece | None, list[str]]:
-        return tools.wrapper(tool, variable, self._target, self._variable_of)
-
-    def _variable_of(self, value: Any) -> str | None:
-        held = self._notebook.variables.items()
-        for name, one in held:
-            same = one is value or (isinstance(one, FunctionTool) and one.func is value)
-            if same and name[0] != "_" and (isinstance(value, BaseTool) or name == getattr(value, "__name__", name)):
-                return name
-        return None
+    def add_or_leave(self, name: str, needed_by: str) -> None:
+        """As `add`; if it raises, nothing is added."""
+        before = dict(self.pieces), dict(self._pieces_of)
+        try:
+            self.add(name, needed_by)
+        except Exception:
+            self.pieces, self._pieces_of = before
+            raise
 
 
-def _field_set(statement: Statement, agent: str) -> str:
-    """Of `agent.field = ...` the field; empty: it is none."""
-    node = statement.node
-    target = node.targets[0] if isinstance(node, ast.Assign) else None
-    is_one = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == agent
-    return target.attr if isinstance(target, ast.Attribute) and is_one else ""
+def _import_lines(imports: Mapping[str, tuple[str, str]], target: Target) -> str:
+    """Imports of Python and other packages, then those of the target."""
+    lines: list[str] = []
+    names: dict[str, list[str]] = {}
+    for bound, (module, name) in imports.items():
+        if name:
+            names.setdefault(module, []).append(name if bound == name else f"{name} as {bound}")
+        else:
+            lines.append(f"import {module}" if bound == module.partition(".")[0] else f"import {module} as {bound}")
+    lines = sorted(lines) + [
+        f"from {module} import {', '.join(sorted(found))}" for module, found in sorted(names.items())
+    ]
+    groups = [[line for line in lines if (target.package in line) is own] for own in (False, True)]
+    return "\n\n".join("\n".join(group) for group in groups if group)
 
 
 def _importable(value: Any) -> tuple[str, str] | None:
-    """Module and name under which anybody can import it."""
+    """Module and name under which anybody can import a value."""
     module, name = getattr(value, "__module__", None), getattr(value, "__name__", "")
     if not isinstance(module, str) or module in ("__main__", "builtins"):
         return None
@@ -374,9 +275,8 @@ def _importable(value: Any) -> tuple[str, str] | None:
 def _refuse_secrets(code: str) -> None:
     if redacted(code) == code:
         return
-    lines = [number for number, line in enumerate(code.splitlines(), 1) if redacted(line) != line]
-    shown = redacted(code.splitlines()[lines[0] - 1]).strip() if lines else ""
+    line = next((line for line in code.splitlines() if redacted(line) != line), "")
     raise InputError(
-        f"%export: what would be written holds what looks like a key or a token: {shown:.120}; "
+        f"%export: the file would hold what looks like a key or a token: {redacted(line).strip():.120}; "
         'read it from the environment instead: os.environ["NAME"]'
     )
