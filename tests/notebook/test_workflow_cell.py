@@ -3,7 +3,7 @@
 import pytest
 
 from adk_nb.models.scripted_llm import ScriptedLlm
-from adk_nb.notebook.registry.team_cell import chosen
+from adk_nb.notebook.registry.team_cell import chosen_route
 from adk_nb.workflow import JoinNode, Workflow
 from tests.notebook.conftest import Shell
 from tests.notebook.test_kinds import agents, authors
@@ -119,66 +119,61 @@ def test_a_changed_graph_is_a_new_version_and_the_log_says_so(shell: Shell) -> N
 
 
 WRONG = [
-    ("draft", "line 2: draft is no edge yet; write where it leads, as START -> draft"),
-    ("START => draft", "line 2: => is no arrow; write ->, or -[route]->"),
-    ("START --> draft", "--> is no arrow; write ->"),
-    ("START <- draft", "<- is no arrow; turn the line round, and write ->"),
+    ("draft", "line 2: draft is no edge; write where it leads, as START -> draft"),
+    ("START => draft", "line 2: expected an arrow, got '=>'; write names and arrows, as START -> draft"),
+    ("START --> draft", "expected an arrow, got '-->'"),
+    ("START <- draft", "expected an arrow, got '<-'"),
     (
         "# a comment\n\nSTART -> drft",
         "line 4: no agent, tool or function is named 'drft'; did you mean 'draft'?",
     ),
     ("START -> draft ->", "nothing follows the last arrow; write a name behind it, or END"),
-    ("-> draft", "the line begins with an arrow; write from where it leads, as START -> draft"),
-    ("START -> -> draft", "no name stands before ->; write one between the two arrows"),
-    ("START draft", "no arrow stands between START and draft; write START -> draft"),
-    ("START -> draft, review", "several nodes stand in brackets: (draft, ...)"),
-    ("START -> (draft, review", "a bracket is open; write (draft, review)"),
-    (
-        "START -> (draft -> review, END) -> END",
-        "an arrow stands within brackets; write draft -> review on a line of its",
-    ),
-    ("START -> (draft, review -> END", "a bracket is open; write (draft, review)"),
-    ("START -> (draft review)", "no comma stands between draft and review in the brackets"),
-    ("START -> ()", "the brackets are empty; write (a, b)"),
+    ("-> draft", "expected a name, got '->'"),
+    ("START -> -> draft", "expected a name, got '->'"),
+    ("START draft", "expected an arrow, got 'draft'"),
+    ("START -> draft, review", "expected an arrow, got ','"),
+    ("START -> (draft, review", "expected a name, got '(draft'"),
+    ("START -> (draft -> review, END) -> END", "expected a name, got '(draft -> review, END)'"),
+    ("START -> (draft review)", "(draft review) is no set of names; write (draft, review)"),
+    ("START -> ()", "() is no set of names; write (draft, review)"),
     ("START -> (draft, draft)", "draft is in the brackets twice; leave one out"),
     ("(START, draft) -> review", "START stands alone and not in brackets"),
-    ("START -> draft\ndraft -ok-> END", "line 3: -ok-> is no arrow; a route is written -[ok]->"),
-    ("START -> draft\ndraft -(ok)-> END", "-(ok)-> is no arrow; a route is written -[ok]->"),
-    ("START -> draft\ndraft [ok] -> END", "[ok] is no arrow; a route is written -[ok]->"),
+    ("START -> draft\ndraft -ok-> END", "line 3: expected an arrow, got '-ok->'"),
+    ("START -> draft\ndraft -(ok)-> END", "expected an arrow, got '-"),
+    (
+        "START -> draft\ndraft [ok] -> END",
+        "expected an arrow, got '[ok]'; write names and arrows, as START -> draft, ",
+    ),
     ("START -> draft -[]-> END", "the route is empty; write its name, as -[ok]->"),
     ("START -> draft -[*, ok]-> END", "* is any other route and stands alone: -[*]->"),
-    ("START -[ok]-> draft", "from START no route leads, as no node has chosen one; write START -> draft"),
+    ("START -[ok]-> draft", "START chooses no route; write START -> draft"),
     ("START -> (draft, review) -[ok]-> END", "a route is chosen by one node; write draft -[...]-> END alone"),
     ("START -> draft -> START", "nothing leads back to START; lead to the first node instead"),
-    ("START -> END -> draft", "nothing follows after END; leave out what stands behind it"),
+    ("START -> END -> draft", "no node stands between START and END"),
+    ("START -> draft -> END -> draft", "nothing follows END; leave out what stands behind it"),
     ("start -> draft", "line 2: start is written in capitals: START -> draft"),
     ("START -> draft -> end", "'end' is written in capitals: END"),
     ("START -> draft\nSTART -> draft", "line 3: START -> draft is there already, in line 2; leave one out"),
     ("draft -> review", "line 2: no edge begins at START; write START -> draft"),
     (
         "START -> draft\nreview -> END",
-        "line 3: no way leads to review; write START -> review, or leave it out",
+        "line 3: no edge leads to review; write START -> review, or leave it out",
     ),
-    ("START -> draft -> review\nreview -> draft", "line 3: review -> draft closes a circle that never ends"),
-    ("START -> draft -> draft", "draft would lead to itself for ever; give it a way out: draft -[again]-> draft"),
-    ("START -> number", "'number' is a variable of type int, and a node is an agent, a tool or a function"),
-    ("START -> draft; draft -> review", "';' cannot stand here; a line is names with arrows"),
-    ("START -> flow", "line 2: flow cannot be a node of itself; lead to its first node instead"),
-    ("START → draft ⇒ review", "⇒ is no arrow; write ->"),
-    ("START \u2014> draft", "\u2014> is no arrow; write ->"),
-    ("START -> [draft, review]", "several nodes stand in round brackets: (draft, review)"),
-    ("START -> {draft, review}", "several nodes stand in round brackets: (draft, review)"),
-    ("START -> (draft, (review))", "brackets stand within brackets; write (draft, review)"),
-    ("START -> draft -ok]-> END", "-ok]-> is no arrow; a route is written -[ok]->"),
-    ("START -> draft -[ok> END", "-[ok> is no arrow; a route is written -[ok]->"),
+    ("START -> draft -> review\nreview -> draft", "line 3: review -> draft closes a cycle that never ends"),
+    ("START -> draft -> draft", "draft -> draft closes a cycle that never ends; let a node in it choose"),
+    ("START -> number", "'number' is a variable of type int; a node is an agent, a tool or a function"),
+    ("START -> draft; draft -> review", "expected an arrow, got ';'"),
+    ("START -> flow", "line 2: flow cannot be a node of itself; leave it out"),
+    ("START → draft ⇒ review", "expected an arrow, got '⇒'"),
+    ("START -> [draft, review]", "expected a name, got '[draft, review]'"),
     ("START -> draft\ndraft -[a|b]-> review", "line 3: commas stand between routes: -[a, b]->"),
-    ("START -> draft\ndraft -[else]-> review", "any other route is written -[*]->; one that is named else in quotes"),
-    ("START -> draft()", "draft is named here and not called; leave out the brackets behind it"),
-    ("START -> 'draft'", "line 2: names stand without quotes"),
+    ("START -> draft\ndraft -[else]-> review", "any other route is written -[*]->; a route named else is quoted"),
+    ("START -> draft()", "expected an arrow, got '()'"),
+    ("START -> 'draft'", "line 2: expected a name, got \"'draft'\""),
     ("START -> END", "line 2: no node stands between START and END; write START -> draft -> END"),
-    ("START", "line 2: START is no edge yet; write where it leads, as START -> draft"),
-    ("START -> print", "named 'print'; an agent cannot be named so either; choose another name"),
-    ("START -> draft\r\nreview -> END\r\n", "line 3: no way leads to review"),
+    ("START", "line 2: START is no edge; write where it leads, as START -> draft"),
+    ("START -> print", "no agent, tool or function is named 'print'; an agent cannot have that name; choose another"),
+    ("START -> draft\r\nreview -> END\r\n", "line 3: no edge leads to review"),
     ("# nothing", "line 1: no edge begins at START; write START -> draft"),
 ]
 
@@ -261,4 +256,4 @@ def test_an_empty_cell_says_what_to_write(shell: Shell) -> None:
     ],
 )
 def test_an_agents_answer_is_a_route_or_has_one_in_it(answer: str, route: object) -> None:
-    assert chosen(answer, ["ok", "revise", 3]) == route
+    assert chosen_route(answer, ["ok", "revise", 3]) == route

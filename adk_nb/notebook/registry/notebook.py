@@ -19,7 +19,7 @@ from adk_nb.notebook.registry.agent_cell import CellAgent, introduced, lost_para
 from adk_nb.notebook.registry.definitions import AgentDefinition, ToolDefinition
 from adk_nb.notebook.registry.names import Names
 from adk_nb.notebook.registry.session_store import APP, USER, SessionStore, counted
-from adk_nb.notebook.registry.team_cell import missing
+from adk_nb.notebook.registry.team_cell import missing_member
 from adk_nb.notebook.registry.templates import Place, Template, read
 from adk_nb.notebook.registry.versions import EarlierTools, last_spoken_to, spoken_to, told_of
 from adk_nb.notebook.reply import Reply
@@ -84,7 +84,7 @@ class Notebook(Names):
         place = Place.found(wanted.cell, wanted.source, wanted.instruction)
         template = None if wanted.raw or not is_llm else read(wanted.instruction, self.variables, place=place)
         wanted = with_(wanted, variables=template.variables if template else {})
-        wanted = with_(wanted, members=team_cell.members_of(wanted, self), default_model=default_model())
+        wanted = with_(wanted, members=team_cell.member_names(wanted, self), default_model=default_model())
         self._refuse_circle(wanted)
         if wanted.model and wanted.model_object is None:
             LLMRegistry.resolve(wanted.model)
@@ -282,7 +282,7 @@ class Notebook(Names):
         for member in definition.members:
             self._check_ready(member)
             if self.node_like(member) is None:
-                raise missing(member, name, self.agent_names, in_a_graph=definition.kind == "workflow")
+                raise missing_member(member, name, self.agent_names, in_a_graph=definition.kind == "workflow")
 
     def _renew_teams(self) -> None:
         """Make teams and workflows anew that have a new member; those that cannot be stay as they are."""
@@ -293,7 +293,7 @@ class Notebook(Names):
     def _renew(self, definition: AgentDefinition) -> None:
         name = definition.name
         if definition.kind == "llm":  # all else is as when its cell ran
-            agent = self.made[name].clone({"sub_agents": team_cell.agents_under(definition, self)})
+            agent = self.made[name].clone({"sub_agents": team_cell.clone_members(definition, self)})
             self._made_of[name] = self._members(definition)
         else:
             agent = self._built(definition, None)
@@ -312,7 +312,7 @@ class Notebook(Names):
 
     def _built(self, wanted: AgentDefinition, template: Template | None) -> BaseAgent:
         if wanted.kind != "llm":
-            made = team_cell.built(wanted, self)
+            made = team_cell.build(wanted, self)
             self._made_of[wanted.name] = self._members(wanted)
             return made
         given: dict[str, Any] = {"max_iterations": wanted.max_iterations} if wanted.max_iterations else {}
@@ -328,7 +328,7 @@ class Notebook(Names):
             description=wanted.description,
             output_key=wanted.output_key,
             tools=list(self.tools_named(known)),
-            sub_agents=team_cell.agents_under(wanted, self),
+            sub_agents=team_cell.clone_members(wanted, self),
             **given,
         ).bind(self, wanted.tools, template)
 

@@ -9,11 +9,17 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.loop_agent import LoopAgent
 from adk_nb.agents.parallel_agent import ParallelAgent
 from adk_nb.agents.sequential_agent import SequentialAgent
-from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, WorkflowConfigurationError, closest
+from adk_nb.errors import (
+    AgentNotFoundError,
+    ConfigurationError,
+    InputError,
+    WorkflowConfigurationError,
+    closest,
+)
 from adk_nb.events.event import Event
 from adk_nb.expression import Expression
 from adk_nb.notebook.registry.definitions import AgentDefinition
-from adk_nb.notebook.registry.edges import Lead, leads_of, place
+from adk_nb.notebook.registry.edges import WrittenEdge, place, written_edges
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.workflow.agent_node import AgentNode
@@ -24,14 +30,14 @@ from adk_nb.workflow.join_node import JoinNode
 from adk_nb.workflow.node_like import build_node
 from adk_nb.workflow.workflow import Workflow
 
-_WORD = re.compile(r"[^\W\d]\w*")
+_NAME = re.compile(r"[^\W\d]\w*")
 _EXAMPLE = "until: session_state.get('score', 0) >= 8"
 _UNTIL = re.compile(r"\s*until\s*:(.*)")
 _BETWEEN = re.compile(r"->|→|,")
 
 
-class Knows(Protocol):
-    """What a team's cell asks its notebook."""
+class Registry(Protocol):
+    """What a team's cell needs of its notebook."""
 
     def agent(self, name: str, /) -> BaseAgent: ...
     def node_like(self, name: str, /) -> Any:
@@ -47,101 +53,46 @@ class Knows(Protocol):
     def variables(self) -> Mapping[str, Any]: ...
 
 
-def members_of(wanted: AgentDefinition, knows: Knows) -> tuple[str, ...]:
-    """The names in the body of a team's or a workflow's cell, each once, in the order of the text; of any other agent
-    those that its line has. A name may be defined later; one that looks like a slip may not.
+class Placeholder(BaseAgent):
+    """Stands for an agent, or a function, until its cell is run."""
+
+    drawn_as: ClassVar[str] = "not defined yet"
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        raise missing_member(self.name, ctx.agent.name, (), in_a_graph=False)
+        yield
+
+
+def missing_member(name: str, team: str, known: Sequence[str], *, in_a_graph: bool) -> AgentNotFoundError:
+    """The error for a member that is not defined when its team is to run. `known`: the agents."""
+    what, known = ("agent, tool or function", ()) if in_a_graph else ("agent", known)
+    begins = f"defines {name}" if in_a_graph else f"begins %%agent {name}"
+    return AgentNotFoundError(what, name, known, hint=f"{team} needs it: run the cell that {begins}")
+
+
+# ---- the names in a cell
+
+
+def member_names(definition: AgentDefinition, registry: Registry) -> tuple[str, ...]:
+    """The names in the body of a team or a workflow, or in `--sub` of any other agent; each once, in their order.
+
+    A name may be defined in a later cell, unless it looks like a slip of a known one.
 
     Raises:
         UserError: A line cannot be read, or something cannot be a member; the message names the line.
     """
-    if wanted.kind == "llm":
-        return _under(wanted, knows)
-    if wanted.kind != "workflow":
-        return _team(wanted, knows)
-    leads = leads_of(wanted.instruction, wanted.cell)
-    for lead in leads:
-        for name in (*lead.starts, *lead.ends):
-            if name not in (START, END):
-                _check_node(name, place(wanted.cell, lead.line), wanted, knows)
-    named = (name for lead in leads for name in (*lead.starts, *lead.ends))
-    return tuple(dict.fromkeys(one for one in named if one not in (START, END)))
-
-
-def built(wanted: AgentDefinition, knows: Knows) -> BaseAgent:
-    """The agent that the cell defines, with copies of its members as they are now, and something in the place of
-    those that are not defined.
-
-    Raises:
-        UserError: They cannot be put together.
-    """
-    if wanted.kind == "workflow":
-        return _workflow(wanted, knows)
-    said: dict[str, Any] = {"name": wanted.name, "description": wanted.description}
-    said["sub_agents"] = agents_under(wanted, knows)
-    if wanted.kind == "parallel":
-        return ParallelAgent(**said)
-    if wanted.kind == "sequential":
-        return SequentialAgent(**said)
-    return LoopAgent(max_iterations=wanted.max_iterations, exit_condition=condition_of(wanted), **said)
-
-
-def condition_of(wanted: AgentDefinition) -> str | None:
-    """When a loop ends, as its cell says."""
-    return next((text for _, text in _conditions(wanted)), None)
-
-
-def agents_under(wanted: AgentDefinition, knows: Knows) -> list[BaseAgent]:
-    """Copies of its members as they are now, so that one agent may be under several; something in the place of those
-    that are not defined.
-    """
-    there = knows.agent_names
-    return [knows.agent(name).clone() if name in there else NotYet(name=name) for name in wanted.members]
-
-
-# ---- teams
-
-
-def _under(wanted: AgentDefinition, knows: Knows) -> tuple[str, ...]:
-    where = f"%%agent {wanted.name} --sub"
-    for name in wanted.members:
-        if not _WORD.fullmatch(name):
-            raise InputError(f"{where}: {name!r:.60} is no name of an agent; write names with commas, as --sub a,b")
-        if name == wanted.name:
-            raise ConfigurationError(f"{where}: {name} cannot be under itself; leave it out")
-        if name not in knows.agent_names and knows.node_like(name) is not None:
-            raise InputError(f"{where}: no agent is named {name!r}; a tool is given with -t {name}")
-        if name not in knows.agent_names and (slip := _not_later(name, knows.agent_names, knows)):
-            raise InputError(f"{where}: no agent is named {name!r}; {slip}")
-    return tuple(dict.fromkeys(wanted.members))
-
-
-def _team(wanted: AgentDefinition, knows: Knows) -> tuple[str, ...]:
-    found: dict[str, int] = {}
-    for number, text in enumerate(wanted.instruction.split("\n"), 2):
-        words = "" if _UNTIL.match(text) else text.partition("#")[0].strip()
-        where = place(wanted.cell, number)
-        if wanted.kind == "parallel" and re.search("->|→", words):
-            raise InputError(f"{where}: these work at once, so no arrow is between them; write {_commas(words)}")
-        _check_words(words, where, wanted, knows)
-        for name in filter(None, map(str.strip, _BETWEEN.split(words))):
-            _check_member(name, where, wanted, knows)
-            if name in found:
-                raise ConfigurationError(
-                    f"{where}: {name} is in the team already, in line {found[name]}; leave one out, or use %%workflow, "
-                    "where edges can lead back"
-                )
-            found[name] = number
-    _check_conditions(wanted)
-    if found and re.search(r"(->|→)\s*$", _without_remarks(wanted)):
-        raise InputError(f"%%agent {wanted.name}: nothing follows the last arrow; write a name behind it")
-    if not found:
-        raise InputError(f"%%agent {wanted.name} --kind {wanted.kind} names no agents; write draft -> review below")
-    return tuple(found)
-
-
-def _without_remarks(wanted: AgentDefinition) -> str:
-    lines = (line for line in wanted.instruction.split("\n") if not _UNTIL.match(line))
-    return "\n".join(line.partition("#")[0] for line in lines)
+    if definition.kind == "workflow":
+        names: dict[str, int] = {}
+        for edge in written_edges(definition.instruction, definition.cell):
+            names |= {name: edge.line for name in (*edge.starts, *edge.ends) if name not in (START, END, *names)}
+        for name, line in names.items():
+            _check_member(name, place(definition.cell, line), definition, registry)
+        return tuple(names)
+    if definition.kind == "llm":
+        for name in definition.members:
+            _check_member(name, f"%%agent {definition.name} --sub", definition, registry)
+        return tuple(dict.fromkeys(definition.members))
+    return _team_members(definition, registry)
 
 
 def is_team(text: str, agents: Sequence[str]) -> bool:
@@ -150,113 +101,154 @@ def is_team(text: str, agents: Sequence[str]) -> bool:
     return len(names) > 1 and all(name in agents for name in names)
 
 
-def _conditions(wanted: AgentDefinition) -> list[tuple[int, str]]:
-    """What stands behind each `until:`, with its line."""
-    lines = enumerate(wanted.instruction.split("\n"), 2)
-    return [(number, found[1].strip()) for number, text in lines if (found := _UNTIL.match(text))]
+def condition_of(definition: AgentDefinition) -> str | None:
+    """When a loop ends, as its cell says."""
+    return next((text for _, text in _conditions(definition)), None)
 
 
-def _check_conditions(wanted: AgentDefinition) -> None:
-    for count, (number, text) in enumerate(_conditions(wanted)):
-        where = place(wanted.cell, number)
-        if wanted.kind != "loop":
-            raise InputError(f"{where}: until: is when a loop ends, and {wanted.name} is none; write --kind loop")
-        if not text:
-            raise InputError(f"{where}: no condition stands behind until:; write {_EXAMPLE}")
-        if count:
-            raise InputError(f"{where}: until: is there already; write one condition, with and, or")
+def _team_members(definition: AgentDefinition, registry: Registry) -> tuple[str, ...]:
+    lines: dict[str, int] = {}
+    for number, text in enumerate(definition.instruction.split("\n"), 2):
+        line = "" if _UNTIL.match(text) else text.partition("#")[0]
+        where = place(definition.cell, number)
+        names = [name for part in _BETWEEN.split(line) if (name := part.strip())]
+        if definition.kind == "parallel" and re.search("->|→", line):
+            raise InputError(f"{where}: parallel agents have no order; write commas between: {', '.join(names)}")
+        for name in names:
+            _check_member(name, where, definition, registry)
+            if name in lines:
+                raise InputError(
+                    f"{where}: {name} is in the team already, in line {lines[name]}; leave one out, or use %%workflow, "
+                    "where edges can lead back"
+                )
+            lines[name] = number
+    _check_conditions(definition)
+    if not lines:
+        raise InputError(
+            f"%%agent {definition.name} --kind {definition.kind} names no agents; write draft -> review below"
+        )
+    return tuple(lines)
+
+
+def _check_member(name: str, where: str, definition: AgentDefinition, registry: Registry) -> None:
+    """Refuse a name that neither is a member now nor may become one in a later cell."""
+    in_a_graph = definition.kind == "workflow"
+    if wrong := _misused_name(name, definition):
+        pass
+    elif name in registry.agent_names or (in_a_graph and registry.node_like(name) is not None):
+        return
+    elif name in registry.variables and in_a_graph:
+        kind = type(registry.variables[name]).__name__
+        wrong = f"{name!r} is a variable of type {kind}; a node is an agent, a tool or a function"
+    elif registry.node_like(name) is not None:
+        use = f"give it with -t {name}" if definition.kind == "llm" else "only %%workflow takes those"
+        wrong = f"{name!r} is a tool or a function, not an agent; {use}"
+    elif slip := _slip(name, in_a_graph, registry):
+        wrong = f"no {'agent, tool or function' if in_a_graph else 'agent'} is named {name!r}; {slip}"
+    if wrong:
+        raise (WorkflowConfigurationError if in_a_graph else InputError)(f"{where}: {wrong}")
+
+
+def _misused_name(name: str, definition: AgentDefinition) -> str:
+    """Why no agent can be meant by the name; empty if one can."""
+    if not _NAME.fullmatch(name):
+        between = "commas" if definition.kind in ("parallel", "llm") else "arrows"
+        example = {"parallel": "draft, review", "llm": "--sub a,b"}.get(definition.kind, "draft -> review")
+        return f"{name!r:.60} is no name of an agent; write names with {between} between them, as {example}"
+    if name == definition.name:
+        return f"{name} cannot be a {'node' if definition.kind == 'workflow' else 'member'} of itself; leave it out"
+    if name.upper() in (START, END) and definition.kind == "workflow":
+        return f"{name!r} is written in capitals: {name.upper()}"
+    if name in (START, END):
+        return f"a team has no {name}; leave it out, or write %%workflow {definition.name}"
+    return ""
+
+
+def _slip(name: str, in_a_graph: bool, registry: Registry) -> str:
+    """Why no later cell will define the name, and what to write; empty if one may."""
+    known = [*registry.node_names, START, END] if in_a_graph else registry.agent_names
+    near = closest(name, known, cutoff=0.8)
+    if near and abs(len(near) - len(name)) < 2 and re.findall(r"\d", near) == re.findall(r"\d", name):
+        return f"did you mean {near!r}? If not, run the cell that defines {name} first"
+    return "" if registry.can_name_an_agent(name) else "an agent cannot have that name; choose another"
+
+
+def _conditions(definition: AgentDefinition) -> list[tuple[int, str]]:
+    """The text behind each `until:`, with its line."""
+    lines = enumerate(definition.instruction.split("\n"), 2)
+    return [(number, match[1].strip()) for number, text in lines if (match := _UNTIL.match(text))]
+
+
+def _check_conditions(definition: AgentDefinition) -> None:
+    for index, (number, text) in enumerate(_conditions(definition)):
+        where = place(definition.cell, number)
+        if definition.kind != "loop":
+            raise InputError(f"{where}: only a loop ends by a condition, not {definition.name}; write --kind loop")
+        if index:
+            raise InputError(f"{where}: a second until:; write one condition, with `and` or `or`")
         try:
             Expression(text, ("session_state",))
         except ConfigurationError as wrong:
             raise InputError(f"{where}: {wrong}; for instance {_EXAMPLE}") from None
 
 
-def _commas(words: str) -> str:
-    return ", ".join(filter(None, map(str.strip, _BETWEEN.split(words))))
+# ---- the agents
 
 
-def _check_words(words: str, where: str, wanted: AgentDefinition, knows: Knows) -> None:
-    """What is wrong with a line as a whole: marks that mean nothing here, or no mark between names."""
-    found = [name for name in map(str.strip, _BETWEEN.split(words)) if name and not _WORD.fullmatch(name)]
-    if not found:
-        return
-    if re.match(r"until\s+\w", words):
-        raise InputError(f"{where}: a colon stands behind until; write until: {words[5:].strip()}")
-    apart, arrow = _WORD.findall(words), ", " if wanted.kind == "parallel" else " -> "
-    if apart and all(one in knows.agent_names for one in apart):
-        raise InputError(f"{where}: {found[0]!r} is no name; write {arrow.join(apart)}")
-    raise InputError(f"{where}: {found[0]!r:.60} is no name of an agent; write names alone, as draft{arrow}review")
+def build(definition: AgentDefinition, registry: Registry) -> BaseAgent:
+    """The team or workflow of a cell, with copies of its members as they are now.
+
+    Raises:
+        UserError: They cannot be put together.
+    """
+    if definition.kind == "workflow":
+        return _workflow(definition, registry)
+    common: dict[str, Any] = {"name": definition.name, "description": definition.description}
+    common["sub_agents"] = clone_members(definition, registry)
+    if definition.kind == "parallel":
+        return ParallelAgent(**common)
+    if definition.kind == "sequential":
+        return SequentialAgent(**common)
+    return LoopAgent(max_iterations=definition.max_iterations, exit_condition=condition_of(definition), **common)
 
 
-def _check_member(name: str, where: str, wanted: AgentDefinition, knows: Knows) -> None:
-    if name in (START, END):
-        raise InputError(f"{where}: a team has no {name}; leave it out, or write %%workflow {wanted.name}")
-    if name == wanted.name:
-        raise ConfigurationError(f"{where}: {name} cannot be a member of itself")
-    if name in knows.agent_names:
-        return
-    if knows.node_like(name) is not None:
-        raise InputError(
-            f"{where}: no agent is named {name!r}; {name} is a tool or a function, and only %%workflow takes those"
-        )
-    if slip := _not_later(name, knows.agent_names, knows):
-        raise InputError(f"{where}: no agent is named {name!r}; {slip}")
+def clone_members(definition: AgentDefinition, registry: Registry) -> list[BaseAgent]:
+    """Copies of the members as they are now, so that one agent may be under several."""
+    known = registry.agent_names
+    return [registry.agent(name).clone() if name in known else Placeholder(name=name) for name in definition.members]
 
 
-# ---- workflows
-
-
-def _check_node(name: str, where: str, wanted: AgentDefinition, knows: Knows) -> None:
-    if name == wanted.name:
-        raise WorkflowConfigurationError(f"{where}: {name} cannot be a node of itself; lead to its first node instead")
-    if knows.node_like(name) is not None:
-        return
-    if name.upper() in (START, END):
-        raise WorkflowConfigurationError(f"{where}: {name!r} is written in capitals: {name.upper()}")
-    if name in knows.variables:
-        kind = type(knows.variables[name]).__name__
-        raise WorkflowConfigurationError(
-            f"{where}: {name!r} is a variable of type {kind}, and a node is an agent, a tool or a function"
-        )
-    if slip := _not_later(name, [*knows.node_names, START, END], knows):
-        raise WorkflowConfigurationError(f"{where}: no agent, tool or function is named {name!r}; {slip}")
-
-
-def _not_later(name: str, known: Sequence[str], knows: Knows) -> str:
-    """Why no later cell will define it, and what to write; empty if one may."""
-    if near := typo_of(name, known):
-        return f"did you mean {near!r}? If not, run the cell that defines {name} first"
-    return "" if knows.can_name_an_agent(name) else "an agent cannot be named so either; choose another name"
-
-
-def _workflow(wanted: AgentDefinition, knows: Knows) -> Workflow:
-    leads = leads_of(wanted.instruction, wanted.cell)
-    nodes: dict[str, BaseNode] = {name: _node(name, leads, knows) for name in wanted.members}
+def _workflow(definition: AgentDefinition, registry: Registry) -> Workflow:
+    written = written_edges(definition.instruction, definition.cell)
+    nodes: dict[str, BaseNode] = {name: _node(name, written, registry) for name in definition.members}
     joins: dict[tuple[str, ...], JoinNode] = {}
     edges: list[Edge] = []
-
-    for lead in leads:
-        start = nodes.get(lead.starts[0], lead.starts[0])
-        if lead.joins and not (start := joins.get(lead.starts)):
-            start = joins[lead.starts] = JoinNode(name=f"join_{'_'.join(lead.starts)}")
-            edges += [Edge(from_node=nodes[one], to_node=start) for one in lead.starts]
-        route = list(lead.routes) if len(lead.routes) > 1 else next(iter(lead.routes), None)
-        edges += [Edge(from_node=start, to_node=nodes.get(end, end), route=route) for end in lead.ends]
+    for edge in written:
+        start = nodes.get(edge.starts[0], edge.starts[0])
+        if edge.joins and not (start := joins.get(edge.starts)):
+            start = joins[edge.starts] = JoinNode(name=f"join_{'_'.join(edge.starts)}")
+            edges += [Edge(from_node=nodes[name], to_node=start) for name in edge.starts]
+        route = list(edge.routes) if len(edge.routes) > 1 else next(iter(edge.routes), None)
+        edges += [Edge(from_node=start, to_node=nodes.get(end, end), route=route) for end in edge.ends]
     return Workflow(
-        name=wanted.name, description=wanted.description, edges=edges, max_concurrency=wanted.max_concurrency
+        name=definition.name,
+        description=definition.description,
+        edges=edges,
+        max_concurrency=definition.max_concurrency,
     )
 
 
-def _node(name: str, leads: Sequence[Lead], knows: Knows) -> BaseNode:
-    found = knows.node_like(name)
-    node = build_node(NotYet(name=name) if found is None else found)
+def _node(name: str, edges: Sequence[WrittenEdge], registry: Registry) -> BaseNode:
+    member = registry.node_like(name)
+    member = Placeholder(name=name) if member is None else member
+    node = build_node(member)
     if node.name != name:
-        node = build_node(found, name=name)
-    routes = [route for lead in leads if name in lead.starts for route in lead.routes if route != DEFAULT_ROUTE]
+        node = build_node(member, name=name)
+    routes = [route for edge in edges if name in edge.starts for route in edge.routes if route != DEFAULT_ROUTE]
     if routes and isinstance(node, AgentNode) and not node.agent.runs_others:
-        return _Chooser(**{one: getattr(node, one) for one in AgentNode.model_fields}, routes=routes)
+        return _Chooser(**{field: getattr(node, field) for field in AgentNode.model_fields}, routes=routes)
     if routes and type(node) is FunctionNode:
-        return _Sorter(**{one: getattr(node, one) for one in FunctionNode.model_fields}, routes=routes)
+        return _Sorter(**{field: getattr(node, field) for field in FunctionNode.model_fields}, routes=routes)
     return node
 
 
@@ -282,45 +274,15 @@ class _Chooser(AgentNode):
         async with aclosing(super()._run_impl(ctx=ctx, node_input=node_input)) as events:
             async for event in events:
                 if isinstance(event, Event) and event.actions.route is None and event.is_answer():
-                    event.actions.route = chosen(event.text, self.routes)
+                    event.actions.route = chosen_route(event.text, self.routes)
                 yield event
 
 
-def chosen(answer: str, routes: Sequence[Route]) -> Route | None:
+def chosen_route(answer: str, routes: Sequence[Route]) -> Route | None:
     """The route that an answer is, or else the only one that stands in it as a word; case does not matter."""
-    words = answer.strip().strip(".!*\"'` ").casefold()
-    for one in routes:
-        if words == str(one).casefold():
-            return one
-    found = [one for one in dict.fromkeys(routes) if re.search(rf"\b{re.escape(str(one))}\b", answer, re.IGNORECASE)]
-    return found[0] if len(found) == 1 else None
-
-
-class NotYet(BaseAgent):
-    """Holds the place of an agent, or of a function, until its cell is run."""
-
-    drawn_as: ClassVar[str] = "not defined yet"
-
-    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        raise missing(self.name, ctx.agent.name, (), in_a_graph=False)
-        yield
-
-
-def missing(name: str, team: str, known: Sequence[str], *, in_a_graph: bool) -> AgentNotFoundError:
-    """The error for a member that is not there when its team is to run. `known`: the agents."""
-    if in_a_graph:
-        return AgentNotFoundError(
-            "agent, tool or function", name, hint=f"{team} needs it: run the cell that defines {name}"
-        )
-    return AgentNotFoundError("agent", name, known, hint=f"{team} needs it: run the cell that begins %%agent {name}")
-
-
-def typo_of(name: str, known: Sequence[str]) -> str | None:
-    """The known name of which `name` is most likely a slip: about as long, almost the same, the same digits."""
-    near = closest(name, known, cutoff=0.8)
-    same = near and abs(len(near) - len(name)) < 2 and _digits(near) == _digits(name)
-    return near if same else None
-
-
-def _digits(name: str) -> list[str]:
-    return [one for one in name if one.isdigit()]
+    text = answer.strip().strip(".!*\"'` ").casefold()
+    for route in routes:
+        if text == str(route).casefold():
+            return route
+    named = [route for route in dict.fromkeys(routes) if re.search(rf"\b{re.escape(str(route))}\b", answer, re.I)]
+    return named[0] if len(named) == 1 else None
