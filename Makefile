@@ -29,7 +29,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/$(VENV)/bin/python -c "import sy
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults style browser browser-all axe kernels peers servers real-server litellm bench docs binder clean chromium postgresql
+.PHONY: help demo lab test test-long faults style bundle front_end browser browser-all axe kernels peers servers real-server litellm bench docs binder clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,7 +40,7 @@ demo: $(VENV)/lab.stamp ## Run the first tutorial with no key and no network; pr
 lab: $(VENV)/lab.stamp ## Open JupyterLab on the notebook to start with
 	@$(VENV)/bin/jupyter lab $(or $(NOTEBOOK),notebooks/00_start_here.ipynb)
 
-test: $(VENV)/dev.stamp chromium axe postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
+test: $(VENV)/dev.stamp front_end chromium axe postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
 	@$(VENV)/bin/python -m pytest -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)
 	@$(VENV)/bin/python -m pytest $(WITH_KERNELS) -m "(kernel or browser) and not (browser_all or long)" -n 2 --dist loadgroup $(ARGS)
 
@@ -50,8 +50,14 @@ test-long: $(VENV)/dev.stamp postgresql ## More of the same: every tutorial ever
 faults: $(VENV)/dev.stamp postgresql ## Kill processes a thousand times, fill and break disks, stop clocks; print what was lost
 	@$(VENV)/bin/python -m pytest tests/faults -m "faults" -n 2 --dist worksteal $(ARGS)
 
-style: $(VENV)/dev.stamp ## ruff format, ruff check, pyright strict, import-linter
+style: $(VENV)/dev.stamp front_end ## ruff, pyright strict, import-linter; eslint, prettier, tsc; and the bundle is what its sources make
 	@$(VENV)/bin/python -m pytest -q tests/test_style.py
+
+bundle: $(VENV)/dev.stamp ## view.js, view.css and loader.js of the live view, of its modules in static/src
+	@$(VENV)/bin/python tests/front_end/view_build.py build
+
+front_end: $(VENV)/dev.stamp
+	@$(VENV)/bin/python tests/front_end/view_build.py install
 
 browser: $(VENV)/dev.stamp chromium axe ## The short browser cases alone
 	@$(VENV)/bin/python -m pytest -m "browser and not browser_all" $(ARGS)

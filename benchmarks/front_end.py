@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from adk_nb.notebook.view.widget import LiveView
-
 ROOT = Path(__file__).parent.parent
+STATIC = ROOT / "adk_nb/notebook/view/static"
 sys.path.append(str(ROOT / "tests/browser"))
 
 from lab import Lab, Page  # noqa: E402  what the browser tests drive is driven here too
@@ -33,8 +32,6 @@ import asyncio, time
 from adk_nb import Agent, types
 from adk_nb.models import BaseLlm, LlmResponse
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.view.widget import LiveView
-
 class Timed(BaseLlm):
     'Begins to answer after `pause` seconds, notes when, and is not done soon.'
     pause: float = 0
@@ -159,9 +156,10 @@ def lab_page() -> Iterator[Opened]:
 
 
 def size(_: Opened) -> Iterator[Figure]:
-    """What a page loads once."""
-    yield Figure("ESM of the view", len(str(LiveView._esm).encode()) / 1000, "kB", 150)
-    yield Figure("its style", len(str(LiveView._css).encode()) / 1000, "kB")
+    """What a page loads."""
+    for name, limit in (("view.js", 90), ("view.css", 30)):
+        yield Figure(f"{name}, once a page", (STATIC / name).stat().st_size / 1000, "kB", limit)
+    yield Figure("loader.js, once a view", (STATIC / "loader.js").stat().st_size / 1000, "kB", 1.5)
 
 
 def first_row(opened: Opened) -> Iterator[Figure]:

@@ -39,7 +39,7 @@ def test_the_wheel_carries_every_source_stub_script_and_sheet(wheel: zipfile.Zip
 
     assert ours <= packed
     assert "adk_nb/py.typed" in packed
-    assert {"adk_nb/notebook/view/static/view.js", "adk_nb/notebook/view/static/cards.css"} <= packed
+    assert {f"adk_nb/notebook/view/static/{name}" for name in ("view.js", "view.css", "loader.js")} <= packed
 
 
 def test_the_wheel_carries_its_licence_and_nothing_beside_the_package(wheel: zipfile.ZipFile):

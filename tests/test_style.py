@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from front_end import view_build
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
@@ -25,6 +26,28 @@ def test_style(command: str):
     done = subprocess.run([BIN / tool, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
 
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+FORMAT = ("--config", "tests/front_end/prettier.json", "--check")
+
+
+@pytest.mark.parametrize("command", [("prettier", *FORMAT)], ids=lambda command: command[0])
+def test_style_of_the_view(command: tuple[str, ...]):
+    files = [path for path in view_build.sources() if command[0] == "prettier" or path.endswith(".js")]
+
+    done = view_build.run(*command, *files, cwd=ROOT)
+
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+
+
+def test_the_view_is_what_its_sources_make(tmp_path: Path):
+    view_build.build(tmp_path)
+
+    stale = [
+        name for name in view_build.BUNDLE if (tmp_path / name).read_bytes() != (view_build.STATIC / name).read_bytes()
+    ]
+
+    assert not stale, f"{stale} differ from what static/src makes; type: make bundle"
 
 
 ALLOWED_SCANS = {

@@ -8,6 +8,7 @@ import pytest
 from wire import WAIT, Wire
 
 from adk_nb.events import Event, EventActions
+from adk_nb.notebook.view import widget
 from adk_nb.notebook.view.page import VIEW_MIME
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.widget import STUB, LiveView
@@ -329,8 +330,19 @@ def test_no_thread_stays_when_there_is_nothing_to_send(view: LiveView, wire: Wir
     assert not ticker.is_alive()
 
 
-def test_what_a_page_loads_is_small():
-    assert len(str(LiveView._esm).encode()) <= 150_000
+def test_a_page_loads_the_code_of_all_views_once_and_it_is_small(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(comm, "create_comm", Wire)
+    monkeypatch.setattr(widget, "_codes", [])
+
+    views = [LiveView(title="demo") for _ in range(50)]
+
+    opened = [view.comm.sent[0] for view in views if isinstance(view.comm, Wire)]
+    [code] = widget._codes
+    assert {sent["state"]["code"] for sent in opened} == {code.model_id}
+    assert 50_000 < len(code.js) + len(code.css) <= 110_000
+    assert len(opened) == 50 and max(len(json.dumps(sent)) for sent in opened) <= 3_000
+    for view in views:
+        view.close()
 
 
 def test_what_a_page_says_runs_no_hooks_of_cells(view: LiveView, wire: Wire, shell: Any):

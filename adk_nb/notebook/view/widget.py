@@ -2,6 +2,7 @@
 # pyright: reportUnknownMemberType=false
 # ipywidgets has no annotations
 
+import hashlib
 import logging
 import secrets
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import anywidget
+import ipywidgets
 import traitlets
 
 from adk_nb.errors import InputError
@@ -37,17 +39,36 @@ STUB = {"text/plain": "", "text/html": ""}
 """What stands where a view stood: nothing to read, the same on every run, so that a saved notebook compares equal."""
 
 _STATIC = Path(__file__).parent / "static"
-_SCRIPTS = (
-    *("elements", "store", "json_tree", "lanes", "picture", "state_panel", "row_detail", "events", "tabs", "panes"),
-    *("waterfall", "state_table", "prompt", "artifacts", "log_tools", "forms", "answer_form", "error_cards"),
-    *("cards", "chat_box", "announce", "keys", "keep", "missed", "view"),
-)
-_SHEETS = ("frame", "drawing", "events", "panels", "cards", "chat_box", "narrow")
-"""Files of `static`, in the order in which they become one module and one sheet: no bundler, no import between them."""
 
 
-def _joined(names: tuple[str, ...], kind: str) -> str:
-    return "\n".join((_STATIC / f"{name}.{kind}").read_text(encoding="utf-8") for name in names)
+def _bundle(name: str) -> str:
+    """A file that `make bundle` has made of `static/src`."""
+    return (_STATIC / name).read_text(encoding="utf-8")
+
+
+class ViewCode(ipywidgets.Widget):
+    """The code of all views of a kernel: a page loads it once, however many views it has."""
+
+    version = traitlets.Unicode().tag(sync=True)
+    """Of `js` and `css`: a page that knows it does not load them again."""
+    js = traitlets.Unicode().tag(sync=True)
+    css = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self) -> None:
+        js, css = _bundle("view.js"), _bundle("view.css")
+        super().__init__(version=hashlib.sha256((js + css).encode()).hexdigest(), js=js, css=css)
+
+
+_codes: list[ViewCode] = []
+_code_lock = threading.Lock()
+
+
+def _view_code() -> ViewCode:
+    """The one of this kernel, opened before its first view."""
+    with _code_lock:
+        if not _codes or _codes[0].comm is None:
+            _codes[:] = [ViewCode()]
+        return _codes[0]
 
 
 class LiveView(anywidget.AnyWidget):
@@ -59,8 +80,9 @@ class LiveView(anywidget.AnyWidget):
     or missed a batch.
     """
 
-    _esm = _joined(_SCRIPTS, "js")
-    _css = _joined(_SHEETS, "css")
+    _esm = _bundle("loader.js")
+    code = traitlets.Unicode().tag(sync=True)
+    """Id of the model of the views' code."""
     panels = traitlets.List(traitlets.Dict()).tag(sync=True)
     """`{"name", "title"}` of each panel, and `module` (an ES module) of those from outside this package."""
     snapshot = traitlets.Dict().tag(sync=True)
@@ -79,7 +101,8 @@ class LiveView(anywidget.AnyWidget):
         self._sending = threading.RLock()  # guards the order of what is sent, and the state it adds up to
         self._snapshot_due = 0.0
         self._listeners: list[Callable[[Json], None]] = []
-        super().__init__(model_id=own_id, panels=listed(), snapshot=self._state.snapshot(0))
+        code = _view_code().model_id
+        super().__init__(model_id=own_id, code=code, panels=listed(), snapshot=self._state.snapshot(0))
         _answer_on_the_front_ends_subshell(self.comm)
         if self.comm:  # no hooks of cells around what a page says: one draws and closes figures a tool is at work on
             self.comm.handle_msg = self._handle_msg  # source: comm 0.2, `BaseComm.handle_msg`

@@ -1,0 +1,65 @@
+// What is said to those who do not see the log: whole sentences as they come, and never a word at a time.
+
+import { el } from "./elements.js";
+
+const SENTENCE = /^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/;
+const MOST_SAID = 12;
+
+export class Announcer {
+  constructor(store) {
+    this.store = store;
+    this.begun = new Map(); // row id -> how many characters of a row that streams were said
+    this.node = el("div", "hidden");
+    this.node.setAttribute("aria-live", "polite");
+    this.node.setAttribute("aria-relevant", "additions");
+  }
+
+  touch(op) {
+    if (op.op === "status" && op.status !== "running") {
+      for (const id of [...this.begun.keys()]) this.rest(this.store.rows.get(id));
+    }
+    const row = this.store.rows.get(op.id ?? op.row?.id);
+    if (!row) return;
+    if (op.op === "append" && row.kind !== "user" && !row.streaming) this.whole(row);
+    else if (op.op === "text") this.sentences(row);
+    else if (op.op === "patch" && this.begun.has(row.id)) this.rest(row);
+    else if (op.op === "patch" && op.kind === "marker") this.whole(row);
+    else if (op.op === "patch" && "ok" in op && op.ok !== null)
+      this.say(`${row.tool} ${op.ok ? "is done" : "failed"}: ${row.result}`);
+  }
+
+  whole(row) {
+    if (row.tool === "transfer_to_agent") return; // its result says who goes on
+    if (row.kind === "call") this.say(`${row.author} calls ${row.tool}`);
+    else if (row.text) this.say(`${row.author}${row.kind === "error" ? ", error" : ""}: ${row.text}`);
+  }
+
+  sentences(row) {
+    const said = this.begun.get(row.id) ?? 0;
+    const found = SENTENCE.exec(row.text.slice(said))?.[0];
+    this.begun.set(row.id, said + (found?.length ?? 0));
+    if (found) this.say(said ? found : `${row.author}: ${found}`);
+  }
+
+  rest(row) {
+    if (!row) return;
+    const said = this.begun.get(row.id);
+    this.begun.delete(row.id);
+    const left = row.text.slice(said);
+    if (left.trim()) this.say(said ? left : `${row.author}: ${left}`);
+  }
+
+  say(words) {
+    this.node.append(
+      el(
+        "div",
+        "",
+        words
+          .replace(/[*`|]+|^#+ /gm, "")
+          .trim()
+          .slice(0, 500),
+      ),
+    );
+    while (this.node.childElementCount > MOST_SAID) this.node.firstChild.remove();
+  }
+}

@@ -1,0 +1,33 @@
+// Keys that lead from anywhere in the view to a part of it. None of them answers a card.
+
+export class Keys {
+  constructor(view) {
+    this.view = view;
+    view.root.addEventListener("keydown", (event) => this.onKey(event), true);
+    view.root.setAttribute("aria-keyshortcuts", "/ s w Escape");
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.target.closest("input, textarea, select, [contenteditable], .adknb-form")) return;
+    if (!this.does(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  does(key) {
+    const { tabs, tools } = this.view;
+    if (key === "Escape") {
+      this.view.leave();
+      return true;
+    }
+    const name = { "/": "events", s: "state", w: "waterfall" }[key];
+    const panel = tabs.panels.find((each) => each.name === name && each.exists);
+    if (!panel || !this.view.store.rows.size) return false;
+    this.view.unfold();
+    tabs.select(panel, key !== "/");
+    this.view.paint();
+    if (key === "/") tools.filter.focus();
+    return true;
+  }
+}

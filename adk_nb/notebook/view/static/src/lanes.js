@@ -1,0 +1,45 @@
+// Those that work at once: a line for each, with its last words.
+
+import { el } from "./elements.js";
+import { STANDS } from "./words.js";
+
+export class Lanes {
+  constructor(store) {
+    this.store = store;
+    this.nodes = new Map(); // lane id -> {node, drawn}
+    this.node = el("ul", "lanes");
+    this.node.setAttribute("aria-label", "Working at once");
+    this.node.tabIndex = 0; // it may have to be scrolled
+  }
+
+  paint() {
+    const { lanes, last, rows } = this.store;
+    this.node.hidden = lanes.size < 2;
+    if (this.node.hidden) return;
+    for (const lane of lanes.values()) {
+      const words = this.words(rows.get(last.get(lane.id)));
+      const drawn = `${lane.state} ${words}`;
+      const known = this.nodes.get(lane.id);
+      if (known?.drawn === drawn) continue;
+      const [icon, word] = STANDS[lane.state] ?? ["", ""];
+      const stands = el("span", "stands", el("span", "icon", icon), ` ${word}`);
+      const node = el("li", "lane", stands, el("span", "author", lane.label), el("span", "words", words));
+      node.dataset.mark = lane.state;
+      node.dataset.lane = this.color(lane.id);
+      if (known) known.node.replaceWith(node);
+      else this.node.append(node);
+      this.nodes.set(lane.id, { node, drawn });
+    }
+  }
+
+  words(row) {
+    if (!row) return "";
+    if (row.kind === "call") return `⚙ ${row.tool}(${row.args}) ${row.result ?? row.text}`;
+    return row.text.trim().split("\n").pop();
+  }
+
+  // Of those that work at once, each has a colour of its own.
+  color(lane) {
+    return [...this.store.lanes.keys()].indexOf(lane) % 4;
+  }
+}

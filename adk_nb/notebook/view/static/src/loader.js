@@ -1,0 +1,48 @@
+// What every view of a run loads. The view's own code comes once to a page, in a model that all views of a kernel share.
+
+const PAGE = Symbol.for("adk_nb.view"); // on the window: version -> its module
+const PATIENCE = 100; // times 50 ms: the model of the code is opened before the first view, on a reloaded page beside it
+
+async function codeOf(manager, id) {
+  for (let tries = 0; manager.has_model?.(id) === false && tries < PATIENCE; tries += 1) {
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  return manager.get_model(id);
+}
+
+function style(css) {
+  const node = document.getElementById("adknb-style") ?? document.head.appendChild(document.createElement("style"));
+  node.id = "adknb-style";
+  node.textContent = css;
+}
+
+async function load(js, css) {
+  style(css);
+  const url = URL.createObjectURL(new Blob([js], { type: "text/javascript" }));
+  try {
+    return await import(url);
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+export default () => {
+  let run;
+  return {
+    async initialize({ model }) {
+      const early = []; // what Python sends while the code is loaded
+      const hear = (message) => early.push(message);
+      model.on("msg:custom", hear);
+      const code = await codeOf(model.widget_manager, model.get("code"));
+      const version = code.get("version");
+      window[PAGE] ??= {};
+      window[PAGE][version] ??= load(code.get("js"), code.get("css"));
+      const module = await window[PAGE][version];
+      model.off("msg:custom", hear);
+      run = module.open(model, early);
+    },
+    render({ el }) {
+      return run.show(el);
+    },
+  };
+};

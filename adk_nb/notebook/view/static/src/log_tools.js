@@ -1,0 +1,52 @@
+// Beside the tabs: what narrows the log down, copies it and saves it.
+
+import { button, copyButton, download, el } from "./elements.js";
+import { rowLine } from "./row_text.js";
+
+export class LogTools {
+  constructor(store, view) {
+    this.store = store;
+    this.view = view;
+    this.filter = el("input", "input filter");
+    this.filter.type = "search";
+    this.filter.placeholder = "filter";
+    this.filter.setAttribute("aria-label", "Filter the events");
+    this.filter.addEventListener("input", () => view.events.narrow(this.filter.value));
+    this.filter.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key !== "Escape") return;
+      if (!this.filter.value) view.leave();
+      this.filter.value = "";
+      view.events.narrow("");
+    });
+    this.count = el("span", "dim found");
+    this.count.setAttribute("role", "status");
+    this.copy = copyButton("Copy", () => view.events.shown().map(rowLine).join("\n"));
+    this.copy.title = "Copy the log, as it is shown";
+    this.save = button("⤓", "small", () => this.download());
+    this.save.title = "Download the events as JSON lines";
+    this.save.setAttribute("aria-label", this.save.title);
+    this.node = el("div", "log-tools", this.count, this.filter, this.copy, this.save);
+  }
+
+  paint(count, folded) {
+    this.node.hidden = folded || this.view.tabs.current !== this.view.log || !this.store.rows.size;
+    this.count.textContent = count === null ? "" : `${count} of ${this.store.rows.size}`;
+  }
+
+  // Python has the whole events; a page whose kernel is gone has its rows.
+  download() {
+    this.waits = this.store.offers.includes("log") && this.store.say({ kind: "need", what: "log" });
+    if (!this.waits) this.keep([...this.store.rows.values()].map((row) => JSON.stringify(row)).join("\n"));
+  }
+
+  touch(op) {
+    if (op.op !== "panel" || op.name !== "log" || !this.waits) return;
+    this.waits = false;
+    this.keep(op.data);
+  }
+
+  keep(lines) {
+    download("events.jsonl", "application/jsonl", `${lines}\n`);
+  }
+}

@@ -1,0 +1,150 @@
+// When each agent, model and tool was at work: bars on one axis, and the same as a table.
+
+import { el, put } from "../elements.js";
+import { registerPanel } from "../panels.js";
+import { duration } from "../words.js";
+
+const MOST_BARS = 400;
+const BAR_HEIGHT = 22;
+const KINDS = { agent: ["▸", "agent"], model: ["◆", "model"], tool: ["⚙", "tool"], person: ["⚠", "person"] };
+
+class Waterfall {
+  constructor(root, view) {
+    this.root = root;
+    this.view = view;
+    this.data = [];
+    this.picture = el("div", "bars");
+    this.table = el("details", "twin-table", el("summary", "", "As a table"));
+    this.table.addEventListener("toggle", () => this.paintTable());
+    root.append(this.picture, this.table);
+    this.drawn = "";
+    new ResizeObserver(() => this.paint(this.data)).observe(root);
+  }
+
+  paint(bars = []) {
+    this.data = bars;
+    const width = this.root.clientWidth - 24;
+    const drawn = `${width} ${JSON.stringify(bars)}`;
+    if (this.root.hidden || width <= 0 || drawn === this.drawn) return;
+    this.drawn = drawn;
+    this.bars = bars.slice(-MOST_BARS);
+    const said = bars.length > MOST_BARS ? el("div", "dim", `${bars.length - MOST_BARS} earlier bars`) : null;
+    if (!bars.length) put(this.picture, el("div", "dim", "Nothing has been timed yet."));
+    else put(this.picture, said, this.draw(this.bars, width));
+    this.table.hidden = !bars.length;
+    this.paintTable();
+  }
+
+  draw(bars, width) {
+    const whole = Math.max(1, ...bars.map((bar) => Math.max(bar.begin, bar.end ?? 0)));
+    const from = Math.min(...bars.map((bar) => bar.begin)) >= whole ? 0 : Math.min(...bars.map((bar) => bar.begin));
+    const names = Math.min(230, Math.round(width * 0.34));
+    const room = width - names - 62;
+    const at = (ms) => names + ((ms - from) / (whole - from || 1)) * room;
+    const height = bars.length * BAR_HEIGHT + 22;
+    const root = drawing("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
+    root.setAttribute(
+      "aria-label",
+      `${bars.length} bars over ${duration(whole - from)}; the table below says the same`,
+    );
+    const label = (ms) => (whole - from < 1000 ? duration(ms) : `${(ms / 1000).toFixed(1)} s`);
+    for (const tick of ticks(from, whole, Math.max(2, Math.floor(room / 90)))) {
+      root.append(drawing("path", { class: "adknb-grid", d: `M${at(tick)} 16V${height}` }));
+      root.append(
+        drawing("text", { class: "adknb-tick", x: at(tick), y: 11, "text-anchor": "middle" }, label(tick - from)),
+      );
+    }
+    bars.forEach((bar, number) => root.append(this.bar(bar, 20 + number * BAR_HEIGHT, at, whole, names, width)));
+    return root;
+  }
+
+  bar(bar, top, at, whole, names, width) {
+    const [left, right] = [at(bar.begin), Math.max(at(bar.end ?? whole), at(bar.begin) + 2)];
+    const group = drawing("g", { class: "adknb-bar" });
+    group.dataset.kind = bar.kind;
+    if (bar.error) group.dataset.mark = "failed";
+    const indent = 4 + Math.min(bar.depth, 8) * 12;
+    const chars = Math.floor((names - indent - 8) / 6.6);
+    const name = `${bar.error ? "✗" : (KINDS[bar.kind]?.[0] ?? "")} ${bar.name}`;
+    group.append(drawing("title", {}, barWords(bar)));
+    group.append(drawing("rect", { class: "adknb-hit", x: 0, y: top, width, height: BAR_HEIGHT }));
+    group.append(
+      drawing(
+        "text",
+        { x: indent, y: top + 15 },
+        name.length > chars ? `${name.slice(0, Math.max(1, chars - 1))}…` : name,
+      ),
+    );
+    const high = bar.kind === "agent" ? 6 : 12;
+    const shape = (x, end, part) =>
+      drawing("rect", {
+        class: `adknb-${part}`,
+        x,
+        y: top + (BAR_HEIGHT - high) / 2,
+        width: Math.max(1, end - x),
+        height: high,
+        rx: 2,
+      });
+    const first = bar.first === null ? null : at(bar.first);
+    if (first === null) group.append(shape(left, right, bar.kind === "model" ? "waits" : "work"));
+    else group.append(shape(left, first, "waits"), shape(first, right, "work"));
+    const taken = bar.end === null ? "…" : duration(bar.end - bar.begin);
+    group.append(drawing("text", { class: "adknb-taken", x: right + 5, y: top + 15 }, taken));
+    if (bar.event) group.addEventListener("click", () => this.view.showEvent(bar.event));
+    return group;
+  }
+
+  paintTable() {
+    if (!this.table.open || !this.bars) return;
+    const head = el(
+      "tr",
+      "",
+      ...["what", "name", "of", "begins", "first piece", "takes"].map((word) => el("th", "", word)),
+    );
+    const lines = this.bars.map((bar) =>
+      el(
+        "tr",
+        "",
+        ...[
+          bar.error ? `${KINDS[bar.kind]?.[1]} ✗ ${bar.error}` : (KINDS[bar.kind]?.[1] ?? bar.kind),
+          bar.name,
+          bar.agent,
+          duration(bar.begin) || "0",
+          bar.first === null ? "" : duration(bar.first - bar.begin),
+          bar.end === null ? endless(bar) : duration(bar.end - bar.begin),
+        ].map((cell) => el("td", "", cell)),
+      ),
+    );
+    this.table.querySelector("table")?.remove();
+    this.table.append(el("table", "table", el("thead", "", head), el("tbody", "", ...lines)));
+  }
+}
+
+function drawing(tag, at, text = "") {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(at)) node.setAttribute(name, value);
+  node.textContent = text;
+  return node;
+}
+
+// Round moments between two, about as many as asked for, and no closer than their words tell apart.
+function ticks(from, to, about) {
+  const rough = (to - from) / about;
+  const power = 10 ** Math.floor(Math.log10(rough || 1));
+  const round = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= 0.8 * rough);
+  const step = Math.max(round, to - from < 1000 ? 1 : 100);
+  return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, at) => from + at * step);
+}
+
+function endless(bar) {
+  return bar.kind === "person" ? "still waits" : "still at work";
+}
+
+function barWords(bar) {
+  const taken = bar.end === null ? endless(bar) : `took ${duration(bar.end - bar.begin)}`;
+  const first = bar.first === null ? "" : `, first piece after ${duration(bar.first - bar.begin)}`;
+  const words = `${KINDS[bar.kind]?.[1] ?? bar.kind} ${bar.name}: began at ${duration(bar.begin) || "0 ms"}, ${taken}${first}`;
+  return bar.error ? `${words}; ${bar.error}` : words;
+}
+
+registerPanel({ name: "waterfall", title: "Waterfall", mount: (root, view) => new Waterfall(root, view) });

@@ -1,0 +1,47 @@
+// What an opened row tells: what it changed in the state, its events as a tree, and what can be done from here.
+
+import { button, copyButton, el } from "./elements.js";
+import { toolFailure } from "./error_cards.js";
+import { jsonTree } from "./json_tree.js";
+import { changeLine } from "./state_panel.js";
+
+export class RowDetail {
+  constructor(store) {
+    this.store = store;
+  }
+
+  may(row) {
+    return Boolean(row.failure || row.detail || row.changes?.length || this.store.offers.includes("event"));
+  }
+
+  ask(row) {
+    if (this.store.offers.includes("event")) this.store.say({ kind: "need", what: "event", id: row.id });
+  }
+
+  node(row) {
+    const changes = (row.changes ?? []).map((change) => changeLine(change.key, change.kind, change.old, change.new));
+    const told = this.store.panels.get(`event/${row.id}`);
+    return el(
+      "div",
+      "detail",
+      row.failure ? toolFailure(row.failure) : null,
+      changes.length ? el("div", "changes", el("div", "dim", "state changed by this event"), ...changes) : null,
+      ...(told ? this.events(row, told) : [row.detail && !row.failure ? el("pre", "json", row.detail) : null]),
+    );
+  }
+
+  events(row, told) {
+    const copy = copyButton("Copy JSON", () => told.map((each) => JSON.stringify(each, null, 2)).join("\n"));
+    const rerun =
+      this.store.offers.includes("rerun") && !this.store.gone && this.store.status.status !== "running"
+        ? button("Rerun from here", "small", () => this.store.say({ kind: "rerun", event: row.id.split("/")[0] }))
+        : null;
+    if (rerun) rerun.title = "Ask again with the session as it was before this event; this conversation is kept";
+    return [
+      el("div", "detail-buttons", copy, rerun),
+      ...told.map((event, at) =>
+        jsonTree(event, told.length > 1 ? `event ${at + 1}` : "event", at === told.length - 1),
+      ),
+    ];
+  }
+}

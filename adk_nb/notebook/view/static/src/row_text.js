@@ -1,0 +1,6 @@
+// A row of the log in words, on one line.
+export function rowLine(row) {
+  const who = row.kind === "user" && row.author === "user" ? "you" : row.author;
+  if (row.kind === "call") return `${who} ${row.tool}(${row.args}) ${row.result ?? row.text}`.trim();
+  return `${who} ${row.kind === "text" || row.kind === "user" ? "" : `${row.kind}: `}${row.text.replace(/\s+/g, " ")}`;
+}

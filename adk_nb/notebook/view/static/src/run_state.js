@@ -1,0 +1,132 @@
+// What is known of a run, and how each op changes it: the twin of ViewState in Python. It touches no page.
+
+/** @import { Artifact, Card, Lane, Op, Row, Snapshot, StateEntry } from "./types" */
+
+export const MAX_ROWS = 1000;
+
+export class RunState {
+  constructor() {
+    this.title = "";
+    this.own_id = "";
+    /** @type {{height: number} | null} */
+    this.box = null;
+    this.seq = 0;
+    this.status = { status: "idle", text: "" };
+    this.notice = "";
+    /** @type {{text: string, title?: string}} */
+    this.usage = { text: "" };
+    this.earlier = 0;
+    /** @type {StateEntry[]} */
+    this.state = [];
+    /** @type {Snapshot["drawing"]} */
+    this.drawing = null;
+    /** @type {Record<string, string>} */
+    this.marks = {};
+    /** @type {string[]} */
+    this.offers = [];
+    /** @type {Snapshot["answer"]} */
+    this.answer = null;
+    /** @type {Map<string, Row>} */
+    this.rows = new Map();
+    /** @type {Map<string, Card>} */
+    this.cards = new Map();
+    /** @type {Map<string, Lane>} */
+    this.lanes = new Map();
+    /** @type {Map<string, Artifact>} Oldest first. */
+    this.artifacts = new Map();
+    /** @type {Map<string, string>} Lane -> the row of its last words. */
+    this.last = new Map();
+  }
+
+  /**
+   * Forget what is known, and take the whole from Python.
+   *
+   * @param {Snapshot} snapshot
+   */
+  load(snapshot) {
+    const { rows, cards, lanes, artifacts = [], ...rest } = snapshot;
+    Object.assign(this, rest);
+    this.rows = new Map(rows.map((row) => [row.id, { ...row }]));
+    this.lanes = new Map(lanes.map((lane) => [lane.id, lane]));
+    this.cards = new Map(cards.map((card) => [card.id, card]));
+    this.artifacts = new Map(artifacts.map((artifact) => [artifact.id, artifact]));
+    this.last = new Map();
+    for (const row of rows) this.#speak(row);
+  }
+
+  /** @param {Op} op */
+  apply(op) {
+    const id = op.id ?? op.event;
+    const row = id === undefined ? undefined : this.rows.get(id);
+    OPS[op.op]?.(this, op, row);
+    if (op.op === "append" || op.op === "text" || op.op === "patch") this.#speak(this.rows.get(op.id ?? op.row?.id));
+  }
+
+  /**
+   * The state with `entries` in place of those of the same key; removed keys come last.
+   *
+   * @param {StateEntry[]} entries
+   */
+  merged(entries) {
+    const state = new Map(this.state.map((entry) => [entry.key, entry]));
+    for (const entry of entries) state.set(entry.key, entry);
+    const left = [...state.values()].filter((entry) => entry.kind || entry.value !== null);
+    return [...left.filter((entry) => entry.kind !== "-"), ...left.filter((entry) => entry.kind === "-")];
+  }
+
+  /** @param {Row | undefined} row */
+  #speak(row) {
+    if (!row?.lane) return;
+    for (const id of this.lanes.keys()) if (row.lane === id || row.lane.startsWith(`${id}.`)) this.last.set(id, row.id);
+  }
+}
+
+/** @type {Record<string, (run: RunState, op: any, row?: Row) => void>} */
+const OPS = {
+  append(run, { row }) {
+    run.rows.set(row.id, { ...row });
+    for (const id of run.rows.keys()) {
+      if (run.rows.size <= MAX_ROWS) break;
+      run.rows.delete(id);
+      run.earlier += 1;
+    }
+  },
+  text(_, op, row) {
+    if (!row) return;
+    row.text += op.s;
+    row.streaming = true;
+    if (op.tail !== undefined) Object.assign(row, { html: row.html + op.html, tail: op.tail });
+  },
+  patch(_, { op: __, ...fields }, row) {
+    if (row) Object.assign(row, { streaming: false, tail: "" }, fields);
+  },
+  state(run, op, row) {
+    run.state = op.state ?? run.merged(op.entries);
+    if (row) row.changes = [...(row.changes ?? []), ...op.changes];
+  },
+  card: (run, { card }) => void run.cards.set(card.id, card),
+  status(run, { status, text = "" }) {
+    run.status = { status, text };
+    if (status !== "running") for (const row of run.rows.values()) row.streaming = false;
+  },
+  usage(run, { text, title = "" }) {
+    run.usage = { text, title };
+  },
+  notice(run, { text }) {
+    run.notice = text;
+  },
+  drawing(run, { drawing }) {
+    run.drawing = drawing;
+  },
+  mark(run, { marks }) {
+    run.marks = { ...run.marks, ...marks };
+  },
+  lane: (run, { lane }) => void run.lanes.set(lane.id, lane),
+  artifact: (run, { artifact }) => void run.artifacts.set(artifact.id, artifact),
+  offers(run, { what }) {
+    run.offers = what;
+  },
+  answer(run, { answer }) {
+    run.answer = answer;
+  },
+};

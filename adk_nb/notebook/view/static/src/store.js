@@ -1,0 +1,132 @@
+// A run as one page knows it: batches of ops in their order, what was asked of Python, and what goes out to it.
+
+import { RunState } from "./run_state.js";
+import { GONE } from "./words.js";
+
+/** @import { Card, Model, Op, Snapshot } from "./types" */
+
+/**
+ * @typedef {object} Watcher
+ * @property {() => void} reset All is new.
+ * @property {(op: Op) => void} touch One op has changed the run.
+ */
+
+export class Store extends RunState {
+  /** @param {Model} model */
+  constructor(model) {
+    super();
+    this.model = model;
+    this.manager = model.widget_manager;
+    /** @type {{name: string, title: string, module?: string}[]} */
+    this.listed = model.get("panels");
+    /** @type {Set<any>} */
+    this.views = new Set();
+    /** @type {Map<string, number>} Card -> card.again at the click: closed here until Python says what became of it. */
+    this.sent = new Map();
+    /** @type {Map<string, any>} What was asked of Python for a panel, as "waterfall" or "event/id" -> the answer. */
+    this.panels = new Map();
+    /** @type {Map<string, (data: any) => void>} The same key -> what to do with the answer. */
+    this.needed = new Map();
+    /** @type {Map<number, Op[]>} Batches that came before the one they follow. */
+    this.ahead = new Map();
+    this.gone = false;
+    const snapshot = model.get("snapshot");
+    this.late = snapshot.seq > 0; // the run had begun before the page saw it
+    this.load(snapshot);
+    model.on("change:snapshot", () => this.adopt(model.get("snapshot")));
+    model.on("msg:custom", (message) => this.receive(message));
+    model.on("comm_live_update", () => this.say({ kind: "resync" })); // the kernel has gone, or come
+  }
+
+  /**
+   * Ask Python for what does not come by itself, and call `then` with it.
+   *
+   * @param {string} what
+   * @param {string} id
+   * @param {(data: any) => void} then
+   */
+  need(what, id, then) {
+    const key = `${what}/${id}`;
+    if (this.panels.has(key)) then(this.panels.get(key));
+    else if (this.say({ kind: "need", what, id })) this.needed.set(key, then);
+  }
+
+  /** @param {Snapshot} snapshot */
+  adopt(snapshot) {
+    if (snapshot.seq <= this.seq) return;
+    this.load(snapshot);
+    this.gone = false;
+    this.#catchUp();
+    for (const view of this.views) view.reset();
+  }
+
+  /** @param {{kind: string, seq: number, ops: Op[]}} message */
+  receive(message) {
+    if (message.kind !== "ops" || message.seq <= this.seq) return;
+    this.ahead.set(message.seq, message.ops);
+    this.#catchUp();
+    if (this.ahead.size) this.say({ kind: "resync" });
+  }
+
+  #catchUp() {
+    for (const seq of this.ahead.keys()) if (seq <= this.seq) this.ahead.delete(seq);
+    for (let ops = this.ahead.get(this.seq + 1); ops; ops = this.ahead.get(this.seq + 1)) {
+      this.seq += 1;
+      for (const op of ops) this.#take(op);
+      this.ahead.delete(this.seq);
+    }
+  }
+
+  /** @param {Op} op */
+  #take(op) {
+    this.apply(op);
+    if (op.op === "panel") {
+      const key = op.id ? `${op.name}/${op.id}` : op.name;
+      this.panels.set(key, op.data);
+      this.needed.get(key)?.(op.data);
+      this.needed.delete(key);
+    }
+    for (const view of this.views) view.touch(op);
+  }
+
+  /** @param {Card} card */
+  isOpen(card) {
+    return card.state === "asked" && this.sent.get(card.id) !== card.again;
+  }
+
+  /**
+   * Send a message; false if Python cannot hear it: after the kernel is gone, a model has no comm to send on.
+   *
+   * @param {object} message
+   */
+  say(message) {
+    try {
+      this.model.send(message);
+      return true;
+    } catch {
+      this.#leave();
+      return false;
+    }
+  }
+
+  #leave() {
+    this.gone = true;
+    this.notice = `The kernel that ran this is gone. ${GONE}`;
+    if (["running", "pending"].includes(this.status.status)) this.status = { status: "cancelled", text: "stale" };
+    for (const card of this.cards.values()) {
+      if (card.state === "asked") Object.assign(card, { state: "stale", note: "its kernel is gone" });
+    }
+    for (const view of this.views) view.reset();
+  }
+
+  /**
+   * @param {Card} card
+   * @param {string} decision
+   * @param {object} more
+   */
+  decide(card, decision, more) {
+    if (!this.isOpen(card)) return;
+    if (this.say({ kind: "answer", id: card.id, decision, ...more })) this.sent.set(card.id, card.again);
+    for (const view of this.views) view.touch({ op: "card", card });
+  }
+}

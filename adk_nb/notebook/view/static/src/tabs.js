@@ -1,0 +1,66 @@
+// The tabs over the panels, by the pattern of the ARIA practices: arrows move, and what has nothing to show has no tab.
+
+import { el, newId } from "./elements.js";
+
+export class Tabs {
+  constructor(panels, view) {
+    this.panels = panels;
+    this.view = view;
+    this.current = panels[0];
+    this.node = el("div", "tabs");
+    this.node.setAttribute("role", "tablist");
+    this.node.setAttribute("aria-label", "Panels");
+    this.tabs = new Map(panels.map((panel) => [panel, this.tab(panel)]));
+    this.node.append(...this.tabs.values());
+    this.node.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  tab(panel) {
+    const tab = el("button", "tab", panel.title);
+    tab.type = "button";
+    tab.id = newId();
+    tab.setAttribute("role", "tab");
+    tab.addEventListener("click", () => this.select(panel));
+    panel.node.id = newId();
+    panel.node.setAttribute("role", "tabpanel");
+    panel.node.setAttribute("aria-labelledby", tab.id);
+    tab.setAttribute("aria-controls", panel.node.id);
+    return tab;
+  }
+
+  // What is asked of Python is asked when a panel is looked at, not before.
+  select(panel, focus = false) {
+    if (this.current !== panel) this.current.closed();
+    this.current = panel;
+    this.paint();
+    panel.opened();
+    panel.paint();
+    this.view.schedule(); // what stands beside the tabs is of one panel
+    if (focus) this.tabs.get(panel).focus();
+  }
+
+  paint() {
+    const shown = this.panels.filter((panel) => panel.exists);
+    if (!shown.includes(this.current)) this.current = this.panels[0];
+    for (const [panel, tab] of this.tabs) {
+      tab.hidden = !shown.includes(panel);
+      tab.setAttribute("aria-selected", String(panel === this.current));
+      tab.tabIndex = panel === this.current ? 0 : -1;
+      panel.node.hidden = panel !== this.current;
+    }
+    this.node.hidden = shown.length < 2;
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    const shown = this.panels.filter((panel) => !this.tabs.get(panel).hidden);
+    const at = shown.indexOf(this.current);
+    const moves = { ArrowLeft: at - 1 + shown.length, ArrowRight: at + 1, Home: 0, End: shown.length - 1 };
+    if (event.key in moves) this.select(shown[moves[event.key] % shown.length], true);
+    else if (event.key === "Escape") this.view.leave();
+    else if (event.key !== "Enter" && event.key !== " ") return;
+    else return event.stopPropagation();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

@@ -1,0 +1,232 @@
+/** What goes over the wire, as view_state.py and its neighbours make it, and what a panel is. */
+
+import type { Store } from "./store.js";
+import type { View } from "./view.js";
+
+export interface Change {
+  key: string;
+  kind: "" | "+" | "~" | "-";
+  old: string | null;
+  new: string | null;
+}
+
+export interface StateEntry {
+  key: string;
+  kind: "" | "+" | "~" | "-";
+  old?: string | null;
+  value: string | null;
+}
+
+/** What a tool or a model gave to look at: see rich_results.py. */
+export interface Piece {
+  kind: "image" | "table" | "page" | "note";
+  src: string;
+  alt?: string;
+  html: string;
+  note?: string;
+  page: string;
+  title?: string;
+  text: string;
+}
+
+export interface Argument {
+  name: string;
+  text: string;
+  left_out?: number;
+  note?: string;
+}
+
+export interface Failure {
+  tool: string;
+  where: string;
+  arguments: Argument[];
+  sent: string;
+  traceback: string;
+}
+
+export interface Row {
+  id: string;
+  author: string;
+  kind: string;
+  lane: string;
+  text: string;
+  html: string | null;
+  tail: string;
+  pages: string[] | null;
+  tool: string | null;
+  args: string | null;
+  result: string | null;
+  ok: boolean | null;
+  ms: number | null;
+  detail: string | null;
+  changes: Change[] | null;
+  usage: { text: string; title: string } | null;
+  shown: Piece[] | null;
+  failure: Failure | null;
+  streaming: boolean;
+}
+
+/** A JSON schema, of which forms read these. */
+export interface Schema {
+  type?: string | string[];
+  title?: string;
+  description?: string;
+  enum?: unknown[];
+  const?: unknown;
+  default?: unknown;
+  format?: string;
+  minimum?: number;
+  maximum?: number;
+  nullable?: boolean;
+  properties?: Record<string, Schema>;
+  additionalProperties?: boolean | Schema;
+  required?: string[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  $ref?: string;
+  $defs?: Record<string, Schema>;
+  "x-titles"?: boolean;
+}
+
+export interface Card {
+  id: string;
+  kind: string;
+  agent: string;
+  tool: string;
+  hint: string;
+  needs: string;
+  link: string;
+  args: Record<string, unknown> | null;
+  arguments: Argument[];
+  remarks?: string[];
+  destructive?: boolean;
+  schema: Schema;
+  answer_schema: Schema | null;
+  how: string;
+  title: string;
+  where: string;
+  traceback: string;
+  ways: string[];
+  seconds: number;
+  state: string;
+  note: string;
+  changed: string;
+  version: string;
+  again: number;
+}
+
+export interface Lane {
+  id: string;
+  name: string;
+  label: string;
+  state: string;
+}
+
+export interface Artifact {
+  id: string;
+  name: string;
+  version: number;
+  mime: string;
+  size: number;
+  data?: string;
+  image?: string;
+  html?: string;
+  page?: string;
+  text?: string;
+  alt?: string;
+}
+
+export interface Shape {
+  tag: string;
+  at: Record<string, string>;
+  text: string;
+  key: string;
+}
+
+export interface Drawing {
+  title: string;
+  width: number;
+  height: number;
+  shapes: Shape[];
+}
+
+export interface Answer {
+  question: string;
+  members?: { who: string; text: string }[];
+  who: string;
+  html: string;
+  pages?: string[];
+  shown?: Piece[];
+}
+
+export interface Snapshot {
+  seq: number;
+  title: string;
+  own_id: string;
+  box: { height: number } | null;
+  status: { status: string; text: string };
+  notice: string;
+  usage: { text: string; title?: string };
+  earlier: number;
+  state: StateEntry[];
+  rows: Row[];
+  cards: Card[];
+  drawing: Drawing | null;
+  marks: Record<string, string>;
+  lanes: Lane[];
+  artifacts?: Artifact[];
+  offers: string[];
+  answer: Answer | null;
+}
+
+/** One change of the run; the fields are those of its kind (`op`): see LiveView.push. */
+export interface Op {
+  op: string;
+  [field: string]: any;
+}
+
+/** The model of a view as anywidget hands it on. */
+export interface Model {
+  get(name: string): any;
+  send(message: object): void;
+  on(event: string, listener: (message: any) => void): void;
+  off(event: string, listener: (message: any) => void): void;
+  widget_manager: any;
+}
+
+/** One panel in one view. */
+export interface PanelPart {
+  /** Draw `data`: what Python gave, undefined before it has. Called after each change while the panel is looked at. */
+  paint(data?: any): void;
+  /** The panel is looked at, or no longer. */
+  opened?(): void;
+  closed?(): void;
+  /** An op came while the panel is looked at. */
+  touch?(op: Op): void;
+}
+
+/** The view as a panel from outside this package sees it. */
+export interface PanelView {
+  /** What Python answers for `id`; asked once. */
+  need(id: string): Promise<any>;
+  /** Go to the row of an event in the log. */
+  showEvent(id: string): void;
+  /** idle, running, pending (someone is waited for), done, error or cancelled. */
+  readonly status: string;
+}
+
+/** What `registerPanel` takes: `render`, or `mount` where a panel keeps something between two paints. */
+export interface Panel {
+  name: string;
+  title: string;
+  render?(root: HTMLElement, data: any, view: PanelView): void;
+  mount?(root: HTMLElement, view: View): PanelPart;
+  /** Whether there is something to show; else: whether Python offers the panel. */
+  exists?(store: Store): boolean;
+  /** What Python is asked for, if not the name; null: nothing. */
+  asks?: string | null;
+  /** The ops after which it is asked again. */
+  refresh?: string[];
+  /** Classes of its element. */
+  look?: string;
+}

