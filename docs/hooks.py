@@ -8,8 +8,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
-from adk_nb.notebook.magics import grammar
-from adk_nb.notebook.magics.arguments import Grammar
+from adk_nb.notebook.magics import catalog
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "adk_nb"
@@ -51,8 +50,7 @@ def reference(name: str) -> str:
 
 def magics() -> str:
     """The page of all magics: what `%name?` shows of each."""
-    told = ["# Magics", "What `%load_ext adk_nb` brings. A notebook shows the same with `%chat?`."]
-    for one in sorted((one for one in vars(grammar).values() if isinstance(one, Grammar)), key=lambda one: one.name):
-        mark = "%%" if one.cells else "%"
-        told += [f"## {mark}{one.name}", f"```text\n{one.help}```"]
-    return "\n\n".join(told) + "\n"
+    page = ["# Magics", "What `%load_ext adk_nb` brings. A notebook shows the same with `%chat?`."]
+    for grammar in catalog.grammars().values():
+        page += [f"## {grammar.mark}", f"```text\n{grammar.help}```"]
+    return "\n\n".join(page) + "\n"

@@ -65,7 +65,7 @@ ALLOWED_SCANS = {
     "notebook/going_back.py": "hands out the list",
     "notebook/turn.py": "keeps the list of a turn's beginning",
     "notebook/magics/confirm.py": "keeps the list of a turn's beginning",
-    "notebook/magics/reports.py": "a row for each event",
+    "notebook/magics/state.py": "a row for each event",
     "notebook/magics/trace.py": "which rows are dim",
     "notebook/view/rows.py": "the state that a view begins with",
 }

@@ -111,14 +111,14 @@ WRONG = [
     ("--set planner=Trp", "there is no variable 'Trp'; did you mean 'Trip'?"),
     ("--set planner=Trip", "'planner': Input should be an instance of BasePlanner"),
     ("--set output_key=x", "--set is not needed for output_key: write --output-key"),
-    ("--set identity", "'identity' is no field=value"),
+    ("--set identity", "'identity' is not of the form key=value; write --set"),
 ]
 ABOVE = [
     ("modl: model", "front matter: there is no option 'modl'; did you mean model?"),
     ("temperature: 0.4", "there is no option 'temperature'; a field that has no option stands under set:"),
     ("name: guide", "the name stands behind %%agent"),
     ("root: perhaps", "front matter: root is true or false, and not 'perhaps'"),
-    ("mode: chatty", "front matter: mode: 'chatty' is no mode; write --mode chat"),
+    ("mode: chatty", "front matter: mode: unknown mode 'chatty'; use chat, single_turn or task"),
     ("a: b: c", "%%agent guide, line 3: mapping values are not allowed here"),
     ("Be brief.", "between the lines --- stand options"),
     ("set: 3", "set holds fields"),

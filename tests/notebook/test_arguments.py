@@ -3,8 +3,12 @@
 import pytest
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.magics.arguments import Grammar
-from adk_nb.notebook.magics.grammar import AGENT, CHAT, CONFIRM, GRAMMARS, TOOL
+from adk_nb.notebook.magics.agent import AGENT
+from adk_nb.notebook.magics.catalog import grammars
+from adk_nb.notebook.magics.chat import CHAT
+from adk_nb.notebook.magics.confirm import CONFIRM
+from adk_nb.notebook.magics.grammar import Grammar
+from adk_nb.notebook.magics.tool import TOOL
 
 
 def leads(word: str) -> bool:
@@ -112,12 +116,12 @@ def test_a_semicolon_at_the_end_of_the_line_silences_and_is_no_part_of_the_text(
         (AGENT, "weather --modle=x", "x", "%%agent has no option --modle; did you mean --model? see %%agent?"),
         (AGENT, "weather -x", "x", "%%agent has no option -x; see %%agent?"),
         (AGENT, "weather --help", "x", "%%agent has no option --help; see %%agent?"),
-        (AGENT, "", "x", "%%agent: NAME is missing; see %%agent?"),
+        (AGENT, "", "x", "%%agent: NAME is missing; write %%agent NAME [options], see %%agent?"),
         (AGENT, "a b", "x", "%%agent: there is no place for b: a name is one word, and the instruction stands below"),
-        (AGENT, "a --model", "x", "%%agent: --model needs a value, as in --model MODEL; see %%agent?"),
-        (AGENT, "a --max-iterations no", "x", "'no' is no whole number above zero"),
-        (AGENT, "a --max-iterations 0", "x", "'0' is no whole number above zero"),
-        (AGENT, "a --raw=1", "x", "%%agent: --raw: ignored explicit argument '1'; see %%agent?"),
+        (AGENT, "a --model", "x", "%%agent --model: needs a value, as in --model MODEL; see %%agent?"),
+        (AGENT, "a --max-iterations no", "x", "--max-iterations: must be a positive integer, got 'no'"),
+        (AGENT, "a --max-iterations 0", "x", "--max-iterations: must be a positive integer, got '0'"),
+        (AGENT, "a --raw=1", "x", "%%agent --raw: takes no value; write --raw alone; see %%agent?"),
         (AGENT, "a -t 'b", "x", "%%agent: a quote is opened and not closed in: a -t 'b"),
         (TOOL, "--confirms=amount>3", "x", "%%tool has no option --confirms; did you mean --confirm? see %%tool?"),
         (CHAT, "--sesion x hi", None, "%chat has no option --sesion; did you mean --session? see %chat?"),
@@ -133,7 +137,7 @@ def test_what_does_not_fit_is_said_in_one_line(grammar: Grammar, line: str, cell
 
 
 def test_nothing_is_printed_whatever_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
-    for grammar in GRAMMARS.values():
+    for grammar in grammars().values():
         for line in ("--nonsense", "--help", "-h", "'", "a b c d --", "--=", "-", "=x"):
             try:
                 grammar.parse(line, "x")
@@ -143,7 +147,7 @@ def test_nothing_is_printed_whatever_is_typed(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=lambda one: one.name)
+@pytest.mark.parametrize("grammar", grammars().values(), ids=lambda one: one.name)
 def test_help_names_every_option_and_its_examples_can_be_copied(grammar: Grammar) -> None:
     told = grammar.help
 

@@ -143,8 +143,8 @@ def test_the_table_of_agents_has_who_is_under_whom_and_how(shell: Shell) -> None
         ("tickets --sub boss", "tickets would be a member of itself; leave it out of its own members"),
         ("desk --kind loop --sub tickets", "has no --sub; write the names of its agents below the line"),
         ("desk --kind loop --mode task", "has no --mode; give it to its agents"),
-        ("desk --mode single-turn", "'single-turn' is no mode; write --mode single_turn"),
-        ("desk --mode x", "'x' is no mode; there is chat, single_turn, task"),
+        ("desk --mode single-turn", "unknown mode 'single-turn'; use chat, single_turn or task"),
+        ("desk --mode x", "unknown mode 'x'; use chat, single_turn or task"),
     ],
 )
 def test_what_is_typed_wrong_is_said_and_all_is_as_it_was(shell: Shell, line: str, wrong: str) -> None:
@@ -161,7 +161,7 @@ def test_help_and_completion_know_both(shell: Shell) -> None:
     agent(shell, "tickets")
     agent(shell, "tours")
 
-    assert "--sub a,b" in str(shell.cell("get_ipython().magics_manager.magics['cell']['agent'].__doc__"))
+    assert "--sub a,b" in str(shell.cell("get_ipython().magics_manager.magics['cell']['agent'].getdoc()"))
     assert shell.complete("%%agent desk --sub tickets,t") == ["%%agent desk --sub tickets,tours"]
     assert shell.complete("%%agent desk --mode si") == ["%%agent desk --mode single_turn"]
 

@@ -13,7 +13,7 @@ from adk_nb.errors import InputError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.magics.known_names import known_names
+from adk_nb.notebook.magics.completion import known_names
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.get_user_choice_tool import get_user_choice
@@ -258,7 +258,7 @@ def test_a_value_for_what_is_not_open_and_a_value_beside_a_yes_are_refused(shell
     assert "'3'" in shell.fails("%confirm 3 x")
     assert "1 (pay), 2 (pay)" in shell.fails("%confirm --yes")
     assert "no place for" in shell.fails("%confirm 1 2 --yes")
-    assert "add --yes or --no" in shell.fails("%confirm 1")
+    assert "type %confirm 1 yes, or %confirm 1 no" in shell.fails("%confirm 1")
     assert done == []
     shell.cell("%confirm 1 yes")
     assert shell.cell("%confirm 2 no").text == "Well." and done == ["paid 1"]

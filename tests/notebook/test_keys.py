@@ -230,7 +230,10 @@ def test_where_to_look_can_be_said(shell: Shell, ring: Ring, work: Path, monkeyp
         ),
         ("%key gemini --from colab", "%key: this is not Colab; type %key without --from"),
         ("%key gemini --from kaggle", "%key: this is not Kaggle; type %key without --from"),
-        ("%key gemini --from keyrign", "%key cannot look in 'keyrign'; did you mean keyring?"),
+        (
+            "%key gemini --from keyrign",
+            "%key --from: unknown place 'keyrign'; use env, colab, kaggle, dotenv, keyring or ask",
+        ),
         ("%key gemini openai", "%key takes one provider at a time, and no key; write %key gemini"),
         ("%key gemini", "%key: GOOGLE_API_KEY is set nowhere, and nobody can be asked here; set it before the kernel"),
     ],

@@ -170,7 +170,7 @@ def test_a_member_that_is_gone_is_named_before_anything_runs(shell: Shell) -> No
 
 
 WRONG = [
-    ("--kind sequental", "draft", "'sequental' is no kind; write --kind sequential"),
+    ("--kind sequental", "draft", "unknown kind 'sequental'; use sequential, parallel or loop"),
     ("--kind sequential", "draft critic", "line 2: 'draft critic' is no name of an agent; write names with arrows"),
     ("--kind sequential", "draft\n-> critik", "line 3: no agent is named 'critik'; did you mean 'critic'?"),
     ("--kind parallel", "draft -> critic", "parallel agents have no order; write commas between: draft, critic"),
@@ -189,7 +189,11 @@ WRONG = [
     ),
     ("--kind sequential", "1. draft\n2. critic", "line 2: '1. draft' is no name of an agent"),
     ("--kind sequential", "START -> draft", "line 2: a team has no START; leave it out, or write %%workflow team"),
-    ("--kind graph", "draft", "'graph' is no kind; a graph is a cell that begins %%workflow"),
+    (
+        "--kind graph",
+        "draft",
+        "unknown kind 'graph'; use sequential, parallel or loop; a graph is a cell that begins %%workflow",
+    ),
     ("--kind sequential", "draft -> lambda", "no agent is named 'lambda'; an agent cannot have that name"),
     ("--kind sequential draft -> critic", "", "names with arrows stand below the line, not on it"),
     ("--kind loop", "draft\nuntil:", "line 3: the expression '' cannot be used"),

@@ -44,7 +44,7 @@ def start_over(shell: Shell) -> None:
 def test_what_was_recorded_is_replayed_in_another_kernel(shell: Shell, work: Path):
     assert str(shell.cell("%record")) == f"recording to {CASSETTE}: all that models answer from here on"
     first = shell.cell("%chat guide The weather in Oslo")
-    assert str(shell.cell("%record off")) == f"models are asked themselves again; 2 calls recorded in {CASSETTE}"
+    assert str(shell.cell("%record off")) == f"Recording is off; 2 calls recorded in {CASSETTE}."
     start_over(shell)
     assert str(shell.cell("%replay")) == (f"replaying from {CASSETTE}: 2 recordings of offline")
     again = shell.cell("%chat guide The weather in Oslo")
@@ -90,7 +90,7 @@ def test_auto_asks_for_what_is_missing_and_keeps_it(shell: Shell, work: Path):
 
     assert "Oslo" in oslo.text
     assert "Rome" in rome.text
-    assert str(shell.cell("%replay off")).endswith(f"2 calls recorded in {CASSETTE}")
+    assert str(shell.cell("%replay off")).endswith(f"2 calls recorded in {CASSETTE}.")
     assert len(lines(work / CASSETTE)) == 4
 
 
@@ -191,15 +191,22 @@ def test_without_a_cassette_there_is_nothing_to_replay(shell: Shell, work: Path)
     assert shell.fails("%replay --file dmo").startswith(told)
     assert "'nope'; there is demo.jsonl; type %record --file nope and run" in shell.fails("%replay --file nope")
     assert installed() is None
-    assert str(shell.cell("%replay off")) == "nothing was recorded or replayed; models are asked themselves"
+    assert str(shell.cell("%replay off")) == "Nothing was recorded or replayed; the model answers."
+
+
+MODES = "use auto, record, replay or off"
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%replay atuo", "InputError: %replay cannot 'atuo'; did you mean auto?"),
-        ("%record auto", "InputError: %record cannot 'auto'; there is off, record"),
-        ("%replay demo.jsonl", "InputError: %replay cannot 'demo.jsonl'; a path goes with --file"),
+        ("%replay atuo", f"InputError: %replay: unknown mode 'atuo'; {MODES}"),
+        ("%record auto", "InputError: %record: unknown mode 'auto'; use off or record"),
+        (
+            "%replay x.jsonl",
+            f"InputError: %replay: unknown mode 'x.jsonl'; {MODES}; a path goes with --file, as in "
+            "%replay --file x.jsonl",
+        ),
         ("%replay off --file x", "InputError: %replay off ends it, whichever the file; leave out --file"),
     ],
 )

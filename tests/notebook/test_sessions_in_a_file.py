@@ -493,7 +493,7 @@ WRONG_LINES = [
     ("%session sav x.json", "%session cannot 'sav'; type: %session save x.json"),
     ("%session switch main", "%session cannot 'switch'; type: %session use main"),
     ("%session ls", "%session cannot 'ls'; type: %session list"),
-    ("%session frobnicate", "write list, use, new, fork, save, load, resume or drop, see %session?"),
+    ("%session frobnicate", "use list, use, new, fork, save, load, resume or drop, see %session?"),
     ("%session main", "to take session 'main', type: %session use main"),
     ("%session use", "%session use needs a name; there is main"),
     (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.magics.grammar import CONFIRM
+from adk_nb.notebook.magics.confirm import CONFIRM
 from tests.notebook.conftest import Shell
 
 

@@ -9,7 +9,7 @@ from adk_nb import tool
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.magics.grammar import TOOL
+from adk_nb.notebook.magics.tool import TOOL
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
 from tests.notebook.conftest import Shell
 
@@ -229,7 +229,7 @@ def test_what_it_means_to_call_a_tool_again_is_said_on_the_line(shell: Shell) ->
     shell.cell("%tool look --effect idempotent")
     assert shell.names["look"].effect == "idempotent"
     said = shell.fails("%tool look --effect onces")
-    assert "'onces' is no effect; write --effect once" in said
+    assert "unknown effect 'onces'; use pure, idempotent or once" in said
 
 
 def test_the_line_and_the_decorator_take_the_same_options() -> None:

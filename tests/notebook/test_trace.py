@@ -335,7 +335,7 @@ REFUSED = [
     ("%trace --last --diff -1", "compares two turns of a session"),
     ("%trace 1 2", "there is no place for 2"),
     ("%trace --wyh", "did you mean --why?"),
-    ("%trace --raw 0", "'0' is no whole number above zero"),
+    ("%trace --raw 0", "--raw: must be a positive integer, got '0'"),
 ]
 
 

@@ -1,175 +1,269 @@
-"""What `%%agent` and `%%workflow` do: a line, the options above the text, and the text become a definition."""
+"""`%%agent` and `%%workflow`: the line, the options above the text, and the text become a definition."""
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from adk_nb.errors import InputError, closest
 from adk_nb.notebook import settings
-from adk_nb.notebook.magics.arguments import Grammar, Option
-from adk_nb.notebook.magics.grammar import AGENT, WORKFLOW
+from adk_nb.notebook.magics import values
+from adk_nb.notebook.magics.agents import picture
+from adk_nb.notebook.magics.grammar import Grammar, Option, Word
+from adk_nb.notebook.magics.host import Host
+from adk_nb.notebook.magics.output import text
 from adk_nb.notebook.registry import agent_options
 from adk_nb.notebook.registry.agent_options import FieldValue
 from adk_nb.notebook.registry.definitions import AgentDefinition
-from adk_nb.notebook.registry.notebook import Notebook
+
+REPLACE_OPTION = Option(name="replace", help="take the name, if something else in this notebook has it")
+
+AGENT = Grammar(
+    "agent",
+    "Define an agent: the name on the line, its instruction below. Run the cell again to change it.",
+    cells=True,
+    examples=[
+        "%%agent weather -t get_weather\nAnswer in one sentence.\nAlways call get_weather; never guess.",
+        "%%agent guide --model gemini-3.5-flash-lite --output-key plan\nPlan a trip for {user:name?} within {budget}.",
+        "%%agent planner --root\nThe season table is:\n{{season_table}}",
+        "%%agent desk --sub tickets,tours\nSend visitors to the colleague who can help them.",
+        "%%agent pipeline --kind sequential\ndraft -> critic -> editor",
+        "%%agent refine --kind loop --max-iterations 4\nwriter -> critic\nuntil: session_state.get('score', 0) >= 8",
+        "%%agent ask_all --kind parallel\nweather, news",
+        "%%agent reader --output-schema Trip --set include_contents=none\nRead the message and fill in the form.",
+        "%%agent researcher\n---\nmodel: gemini-3.8-flash\ntools: [search, read_page]\nset:\n  include_contents: none\n"
+        "---\nYou are a careful researcher. Cite a source for each claim.",
+    ],
+    words=[Word(name="NAME", help="a Python name; the variable of that name is the agent", needed=True, names="agent")],
+    options=[
+        Option(name="model", short="m", value="MODEL", help="a model, or a variable that holds one", names="model"),
+        Option(
+            name="tools",
+            short="t",
+            value="a,b",
+            help="tools by name; those defined later count too",
+            names="tool",
+            convert=values.names,
+        ),
+        Option(
+            name="sub",
+            value="a,b",
+            help="agents that it can hand over to, or call if that is their mode; those defined later count too",
+            names="agent",
+            convert=values.names,
+        ),
+        Option(
+            name="mode",
+            value="MODE",
+            help="under another agent: chat takes over; single_turn is called, and answers; task is called, and talks",
+            choices=("chat", "single_turn", "task"),
+        ),
+        Option(
+            name="kind",
+            value="KIND",
+            help="sequential, parallel or loop: a team of the agents that are named below the line",
+            choices=("sequential", "parallel", "loop"),
+            default="llm",
+            hints=dict.fromkeys(("graph", "workflow"), "a graph is a cell that begins %%workflow"),
+        ),
+        Option(name="description", value="TEXT", help="what it is good at, for other agents"),
+        Option(name="output-key", value="KEY", help="where in the state its answers are kept", names="state"),
+        Option(
+            name="output-schema",
+            value="VAR",
+            help="what its answer must be: a variable that holds a pydantic class, another type, or a JSON schema",
+            names="variable",
+        ),
+        Option(name="input-schema", value="VAR", help="what a message to it must be; as above", names="variable"),
+        Option(
+            name="max-iterations",
+            value="N",
+            help="model calls in a turn (16), or passes of a loop",
+            convert=values.positive_integer,
+        ),
+        Option(
+            name="set",
+            value="k=v",
+            help="another field of LlmAgent: a value (JSON, or Python's), a variable, or text",
+            many=True,
+            names="field",
+        ),
+        Option(name="raw", help="take braces in the instruction as they are"),
+        Option(name="root", help="it gets the lines of %chat that name no agent"),
+        REPLACE_OPTION,
+    ],
+    twin='weather = LlmAgent(name="weather", instruction="...", tools=[get_weather])',
+    pairs=True,
+    one_word="a name is one word, and the instruction stands below the line",
+)
+
+WORKFLOW = Grammar(
+    "workflow",
+    "Define a workflow: its graph stands below the line, one edge or one chain a line. Names are those of agents, tools"
+    " and functions of this notebook; later cells may define them.",
+    cells=True,
+    examples=[
+        "%%workflow write\nSTART -> draft -> review\nreview -[revise]-> draft\nreview -[ok]-> END",
+        "%%workflow ask_all\n# both at once; sum_up gets what both said\nSTART -> (weather, news) -> sum_up",
+        "%%workflow triage\nSTART -> sort\n# by what the agent sort answers, or a function returns, itself or as"
+        " Event(route=...); * is any other\n"
+        "sort -[bug, crash]-> engineer\nsort -[*]-> clerk",
+    ],
+    words=[Word(name="NAME", help="a Python name; the variable of that name is the workflow", needed=True)],
+    options=[
+        Option(name="description", value="TEXT", help="what it is good at, for other agents"),
+        Option(
+            name="max-concurrency", value="N", help="the most nodes that run at a time", convert=values.positive_integer
+        ),
+        Option(name="root", help="it gets the lines of %chat that name no agent"),
+        REPLACE_OPTION,
+    ],
+    twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',
+)
 
 _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
 
-@dataclass(frozen=True)
-class Defined:
-    """What came of a cell."""
-
-    name: str
-    told: list[str]
-    has_picture: bool
-    silent: bool
-
-
-def define_agent(notebook: Notebook, line: str, cell: str | None, number: int) -> Defined:
-    """Define the agent of a `%%agent` cell, In[number].
+def agent(host: Host, line: str, cell: str | None) -> Any:
+    """Define an agent.
 
     Raises:
-        UserError: The cell does not say what can be; all is as it was.
+        UserError: The cell does not fit; all is as it was.
     """
-    asked, body, note = _asked(AGENT, line, cell)
-    is_llm = (asked.kind or "llm") == "llm"
+    args, body, note = _parse(AGENT, line, cell)
+    is_llm = (args.kind or "llm") == "llm"
     if not is_llm:
-        _check_team(asked)
+        _check_team(args)
     if not body.strip():
-        said = "has no instruction; write it below the line, see %%agent?"
-        said = said if is_llm else "names no agents; write them below the line, as draft -> review"
-        raise InputError(f"%%agent {asked.name} {said}")
-    model = asked.model or ""
-    wanted = AgentDefinition(
-        name=asked.name,
-        kind=asked.kind or "llm",
-        cell=number,
+        lacks = "has no instruction; write it below the line, see %%agent?"
+        lacks = lacks if is_llm else "names no agents; write them below the line, as draft -> review"
+        raise InputError(f"%%agent {args.name} {lacks}")
+    model = args.model or ""
+    notebook = host.notebook
+    definition = AgentDefinition(
+        name=args.name,
+        kind=args.kind or "llm",
+        cell=host.cell_number,
         instruction=body.strip("\n") if is_llm else body.rstrip(),
         model=model,
         model_object=notebook.model_named(model) if model else None,
-        tools=tuple(dict.fromkeys(asked.tools or ())),
-        members=tuple(asked.sub or ()),
-        mode=asked.mode,
-        description=asked.description or "",
-        output_key=asked.output_key,
-        max_iterations=asked.max_iterations or (settings.now.max_iterations if is_llm else None),
-        raw=asked.raw,
-        fields=_fields(asked, notebook.variables),
+        tools=tuple(dict.fromkeys(args.tools or ())),
+        members=tuple(args.sub or ()),
+        mode=args.mode,
+        description=args.description or "",
+        output_key=args.output_key,
+        max_iterations=args.max_iterations or (settings.now.max_iterations if is_llm else None),
+        raw=args.raw,
+        fields=_fields(args, notebook.variables),
         source=f"%%agent {line}\n{cell or ''}".rstrip(),
     )
-    told = notebook.define_agent(wanted, root=asked.root, replace=asked.replace)
-    return Defined(asked.name, told + note, bool(wanted.members) or not is_llm, asked.silent)
+    return _define(host, definition, args, note, has_picture=bool(definition.members) or not is_llm)
 
 
-def define_workflow(notebook: Notebook, line: str, cell: str | None, number: int) -> Defined:
-    """Define the graph of a `%%workflow` cell; the rest as `define_agent`."""
-    asked, body, note = _asked(WORKFLOW, line, cell)
+def workflow(host: Host, line: str, cell: str | None) -> Any:
+    """Define the graph of a cell. Raises as `agent`."""
+    args, body, note = _parse(WORKFLOW, line, cell)
     if not body.strip():
-        raise InputError(f"%%workflow {asked.name} has no edges; write START -> draft below the line")
-    wanted = AgentDefinition(
-        name=asked.name,
+        raise InputError(f"%%workflow {args.name} has no edges; write START -> draft below the line")
+    definition = AgentDefinition(
+        name=args.name,
         kind="workflow",
-        cell=number,
+        cell=host.cell_number,
         instruction=body.rstrip(),
-        description=asked.description or "",
-        max_concurrency=asked.max_concurrency,
+        description=args.description or "",
+        max_concurrency=args.max_concurrency,
         source=f"%%workflow {line}\n{cell or ''}".rstrip(),
     )
-    told = notebook.define_agent(wanted, root=asked.root, replace=asked.replace)
-    return Defined(asked.name, told + note, True, asked.silent)
+    return _define(host, definition, args, note, has_picture=True)
 
 
-def _asked(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, list[str]]:
-    """The line with the options above the text, the text, and what there is to say of it."""
-    asked = _parsed(grammar, line, cell)
-    mark = f"{asked.mark} {asked.name}"
-    matter, body = agent_options.split_front_matter(cell or "", mark)
-    if matter:
-        _lay_under(asked, matter, grammar, f"{mark}, front matter")
-    elif agent_options.looks_like_options(body, [one.name for one in grammar.options]):
-        return asked, body, ["the text begins like options; they count as such between two lines ---"]
-    return asked, body, []
+def _define(host: Host, definition: AgentDefinition, args: Any, note: list[str], *, has_picture: bool) -> Any:
+    lines = host.notebook.define_agent(definition, root=args.root, replace=args.replace) + note
+    if args.silent:  # a team is not put together for its picture alone
+        return None
+    return picture(host.notebook, definition.name, *lines) if has_picture else text(*lines)
 
 
-def _parsed(grammar: Grammar, line: str, cell: str | None) -> Any:
+def _parse(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, list[str]]:
+    """The line with the options above the text, the text, and a note on it."""
     try:
-        return grammar.parse(line, cell)
+        args = grammar.parse(line, cell)
     except InputError:
         if "->" not in line and "→" not in line:
             raise
         raise InputError(f"%%{grammar.name}: names with arrows stand below the line, not on it") from None
+    mark = f"{args.mark} {args.name}"
+    matter, body = agent_options.split_front_matter(cell or "", mark)
+    if matter:
+        _add_front_matter(args, matter, grammar, f"{mark}, front matter")
+    elif agent_options.looks_like_options(body, [option.name for option in grammar.options]):
+        return args, body, ["the text begins like options; they count as such between two lines ---"]
+    return args, body, []
 
 
-def _lay_under(asked: Any, matter: agent_options.FrontMatter, grammar: Grammar, where: str) -> None:
-    """Let the options of the front matter count where the line says nothing."""
-    known = {one.name: one for one in grammar.options}
-    for key, said in matter.texts.items():
-        option = known.get(key.replace("_", "-"))
+def _add_front_matter(args: Any, matter: agent_options.FrontMatter, grammar: Grammar, where: str) -> None:
+    """The options of the front matter count where the line has none."""
+    options = {option.name: option for option in grammar.options}
+    for key, value in matter.texts.items():
+        option = options.get(key.replace("_", "-"))
         if option is None:
-            raise _unknown(key, known, where)
-        name = option.name.replace("-", "_")
-        if name == "set":
-            asked.set = _set_in(matter.values[key], where) + (asked.set or [])
-        elif getattr(asked, name) in (None, False):
-            setattr(asked, name, _converted(option, key, said, where))
+            raise _unknown(key, options, where)
+        if option.name == "set":
+            args.set = _set_fields(matter.values[key], where) + (args.set or [])
+        elif getattr(args, option.attribute) in (None, False):
+            setattr(args, option.attribute, _converted(option, key, value, where))
 
 
-def _unknown(key: str, known: Mapping[str, Option], where: str) -> InputError:
-    own = {"name": "the name stands behind %%agent", "instruction": "the instruction stands below the second ---"}
-    near = closest(key.replace("_", "-"), known)
-    hint = own.get(key) or (f"did you mean {near}?" if near else "")
-    if not hint and "set" in known:
-        hint = "a field that has no option stands under set:"
-    return InputError(f"{where}: there is no option {key!r}; {hint or 'there is ' + ', '.join(known)}")
+def _unknown(key: str, options: Mapping[str, Option], where: str) -> InputError:
+    hint = {"name": "the name stands behind %%agent", "instruction": "the instruction stands below the second ---"}.get(
+        key
+    )
+    if near := closest(key.replace("_", "-"), options):
+        hint = hint or f"did you mean {near}?"
+    if "set" in options:
+        hint = hint or "a field that has no option stands under set:"
+    return InputError(f"{where}: there is no option {key!r}; {hint or 'there is ' + ', '.join(options)}")
 
 
-def _set_in(said: Any, where: str) -> list[Any]:
-    if not isinstance(said, dict):
+def _set_fields(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, dict):
         raise InputError(f"{where}: set holds fields, as set: {{include_contents: none}}")
-    return [(str(name), value) for name, value in cast(dict[Any, Any], said).items()]
+    return [(str(name), field) for name, field in cast(dict[Any, Any], value).items()]
 
 
-def _converted(option: Option, key: str, said: Any, where: str) -> Any:
-    if isinstance(said, list):
-        said = ",".join(map(str, cast(list[Any], said)))
-    if not isinstance(said, str):
+def _converted(option: Option, key: str, value: Any, where: str) -> Any:
+    if isinstance(value, list):
+        value = ",".join(map(str, cast(list[Any], value)))
+    if not isinstance(value, str):
         raise InputError(f"{where}: {key} is text, or a list of names")
     if not option.value:
-        if said.lower() not in (*_TRUE, *_FALSE):
-            raise InputError(f"{where}: {key} is true or false, and not {said!r:.60}")
-        return said.lower() in _TRUE
+        if value.lower() not in (*_TRUE, *_FALSE):
+            raise InputError(f"{where}: {key} is true or false, and not {value!r:.60}")
+        return value.lower() in _TRUE
     try:
-        return option.convert(said.strip())
+        return option.parse(value.strip())
     except argparse.ArgumentTypeError as error:
         raise InputError(f"{where}: {key}: {error}") from None
 
 
-def _check_team(asked: Any) -> None:
-    if asked.sub:
-        raise InputError(f"{asked.mark} --kind {asked.kind} has no --sub; write the names of its agents below the line")
+def _check_team(args: Any) -> None:
+    if args.sub:
+        raise InputError(f"{args.mark} --kind {args.kind} has no --sub; write the names of its agents below the line")
     for option in ("model", "tools", "output-key", "output-schema", "input-schema", "mode", "set"):
-        if getattr(asked, option.replace("-", "_")):
-            raise InputError(f"{asked.mark} --kind {asked.kind} has no --{option}; give it to its agents")
-    if asked.max_iterations and asked.kind != "loop":
-        raise InputError(f"{asked.mark} --kind {asked.kind} makes one pass; --max-iterations goes with --kind loop")
+        if getattr(args, option.replace("-", "_")):
+            raise InputError(f"{args.mark} --kind {args.kind} has no --{option}; give it to its agents")
+    if args.max_iterations and args.kind != "loop":
+        raise InputError(f"{args.mark} --kind {args.kind} makes one pass; --max-iterations goes with --kind loop")
 
 
-def _fields(asked: Any, variables: Mapping[str, Any]) -> dict[str, FieldValue]:
+def _fields(args: Any, variables: Mapping[str, Any]) -> dict[str, FieldValue]:
+    """Fields of LlmAgent that have no option: words of `--set`, and pairs of the front matter."""
     found: dict[str, FieldValue] = {}
-    given: list[Any] = asked.set or []
-    for said in given:
-        name, value = cast(tuple[str, Any], said) if isinstance(said, tuple) else _pair(said, asked.mark)
-        found[name] = agent_options.field_of(f"{asked.mark} --set", name, value, variables)
-    for option in ("input-schema", "output-schema"):
-        if name := getattr(asked, option.replace("-", "_")):
-            found[option.replace("-", "_")] = agent_options.schema_of(f"{asked.mark} --{option}", name, variables)
+    where = f"{args.mark} --set"
+    for field in cast(list[Any], args.set or []):
+        example = "--set include_contents=none"
+        pair = cast(tuple[str, Any], field) if isinstance(field, tuple) else values.split_pair(field, where, example)
+        found[pair[0]] = agent_options.field_of(where, *pair, variables)
+    for option in ("input_schema", "output_schema"):
+        if name := getattr(args, option):
+            found[option] = agent_options.schema_of(f"{args.mark} --{option.replace('_', '-')}", name, variables)
     return found
-
-
-def _pair(word: str, mark: str) -> tuple[str, str]:
-    name, sign, value = word.partition("=")
-    if not (name and sign):
-        raise InputError(f"{mark} --set: {word!r:.60} is no field=value; write --set include_contents=none")
-    return name, value

@@ -1,150 +1,179 @@
-"""Tab in the lines and cells of our magics: options, and the names that belong behind each."""
+"""Tab in the lines and cells of the magics: options, and the names that belong behind each."""
 
+import inspect
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
-from IPython.core.completer import CompletionContext, SimpleCompletion
+from adk_nb.errors import ModelNotFoundError
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.registry import LLMRegistry
+from adk_nb.notebook.magics.catalog import MODULES, grammar
+from adk_nb.notebook.magics.grammar import Grammar, Option
+from adk_nb.notebook.registry.agent_options import FIELDS
+from adk_nb.notebook.registry.notebook import Notebook
+from adk_nb.notebook.variables import user_variables
+from adk_nb.runtime.interrupts import ALL
+from adk_nb.tools.base_tool import BaseTool
 
-from adk_nb.notebook.magics.arguments import Grammar, Option
-from adk_nb.notebook.magics.grammar import GRAMMARS
-
-_ID = "adk_nb"
-_NAMES = "|".join(GRAMMARS)
+_NAMES = "|".join(MODULES)
 _CELL = re.compile(rf"\s*%%({_NAMES})(?:\s|$)")
 _LINE = re.compile(rf"(?:^|=)\s*%({_NAMES})\s(.*)$", re.DOTALL)
 _VARIABLE = re.compile(r"(?<!\{)\{\{(\w*)$")
 _STATE_KEY = re.compile(r"(?<![{$])\{((?:\w+:)?\w*)$")
 _NODE = re.compile(r"(?:^|[>(,→])\s*(\w*)$")
 _TEAM = re.compile(r"--kind[\s=]+(?!llm\b)\w")
-_NAMED = {"workflow": "node", "team": "agent"}
-"""Magic -> what its body names."""
-_TYPES = {"always|never": "value"}
+_NAMED_IN_BODY = {"workflow": "node", "team": "agent"}
 
 
-class Knows(Protocol):
-    """Who can say what names there are: of agents, tools, models, sessions, state, functions, variables, approvals,
-    nodes.
-    """
+class Proposals(NamedTuple):
+    """What could stand at the cursor."""
 
-    def names(self, kind: str, /) -> Iterable[str]: ...
-
-
-def install(shell: Any, knows: Knows) -> None:
-    """Complete in `shell`."""
-    completer = getattr(shell, "Completer", None)
-    if completer is not None:
-        completer.custom_matchers.append(_matcher(knows))
+    fragment: str
+    """What is typed of it so far."""
+    names: list[str]
+    kind: str
 
 
-def remove(shell: Any) -> None:
-    """Undo `install`."""
-    completer = getattr(shell, "Completer", None)
-    if completer is not None:
-        kept = [one for one in completer.custom_matchers if getattr(one, "matcher_identifier", "") != _ID]
-        completer.custom_matchers[:] = kept
-
-
-def _matcher(knows: Knows) -> Callable[[CompletionContext], Any]:
-    def adk_nb_matcher(context: CompletionContext) -> Any:
-        found = candidates(context.full_text, context.cursor_line, context.text_until_cursor, knows)
-        if found is None:
-            return {"completions": [], "suppress": False}
-        fragment, names, kind = found
-        fitting = [SimpleCompletion(text=one, type=kind) for one in names if one.startswith(fragment)]
-        return {"completions": fitting, "suppress": True, "matched_fragment": fragment, "ordered": True}
-
-    # What IPython's own (untyped) decorator context_matcher would set.
-    marked: Any = adk_nb_matcher
-    marked.matcher_api_version, marked.matcher_identifier, marked.matcher_priority = 2, _ID, 200
-    return adk_nb_matcher
-
-
-def candidates(cell: str, line: int, before: str, knows: Knows) -> tuple[str, list[str], str] | None:
-    """What could stand at the cursor.
+def propose(notebook: Notebook, cell: str, line: int, before: str) -> Proposals | None:
+    """What could stand at the cursor; None: that is for Python to say.
 
     Args:
+        notebook: Has the names.
         cell: All of it.
         line: The cursor's, from 0.
         before: That line up to the cursor.
-        knows: Who knows the names.
-
-    Returns:
-        What is typed of it so far, the names, and what kind they are; None if this is not ours to complete.
     """
-    first = next((at for at, one in enumerate(cell.split("\n")) if one.strip()), 0)
-    of_cell = _CELL.match(cell.split("\n")[first])
+    lines = cell.split("\n")
+    first = next((number for number, text in enumerate(lines) if text.strip()), 0)
+    of_cell = _CELL.match(lines[first])
     if of_cell and line > first:
-        is_team = of_cell[1] == "agent" and _TEAM.search(cell.split("\n")[first])
-        return _in_body("team" if is_team else of_cell[1], before, knows)
+        is_team = of_cell[1] == "agent" and _TEAM.search(lines[first])
+        return _in_body(notebook, "team" if is_team else of_cell[1], before)
     if of_cell and line == first and len(before) > of_cell.end(1):
-        return _on_line(GRAMMARS[of_cell[1]], before[of_cell.end(1) :], knows)
+        return _on_line(notebook, grammar(of_cell[1]), before[of_cell.end(1) :])
     if not of_cell and (of_line := _LINE.search(before)):
-        return _on_line(GRAMMARS[of_line[1]], of_line[2], knows)
+        return _on_line(notebook, grammar(of_line[1]), of_line[2])
     return None
 
 
-def _in_body(magic: str, before: str, knows: Knows) -> tuple[str, list[str], str] | None:
-    if magic in ("agent", "chat") and (found := _VARIABLE.search(before)):
-        return found[1], list(knows.names("variable")), "variable"
-    if magic in _NAMED and (found := _NODE.search(before)):
-        return found[1], list(knows.names(_NAMED[magic])), _NAMED[magic]
-    if magic == "agent" and (found := _STATE_KEY.search(before)):
-        return found[1], [*knows.names("state"), "user:", "app:", "temp:", "artifact."], "state"
+def _in_body(notebook: Notebook, magic: str, before: str) -> Proposals | None:
+    if magic in ("agent", "chat") and (match := _VARIABLE.search(before)):
+        return Proposals(match[1], known_names(notebook, "variable"), "variable")
+    if magic in _NAMED_IN_BODY and (match := _NODE.search(before)):
+        return Proposals(match[1], known_names(notebook, _NAMED_IN_BODY[magic]), _NAMED_IN_BODY[magic])
+    if magic == "agent" and (match := _STATE_KEY.search(before)):
+        return Proposals(match[1], [*known_names(notebook, "state"), "user:", "app:", "temp:", "artifact."], "state")
     return None
 
 
-def _on_line(grammar: Grammar, typed: str, knows: Knows) -> tuple[str, list[str], str] | None:
+def _on_line(notebook: Notebook, grammar: Grammar, typed: str) -> Proposals | None:
     words = typed.split()
     fragment = "" if not words or typed[-1].isspace() else words.pop()
     option = grammar.option(words[-1]) if words and words[-1].startswith("-") else None
     if option and option.value and not option.bare and "=" not in words[-1]:
-        return _value(option, fragment, knows)
+        return _value(notebook, option, fragment)
     if fragment.startswith("--") and "=" in fragment and (option := grammar.option(fragment)):
-        return _value(option, fragment.partition("=")[2], knows)
+        return _value(notebook, option, fragment.partition("=")[2])
     if fragment.startswith("-"):
-        return fragment, _options(grammar, words), "option"
-    return _word(grammar, words, fragment, knows)
+        given = {id(grammar.option(word)) for word in words}
+        left = [f"--{option.name}" for option in grammar.options if option.many or id(option) not in given]
+        return Proposals(fragment, left, "option")
+    return _word(notebook, grammar, words, fragment)
 
 
-def _options(grammar: Grammar, words: list[str]) -> list[str]:
-    given = {id(grammar.option(word)) for word in words}
-    return [f"--{one.name}" for one in grammar.options if one.many or id(one) not in given]
+def _value(notebook: Notebook, option: Option, typed: str) -> Proposals | None:
+    if values := option.choices or option.proposals:
+        return Proposals(typed, list(values), "value")
+    if not option.names:
+        return None
+    names = known_names(notebook, option.names)
+    if option.names == "field":
+        return Proposals(typed, [f"{name}=" for name in names], "field")
+    if option.convert is str:
+        return Proposals(typed, names, option.names)
+    *listed, fragment = typed.split(",")
+    return Proposals(fragment, [name for name in names if name not in listed], option.names)
 
 
-def _word(grammar: Grammar, words: list[str], fragment: str, knows: Knows) -> tuple[str, list[str], str] | None:
+def _word(notebook: Notebook, grammar: Grammar, words: list[str], fragment: str) -> Proposals | None:
     plain = _plain(grammar, words)
     places = grammar.words
     if not places or (len(plain) >= len(places) and not places[-1].many):
         return None
-    kind = places[min(len(plain), len(places) - 1)].names
-    if "=" in kind:  # by the word before
-        kind = dict(one.split("=") for one in kind.split("|")).get(plain[-1], "")
-    if "|" in kind:
-        return fragment, kind.split("|"), "value"
-    return (fragment, list(knows.names(kind)), kind) if kind else None
+    place = places[min(len(plain), len(places) - 1)]
+    if place.choices:
+        return Proposals(fragment, list(place.choices), "value")
+    kind = dict(place.names_after).get(plain[-1], "") if place.names_after else place.names
+    return Proposals(fragment, known_names(notebook, kind), kind) if kind else None
 
 
 def _plain(grammar: Grammar, words: list[str]) -> list[str]:
     """The words that are neither options nor their values."""
-    found: list[str] = []
+    plain: list[str] = []
     is_value = False
     for word in words:
-        option = grammar.option(word) if word.startswith("-") else None
         if not is_value and not word.startswith("-"):
-            found.append(word)
-        is_value = bool(option and option.value and option.bare is None and "=" not in word)
-    return found
+            plain.append(word)
+        is_value = word.startswith("-") and grammar.takes_next(word)
+    return plain
 
 
-def _value(option: Option, typed: str, knows: Knows) -> tuple[str, list[str], str] | None:
-    if not option.names:
-        return None
-    if "|" in option.names:
-        return typed, option.names.split("|"), _TYPES.get(option.names, "value")
-    if option.names == "field":
-        return typed, [f"{one}=" for one in knows.names("field")], "field"
-    if option.convert is str:
-        return typed, list(knows.names(option.names)), option.names
-    *named, fragment = typed.split(",")
-    return fragment, [one for one in knows.names(option.names) if one not in named], option.names
+# ---- names
+
+
+def known_names(notebook: Notebook, kind: str) -> list[str]:
+    """Names of that kind, in the order to propose them; empty if nothing is known of it."""
+    return _KINDS[kind](notebook) if kind in _KINDS else []
+
+
+def _models(notebook: Notebook) -> list[str]:
+    held = [name for name, value in notebook.variables.items() if isinstance(value, BaseLlm) and name[0] != "_"]
+    try:
+        LLMRegistry.resolve("")
+    except ModelNotFoundError as error:  # it names those that it knows
+        return [*error.known, *held]
+    return held
+
+
+def _functions(notebook: Notebook) -> list[str]:
+    held = {name: notebook.variables[name] for name in _variables(notebook)}
+    return [name for name, value in held.items() if inspect.isroutine(value) or isinstance(value, BaseTool)]
+
+
+def _variables(notebook: Notebook) -> list[str]:
+    names = user_variables(notebook.variables)
+    return sorted(name for name in names if not inspect.ismodule(notebook.variables[name]))
+
+
+def _state(notebook: Notebook) -> list[str]:
+    outputs = {agent.output_key for agent in notebook.definitions.values() if agent.output_key}
+    return sorted({*notebook.sessions.state(), *notebook.sessions.keys, *outputs})
+
+
+def _files(*suffixes: str) -> list[str]:
+    return sorted(file.name for file in Path().iterdir() if file.suffix in suffixes)
+
+
+def _attachments(notebook: Notebook) -> list[str]:
+    files = [file.name for file in Path().iterdir() if file.is_file() and file.name[0] != "." and " " not in file.name]
+    return [*_variables(notebook), *sorted(files)]
+
+
+_KINDS: dict[str, Callable[[Notebook], list[str]]] = {
+    "agent": lambda notebook: notebook.addressees,
+    "attachment": _attachments,
+    "document": lambda notebook: _files(".yaml", ".yml", ".json"),
+    "field": lambda notebook: FIELDS,
+    "file": lambda notebook: _files(".json"),
+    "function": _functions,
+    "interrupt": lambda notebook: [str(one.number) for one in notebook.sessions.history().interrupts(kinds=ALL)],
+    "model": _models,
+    "node": lambda notebook: [*notebook.node_names, "START", "END"],
+    "session": lambda notebook: sorted({*notebook.sessions.names, notebook.sessions.current}),
+    "state": _state,
+    "tool": lambda notebook: notebook.tool_names,
+    "turn": lambda notebook: [str(-number) for number, _ in enumerate(notebook.sessions.history().turns, 1)],
+    "variable": _variables,
+}

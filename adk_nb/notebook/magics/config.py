@@ -4,7 +4,6 @@ import asyncio
 import math
 import os
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +21,6 @@ IN_A_FILE = "sqlite:///"
 _ON_A_SERVER = re.compile(r"postgres(?:ql)?(?:\+\w+)?://[^@?]*@?[^@?]*\w(?:\?.*)?")
 _PASSWORD = re.compile(r"(://[^:@/]*:|:(?!//)).*(?=@)|(\w*password=)[^&]*", re.IGNORECASE)
 _NEAR_FILE = re.compile(r"(?:sqlite3?(?:\+\w+)?:/{0,4}|file:/{0,3})?([^:]*)")
-
-_SETTING = re.compile(r"\s*%config\s+AdkNb\.(\w+)\s*=\s*([^\s'\"]+)\s*$")
 
 _OF_TURNS = ("max_cost_usd", "max_iterations", "timeout", "show_thoughts", "interp_max_chars")
 """What stands in `notebook.settings`, too."""
@@ -244,16 +241,6 @@ class AdkNb(Configurable):
         if os.environ.get(MODEL_VARIABLE, "").strip():
             return found.name
         return f"{found.name} ({found.reason}{f'; type: {found.install}' if found.install else ''})"
-
-
-def hint(result: Any) -> None:
-    """After a cell that failed as such cells do: one line with the way out."""
-    error = result.error_in_exec
-    if isinstance(error, RuntimeError) and "asyncio.run() cannot be called from a running event loop" in str(error):
-        sys.stderr.write("adk_nb: write `await main()` in the cell, or type: %config AdkNb.nest_asyncio = True\n")
-    said = _SETTING.match(result.info.raw_cell or "") if isinstance(error, NameError) else None
-    if said:
-        sys.stderr.write(f'adk_nb: text stands in quotes here, type: %config AdkNb.{said[1]} = "{said[2]}"\n')
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

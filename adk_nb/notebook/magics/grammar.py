@@ -1,267 +1,312 @@
-"""What may stand on the line of each magic: names, options, examples. Help and completion are made from it."""
+"""What may be typed on the line of a magic. Its parser, usage, help and Tab all come from its one `Grammar`."""
 
-from adk_nb.notebook.magics.arguments import (
-    Grammar,
-    Option,
-    Word,
-    dollars,
-    names_in,
-    whole_number,
+import argparse
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from adk_nb.errors import InputError, closest
+from adk_nb.notebook.magics.values import either, is_option, join_pairs, next_word, split_words
+
+_CAPTURE = re.compile(r"\s*([^\W\d]\w*)\s*<<(?:\s+|$)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One option of a magic."""
+
+    name: str
+    """The long name, without dashes."""
+    help: str
+    short: str = ""
+    """One letter."""
+    value: str = ""
+    """What help calls its value; empty: it takes none."""
+    bare: str | None = None
+    """Its value when it is given without one; then a value is taken after `=`, or where `takes` says so."""
+    takes: Callable[[str], bool] = lambda word: False
+    """Whether the next word is the value, though there may be none."""
+    many: bool = False
+    """It may be given several times."""
+    convert: Callable[[str], Any] = str
+    """Text -> value; raises an ArgumentTypeError that says what is wrong with it."""
+    choices: tuple[str, ...] = ()
+    """All values that there are."""
+    default: str = ""
+    """With `choices`: the value that holds without the option; it may be given, too."""
+    hints: Mapping[str, str] = field(default_factory=dict[str, str])
+    """A value that is none of `choices` -> what to write."""
+    proposals: tuple[str, ...] = ()
+    """Values that Tab proposes, beside others that there are."""
+    names: str = ""
+    """The kind of names that completes its value: `agent`, `tool`, `model`, `session`, `state` ..."""
+
+    @property
+    def attribute(self) -> str:
+        """Its name among what was parsed."""
+        return self.name.replace("-", "_")
+
+    @property
+    def spelled(self) -> list[str]:
+        return ([f"-{self.short}"] if self.short else []) + [f"--{self.name}"]
+
+    @property
+    def usage(self) -> str:
+        names = ", ".join(self.spelled)
+        if not self.value:
+            return names
+        return f"{names}[={self.value}]" if self.bare is not None else f"{names} {self.value}"
+
+    def parse(self, text: str) -> Any:
+        """Its value. Raises an ArgumentTypeError if there is no such value."""
+        if self.choices and text not in (*self.choices, self.default):
+            hint = self.hints.get(text)
+            unknown = unknown_choice(self.value.lower(), text, self.choices)
+            raise argparse.ArgumentTypeError(f"{unknown}; {hint}" if hint else unknown)
+        return self.convert(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """What a magic takes beside options."""
+
+    name: str
+    help: str
+    needed: bool = False
+    many: bool = False
+    choices: tuple[str, ...] = ()
+    """What may stand there; the magic itself checks it."""
+    names: str = ""
+    """The kind of names that completes it, as in `Option.names`."""
+    names_after: tuple[tuple[str, str], ...] = ()
+    """The same, by the word before it."""
+
+    @property
+    def usage(self) -> str:
+        name = f"{self.name}..." if self.many else self.name
+        return name if self.needed else f"[{name}]"
+
+
+def unknown_choice(what: str, text: str, choices: tuple[str, ...]) -> str:
+    """The error for a word that is none of `choices`."""
+    return f"unknown {what} {text!r}; use {either(choices)}"
+
+
+class Grammar:
+    """What may be typed on the line of one magic.
+
+    Args:
+        name: The magic's, without `%`.
+        purpose: A sentence or two.
+        examples: Cells to copy.
+        words: In order; only the last may take many.
+        options: In the order help shows them.
+        twin: The same in Python.
+        takes_text: Its line form ends in free text: quotes and `#` mean nothing there.
+        cells: It is mostly used with `%%`.
+        pairs: It takes `key=value`; blanks may stand around the `=`, and JSON behind it without quotes around it.
+        one_word: Why a second word does not fit.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        purpose: str,
+        *,
+        examples: list[str],
+        words: list[Word] | None = None,
+        options: list[Option] | None = None,
+        twin: str = "",
+        takes_text: bool = False,
+        cells: bool = False,
+        pairs: bool = False,
+        one_word: str = "",
+    ) -> None:
+        self.name = name
+        self.purpose = purpose
+        self.examples = examples
+        self.words = words or []
+        self.options = options or []
+        self.twin = twin
+        self.takes_text = takes_text
+        self.cells = cells
+        self.pairs = pairs
+        self.one_word = one_word
+        self._spelled = {word: option for option in self.options for word in option.spelled}
+
+    def parse(
+        self, line: str, cell: str | None = None, *, leads: Callable[[str], bool] | None = None
+    ) -> argparse.Namespace:
+        """What was typed.
+
+        Args:
+            line: The rest of the magic's line.
+            cell: The lines below it; None for `%`.
+            leads: For free text: whether its first word is a name, after which options may follow too.
+
+        Returns:
+            Each option and word by its name (`output_key`); `text`, the cell or the free text; `capture`, the name
+            before `<<`; `silent`, whether the line ended in `;`; `mark`, how the magic was written; `plain`, whether
+            `--` marked all the rest as text.
+
+        Raises:
+            InputError: The line does not fit.
+        """
+        mark = ("%" if cell is None else "%%") + self.name
+        line, silent = without_semicolon(line)
+        if self.takes_text and line.startswith("<<"):
+            raise InputError(f"{mark}: a variable for the reply stands before <<; write {mark} answer {line}")
+        line, capture = self._captured(join_pairs(line, mark) if self.pairs else line)
+        free = self.takes_text and cell is None
+        if free:
+            words, text, plain = self._split_text(line, mark, leads)
+        else:
+            words, text, plain = [word for word, _, _ in split_words(line, mark)], "", False
+        args = self._parser(mark, free).parse_intermixed_args(self._checked(words, mark))
+        if cell is not None and cell.strip() and not (self.cells or self.takes_text):
+            raise InputError(f"{mark} takes nothing below its line; write %{self.name}")
+        args.text = text if cell is None else cell
+        args.capture, args.silent, args.mark, args.plain = capture, silent, mark, plain
+        return args
+
+    def option(self, word: str) -> Option | None:
+        """The option that `word` (`-m`, `--model`, `--model=x`) names."""
+        return self._spelled.get(word.partition("=")[0])
+
+    def takes_next(self, word: str) -> bool:
+        """Whether the word behind `word` is always its value."""
+        option = self.option(word)
+        return bool(option and option.value and option.bare is None and "=" not in word)
+
+    @property
+    def mark(self) -> str:
+        """The magic, as it is mostly typed."""
+        return ("%%" if self.cells else "%") + self.name
+
+    @property
+    def usage(self) -> str:
+        """Its line, in one line."""
+        rest = ["[options]"] * bool(self.options) + ["text"] * self.takes_text
+        return " ".join([self.mark, *(word.usage for word in self.words), *rest])
+
+    @property
+    def help(self) -> str:
+        """What `%name?` shows."""
+        rows = [(word.name, word.help) for word in self.words]
+        rows += [(option.usage, option.help) for option in self.options]
+        width = max((len(left) for left, _ in rows), default=0)
+        lines = [self.purpose, "", f"    {self.usage}", "", "Examples:", ""]
+        for example in self.examples:
+            lines += ["    " + line for line in example.splitlines()] + [""]
+        if rows:
+            lines += ["Words and options:", ""] + [f"    {left:<{width}}  {right}" for left, right in rows] + [""]
+        if self.twin:
+            lines += [f"In Python: {self.twin}"]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def _captured(self, line: str) -> tuple[str, str | None]:
+        match = _CAPTURE.match(line) if self.takes_text else None
+        return (line[match.end() :], match[1]) if match else (line, None)
+
+    def _split_text(self, line: str, mark: str, leads: Callable[[str], bool] | None) -> tuple[list[str], str, bool]:
+        """Options first, then text that is taken as it stands."""
+        words: list[str] = []
+        has_name = leads is None
+        takes_value = False
+        start = 0
+        pieces = split_words(line, mark, comments=False)
+        while (start := next_word(line, start)) < len(line):
+            rest = line[start:]
+            if not takes_value and not is_option(rest):
+                first = rest.split(maxsplit=1)[0]
+                if has_name or leads is None or not leads(first):
+                    return words, rest, False
+                has_name = True
+                words.append(first)
+                start += len(first)
+                pieces = split_words(line, mark, comments=False, start=start)
+                continue
+            word, _, start = next(pieces)
+            if word == "--" and not takes_value:
+                return words, line[start:].strip(), True
+            words.append(word)
+            takes_value = not takes_value and self.takes_next(word)
+        return words, "", False
+
+    def _checked(self, words: list[str], mark: str) -> list[str]:
+        """`words` for argparse, each option known and, where it may be bare, with its value."""
+        checked: list[str] = []
+        is_value = False
+        for place, word in enumerate(words):
+            if is_value or not is_option(word):
+                checked.append(word)
+                is_value = False
+                continue
+            if word == "--":
+                return checked + words[place:]
+            option = self.option(word)
+            if option is None:
+                raise self._unknown(word, mark)
+            if option.bare is not None and "=" not in word and not any(map(option.takes, words[place + 1 :][:1])):
+                word = f"--{option.name}={option.bare}"
+            checked.append(word)
+            is_value = bool(option.value and "=" not in word)
+        return checked
+
+    def _unknown(self, word: str, mark: str) -> InputError:
+        name = word.partition("=")[0]
+        typed, known = name.lstrip("-"), [option.name for option in self.options]
+        swapped = next((option for option in known if sorted(option) == sorted(typed)), None)
+        near = swapped or (closest(typed, known) if len(name) > 2 else None)
+        hint = f"; did you mean --{near}?" if near else ";"
+        return InputError(f"{mark} has no option {name}{hint} see {mark}?")
+
+    def _parser(self, mark: str, free: bool) -> "_Parser":
+        parser = _Parser(mark, self)
+        for word in self.words:
+            many = "+" if word.needed else "*"
+            single = None if word.needed else "?"
+            if not (free and word.many):
+                parser.add_argument(word.name.lower(), nargs=many if word.many else single, metavar=word.name)
+        for option in self.options:
+            how: dict[str, Any] = {"action": "store_true"}
+            if option.value:
+                how = {"action": "append" if option.many else "store", "metavar": option.value, "type": option.parse}
+            parser.add_argument(*option.spelled, **how)
+        return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse that neither prints nor exits."""
+
+    def __init__(self, mark: str, grammar: Grammar) -> None:
+        super().__init__(prog=mark, add_help=False, allow_abbrev=False)
+        self._grammar = grammar
+
+    def error(self, message: str) -> NoReturn:
+        message = re.sub(r"^argument (?:-\w/)?", "", message)
+        usage = f"write {self._grammar.usage}, see {self.prog}?"
+        option, colon, problem = message.partition(": ")
+        if message.startswith("the following arguments are required"):
+            raise InputError(f"{self.prog}: {problem} is missing; {usage}")
+        if message.startswith("unrecognized arguments"):
+            raise InputError(f"{self.prog}: there is no place for {problem}: {self._grammar.one_word or usage}")
+        if problem == "expected one argument":
+            value = self._option_string_actions[option].metavar
+            problem = f"needs a value, as in {option} {value}"
+        if problem.startswith("ignored explicit argument"):
+            problem = f"takes no value; write {option} alone"
+        where = f"{self.prog} {option}: " if colon else f"{self.prog}: {option}"
+        raise InputError(f"{where}{problem}; see {self.prog}?")
+
+
+def without_semicolon(line: str) -> tuple[str, bool]:
+    """`line` without the semicolon that silences its cell, and whether there was one."""
+    line = line.strip()
+    return (line[:-1].rstrip(), True) if line.endswith(";") else (line, False)
+
+
+SESSION_OPTION = Option(
+    name="session", short="s", value="NAME", help="another session than the current one", names="session"
 )
-from adk_nb.notebook.magics.definition_grammar import AGENT, AGENTS, TOOL, TOOLS, WORKFLOW
-from adk_nb.notebook.magics.time_grammar import REWIND, TRACE
-
-_SESSION = Option(name="session", short="s", value="NAME", help="another session than the current one", names="session")
-_ANSWERS = [
-    Option(name="yes", help="approve"),
-    Option(name="no", help="reject; the agent is told"),
-]
-
-CHAT = Grammar(
-    "chat",
-    "Say something to an agent and watch what it does. Without a text: open a chat box to talk in.",
-    takes_text=True,
-    examples=[
-        "%chat weather Is it warmer in Paris or in Oslo?",
-        "%%chat ans << weather\nPlan a weekend for these places:\n{{places}}",
-        "ans = %chat -s second --new weather Hello",
-        "%chat weather --attach map.png --attach sales_table What do you see?",
-        "%chat weather --error What does this mean?",
-        "%chat weather --height 600",
-    ],
-    words=[Word(name="AGENT", help="who is asked; left out: the root agent, the only one, or the last", names="agent")],
-    options=[
-        _SESSION,
-        Option(name="new", help="start a fresh session; it becomes the current one"),
-        Option(
-            name="attach",
-            value="FILE|VAR",
-            help="send a file, or what a variable holds: an image, a PDF, text, a table, a figure, an error",
-            many=True,
-            names="attachment",
-        ),
-        Option(name="error", help="send the last error of the notebook, with its cell"),
-        Option(
-            name="tools",
-            short="t",
-            value="a,b",
-            help="tools that it may call in this turn beside its own",
-            names="tool",
-            convert=names_in,
-        ),
-        Option(
-            name="model", short="m", value="MODEL", help="what answers in this turn; the agent stays", names="model"
-        ),
-        Option(
-            name="max-cost",
-            value="USD",
-            help="no model is asked again once this turn has cost so many US dollars",
-            convert=dollars,
-        ),
-        Option(name="quiet", short="q", help="the turn shows nothing; at the end of a cell its reply does"),
-        Option(name="height", value="PIXELS", help="of the chat box (420)", convert=whole_number),
-        Option(name="static", help="no live view, but what a saved notebook keeps of one"),
-        Option(name="yes", help="approve what comes up in this turn"),
-        Option(name="no", help="reject what comes up in this turn"),
-        Option(
-            name="ask",
-            help="ask for each approval in a line to type, whatever %config AdkNb.confirm says; left open under tests",
-        ),
-        Option(name="raw", help="take {{braces}} as they are"),
-        Option(name="record", help="add this turn to the notebook's cassette, see %record?"),
-        Option(name="replay", help="answer this turn from the notebook's cassette, see %replay?"),
-    ],
-    twin='Chat(weather).ask("Is it warmer?", attach=["map.png", sales_table], tools=[wind], model="offline", '
-    "max_cost=0.1, "
-    'confirm="ask", show="static"), Chat(weather).box(height=600)',
-)
-
-STATE = Grammar(
-    "state",
-    "Show or change the state of the session.",
-    examples=["%state", '%state budget=400 user:name="Ada" places=["Oslo", "Rome"]', "%state --del budget"],
-    words=[
-        Word(name="KEY", help="key=value sets it (JSON, else text); a key alone shows it", many=True, names="state")
-    ],
-    options=[
-        _SESSION,
-        Option(name="del", value="KEY", help="delete it", many=True, names="state"),
-        Option(name="json", help="all of it as JSON"),
-        Option(name="diff", help="what each event changed"),
-    ],
-    twin='chat.state["budget"] = 400',
-    pairs=True,
-)
-
-SESSION = Grammar(
-    "session",
-    "List the sessions, take another, begin or copy one, save one to a file, or load one. All agents share the "
-    "current one.",
-    examples=[
-        "%session",
-        "%session use second",
-        "%session new second",
-        "%session fork",
-        "%session fork by_train --at 7",
-        "%session save trip.json",
-        "%session load trip.json --as trip",
-        "%session resume",
-        '%config AdkNb.sessions = "sqlite:///nb.db"',
-    ],
-    words=[
-        Word(
-            name="DO",
-            help="list (as without a word), use, new, fork, save, load; resume or drop a run that was cut",
-            names="list|use|new|fork|save|load|resume|drop",
-        ),
-        Word(
-            name="NAME",
-            help="use, new: of the session; fork: of the copy; save, load: of the file, JSON that people can read",
-            names="use=session|save=file|load=file",
-        ),
-    ],
-    options=[
-        Option(name="as", value="NAME", help="load: what the session is called here; else as in the file"),
-        Option(
-            name="session",
-            short="s",
-            value="NAME",
-            help="fork, save, resume, drop: another than the current one",
-            names="session",
-        ),
-        Option(name="at", value="EVENT", help="fork: the last event that is copied: its number in %trace, or its id"),
-        Option(name="replace", help="save: the file may be written over, whatever is in it"),
-        Option(name="edited", help="resume: also if the agent or its tools were edited since the run was cut"),
-    ],
-    twin='chat = Chat(planner, session="second", session_service=SqliteSessionService("nb.db")), '
-    'chat.fork("third"), chat.save("trip.json"), chat.load("trip.json"), chat.resume(edited=False), chat.drop()',
-)
-
-CONFIRM = Grammar(
-    "confirm",
-    "Show the cards of what waits for you, or a list where no page can show a card, or answer it: approvals, "
-    "questions, credentials, the outcome of long-running tools.",
-    examples=[
-        "%confirm",
-        "%confirm --yes",
-        '%confirm --edit amount=100 --yes --reason "half, as agreed"',
-        "%confirm 2 Oslo",
-        "%confirm 3  # a credential: a field that does not show it asks for it",
-    ],
-    words=[
-        Word(name="ID", help="which one: its number in the list, its id, or its tool", names="interrupt"),
-        Word(name="VALUE", help="the answer to a question, or an outcome: text, or JSON"),
-    ],
-    options=[
-        _SESSION,
-        *_ANSWERS,
-        Option(name="reask", help="its tool was redefined since: the agent is told, and may call it again"),
-        Option(name="old", help="approve, and run it as its tool was when this was asked"),
-        Option(name="all", help="answer all that are open"),
-        Option(name="edit", value="k=v", help="change an argument first (JSON, else text)", many=True),
-        Option(name="payload", value="k=v", help="what the tool asks for beside a yes (JSON, else text)", many=True),
-        Option(name="reason", value="TEXT", help="why; the agent is told"),
-    ],
-    twin="chat.interrupts, chat.ask_again(), chat.answer(value, which), chat.approve(id, amount=100), "
-    "chat.reject(id, reason=...), chat.submit_credential(), "
-    "chat.decide({id: ToolConfirmation(confirmed=True)}, as_asked=True)",
-    pairs=True,
-)
-
-_FILE = Option(
-    name="file",
-    value="PATH",
-    help="the cassette; else one in cassettes/, named as the notebook where the page tells its name",
-)
-
-RECORD = Grammar(
-    "record",
-    "From here on keep what models answer in a file, the cassette of this notebook, so that it can be replayed.",
-    examples=["%record", "%record --file cassettes/demo.jsonl", "%record off"],
-    words=[Word(name="MODE", help="off: models are asked, and nothing is kept", names="off")],
-    options=[_FILE],
-    twin='RecordedLlm("cassettes/demo.jsonl", record=Gemini(model="gemini-3.5-flash-lite"))',
-)
-
-REPLAY = Grammar(
-    "replay",
-    "From here on answer from the cassette of this notebook: no key, no network, the same words each time.",
-    examples=["%replay", "%replay auto", "%replay off"],
-    words=[
-        Word(
-            name="MODE",
-            help="replay, as without a word: what is not in the cassette is an error that says what has changed; auto: "
-            "what is not in it is asked and recorded; record; off",
-            names="auto|record|replay|off",
-        )
-    ],
-    options=[_FILE],
-    twin='RecordedLlm("cassettes/demo.jsonl"), RecordedLlm("cassettes/demo.jsonl", record=model, replay=True)',
-)
-
-KEY = Grammar(
-    "key",
-    "Get a key into this kernel without showing it: from the environment, the secrets of Colab or Kaggle, .env, the "
-    "keyring, or a field that you paste it into. It is never shown, and not in the notebook.",
-    examples=["%key gemini", "%key openai --from keyring", "%key TAVILY_API_KEY", "%key gemini --forget"],
-    words=[
-        Word(
-            name="PROVIDER",
-            help="gemini, openai, anthropic, or the variable that is to hold it; without one: which are set",
-            many=True,
-            names="gemini|openai|anthropic",
-        )
-    ],
-    options=[
-        Option(
-            name="from",
-            value="PLACE",
-            help="look there alone: env, colab, kaggle, dotenv, keyring; ask: type it anew",
-            names="env|colab|kaggle|dotenv|keyring|ask",
-        ),
-        Option(name="forget", help="take it out of this kernel"),
-    ],
-    twin='os.environ["GOOGLE_API_KEY"] = getpass.getpass()',
-)
-
-DOCTOR = Grammar(
-    "doctor",
-    "Look at what is installed, which keys are set (by name), how runs are shown and whether they can run, and say "
-    "what to type next.",
-    examples=["%doctor", "%doctor  # before you ask for help: it shows no key", "report = %doctor"],
-)
-
-EXPORT = Grammar(
-    "export",
-    "Write the agents and tools of this notebook as Python: a package that google-adk runs, or a script.",
-    examples=["%export my_agents/", "%export agent.py", "%export ~/agents/weather_desk"],
-    words=[
-        Word(
-            name="PATH",
-            help="a folder: google-adk's (adk run, adk web); a file that ends in .py: a script with adk_nb",
-            needed=True,
-        )
-    ],
-)
-
-GRAMMARS = {
-    one.name: one
-    for one in (
-        AGENT,
-        WORKFLOW,
-        TOOL,
-        CHAT,
-        AGENTS,
-        TOOLS,
-        STATE,
-        SESSION,
-        TRACE,
-        REWIND,
-        CONFIRM,
-        RECORD,
-        REPLAY,
-        KEY,
-        DOCTOR,
-        EXPORT,
-    )
-}

@@ -3,51 +3,74 @@
 import os
 from typing import Any
 
-from adk_nb.errors import InputError, closest
+from adk_nb.errors import InputError
 from adk_nb.models.default_model import find_default_model, vendor_model
 from adk_nb.notebook import keys
+from adk_nb.notebook.magics.grammar import Grammar, Option, Word
+from adk_nb.notebook.magics.host import Host
+from adk_nb.notebook.magics.output import Output, text
 from adk_nb.notebook.place import folder_of
+
+KEY = Grammar(
+    "key",
+    "Get a key into this kernel without showing it: from the environment, the secrets of Colab or Kaggle, .env, the "
+    "keyring, or a field that you paste it into. It is never shown, and not in the notebook.",
+    examples=["%key gemini", "%key openai --from keyring", "%key TAVILY_API_KEY", "%key gemini --forget"],
+    words=[
+        Word(
+            name="PROVIDER",
+            help="gemini, openai, anthropic, or the variable that is to hold it; without one: which are set",
+            many=True,
+            choices=("gemini", "openai", "anthropic"),
+        )
+    ],
+    options=[
+        Option(
+            name="from",
+            value="PLACE",
+            help="look there alone: env, colab, kaggle, dotenv, keyring; ask: type it anew",
+            choices=("env", "colab", "kaggle", "dotenv", "keyring", "ask"),
+        ),
+        Option(name="forget", help="take it out of this kernel"),
+    ],
+    twin='os.environ["GOOGLE_API_KEY"] = getpass.getpass()',
+)
 
 _PUBLIC = "BINDER_SERVICE_HOST"
 """Set where a notebook runs on Binder."""
 
 
-def run(shell: Any, settings: Any, asked: Any) -> list[str]:
-    """Set, forget or list keys.
-
-    Returns:
-        What to say of it, a line each; never the key.
+def key(host: Host, line: str, cell: str | None) -> Output:
+    """Set, forget or list keys, and never show one.
 
     Raises:
-        InputError: As `keys.find`; the line says what cannot be.
+        InputError: As `keys.find`; or the line does not fit.
     """
-    words: list[str] = asked.provider
+    args, settings = KEY.parse(line, cell), host.settings
+    words: list[str] = args.provider
     if not words:
-        return [*_all(), _default_model(settings)]
+        return text(*_set_keys(), _default_model(settings))
     for word in words:
         keys.variables_of(word, meant=words[0])  # a key is refused before anything repeats it
     if len(words) > 1:
         raise InputError(f"%key takes one provider at a time, and no key; write %key {words[0]}")
     names = keys.variables_of(words[0])
-    if asked.forget:
-        return [_forgotten(names), *([_default_model(settings)] if vendor_model(names[0]) else [])]
-    place: str | None = getattr(asked, "from")
-    if place is not None and place not in keys.PLACES:
-        near = closest(place, keys.PLACES)
-        hint = f"did you mean {near}?" if near else f"there is {', '.join(keys.PLACES)}"
-        raise InputError(f"%key cannot look in {place!r}; {hint}")
-    warned = [_warning(names[0])] if _PUBLIC in os.environ and place in (None, "ask") else []
-    found = keys.find(names, folder_of(shell), place)
-    name = next((one for one in names if os.environ.get(one, "").strip() == found.value), names[0])
+    if args.forget:
+        return text(_forget(names), _default_model(settings) if vendor_model(names[0]) else "")
+    place: str | None = getattr(args, "from")
+    is_public = _PUBLIC in os.environ and place in (None, "ask")
+    found = keys.find(names, folder_of(host.shell), place)
+    name = next((name for name in names if os.environ.get(name, "").strip() == found.value), names[0])
     keys.use(name, found)
-    return [f"{name} is set, from {found.where}", *_answered_by(vendor_model(name), settings), *warned]
+    answers = _answered_by(vendor_model(name), settings)
+    return text(f"{name} is set, from {found.where}", *answers, _public_warning(names[0]) if is_public else "")
 
 
-def _all() -> list[str]:
+def _set_keys() -> list[str]:
     """Which are set, by name."""
-    names = dict.fromkeys(name for each in keys.PROVIDERS.values() for name in each)
-    told = [f"{name} is set" for name in names if os.environ.get(name, "").strip()]
-    return told or ["no key is set; type %key gemini, %key openai or %key anthropic, or work without one: -m offline"]
+    names = dict.fromkeys(name for names in keys.PROVIDERS.values() for name in names)
+    lines = [f"{name} is set" for name in names if os.environ.get(name, "").strip()]
+    return lines or ["no key is set; type %key gemini, %key openai or %key anthropic, or work without one: -m offline"]
 
 
 def _default_model(settings: Any) -> str:
@@ -66,12 +89,12 @@ def _answered_by(model: str, settings: Any) -> list[str]:
     return [f"agents that name no model ask {found.name} still ({why}); to ask {model}, type: {way}"]
 
 
-def _forgotten(names: Any) -> str:
+def _forget(names: Any) -> str:
     gone = [name for name in names if os.environ.pop(name, None) is not None]
     if not gone:
         return f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} not set"
     return f"{' and '.join(gone)} {'is' if len(gone) == 1 else 'are'} not set any more in this kernel"
 
 
-def _warning(name: str) -> str:
+def _public_warning(name: str) -> str:
     return f"this runs on a public Binder, whose keeper could read {name}: use a key that you can throw away"

@@ -10,13 +10,13 @@ from typing import Any
 
 from IPython.core.inputtransformer2 import EscapedCommand, MagicAssign
 
-from adk_nb.notebook.magics.grammar import GRAMMARS
+from adk_nb.notebook.magics.catalog import MODULES
 
 _WITH_TEXT = ("chat", "confirm", "state")
 _SEMICOLON = re.compile(r";\s*(['\"]\)\s*)$")
 _BEFORE_ALL = -1
 """IPython takes what starts first in a line; its HelpEnd starts with the line."""
-_ONLY_LINE = re.compile(rf"%%({'|'.join(GRAMMARS)})\b[^?]*$")
+_ONLY_LINE = re.compile(rf"%%({'|'.join(MODULES)})\b[^?]*$")
 
 
 class _TextLine(EscapedCommand):

@@ -1,4 +1,4 @@
-"""What `%record` and `%replay` do, and `--record` and `--replay` of one turn."""
+"""`%record` and `%replay`, and `--record` and `--replay` of one turn."""
 
 import os
 from contextlib import AbstractContextManager
@@ -6,83 +6,119 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from adk_nb.errors import InputError, closest
+from adk_nb.errors import InputError
 from adk_nb.models.tap import VARIABLE
-from adk_nb.notebook.magics.config import AdkNb
+from adk_nb.notebook.magics.grammar import Grammar, Option, Word, unknown_choice
+from adk_nb.notebook.magics.host import Host
+from adk_nb.notebook.magics.output import Output, text
 from adk_nb.notebook.place import check_folder_above
 from adk_nb.notebook.tape import Mode, NotebookTape, Place, begin, current, end, for_a_turn, place_of
+
+_FILE = Option(
+    name="file",
+    value="PATH",
+    help="the cassette; else one in cassettes/, named as the notebook where the page tells its name",
+)
+
+RECORD = Grammar(
+    "record",
+    "From here on keep what models answer in a file, the cassette of this notebook, so that it can be replayed.",
+    examples=["%record", "%record --file cassettes/demo.jsonl", "%record off"],
+    words=[Word(name="MODE", help="off: nothing more is recorded; the model answers", choices=("off",))],
+    options=[_FILE],
+    twin='RecordedLlm("cassettes/demo.jsonl", record=Gemini(model="gemini-3.5-flash-lite"))',
+)
+
+REPLAY = Grammar(
+    "replay",
+    "From here on answer from the cassette of this notebook: no key, no network, the same words each time.",
+    examples=["%replay", "%replay auto", "%replay off"],
+    words=[
+        Word(
+            name="MODE",
+            help="replay, as without a word: what is not in the cassette is an error that says what has changed; auto: "
+            "what is not in it is asked and recorded; record; off",
+            choices=("auto", "record", "replay", "off"),
+        )
+    ],
+    options=[_FILE],
+    twin='RecordedLlm("cassettes/demo.jsonl"), RecordedLlm("cassettes/demo.jsonl", record=model, replay=True)',
+)
 
 _MODES: tuple[Mode, ...] = ("auto", "record", "replay")
 
 
-def switch(shell: Any, settings: AdkNb, asked: Any, by_itself: Literal["record", "replay"]) -> list[str]:
-    """Begin or end to record or replay; what there is to say of it, a line each.
+def record(host: Host, line: str, cell: str | None) -> Output:
+    """Begin or end to record. Raises as `_switch`."""
+    return text(*_switch(host, RECORD.parse(line, cell), "record"))
+
+
+def replay(host: Host, line: str, cell: str | None) -> Output:
+    """Begin or end to replay. Raises as `_switch`."""
+    return text(*_switch(host, REPLAY.parse(line, cell), "replay"))
+
+
+def _switch(host: Host, args: Any, default: Literal["record", "replay"]) -> list[str]:
+    """Begin or end a cassette.
 
     While `ADK_NB_REPLAY` is a mode, that counts and not the line's: so nothing is asked in a test, whatever a notebook
     says for its reader.
 
-    Args:
-        shell: Of the notebook.
-        settings: Of the notebook.
-        asked: The line.
-        by_itself: What the magic does when its line says nothing else.
+    Returns:
+        Lines for the user.
 
     Raises:
         InputError: There is no such mode, or the cassette cannot be used; all stays as it was.
     """
-    word: str = asked.mode or by_itself
-    known = ("off", "record") if by_itself == "record" else ("off", *_MODES)
+    word: str = args.mode or default
+    known = ("off", "record") if default == "record" else (*_MODES, "off")
     if word not in known:
-        near = closest(word, known)
-        hint = f"did you mean {near}?" if near else f"there is {', '.join(known)}"
-        hint = "a path goes with --file" if word.endswith(".jsonl") else hint
-        raise InputError(f"{asked.mark} cannot {word!r}; {hint}")
+        hint = f"; a path goes with --file, as in {args.mark} --file {word}" if word.endswith(".jsonl") else ""
+        raise InputError(f"{args.mark}: {unknown_choice('mode', word, known)}{hint}")
     if word == "off":
-        if asked.file:
-            raise InputError(f"{asked.mark} off ends it, whichever the file; leave out --file")
+        if args.file:
+            raise InputError(f"{args.mark} off ends it, whichever the file; leave out --file")
         return [_ended(end())]
-    mode: Mode = _by_the_environment() or next(one for one in _MODES if one == word)
-    tape = NotebookTape(place=_place(shell, settings, asked.file), mode=mode, anew=mode == "record")
-    _check_folder(tape, place_of(shell, None, str(settings.cassette_dir), ()).path.parent)
-    told = _begun(tape)
+    mode: Mode = _mode_of_environment() or next(mode for mode in _MODES if mode == word)
+    tape = NotebookTape(place=_place(host, args.file), mode=mode, anew=mode == "record")
+    _check_folder(tape, place_of(host.shell, None, str(host.settings.cassette_dir), ()).path.parent)
+    lines = _begun(tape)
     begin(tape)
-    return told
+    return lines
 
 
-def for_this_turn(shell: Any, settings: AdkNb, asked: Any) -> AbstractContextManager[None]:
+def for_turn(host: Host, args: Any) -> AbstractContextManager[None]:
     """The cassette for one turn; that of the notebook stays where it is.
 
     Raises:
-        InputError: The line says both, or there is no cassette to replay.
+        InputError: There is no cassette to replay.
     """
-    if asked.record and asked.replay:
-        raise InputError(f"{asked.mark}: --record and --replay cannot both be; choose one")
-    mode: Mode = "record" if asked.record else "replay"
+    mode: Mode = "record" if args.record else "replay"
     on = current()
-    tape = NotebookTape(place=_place(shell, settings, None), mode=mode)
+    tape = NotebookTape(place=_place(host, None), mode=mode)
     if on and on.mode == mode:
         return for_a_turn(None)
-    _ = tape.cassette  # what is wrong with it is told before anything is said
+    _ = tape.cassette  # opened now: an error in it comes before anything is sent
     return for_a_turn(tape)
 
 
-def begin_as_the_environment_says(shell: Any, settings: AdkNb) -> None:
-    """The cassette is looked at when it is first needed."""
-    if mode := _by_the_environment():
-        begin(NotebookTape(place=_place(shell, settings, None), mode=mode, anew=mode == "record"))
+def begin_from_environment(host: Host) -> None:
+    """Begin the cassette that `ADK_NB_REPLAY` asks for; it is opened when it is first needed."""
+    if mode := _mode_of_environment():
+        begin(NotebookTape(place=_place(host, None), mode=mode, anew=mode == "record"))
 
 
-def _by_the_environment() -> Mode | None:
+def _mode_of_environment() -> Mode | None:
     word = os.environ.get(VARIABLE, "").strip().lower()
-    return next((one for one in _MODES if one == word), None)
+    return next((mode for mode in _MODES if mode == word), None)
 
 
-def _place(shell: Any, settings: AdkNb, file: str | None) -> Place:
+def _place(host: Host, file: str | None) -> Place:
     on = current()
-    redact: list[str] = list(settings.redact)
+    redact: list[str] = list(host.settings.redact)
     if on and file is None:
         return replace(on.place, redact=tuple(redact))
-    return place_of(shell, file, str(settings.cassette_dir), redact)
+    return place_of(host.shell, file, str(host.settings.cassette_dir), redact)
 
 
 def _check_folder(tape: NotebookTape, usual: Path) -> None:
@@ -93,22 +129,24 @@ def _check_folder(tape: NotebookTape, usual: Path) -> None:
 
 
 def _begun(tape: NotebookTape) -> list[str]:
-    shown = tape.place.shown
+    path = tape.place.shown
     if tape.mode == "record":
-        old = tape.place.path.exists() and tape.place.path.stat().st_size > 0
+        is_old = tape.place.path.exists() and tape.place.path.stat().st_size > 0
         _ = tape.cassette
-        replaced = "; what is in it is replaced from the first call on" if old else ""
-        return [f"recording to {shown}: all that models answer from here on{replaced}"]
-    held = tape.cassette.recordings
-    models = ", ".join(sorted({one.request.model for one in held}))
-    said = f"{len(held)} recording{'s' if len(held) != 1 else ''}" + (f" of {models}" if held else "")
-    return [f"replaying from {shown}: {said}"]
+        replaced = "; what is in it is replaced from the first call on" if is_old else ""
+        return [f"recording to {path}: all that models answer from here on{replaced}"]
+    recordings = tape.cassette.recordings
+    models = ", ".join(sorted({recording.request.model for recording in recordings}))
+    of = f" of {models}" if recordings else ""
+    return [f"replaying from {path}: {len(recordings)} recording{'s' * (len(recordings) != 1)}{of}"]
 
 
 def _ended(tape: NotebookTape | None) -> str:
     if tape is None:
-        return "nothing was recorded or replayed; models are asked themselves"
+        return "Nothing was recorded or replayed; the model answers."
     if tape.mode == "replay":
-        return "models are asked themselves again"
-    calls = f"{tape.recorded} call{'s' if tape.recorded != 1 else ''}"
-    return f"models are asked themselves again; {calls} recorded in {tape.place.shown}"
+        return "Replay is off; the model answers again."
+    calls = f"{tape.recorded} call{'s' * (tape.recorded != 1)} recorded in {tape.place.shown}"
+    return (
+        f"Recording is off; {calls}." if tape.mode == "record" else f"Replay is off; the model answers again; {calls}."
+    )

@@ -1,58 +1,76 @@
-"""What `%rewind` does: undo turns of a session, and say again what was said there."""
+"""`%rewind`: undo turns of a session, and send again what was said there."""
 
 from typing import Any
 
 from adk_nb.errors import InputError
+from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
+from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.past_turns import Rewound, event_at, first_undone
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.versions import of_run
-from adk_nb.notebook.view.display import Mode
+
+REWIND = Grammar(
+    "rewind",
+    "Undo the last turns of the conversation: agents no longer see them, state and files are as before.",
+    examples=["%rewind", "%rewind 2 --dry-run", "%rewind 1 --rerun", "%rewind --at 7"],
+    words=[Word(name="N", help="how many turns of yours (1); or the id of an event or a run, as RUN of %trace")],
+    options=[
+        Option(name="at", value="EVENT", help="to before the turn of this event: its number in %trace, or its id"),
+        Option(name="dry-run", help="only say what would be undone"),
+        Option(name="rerun", help="and say again what you said there; %session fork first keeps what is there now"),
+        SESSION_OPTION,
+    ],
+    twin="chat.rewind(1), chat.rewind(event), chat.rerun(event), chat.fork()",
+)
 
 _ID = 5
 """Digits that are no count of turns any more, but may be how an id begins."""
 
 
-def run(notebook: Notebook, asked: Any, show: Mode) -> Any:
-    """Do what the line asks for: what was undone, or the reply to what was said again.
+def rewind(host: Host, line: str, cell: str | None) -> Any:
+    """Undo turns; what was undone, or the reply to the message that was sent again.
 
     Raises:
         InputError: The line contradicts itself, or there is no such turn, or one is under way.
         SessionBusyError: Another kernel is at work in the session.
     """
-    if asked.rerun and asked.dry_run:
+    args, notebook = REWIND.parse(line, cell), host.notebook
+    if args.rerun and args.dry_run:
         raise InputError("%rewind: --dry-run does nothing, so there is nothing to --rerun; choose one")
-    if asked.at and asked.n:
+    if args.at and args.n:
         raise InputError("%rewind: N and --at both say how far to go back; choose one")
-    session = asked.session or notebook.sessions.current
-    to = _to(notebook, asked, session)
-    if not asked.rerun:
-        return _rewound(notebook, to, session, dry_run=asked.dry_run)
-    history = notebook.sessions.history(asked.session)
+    session = args.session or notebook.sessions.current
+    to = _to(notebook, args, session)
+    if not args.rerun:
+        return _rewound(notebook, to, session, dry_run=args.dry_run)
+    history = notebook.sessions.history(args.session)
     first = first_undone(history, to, session)
     then = of_run(first.invocation_id, history).name
     name = then if then in notebook.addressees else notebook.agent_for_text()
-    chat = notebook.chat(name, session, show=show)  # an agent that is not ready is told of before anything is undone
+    chat = notebook.chat(
+        name, session, show=host.settings.display
+    )  # an agent that is not ready is told of before anything is undone
     return chat.say_again(_rewound(notebook, to, session).message)
 
 
-def _to(notebook: Notebook, asked: Any, session: str) -> int | str:
-    if asked.at:
-        found = event_at(notebook.sessions.events(asked.session), asked.at, session)
+def _to(notebook: Notebook, args: Any, session: str) -> int | str:
+    if args.at:
+        found = event_at(notebook.sessions.events(args.session), args.at, session)
         if not found.invocation_id:
-            raise InputError(f"event {asked.at} of session {session!r} is of no turn; give one that an agent made")
+            raise InputError(f"event {args.at} of session {session!r} is of no turn; give one that an agent made")
         return found.id
-    if asked.n is None:
+    if args.n is None:
         return 1
-    if asked.n.startswith("-"):
-        raise InputError(f"%rewind counts the turns that it undoes; write %rewind {asked.n.lstrip('-') or 1}")
-    return int(asked.n) if asked.n.isdecimal() and len(asked.n) < _ID else asked.n
+    if args.n.startswith("-"):
+        raise InputError(f"%rewind counts the turns that it undoes; write %rewind {args.n.lstrip('-') or 1}")
+    return int(args.n) if args.n.isdecimal() and len(args.n) < _ID else args.n
 
 
 def _rewound(notebook: Notebook, to: int | str, session: str, *, dry_run: bool = False) -> Rewound:
     chats = notebook.chats_in(session)
     for chat in chats:
         chat.refuse_while_busy()
-    told = notebook.sessions.rewind(to, session, dry_run=dry_run)
+    undone = notebook.sessions.rewind(to, session, dry_run=dry_run)
     for chat in () if dry_run else chats:
-        chat.let_go(told)
-    return told
+        chat.let_go(undone)
+    return undone

@@ -1,4 +1,4 @@
-"""What `%session` does: list sessions, take another, begin, save or load one, let a run of one go on that was cut."""
+"""`%session`: list sessions, take, begin, copy, save or load one, resume or drop an interrupted run."""
 
 import shlex
 from collections.abc import Callable
@@ -6,71 +6,118 @@ from typing import Any
 
 from adk_nb.errors import AgentNotFoundError, InputError, PendingError, closest
 from adk_nb.notebook.interrupted_runs import cut_in_brief, edited_words
-from adk_nb.notebook.magics import reports
-from adk_nb.notebook.magics.shown import Shown, said
+from adk_nb.notebook.magics.grammar import Grammar, Option, Word, unknown_choice
+from adk_nb.notebook.magics.host import Host
+from adk_nb.notebook.magics.output import Output, table, text
 from adk_nb.notebook.past_turns import event_at
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.session_store import counted
 from adk_nb.notebook.registry.versions import of_run
-from adk_nb.notebook.view.display import Mode
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions.journal import Run
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.session_file import check_name
 
+SESSION = Grammar(
+    "session",
+    "List the sessions, take another, begin or copy one, save one to a file, or load one. All agents share the "
+    "current one.",
+    examples=[
+        "%session",
+        "%session use second",
+        "%session new second",
+        "%session fork",
+        "%session fork by_train --at 7",
+        "%session save trip.json",
+        "%session load trip.json --as trip",
+        "%session resume",
+        '%config AdkNb.sessions = "sqlite:///nb.db"',
+    ],
+    words=[
+        Word(
+            name="DO",
+            help="list (as without a word), use, new, fork, save, load; resume or drop a run that was cut",
+            choices=("list", "use", "new", "fork", "save", "load", "resume", "drop"),
+        ),
+        Word(
+            name="NAME",
+            help="use, new: of the session; fork: of the copy; save, load: of the file, JSON that people can read",
+            names_after=(("use", "session"), ("save", "file"), ("load", "file")),
+        ),
+    ],
+    options=[
+        Option(name="as", value="NAME", help="load: what the session is called here; else as in the file"),
+        Option(
+            name="session",
+            short="s",
+            value="NAME",
+            help="fork, save, resume, drop: another than the current one",
+            names="session",
+        ),
+        Option(name="at", value="EVENT", help="fork: the last event that is copied: its number in %trace, or its id"),
+        Option(name="replace", help="save: the file may be written over, whatever is in it"),
+        Option(name="edited", help="resume: also if the agent or its tools were edited since the run was cut"),
+    ],
+    twin='chat = Chat(planner, session="second", session_service=SqliteSessionService("nb.db")), '
+    'chat.fork("third"), chat.save("trip.json"), chat.load("trip.json"), chat.resume(edited=False), chat.drop()',
+)
 
-def show_or_change(notebook: Notebook, asked: Any, show: Mode) -> Any:
-    """Do what the line of `%session` asks for.
+
+def session(host: Host, line: str, cell: str | None) -> Any:
+    """Do the first word of the line.
 
     Raises:
-        InputError: It asks for what there is not, or leaves open what it asks for.
+        InputError: There is no such word, or it lacks something.
         SessionNotFoundError: There is no session of that name.
         StorageError: A file cannot be read or written.
     """
-    word = asked.do or "list"
-    if word not in _DOES:
-        raise InputError(_no_such_word(notebook, asked))
+    args, notebook = SESSION.parse(line, cell), host.notebook
+    word = args.do or "list"
+    if word not in _ACTIONS:
+        raise InputError(_unknown_word(notebook, args))
     for option, goes_with in _OPTIONS.items():
-        if getattr(asked, option) and word not in goes_with:
+        if getattr(args, option) and word not in goes_with:
             raise InputError(f"%session {word} has no --{option}; it goes with %session {goes_with[0]}")
-    if asked.name and word in ("list", "resume", "drop"):
-        raise InputError(_takes_no_name(word, shlex.quote(asked.name)))
-    if asked.name is None and word in _LACKS:
+    if args.name and word in ("list", "resume", "drop"):
+        name = shlex.quote(args.name)
+        hint = f"to take that one, type: %session use {name}" if word == "list" else f"write %session {word} -s {name}"
+        raise InputError(f"%session {word} takes no name; {hint}")
+    if args.name is None and word in _LACKS:
         raise InputError(f"%session {word} needs {_LACKS[word](notebook)}")
-    asked.show = show
-    return _DOES[word](notebook, asked)
+    args.show = host.settings.display
+    return _ACTIONS[word](notebook, args)
 
 
-def _resume(notebook: Notebook, asked: Any) -> Any:
-    run, found = _last_cut(notebook, asked)
-    name = _asked_then(notebook, run, found)
+def _resume(notebook: Notebook, args: Any) -> Any:
+    run, found = _last_cut(notebook, args)
+    name = _agent_of_run(notebook, run, found)
     then = of_run(run.id, notebook.sessions.history(found.id)).digest
-    if then and notebook.digest_of(name) != then and not asked.edited:
+    if then and notebook.digest_of(name) != then and not args.edited:
         raise PendingError(edited_words(name, notebook.confirm_magic(found.id)))
-    reply = notebook.chat(name, found.id, show=asked.show).resume(edited=asked.edited)
-    return reply if reply.events else said("the run had come to its end; nothing was left to do")
+    reply = notebook.chat(name, found.id, show=args.show).resume(edited=args.edited)
+    return reply if reply.events else text("the run had come to its end; nothing was left to do")
 
 
-def _drop(notebook: Notebook, asked: Any) -> Shown:
-    run, found = _last_cut(notebook, asked)
+def _drop(notebook: Notebook, args: Any) -> Output:
+    run, found = _last_cut(notebook, args)
     notebook.sessions.drop(found, run)
     after = notebook.sessions.find(found.id)
     _, *waits = _about(notebook, after) if after else [""]
-    return said(f"the run is left as it is; session {found.id!r} goes on without it", ", ".join(waits))
+    return text(f"the run is left as it is; session {found.id!r} goes on without it", ", ".join(waits))
 
 
-def _last_cut(notebook: Notebook, asked: Any) -> tuple[Run, Session]:
-    found = notebook.sessions.find(asked.session)
+def _last_cut(notebook: Notebook, args: Any) -> tuple[Run, Session]:
+    found = notebook.sessions.find(args.session)
     runs = notebook.sessions.cut(found) if found else []
     if found is None or not runs:
-        name = asked.session or notebook.sessions.current
+        name = args.session or notebook.sessions.current
         _, *waits = _about(notebook, found) if found else [""]
         raise InputError(f"no run of session {name!r} was cut; {', '.join(waits) or 'nothing is left to go on with'}")
     return runs[-1], found
 
 
-def _asked_then(notebook: Notebook, run: Run, found: Session) -> str:
+def _agent_of_run(notebook: Notebook, run: Run, found: Session) -> str:
     """Who was spoken to in the run, or the agent that worked in it."""
     history = notebook.sessions.history(found.id)
     authors = (event.author for event in history.run(run.id))
@@ -83,7 +130,7 @@ def _asked_then(notebook: Notebook, run: Run, found: Session) -> str:
     return name
 
 
-def found_again(notebook: Notebook) -> list[str]:
+def resumed_note(notebook: Notebook) -> list[str]:
     """That the current session is one from before, and what waits in it; nothing of one in memory, or a new one."""
     store = notebook.sessions
     found = store.find() if store.kept_in else None
@@ -92,15 +139,13 @@ def found_again(notebook: Notebook) -> list[str]:
     return [f"session {found.id!r} goes on: {', '.join(_about(notebook, found))}"]
 
 
-def _list(notebook: Notebook, asked: Any) -> Shown:
+def _list(notebook: Notebook, args: Any) -> Output:
     store = notebook.sessions
     names = store.names
     if store.current not in names:
         names.append(store.current)
     rows = [_row(notebook, name) for name in reversed(names)]
-    headers = ["session", "", "events", "waits for"]
-    shown = [at for at, header in enumerate(headers) if header != "waits for" or any(row[at] for row in rows)]
-    return reports.in_a_table([headers[at] for at in shown], [[row[at] for at in shown] for row in rows])
+    return table(["session", "", "events", "waits for"], rows, optional=("waits for",))
 
 
 def _row(notebook: Notebook, name: str) -> list[str]:
@@ -130,44 +175,44 @@ def _approvals(found: Session) -> list[Interrupt]:
     return history_of(found).interrupts(kinds=APPROVALS)
 
 
-def _use(notebook: Notebook, asked: Any) -> Shown:
-    notebook.sessions.use(asked.name)
+def _use(notebook: Notebook, args: Any) -> Output:
+    notebook.sessions.use(args.name)
     found = notebook.sessions.find()
     about = _about(notebook, found) if found else ["nothing was said in it yet"]
-    return said(f"session {asked.name!r} is the current one: {', '.join(about)}")
+    return text(f"session {args.name!r} is the current one: {', '.join(about)}")
 
 
-def _new(notebook: Notebook, asked: Any) -> Shown:
+def _new(notebook: Notebook, args: Any) -> Output:
     store = notebook.sessions
-    if asked.name and asked.name in store.names:
+    if args.name and args.name in store.names:
         raise InputError(
-            f"there is a session {asked.name!r} already; to go on in it, type: %session use {shlex.quote(asked.name)}"
+            f"there is a session {args.name!r} already; to go on in it, type: %session use {shlex.quote(args.name)}"
         )
-    name = store.start_fresh(None if asked.name is None else check_name(asked.name))
-    return said(f"session {name!r} is the current one: nothing was said in it yet")
+    name = store.start_fresh(None if args.name is None else check_name(args.name))
+    return text(f"session {name!r} is the current one: nothing was said in it yet")
 
 
-def _fork(notebook: Notebook, asked: Any) -> Shown:
+def _fork(notebook: Notebook, args: Any) -> Output:
     store = notebook.sessions
-    name = None if asked.name is None else check_name(asked.name)
-    at = asked.at and event_at(store.events(asked.session), asked.at, asked.session or store.current).id
-    old, new, _ = store.fork(name, asked.session, at=at)
+    name = None if args.name is None else check_name(args.name)
+    at = args.at and event_at(store.events(args.session), args.at, args.session or store.current).id
+    old, new, _ = store.fork(name, args.session, at=at)
     found = store.find(new)
     copied = ", ".join(_about(notebook, found)) if found else ""
     twice = _COUNTS_IN_EACH if found and _approvals(found) else ""
-    return said(f"session {new!r} is a copy of {old!r}, and the current one: {copied}; {old!r} stays as it is", twice)
+    return text(f"session {new!r} is a copy of {old!r}, and the current one: {copied}; {old!r} stays as it is", twice)
 
 
-def _save(notebook: Notebook, asked: Any) -> Shown:
-    saved, was_there = notebook.sessions.save(asked.name, asked.session, replace=asked.replace)
+def _save(notebook: Notebook, args: Any) -> Output:
+    saved, was_there = notebook.sessions.save(args.name, args.session, replace=args.replace)
     again = ", in place of what was saved there" if was_there else ""
-    done = f"session {saved.id!r} ({counted(saved.events)}) is saved in {asked.name}{again}"
+    done = f"session {saved.id!r} ({counted(saved.events)}) is saved in {args.name}{again}"
     stays = "its open approvals stay here: a session that is loaded from the file asks for them again"
-    return said(done, stays if _approvals(saved) else "")
+    return text(done, stays if _approvals(saved) else "")
 
 
-def _load(notebook: Notebook, asked: Any) -> Shown:
-    name, kept, dropped = notebook.sessions.load(asked.name, getattr(asked, "as"))
+def _load(notebook: Notebook, args: Any) -> Output:
+    name, kept, dropped = notebook.sessions.load(args.name, getattr(args, "as"))
     found = notebook.sessions.find(name)
     about = _about(notebook, found) if found else []
     stays = f"other sessions see {', '.join(kept)} too: the values stay as they were here" if kept else ""
@@ -175,13 +220,13 @@ def _load(notebook: Notebook, asked: Any) -> Shown:
     anew = (
         f"{asks} open in the file and did not come along: no file approves a call; ask for it again" if dropped else ""
     )
-    return said(f"session {name!r} is loaded, and the current one: {', '.join(about)}", stays, anew)
+    return text(f"session {name!r} is loaded, and the current one: {', '.join(about)}", stays, anew)
 
 
 _COUNTS_IN_EACH = "an open approval counts once in each copy of a session: say yes in one, and no in the others"
 
 
-_DOES: dict[str, Callable[[Notebook, Any], Any]] = {
+_ACTIONS: dict[str, Callable[[Notebook, Any], Any]] = {
     "list": _list,
     "use": _use,
     "new": _new,
@@ -206,23 +251,17 @@ _LACKS: dict[str, Callable[[Notebook], str]] = {
 }
 
 
-def _takes_no_name(word: str, name: str) -> str:
-    if word == "list":
-        return f"%session list takes no name; to take that one, type: %session use {name}"
-    return f"%session {word} takes no name; write %session {word} -s {name}"
-
-
-def _no_such_word(notebook: Notebook, asked: Any) -> str:
-    word = asked.do
-    rest = f" {shlex.quote(asked.name)}" if asked.name else ""
+def _unknown_word(notebook: Notebook, args: Any) -> str:
+    word = args.do
+    rest = f" {shlex.quote(args.name)}" if args.name else ""
     if word in notebook.sessions.names:
         return f"%session: to take session {word!r}, type: %session use {shlex.quote(word)}"
-    if near := _MEANT.get(word.lower()) or closest(word.lower(), _DOES):
+    if near := _SYNONYMS.get(word.lower()) or closest(word.lower(), _ACTIONS):
         return f"%session cannot {word!r}; type: %session {near}{rest}"
-    return f"%session cannot {word!r}; write list, use, new, fork, save, load, resume or drop, see %session?"
+    return f"%session: {unknown_choice('word', word, SESSION.words[0].choices)}, see %session?"
 
 
-_MEANT = {
+_SYNONYMS = {
     "continue": "resume",
     "recover": "resume",
     "abandon": "drop",

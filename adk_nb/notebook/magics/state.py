@@ -1,43 +1,74 @@
-"""What `%state` does: show, set and delete keys of a session's state."""
+"""`%state`: show, set and delete keys of a session's state."""
 
 from typing import Any
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.magics import reports
-from adk_nb.notebook.magics.pairs import pairs
-from adk_nb.notebook.magics.shown import said
+from adk_nb.notebook.magics import values
+from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
+from adk_nb.notebook.magics.host import Host
+from adk_nb.notebook.magics.output import Output, as_json, short, table, text
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.session_state import check_key
+from adk_nb.notebook.view.rows import rows_of
+from adk_nb.notebook.view.state_changes import change_text
+from adk_nb.notebook.view.view_state import Json
+
+STATE = Grammar(
+    "state",
+    "Show or change the state of the session.",
+    examples=["%state", '%state budget=400 user:name="Ada" places=["Oslo", "Rome"]', "%state --del budget"],
+    words=[
+        Word(name="KEY", help="key=value sets it (JSON, else text); a key alone shows it", many=True, names="state")
+    ],
+    options=[
+        SESSION_OPTION,
+        Option(name="del", value="KEY", help="delete it", many=True, names="state"),
+        Option(name="json", help="all of it as JSON"),
+        Option(name="diff", help="what each event changed"),
+    ],
+    twin='chat.state["budget"] = 400',
+    pairs=True,
+)
 
 
-def show_or_change(notebook: Notebook, asked: Any) -> Any:
-    """Do what the line of `%state` asks for.
+def state(host: Host, line: str, cell: str | None) -> Any:
+    """Show or change the state of a session.
 
     Raises:
         InputError: A key cannot be one.
-        StateKeyError: A key is not there.
+        StateKeyError: There is no such key.
     """
-    words: list[str] = asked.key
-    written = pairs([one for one in words if "=" in one], "%state")
-    read = [one for one in words if "=" not in one]
-    if (written or getattr(asked, "del")) and read:
-        raise InputError(f"%state: {read[0]!r} has no value; write {read[0]}=value")
-    if written or getattr(asked, "del"):
-        return _changed(notebook, written, getattr(asked, "del") or [], asked.session)
-    if asked.diff:
-        return reports.state_changes(notebook, asked.session)
-    now = notebook.sessions.state(asked.session)
-    for key in read:
+    args = STATE.parse(line, cell)
+    words: list[str] = args.key
+    written = values.pairs([word for word in words if "=" in word], "%state")
+    keys = [word for word in words if "=" not in word]
+    deleted: list[str] = getattr(args, "del") or []
+    if written or deleted:
+        if keys:
+            raise InputError(f"%state: {keys[0]!r} has no value; write {keys[0]}=value")
+        return _change(host.notebook, written, deleted, args.session)
+    if args.diff:
+        return _changes(host.notebook, args.session)
+    return _show(host.notebook, keys, args)
+
+
+def _show(notebook: Notebook, keys: list[str], args: Any) -> Any:
+    sessions = notebook.sessions
+    now = sessions.state(args.session)
+    for key in keys:
         if key not in now:
-            raise notebook.sessions.no_key(key, now, asked.session)
-    if asked.json:
-        return reports.as_json({key: now[key] for key in read or now})
-    if len(read) == 1:
-        return now[read[0]]
-    return reports.state(notebook, asked.session, read)
+            raise sessions.no_key(key, now, args.session)
+    if args.json:
+        return as_json({key: now[key] for key in keys or now})
+    if len(keys) == 1:
+        return now[keys[0]]
+    if not now:
+        name = args.session or sessions.current
+        return text(f"the state of session {name!r} is empty; %state key=value sets a key")
+    return table(["key", "value"], [[key, short(now[key])] for key in sorted(keys or now)])
 
 
-def _changed(notebook: Notebook, written: dict[str, Any], deleted: list[str], session: str | None) -> Any:
+def _change(notebook: Notebook, written: dict[str, Any], deleted: list[str], session: str | None) -> Output:
     for key in written:
         check_key(key, "%state")
     before = notebook.sessions.state(session)
@@ -47,6 +78,17 @@ def _changed(notebook: Notebook, written: dict[str, Any], deleted: list[str], se
         notebook.sessions.write(written, session)
     lines = [f"{key} is deleted" for key in deleted]
     for key, value in written.items():
-        was = f"{reports.short(before[key])} -> " if key in before else ""
-        lines.append(f"{key}: {was}{reports.short(value)}")
-    return said(*lines)
+        old = f"{short(before[key])} -> " if key in before else ""
+        lines.append(f"{key}: {old}{short(value)}")
+    return text(*lines)
+
+
+def _changes(notebook: Notebook, session: str | None) -> Output:
+    """What each event changed, oldest first; events have the numbers that %trace shows."""
+    changed: list[list[str]] = []
+    for number, row in enumerate(rows_of(notebook.sessions.events(session)), 1):
+        changes: list[Json] = row["changes"] or []
+        changed += [[str(number), row["author"], change_text(change)] for change in changes]
+    if not changed:
+        return text(f"nothing has changed the state of session {session or notebook.sessions.current!r} yet")
+    return table(["event", "author", "change"], changed)

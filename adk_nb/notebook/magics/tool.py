@@ -1,0 +1,184 @@
+"""`%%tool`, which makes tools of functions, a web service or an MCP server, and `%tools`, which lists tools."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from adk_nb import sync
+from adk_nb.errors import CredentialError, InputError
+from adk_nb.notebook.magics import values
+from adk_nb.notebook.magics.agent import REPLACE_OPTION
+from adk_nb.notebook.magics.grammar import Grammar, Option, Word
+from adk_nb.notebook.magics.host import Host
+from adk_nb.notebook.magics.output import as_json, table, text
+from adk_nb.notebook.place import folder_of
+from adk_nb.notebook.registry import tool_cell, toolsets
+from adk_nb.notebook.registry.notebook import Notebook
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset
+from adk_nb.tools.function_tool import FunctionTool
+
+
+def _is_condition(word: str) -> bool:
+    """Whether the word behind `--confirm` is its value, and not the name of a tool."""
+    return word in ("always", "never") or not (word.isidentifier() or values.is_option(word))
+
+
+TOOL = Grammar(
+    "tool",
+    "Run the cell as Python; the functions it defines become tools. On one line: make functions that exist tools.",
+    cells=True,
+    examples=[
+        '%%tool\ndef get_weather(city: str) -> dict:\n    """Weather for a city."""\n    return {"temp_c": 21}',
+        '%%tool --confirm "amount > 100"\n'
+        'def refund(order_id: str, amount: float) -> dict:\n    """Refund an order."""\n'
+        '    return {"order_id": order_id, "refunded": amount}',
+        "%tool get_weather to_fahrenheit",
+        "%tool shop --openapi shop.yaml --only list_orders,refund --confirm",
+        "%tool docs --mcp https://example.com/mcp",
+    ],
+    words=[Word(name="NAME", help="the tool's name, or the functions that become tools", many=True, names="function")],
+    options=[
+        Option(
+            name="confirm",
+            value="WHEN",
+            bare="always",
+            takes=_is_condition,
+            help='ask a person before it runs: always, never, "amount > 100", or a function that says when',
+            proposals=("always", "never"),
+        ),
+        Option(name="thread", help="run it on a worker thread, not in the cell's"),
+        Option(
+            name="timeout", value="SECONDS", help="when a call fails; a sync one is in a thread", convert=values.seconds
+        ),
+        Option(
+            name="effect",
+            value="EFFECT",
+            help="if it may be called again after its run was cut: pure, idempotent; once: a person is asked first",
+            choices=("pure", "idempotent", "once"),
+        ),
+        Option(name="long-running", help="it only starts something; what comes of it is sent later"),
+        Option(name="pause", help="with --long-running: the turn ends until that is sent"),
+        Option(name="only", value="f,g", help="only these become tools", convert=values.names),
+        REPLACE_OPTION,
+        Option(name="rename", value="a=b", help="the model knows function a as b", many=True),
+        Option(
+            name="openapi",
+            value="FILE",
+            help="%tool: the operations of the web service that an OpenAPI document describes, as a toolset",
+            names="document",
+        ),
+        Option(name="mcp", value="URL", help="%tool: what an MCP server offers, as a toolset"),
+    ],
+    twin='@tool, @tool(confirm=True), @tool(confirm="amount > 100")',
+)
+
+TOOLS = Grammar(
+    "tools",
+    "List the tools of this notebook.",
+    examples=["%tools", "%tools --schema get_weather", "%tools --schema  # of all"],
+    options=[
+        Option(
+            name="schema",
+            value="NAME",
+            bare="",
+            takes=str.isidentifier,
+            help="what the model is told of it, or of all, as JSON",
+            names="tool",
+        )
+    ],
+)
+
+
+def tool(host: Host, line: str, cell: str | None) -> Any:
+    """Make tools of the functions in a cell, of functions that exist, or of what a server offers.
+
+    Raises:
+        UserError: The line or a function does not fit; all is as it was.
+    """
+    __tracebackhide__ = True
+    args, notebook = TOOL.parse(line, cell), host.notebook
+    if args.openapi or args.mcp:
+        return text(*toolsets.define(notebook, args, host.cell_number, folder_of(host.shell)))
+    if cell is not None and not cell.strip():
+        raise InputError("%%tool: the cell is empty; write a function below the line, see %%tool?")
+    options = tool_cell.options_of(args, cell)
+    if cell is None:
+        functions = [tool_cell.found_variable(name, host.shell.user_ns) for name in args.name]
+    else:
+        is_free = partial(notebook.check_function_name, replace=options.replace)
+        functions = tool_cell.run_tool_cell(host.shell, cell, host.cell_number, is_free)
+    chosen = tool_cell.chosen(functions, options, args.mark)
+    lines = tool_cell.define(notebook, chosen, options, host.cell_number)
+    helpers = tool_cell.untyped_helpers(functions, options) if cell is not None else []
+    return text(*lines, tool_cell.helper_note(helpers) if helpers else "")
+
+
+def tools(host: Host, line: str, cell: str | None) -> Any:
+    """List tools, or show what a model is told of them.
+
+    Raises:
+        ToolNotFoundError: There is no tool of that name.
+        InputError: A toolset does not reach what it gets its tools from.
+    """
+    args, notebook = TOOLS.parse(line, cell), host.notebook
+    names = notebook.tool_names
+    if args.schema is not None:
+        wanted = _declaration(notebook, args.schema) if args.schema else None
+        return as_json(wanted if args.schema else {name: _declaration(notebook, name) for name in names})
+    if not names:
+        return text("no tool is defined yet; begin a cell with %%tool, see %%tool?")
+    approval = "approval, effect" if any(_effect(notebook, name) for name in names) else "approval"
+    headers = ["tool", "description", approval, "defined", "used by"]
+    listed = table(headers, [_row(notebook, name) for name in names], optional=(approval, "used by"))
+    return listed.below(*(fault for name in names for fault in _faults(notebook, name)))
+
+
+def _row(notebook: Notebook, name: str) -> list[str]:
+    definition, toolset = notebook.tools.get(name), notebook.toolset(name)
+    version = f" v{definition.version}" if definition and definition.version else ""
+    where = f"In[{definition.cell}]" if definition else "Python"
+    used = ", ".join(notebook.users_of(name))
+    if toolset:
+        description = f"{type(toolset).__name__}: %tools --schema {name} asks it what it has"
+        return [name + version, description, _approval(toolset), where, used]
+    tool = notebook.tool(name)
+    described = tool.description.strip().splitlines() or ["no docstring: the model is told only the name"]
+    runs = "; ".join(filter(None, [_approval(tool), _effect(notebook, name)]))
+    return [_signature(tool) + version, described[0], runs, where, used]
+
+
+def _effect(notebook: Notebook, name: str) -> str:
+    """What it means to call a tool again; empty if it is `once`, as usual."""
+    effect = "once" if notebook.toolset(name) else notebook.tool(name).effect
+    return "" if effect == "once" else effect
+
+
+def _faults(notebook: Notebook, name: str) -> Iterator[str]:
+    """What a model is not told of a tool's parameters, a line each."""
+    tool = None if notebook.toolset(name) else notebook.tool(name)
+    if isinstance(tool, FunctionTool):
+        for fault in tool.signature.faults.values():
+            yield f"{name}: {fault}"
+
+
+def _signature(tool: BaseTool) -> str:
+    return f"{tool.name}({', '.join(tool.signature.names)})" if isinstance(tool, FunctionTool) else tool.name
+
+
+def _approval(tool: BaseTool | BaseToolset) -> str:
+    asks = getattr(tool, "require_confirmation", False)
+    if isinstance(asks, str):
+        return f"if {asks}"
+    return "by condition" if callable(asks) else ("always" if asks else "")
+
+
+def _declaration(notebook: Notebook, name: str) -> Any:
+    """What the model is told of a tool, or of each that a toolset has now."""
+    toolset = notebook.toolset(name)
+    try:
+        tools = sync.run(toolset.get_tools_with_prefix()) if toolset else [notebook.tool(name)]
+    except (OSError, CredentialError) as error:
+        raise InputError(f"%tools --schema {name}: it cannot be asked what it has: {error}") from error
+    declarations = [tool.declaration.model_dump(exclude_none=True, mode="json") for tool in tools if tool.declaration]
+    return declarations if toolset else next(iter(declarations), None)
