@@ -287,7 +287,7 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
         ("%%tool --confirm=x>1\ndef f(a: int): return 1", "ConfigurationError", "there is no 'x'; there is: a"),
         ("%%tool --confirm a>\ndef f(a: int): return 1", "InputError", "%%tool --confirm: the expression 'a>' cannot"),
         ("%%tool --only g\ndef f(a: int): return 1", "InputError", "this cell defines no function 'g'; it defines f"),
-        ("%%tool --rename f\ndef f(a: int): return 1", "InputError", "--rename takes function=name, and 'f' is none"),
+        ("%%tool --rename f\ndef f(a: int): return 1", "InputError", "--rename takes function=name, got 'f'"),
         ("%%tool h\ndef f(a: int): ...\ndef g(a: int): ...", "InputError", "2 functions cannot have one name"),
         ("%%tool f g\ndef f(a: int): return 1", "InputError", "%%tool takes one name, and there are 2: f, g"),
         ("%tool", "InputError", "%tool needs the name of a function"),

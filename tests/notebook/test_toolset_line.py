@@ -78,9 +78,7 @@ def test_a_server_that_is_not_reached_is_asked_again_later(shell: Shell) -> None
     told = str(shell.cell("%tool docs --mcp http://127.0.0.1:9/mcp")).splitlines()
 
     assert told[0] == "docs v1"
-    assert told[1].startswith(
-        "it cannot be asked yet what it has: the MCP server 'http://127.0.0.1:9/mcp' was not reach"
-    )
+    assert told[1].startswith("its tools cannot be listed yet: the MCP server 'http://127.0.0.1:9/mcp' was not reach")
 
 
 WRONG = [
@@ -93,7 +91,7 @@ WRONG = [
         "../{work.name} cannot be read (Is a directory); a relative path starts in",
     ),
     ("%tool shop --openapi shop.yaml --only refunds", "there is no tool 'refunds'; did you mean 'refund'?"),
-    ("%tool --openapi shop.yaml --timeout 3", "%tool --openapi has no --timeout, which is of functions"),
+    ("%tool --openapi shop.yaml --timeout 3", "%tool --openapi has no --timeout, which is for functions"),
     ("%tool --openapi shop.yaml --rename a=b", "%tool --openapi has no --rename"),
     ("%tool --openapi shop.yaml --mcp http://a/b", "--openapi and --mcp are two toolsets"),
     ("%tool a b --openapi shop.yaml", "makes one toolset, and there are 2 names: a, b"),

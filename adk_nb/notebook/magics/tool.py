@@ -1,7 +1,6 @@
 """`%%tool`, which makes tools of functions, a web service or an MCP server, and `%tools`, which lists tools."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from adk_nb import sync
@@ -102,16 +101,7 @@ def tool(host: Host, line: str, cell: str | None) -> Any:
         return text(*toolsets.define(notebook, args, host.cell_number, folder_of(host.shell)))
     if cell is not None and not cell.strip():
         raise InputError("%%tool: the cell is empty; write a function below the line, see %%tool?")
-    options = tool_cell.options_of(args, cell)
-    if cell is None:
-        functions = [tool_cell.found_variable(name, host.shell.user_ns) for name in args.name]
-    else:
-        is_free = partial(notebook.check_function_name, replace=options.replace)
-        functions = tool_cell.run_tool_cell(host.shell, cell, host.cell_number, is_free)
-    chosen = tool_cell.chosen(functions, options, args.mark)
-    lines = tool_cell.define(notebook, chosen, options, host.cell_number)
-    helpers = tool_cell.untyped_helpers(functions, options) if cell is not None else []
-    return text(*lines, tool_cell.helper_note(helpers) if helpers else "")
+    return text(*tool_cell.define_tools(notebook, host.shell, args, cell, host.cell_number))
 
 
 def tools(host: Host, line: str, cell: str | None) -> Any:
