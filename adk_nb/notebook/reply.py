@@ -12,15 +12,15 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.view import run_panels
 from adk_nb.notebook.view.call_shown import Schema, Schemas
-from adk_nb.notebook.view.drawing_path import path_picture
 from adk_nb.notebook.view.event_words import who_said
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
+from adk_nb.notebook.view.panel import PanelRun
 from adk_nb.notebook.view.plain_text import json_text, shortened
 from adk_nb.notebook.view.render import bundle
 from adk_nb.notebook.view.spending import Cost, Usage, cost_of, usage_of
-from adk_nb.notebook.view.turn_folds import turn_folds
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
@@ -188,9 +188,10 @@ class Reply:
 
     def in_words(self) -> dict[str, str]:
         """What a page with no kernel shows, by media type."""
-        picture = path_picture(self.team, self.events, self.history, self.status) if self.team else ""
-        folds = turn_folds(self.events, self.trace)
-        return bundle(self._as_it_is_now(), history=self.history, picture=picture, folds=folds)
+        run = PanelRun(agent=self.team, history=self.history, status=self.status, trace=self.trace)
+        for event in self.events:
+            run.feed(event)
+        return bundle(self._as_it_is_now(), history=self.history, panels=run_panels.saved(run))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         if self.plain:

@@ -230,14 +230,12 @@ type it
 </ol>
 <p><strong>waiting for you</strong></p>
 <p>type it</p>
-<details><summary>2 events, <strong>1 failed</strong></summary>
-<table>
+<details><summary>2 events, <strong>1 failed</strong></summary><table>
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>
 <tbody>
 <tr><td style="text-align: left">you</td><td style="text-align: left">Hi | there</td></tr>
 </tbody>
-</table>
-</details>
+</table></details>
 <p>seen</p>
 <p><strong>Answer</strong></p>
 <pre><code>  two

@@ -14,11 +14,17 @@ from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.view.drawing import Drawing, Line, Node, drawing_of, tree_of
 from adk_nb.notebook.view.drawing_layout import CHAR, SMALL, Layout, layout_of, text_width
-from adk_nb.notebook.view.drawing_svg import drawn, live_drawing, svg
+from adk_nb.notebook.view.drawing_svg import drawn, live_drawing, picture
+from adk_nb.notebook.view.writers import html
 from adk_nb.tools import AgentTool, FunctionTool
 from adk_nb.workflow import DEFAULT_ROUTE, Edge, JoinNode, Workflow, node
 from tests.hostile import PAYLOADS
 from tests.notebook.conftest import Shell
+
+
+def svg(drawing: Drawing) -> str:
+    return html.write([picture(drawing)])
+
 
 SVG = "{http://www.w3.org/2000/svg}"
 TAGS = {f"{SVG}{tag}" for tag in ("svg", "rect", "path", "text", "tspan")}
@@ -331,7 +337,7 @@ def test_a_thousand_nodes_are_laid_out_and_told_as_text() -> None:
 
     assert len(layout_of(drawing).boxes) == 1000
     assert not drawing.has_picture
-    assert "<svg" not in drawn(drawing, "the tree")["text/html"]
+    assert "<svg" not in html.write(drawn(drawing, "the tree"))
 
 
 def test_equal_drawings_are_equal_to_the_byte() -> None:
@@ -351,7 +357,7 @@ def test_hostile_names_stay_words(payload: str) -> None:
     drawing.lines.append(Line("sub", "root", payload))
 
     tree = ElementTree.fromstring(svg(drawing))
-    shown = drawn(drawing, tree_of(root))["text/html"]
+    shown = html.write(drawn(drawing, tree_of(root)))
 
     assert {one.tag for one in tree.iter()} <= TAGS
     assert {name for one in tree.iter() for name in one.attrib} <= ATTRIBUTES
@@ -391,10 +397,10 @@ def test_the_drawing_of_an_agent_is_asked_for_by_its_name(shell: Shell) -> None:
     shell.cell("%%agent draft\nBe brief.")
     shell.cell("%%workflow flow\nSTART -> draft -> END")
 
-    picture = shell.cell("%agents --graph flow")
+    shown = shell.cell("%agents --graph flow")
 
-    assert picture.mermaid.splitlines()[0] == "flowchart TD"
-    assert picture.svg.startswith("<svg ")
+    assert shown.mermaid.splitlines()[0] == "flowchart TD"
+    assert shown.svg.startswith("<svg ")
     assert "did you mean 'flow'?" in shell.fails("%agents --graph flaw")
 
 

@@ -10,9 +10,11 @@ import pytest
 
 from adk_nb import Chat, LlmAgent, clock
 from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, ScriptedLlm, call
+from adk_nb.notebook.view.document import Document
 from adk_nb.notebook.view.panels import waterfall
 from adk_nb.notebook.view.panels.prompt import Prompt, prompts
 from adk_nb.notebook.view.panels.waterfall import Bar, bars
+from adk_nb.notebook.view.writers import bundle
 from adk_nb.runners import InMemoryRunner
 from adk_nb.runtime.trace import Trace, Traces
 from adk_nb.tools import AgentTool, FunctionTool
@@ -134,7 +136,7 @@ def test_a_person_who_was_asked_has_a_bar_that_ends_with_the_answer(seconds: lis
     chat = Chat(LlmAgent(name="clerk", model=ScriptedLlm(call("pay"), "done"), tools=[tool]), show="off")
     waiting = chat.ask("Pay")
     seconds[0] += 60
-    asked = waterfall.drawn(bars(waiting.events, waiting.trace), "turn 1")
+    asked = bundle(Document(waterfall.drawn(bars(waiting.events, waiting.trace), "turn 1")))
     assert "|  still waits\n" in asked["text/plain"] and "green: tool" in asked["text/html"]
     chat.approve()
 
@@ -147,7 +149,7 @@ def test_a_person_who_was_asked_has_a_bar_that_ends_with_the_answer(seconds: lis
         ("tool", 60_000.0, 60_000.0),
         ("model", 60_000.0, 60_000.0),
     ]
-    drawn = waterfall.drawn(found, "turn 1")
+    drawn = bundle(Document(waterfall.drawn(found, "turn 1")))
     assert "1 min 0 s" in drawn["text/plain"] and "<svg" in drawn["text/html"]
 
 
@@ -166,7 +168,7 @@ def test_names_go_into_the_picture_as_text(seconds: list[float]):
         error='"><img src=x>',
     )
 
-    drawn = waterfall.drawn([bar], "<b>")["text/html"]
+    drawn = bundle(Document(waterfall.drawn([bar], "<b>")))["text/html"]
 
     assert "<script" not in drawn and "<img" not in drawn and "<b>" not in drawn
 

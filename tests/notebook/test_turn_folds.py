@@ -20,7 +20,9 @@ def look(city: str, tool_context: Any) -> str:
 def folds(reply: Reply) -> dict[str, str]:
     """Summary -> text of the folds inside that of the events."""
     html = reply.in_words()["text/html"]
-    found = re.findall(r"<details><summary>([^<]*)</summary><pre><code>(.*?)</code></pre></details>", html, re.DOTALL)
+    found = re.findall(
+        r"<details><summary>([^<]*)</summary>\s*<pre><code>(.*?)</code></pre>\s*</details>", html, re.DOTALL
+    )
     return {words_of(summary): words_of(text) for summary, text in found}
 
 

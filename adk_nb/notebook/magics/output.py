@@ -13,7 +13,8 @@ from adk_nb.errors import TurnFailedError
 from adk_nb.notebook.error_hints import first_clause
 from adk_nb.notebook.place import Note
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view import render
+from adk_nb.notebook.view import render, writers
+from adk_nb.notebook.view.document import Block
 from adk_nb.notebook.view.plain_text import one_line
 
 _AS_TEXT = (
@@ -61,6 +62,11 @@ def text(*lines: str) -> Output:
         return Output(plain)
     rows = "".join(f"<div{_MARK * isinstance(line, Note)}>{escape(line)}</div>" for line in lines)
     return Output({**plain, "text/html": f"<div{_AS_TEXT}>{rows}</div>"})
+
+
+def of_blocks(blocks: Sequence[Block]) -> Output:
+    """Blocks as text and html."""
+    return Output({"text/plain": writers.text.write(blocks), "text/html": writers.html.write(blocks)})
 
 
 def as_json(value: Any) -> Output:

@@ -12,13 +12,13 @@ from adk_nb.events.event import Event
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
 from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import Output, as_json, page_width, text
+from adk_nb.notebook.magics.output import Output, as_json, of_blocks, page_width, text
 from adk_nb.notebook.past_turns import PastTurn, find_turn, turns_of
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view import prompt_words, run_difference
-from adk_nb.notebook.view.panels import waterfall
+from adk_nb.notebook.view import run_difference
+from adk_nb.notebook.view.panels import prompt, waterfall
 from adk_nb.notebook.view.panels.prompt import prompts
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.render import event_table
@@ -161,13 +161,13 @@ def _waterfall(picked: _Picked) -> Output:
         return text(f"nothing was at work in {picked.title}")
     timed = not is_being_tested(get_ipython())
     steps = found if timed else waterfall.in_steps(found)
-    return Output(waterfall.drawn(steps, _titled(picked), with_times=timed))
+    return of_blocks(waterfall.drawn(steps, _titled(picked), with_times=timed))
 
 
 def _why(picked: _Picked) -> Output:
     if not picked.trace.requests:
         return text(_NO_REQUESTS.format(picked.title))
-    return Output(prompt_words.drawn(prompts(picked.trace), _titled(picked)))
+    return of_blocks(prompt.drawn(prompts(picked.trace), _titled(picked)))
 
 
 def _compare(notebook: Notebook, args: Any) -> Output:
@@ -203,7 +203,7 @@ def _export(notebook: Notebook, args: Any) -> Output:
     for one in picked:
         lines.append({"kind": "turn", "turn": one.title, "question": one.question})
         lines += [{"kind": "event", **redacted(_dump(event))} for event in one.events]
-        lines += [{"kind": "request", **prompt} for prompt in prompts(one.trace)]
+        lines += [{"kind": "request", **sent} for sent in prompts(one.trace)]
         lines += [
             {"kind": "bar", "of": bar.pop("kind"), **bar}
             for bar in map(dict[str, Any], waterfall.bars(one.events, one.trace))

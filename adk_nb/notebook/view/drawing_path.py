@@ -2,12 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.drawing import Drawing, Line, Node, drawing_of
-from adk_nb.notebook.view.drawing_svg import svg
+from adk_nb.notebook.view.drawing import Drawing, Line, Node
 from adk_nb.notebook.view.event_words import STOPPED
-from adk_nb.notebook.view.writers.elements import Html
 from adk_nb.runtime.branches import is_under
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START
 
@@ -368,18 +365,15 @@ def _one_by_one(way: Sequence[tuple[Node, int]]) -> Iterator[tuple[Node, int]]:
         yield frame, place
 
 
-def path_picture(agent: BaseAgent, events: Sequence[Event], history: Sequence[Event], status: str) -> Html:
-    """The same on every run, as it is made of the events alone; empty for an agent that has nobody beside it.
+def path_of(drawing: Drawing, events: Sequence[Event], history: Sequence[Event], status: str) -> Marks:
+    """The marks at the end of a run; the same on every run, as they are made of the events alone.
 
     Args:
-        agent: Who was asked.
+        drawing: Of the agent that was asked.
         events: Of the turn, oldest first, the user's included.
         history: The session before it, where the turn goes on with what was begun there.
         status: How the turn ended: `done`, `pending`, `cancelled` or `error`.
     """
-    drawing = drawing_of(agent)
-    if not drawing.has_picture:
-        return Html()
     path, marks = VisitedPath(drawing), Marks()
     turns = [*_turns(_begun(history)), list(events)]
     for number, turn in enumerate(turns, 1):
@@ -387,7 +381,7 @@ def path_picture(agent: BaseAgent, events: Sequence[Event], history: Sequence[Ev
         for event in turn:
             marks |= path.feed(event)
         marks |= path.end(status if number == len(turns) else "pending")
-    return svg(drawing, marks)
+    return marks
 
 
 def _begun(history: Sequence[Event]) -> Sequence[Event]:

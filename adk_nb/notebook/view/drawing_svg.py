@@ -1,20 +1,14 @@
-"""A drawing as shapes for a live page, as SVG, and in the forms that a saved notebook keeps.
+"""A drawing as shapes: for a live page, and as the picture that a saved notebook keeps."""
 
-The shapes are of three elements and a handful of attributes; what anyone has named goes in as escaped text alone.
-"""
-
-import html
 import itertools
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from adk_nb.notebook.view.document import Block, Code, Fold, Lines, Picture, Section, Text, in_html, plain
 from adk_nb.notebook.view.drawing import Drawing, Kind
 from adk_nb.notebook.view.drawing_layout import ROW, Box, Layout, Point, Route, layout_of
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.render import Bundle
-from adk_nb.notebook.view.writers.elements import Html, code, element
 
 Shape = dict[str, Any]
 """`{"tag": "rect" | "path" | "text", "at": {attribute: value}, "text": str, "key": str}`: `key` says what it is a part
@@ -24,47 +18,37 @@ there is something to say: `s:` and a node, how it stands; `c:` and a node, how 
 _CORNERS: dict[Kind, int] = {"agent": 4, "team": 4, "function": 12, "tool": 15, "join": 15, "end": 13}
 _FILL: dict[Kind, float] = {"end": 0.14}
 _MIDDLE = {"text_anchor": "middle", "fill": "currentColor"}
-_LEAST = 0.65
-"""Of its size: a picture that would be smaller on a narrow page is scrolled."""
-_MATH = re.compile(r"[$\\]")
 _STANDS = {"waits": ("⚠", "waits"), "was": ("✓", "done"), "failed": ("✗", "failed"), "stopped": ("■", "stopped")}
 """Mark of a node at the end of a run -> a sign, and a word."""
 _PATH = "#1e88e5"
 _COLOURS = {"waits": "#c47a00", "failed": "#e0464e", "stopped": "currentColor"}
 """At least 3 to 1 on a white page and on a black one."""
 _NONE: Mapping[str, str] = {}
-_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
 
 def live_drawing(drawing: Drawing) -> dict[str, Any]:
     """What a live view draws: `title`, `width`, `height` and `shapes`, as JSON."""
     layout = layout_of(drawing)
     size = {"width": round(layout.width), "height": round(layout.height)}
-    return {"title": _said(drawing), **size, "shapes": _shapes(layout)}
+    return {"title": _title(drawing), **size, "shapes": _shapes(layout)}
 
 
-def svg(drawing: Drawing, marks: Mapping[str, str] = _NONE) -> Html:
-    """One `<svg>` in the colour of the text around it: it fits a light page and a dark one.
+def picture(drawing: Drawing, marks: Mapping[str, str] = _NONE, text: str = "") -> Picture:
+    """The drawing as a block.
 
     Args:
         drawing: What is drawn.
         marks: How a run stands in it, as `drawing_path.Marks`.
+        text: The same in text.
     """
     layout = layout_of(drawing)
-    width, height = round(layout.width), round(layout.height)
-    shapes = [_marked(shape, marks) for shape in _shapes(layout)] if marks else _shapes(layout)
-    # Apart: a page that takes the picture out leaves its words, which are to stay words.
-    inside = "\n".join(_markup(shape) for shape in shapes if shape["tag"] != "text" or shape["text"])
-    said = "; ".join([_said(drawing), *_standing(drawing, marks)])
-    fits = f"max-width: 100%; min-width: {round(width * _LEAST)}px; height: auto"
-    return Html(
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(said)}"'
-        f' viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="{fits}"'
-        f' font-family="{_FONT}" font-size="13">{inside}</svg>'
-    )
+    shapes = [_marked(shape, marks) for shape in _shapes(layout)]
+    title = "; ".join([_title(drawing), *_standing(drawing, marks)])
+    drawn = [shape for shape in shapes if shape["tag"] != "text" or shape["text"]]
+    return Picture(drawn, round(layout.width), round(layout.height), title, text)
 
 
-def drawn(drawing: Drawing, tree: str, *lines: str) -> Bundle:
+def drawn(drawing: Drawing, tree: str, *lines: str) -> tuple[Block, ...]:
     """The picture, with the same as text under it.
 
     Args:
@@ -72,18 +56,13 @@ def drawn(drawing: Drawing, tree: str, *lines: str) -> Bundle:
         tree: The text.
         lines: What is said above it.
     """
-    above = [element("p", one) for one in lines]
-    words = element("pre", element("code", code(tree)))
-    parts = [*above, words]
+    parts: tuple[Block, ...] = plain(Lines(tuple(tree.split("\n")))), in_html(Code(tree))
     if drawing.has_picture:
-        parts = [*above, svg(drawing), element("details", element("summary", "as text"), words)]
-    return {
-        "text/plain": "\n".join([*lines, tree]),
-        "text/html": element("section", "\n", Html("\n".join(parts)), "\n"),
-    }
+        parts = picture(drawing, text=tree), in_html(Fold("as text", (Code(tree),)))
+    return (Section((*map(Text, lines), *parts)),)
 
 
-def _said(drawing: Drawing) -> str:
+def _title(drawing: Drawing) -> str:
     return f"{drawing.title}: {', '.join(node.label for node, _ in drawing.walk())}"
 
 
@@ -211,12 +190,3 @@ def _head(route: Route) -> str:
     if route.back and from_x > x:
         return f"M{_at((x, y), (x + 8, y - 4), (x + 8, y + 4))}Z"
     return f"M{_at((x, y), (x - 4, y - 8), (x + 4, y - 8))}Z"
-
-
-def _markup(shape: Shape) -> str:
-    given = "".join(f' {name}="{html.escape(value)}"' for name, value in shape["at"].items())
-    if shape["tag"] != "text":
-        return f"<{shape['tag']}{given}/>"
-    # MathJax looks for its delimiters within one run of text, as in safe_html.escaped.
-    words = _MATH.sub(r"<tspan>\g<0></tspan>", html.escape(shape["text"], quote=False))
-    return f"<text{given}>{words}</text>"

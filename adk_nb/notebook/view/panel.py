@@ -1,7 +1,8 @@
 """Panels of a run's view: each a tab on the page, and a file of its own that registers it."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +12,14 @@ from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED
+from adk_nb.notebook.view.document import Block, Code, Fold
 from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.state import State
 
 Json = dict[str, Any]
+
+_PORT = re.compile(r"(?<=\b127\.0\.0\.1):\d+|(?<=\blocalhost):\d+")
+"""Of a server on this machine: another one in each run."""
 
 
 @dataclass(kw_only=True)
@@ -23,6 +28,10 @@ class PanelRun:
 
     agent: BaseAgent | None = None
     """The agent that was asked. None: in a chat box, which may ask another one next."""
+    history: Sequence[Event] = ()
+    """The session before the run, where it answers an interrupt that was raised there."""
+    status: str = "running"
+    """Or `done`, `pending`, `cancelled`, `error`."""
     trace: Trace = field(default_factory=Trace)
     """Requests to models and calls of tools, with their times."""
     events: list[Event] = field(default_factory=list[Event])
@@ -34,7 +43,7 @@ class PanelRun:
     rows: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
     """Row of the log -> the events that it shows."""
 
-    def feed(self, event: Event, ops: Iterable[Json]) -> None:
+    def feed(self, event: Event, ops: Iterable[Json] = ()) -> None:
         """Take a whole event in. `ops`: those that show it."""
         if self.events and self.events[-1].invocation_id != event.invocation_id:
             self.state = {key: value for key, value in self.state.items() if not key.startswith(State.TEMP_PREFIX)}
@@ -98,6 +107,8 @@ class Panel:
         exists: Whether there is a tab, asked before the run and after each event until it is true.
         requests: Further names that its page asks for, each with what answers it.
         follow: Makes what follows a run, for data that is pushed as it comes.
+        saved: Makes what a saved notebook keeps of it, beside the events of a finished run: blocks that are the same in
+            every run of one notebook.
         module: The text of an ES module with `export default {render(root, data, view)}`: `root` is the element of the
             panel, `data` what `data` returned, `view.need(id)` asks for more. Empty: the view has it built in.
     """
@@ -109,6 +120,7 @@ class Panel:
     exists: Callable[[PanelRun], bool] = lambda run: True
     requests: Mapping[str, Data] = field(default_factory=dict[str, Data])
     follow: Callable[[PanelRun], Follower] | None = None
+    saved: Callable[[PanelRun], tuple[Block, ...]] | None = None
     module: str = ""
 
     def answer(self, run: PanelRun, name: str, id: str) -> Any:
@@ -130,3 +142,9 @@ def add(panel: Panel) -> None:
 def registered() -> list[Panel]:
     """All panels, in the order of their tabs."""
     return sorted(registry.values(), key=lambda panel: panel.order)
+
+
+def text_fold(summary: str, lines: Sequence[str], left_out: int = 0) -> Fold:
+    """Lines of text in a fold. `left_out`: how many more there were."""
+    more = [f"… {left_out} more"] if left_out > 0 else []
+    return Fold(summary, (Code(_PORT.sub("", "\n".join([*lines, *more]))),))

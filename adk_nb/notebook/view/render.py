@@ -6,7 +6,7 @@ from typing import Protocol
 from adk_nb.events.event import Event
 from adk_nb.notebook.view import grounding, rich_results
 from adk_nb.notebook.view.call_shown import Schemas
-from adk_nb.notebook.view.document import Document, Table
+from adk_nb.notebook.view.document import Block, Document, Fold, Table
 from adk_nb.notebook.view.error_card import FAILED
 from adk_nb.notebook.view.event_words import WAITS, in_words
 from adk_nb.notebook.view.interrupt_text import (
@@ -25,6 +25,7 @@ from adk_nb.notebook.view.rows import rows_and_decisions, rows_of
 from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
 from adk_nb.notebook.view.writers import bundle as document_forms
+from adk_nb.notebook.view.writers import html
 from adk_nb.notebook.view.writers.elements import Html, element, words_of
 from adk_nb.notebook.view.writers.markdown import markdown_cell, markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import to_html
@@ -100,15 +101,14 @@ class ShownReply(Protocol):
         ...
 
 
-def bundle(reply: ShownReply, *, history: Sequence[Event] = (), picture: str = "", folds: str = "") -> Bundle:
+def bundle(reply: ShownReply, *, history: Sequence[Event] = (), panels: Sequence[Block] = ()) -> Bundle:
     """A reply: the answer, what waits or failed, and the events that led to it.
 
     Args:
         reply: The turn.
         history: The session's earlier events, oldest first; only needed to show the arguments and old state values
             of a turn that went on from an approval.
-        picture: Markup of this package, folded together with the events of `text/html`.
-        folds: As that, below the events.
+        panels: What the panels keep, folded together with the events of `text/html`; folds stand below these.
     """
     rows, decisions = rows_and_decisions(reply.events, history=history, elsewhere=reply.elsewhere)
     shown = rich_results.of_events(reply.events)
@@ -122,7 +122,7 @@ def bundle(reply: ShownReply, *, history: Sequence[Event] = (), picture: str = "
         "text/markdown": "\n\n".join(
             filter(None, (decision_forms(decisions)["text/markdown"], _markdown(reply, rows, shown)))
         ),
-        "text/html": _html(reply, rows, shown, decisions, picture, folds),
+        "text/html": _html(reply, rows, shown, decisions, panels),
     }
 
 
@@ -259,7 +259,7 @@ def _markdown(reply: ShownReply, rows: list[Json], shown: list[Json]) -> str:
 
 
 def _html(
-    reply: ShownReply, rows: list[Json], shown: list[Json], decisions: list[Decision], picture: str, folds: str
+    reply: ShownReply, rows: list[Json], shown: list[Json], decisions: list[Decision], panels: Sequence[Block]
 ) -> str:
     found = grounding.grounding_of(reply.events)
     words = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
@@ -278,10 +278,12 @@ def _html(
     if reply.notice:
         parts.append(element("p", element("small", cleaned(reply.notice))))
     if rows:
-        drawn = [Html(f"\n{picture}\n")] if picture else []
+        above = html.write([block for block in panels if not isinstance(block, Fold)])
+        below = html.write([block for block in panels if isinstance(block, Fold)])
+        drawn = [Html(f"\n{above}\n")] if above else []
         count, *failed = _counts(rows)
         summary = element("summary", count, *[part for one in failed for part in (", ", element("strong", one))])
-        parts.append(element("details", summary, *drawn, Html(table(*_trace(rows))["text/html"]), Html(folds)))
+        parts.append(element("details", summary, *drawn, Html(table(*_trace(rows))["text/html"]), below))
     return element("section", "\n", Html("\n".join(parts)), "\n")
 
 

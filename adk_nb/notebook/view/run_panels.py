@@ -8,6 +8,7 @@ from importlib import import_module
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.view import panels
+from adk_nb.notebook.view.document import Block
 from adk_nb.notebook.view.panel import Follower, Json, Panel, PanelRun, add, registered, registry
 
 logger = logging.getLogger(__name__)
@@ -55,6 +56,17 @@ def listed() -> list[Json]:
         {"name": panel.name, "title": panel.title} | ({"module": panel.module} if panel.module else {})
         for panel in registered()
     ]
+
+
+def saved(run: PanelRun) -> tuple[Block, ...]:
+    """What a saved notebook keeps of the panels of a run that has ended, or pauses."""
+    blocks: tuple[Block, ...] = ()
+    for panel in registered():
+        try:
+            blocks += panel.saved(run) if panel.saved and panel.exists(run) else ()
+        except Exception:
+            logger.exception("panel %r cannot be saved", panel.name)
+    return blocks
 
 
 class RunPanels:

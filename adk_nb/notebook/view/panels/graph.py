@@ -1,9 +1,10 @@
 """The panel of the graph: the drawing of a team or a workflow, marked with the path of the run."""
 
 from adk_nb.events.event import Event
+from adk_nb.notebook.view.document import Block
 from adk_nb.notebook.view.drawing import Drawing, drawing_of
-from adk_nb.notebook.view.drawing_path import Marks, VisitedPath
-from adk_nb.notebook.view.drawing_svg import live_drawing
+from adk_nb.notebook.view.drawing_path import Marks, VisitedPath, path_of
+from adk_nb.notebook.view.drawing_svg import live_drawing, picture
 from adk_nb.notebook.view.panel import Follower, Json, Panel, PanelRun, add
 
 
@@ -38,4 +39,11 @@ def _has_picture(run: PanelRun) -> bool:
     return run.agent is not None and drawing_of(run.agent).has_picture
 
 
-add(Panel(name="graph", title="Graph", order=40, exists=_has_picture, follow=_Path))
+def _saved(run: PanelRun) -> tuple[Block, ...]:
+    if not run.agent:
+        return ()
+    drawing = drawing_of(run.agent)
+    return (picture(drawing, path_of(drawing, run.events, run.history, run.status)),)
+
+
+add(Panel(name="graph", title="Graph", order=40, exists=_has_picture, follow=_Path, saved=_saved))

@@ -1,14 +1,16 @@
 """The panel of prompts: exactly what a model was sent, and what came back, as JSON."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict, cast
 
 from pydantic_core import to_jsonable_python
 
 from adk_nb import types
-from adk_nb.notebook.view.panel import Panel, PanelRun, add
-from adk_nb.notebook.view.plain_text import LONG, bounded_json, cleaned, json_text, shortened
+from adk_nb.notebook.view.document import Block, Code, Fold, Heading, Section, Span, Text, in_html, plain
+from adk_nb.notebook.view.panel import Panel, PanelRun, add, text_fold
+from adk_nb.notebook.view.panels.waterfall import bars, in_steps
+from adk_nb.notebook.view.plain_text import LONG, bounded_json, cleaned, json_text, one_line, shortened
 from adk_nb.redaction import redacted
 from adk_nb.runtime.trace import Placed, Trace, TracedRequest
 
@@ -16,6 +18,13 @@ _TRANSPORT = {"http_options", "should_return_http_response", "system_instruction
 """How the request travels, and what has a place of its own."""
 _MOST_PARTS = 300
 """Parts of a history that are sent to a page; the newest."""
+_MOST_SAVED = 6
+"""Prompts in a saved notebook."""
+_RAW = 4_000
+"""Characters of a raw response."""
+_SYSTEM, _TOOLS, _LAST = 1_000, 300, 400
+"""Characters of what `in_short` has of an instruction, of the names of tools, and of a message."""
+_SIGNS = {"text": "", "thought": "thinks: ", "call": "calls ", "result": "", "data": ""}
 
 
 class Words(TypedDict):
@@ -200,6 +209,105 @@ def _json(value: Any) -> Any:
     return json.loads(json.dumps(redacted(told)))
 
 
+# ---- as blocks
+
+
+def drawn(asked: Sequence[Prompt], title: str) -> tuple[Block, ...]:
+    """The model calls of one run, the first one open; the same in every run of one notebook."""
+    blocks: list[Block] = [Text(title)]
+    for number, prompt in enumerate(asked, 1):
+        head = _head(prompt, number, len(asked))
+        inside = [block for name, body in _blocks(prompt) for block in (Text(name, small=True), _code(body))]
+        opened: list[Block] = [Heading(head), *inside]
+        blocks += opened if number == 1 else [plain(*opened), in_html(Fold(head, tuple(inside)))]
+    return (Section(tuple(blocks)),)
+
+
+def _head(one: Prompt, number: int, count: int) -> str:
+    told = [f"model call {number} of {count}: {one['agent']} asks {one['model']}"]
+    tokens = one["tokens"]
+    if tokens:
+        told.append(f"{tokens.get('input', 0):,} tokens in, {tokens.get('output', 0):,} out")
+    return one_line(" · ".join(told))
+
+
+def _blocks(one: Prompt) -> list[tuple[str, list[Words]]]:
+    """What there is of a call: a name, and its text."""
+    messages = "1 message" if one["messages"] == 1 else f"{one['messages']} messages"
+    put_in = [_put_in(words) for words in one["system"] if words["source"]]
+    blocks = [
+        ("system", one["system"]),
+        ("put in", _plain("\n".join(dict.fromkeys(put_in)))),
+        ("tools", _plain("\n".join(map(_tool, one["tools"])))),
+        ("settings", _plain(_short_json(one["settings"]) if one["settings"] else "")),
+        (f"history, {messages}", _conversation(one["history"])),
+        ("answer", _conversation(one["answer"])),
+        ("error", _plain(one["error"])),
+        ("raw response", _plain(_short_json(one["raw"]) if one["raw"] else "")),
+    ]
+    return [(name, body) for name, body in blocks if any(words["text"] or words["source"] for words in body)]
+
+
+def _put_in(words: Words) -> str:
+    return f"{words['source']} → {one_line(words['text']) or '(nothing)'}"
+
+
+def in_short(sent: Sequence[TracedRequest], trace: Trace) -> list[str]:
+    """What models were sent, some lines for each call: the instruction, the tools, the last message."""
+    lines: list[str] = []
+    known: dict[str, int] = {}
+    for number, request in enumerate(sent, 1):
+        system = _text(system_words(request, trace)).strip()
+        first = known.setdefault(system, number)
+        contents = request.request.contents
+        last = _text(_conversation(message_words(contents[-1], trace))) if contents else ""
+        lines.append(one_line(f"{number}  {request.agent} asks {request.model}"))
+        lines += _item("system", f"as in {first}" if first < number else shortened(system, _SYSTEM))
+        lines += _item("tools", shortened(", ".join(map(_tool_name, tools_offered(request))), _TOOLS))
+        which = f"{len(contents)} messages, the last" if len(contents) > 1 else "message"
+        lines += _item(which, shortened(last, _LAST))
+    return lines
+
+
+def _tool_name(offered: Offered) -> str:
+    return offered["name"]
+
+
+def _item(name: str, text: str) -> list[str]:
+    first, *more = [line for line in text.splitlines() if line.strip()] or [""]
+    return [f"    {name}: {first}", *(f"      {line}" for line in more)] if first else []
+
+
+def _plain(text: str) -> list[Words]:
+    return [Words(text=text, source="")]
+
+
+def _tool(one: Offered) -> str:
+    schema: Any = one["parameters"]
+    names = ", ".join(schema.get("properties") or ()) if schema else ""
+    said = one_line(next(iter(one["description"].strip().splitlines()), ""))
+    return f"{one['name']}({names})" + (f": {said}" if said else "")
+
+
+def _conversation(said: Iterable[Said]) -> list[Words]:
+    made: list[Words] = []
+    for each in said:
+        made += [Words(text=f"{each['role']}: {_SIGNS[each['kind']]}", source=""), *each["text"], *_plain("\n")]
+    return made[:-1]
+
+
+def _short_json(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False, default=str), _RAW)
+
+
+def _text(body: Iterable[Words]) -> str:
+    return "".join(f"«{words['text']}»" if words["source"] else words["text"] for words in body)
+
+
+def _code(body: Iterable[Words]) -> Code:
+    return Code(tuple(Span(_text([words]), "strong") if words["source"] else words["text"] for words in body))
+
+
 # ---- the panel
 
 
@@ -236,4 +344,25 @@ def _bounded(texts: list[Words]) -> list[Words]:
     return [Words(text=shortened(text["text"], LONG), source=text["source"]) for text in texts]
 
 
-add(Panel(name="prompt", title="Prompt", order=50, data=_numbered, requests={"prompts": _headings}))
+def _saved(run: PanelRun) -> tuple[Block, ...]:
+    """What models were sent, shortened, in the order of the waterfall: agents at work at once differ in speed."""
+    by_event = {sent.event_id: sent for sent in run.trace.requests}
+    events = [bar["event"] for bar in in_steps(bars(run.events, run.trace)) if bar["kind"] == "model"]
+    sent = [by_event[event] for event in events if event in by_event]
+    if not sent:
+        return ()
+    count = f"{len(sent)} prompts" if len(sent) > 1 else "1 prompt"
+    lines = in_short(sent[:_MOST_SAVED], run.trace)
+    return (text_fold(f"{count}, shortened", lines, len(sent) - _MOST_SAVED),)
+
+
+add(
+    Panel(
+        name="prompt",
+        title="Prompt",
+        order=50,
+        data=_numbered,
+        requests={"prompts": _headings},
+        saved=_saved,
+    )
+)

@@ -1,6 +1,5 @@
 """The panel of the waterfall: when each agent, model and tool was at work, as bars on one axis."""
 
-import html
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypedDict
@@ -8,12 +7,11 @@ from typing import Any, Literal, TypedDict
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
+from adk_nb.notebook.view.document import Block, Code, Fold, Picture, Section, Shape, Table, Text, in_html
 from adk_nb.notebook.view.event_words import is_question, who_said
-from adk_nb.notebook.view.panel import Panel, PanelRun, add
+from adk_nb.notebook.view.panel import Panel, PanelRun, add, text_fold
 from adk_nb.notebook.view.plain_text import cleaned, one_line
-from adk_nb.notebook.view.render import Bundle, table
 from adk_nb.notebook.view.rows import NOTEBOOK
-from adk_nb.notebook.view.writers.elements import Html, code, element
 from adk_nb.runtime.branches import calls_to, lane_of
 from adk_nb.runtime.nested_calls import TRANSFER
 from adk_nb.runtime.trace import Trace, TracedRequest, TracedTool
@@ -220,7 +218,8 @@ _COLOURS: dict[Kind, str] = {"agent": "currentColor", "model": "#1e88e5", "tool"
 _ROW, _AXIS, _TIMES = 22, 400, 80
 _CHAR, _MOST = 7, 34
 """Width of a name's letter, and how many of them are shown."""
-_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
+_MOST_SAVED = 40
+"""Bars in a saved notebook."""
 
 
 def in_steps(bars: Sequence[Bar]) -> list[Bar]:
@@ -260,27 +259,26 @@ def _covers(bar: Bar, other: Bar) -> bool:
     return other["depth"] > bar["depth"] and bar["begin"] <= other["begin"] and ends
 
 
-def drawn(bars: Sequence[Bar], title: str, *, with_times: bool = True) -> Bundle:
-    """All forms.
+def drawn(bars: Sequence[Bar], title: str, *, with_times: bool = True) -> tuple[Block, ...]:
+    """A picture of the bars, with the same as a table and as text.
 
     Args:
         bars: At least one.
         title: Which run it is, on one line.
         with_times: False: `bars` are in steps.
     """
-    length = max([1e-9, *(one["end"] if one["end"] is not None else one["begin"] for one in bars)])
-    said = f"{title} · {duration(length)}" if with_times else f"{title} · in {_steps(length)}, without times"
-    words = "\n".join([said, *_lines(bars, length, with_times=with_times), "", _LEGEND])
-    cells = [[_indented(one), *_told(one, with_times=with_times)] for one in bars]
-    twin = table(["who", "from", "took", ""], cells)["text/html"]
-    parts = [
-        element("p", said),
-        _svg(bars, length, said, with_times=with_times),
-        element("p", element("small", _COLOURS_IN_WORDS)),
-        element("details", element("summary", "as a table"), Html(twin)),
-        element("details", element("summary", "as text"), element("pre", element("code", code(words)))),
+    length = max([1e-9, *(bar["end"] if bar["end"] is not None else bar["begin"] for bar in bars)])
+    heading = f"{title} · {duration(length)}" if with_times else f"{title} · in {_steps(length)}, without times"
+    text = "\n".join([*_lines(bars, length, with_times=with_times), "", _LEGEND])
+    cells = [[(_indented(bar),), *_times(bar, with_times=with_times)] for bar in bars]
+    names = _CHAR * min(_MOST, max(len(_indented(bar)) for bar in bars)) + 16
+    shapes = [
+        shape for number, bar in enumerate(bars) for shape in _row(bar, number, names, length, with_times=with_times)
     ]
-    return {"text/plain": words, "text/html": element("section", "\n", Html("\n".join(parts)), "\n")}
+    width, height = names + _AXIS + _TIMES, _ROW * len(bars) + 4
+    picture = Picture(shapes, width, height, heading, text=text, least=0.5, font_size=12)
+    twins = Fold("as a table", (Table(["who", "from", "took", ""], cells),)), Fold("as text", (Code(text),))
+    return (Section((Text(heading), picture, in_html(Text(_COLOURS_IN_WORDS, small=True), *twins))),)
 
 
 _LEGEND = f"{_SIGNS['agent']} agent  {_WAITS}{_SIGNS['model']} model, {_WAITS} until its first piece  " + (
@@ -321,7 +319,7 @@ def _indented(bar: Bar) -> str:
     return "\u00a0\u00a0" * bar["depth"] + lane + bar["name"]
 
 
-def _told(bar: Bar, *, with_times: bool) -> list[str]:
+def _times(bar: Bar, *, with_times: bool) -> list[str]:
     """When it began, how long it took, and what else there is to say."""
     begin, end, first = bar["begin"], bar["end"], bar["first"]
     failed = f"failed: {bar['error']}" if bar["error"] else ""
@@ -337,7 +335,7 @@ def _lines(bars: Sequence[Bar], length: float, *, with_times: bool, axis: int = 
     width = min(axis + 4, max(len(name) for name in names))
     lines: list[str] = []
     for name, bar in zip(names, bars, strict=True):
-        _, took, said = _told(bar, with_times=with_times)
+        _, took, said = _times(bar, with_times=with_times)
         lines.append(
             f"{name[:width]:<{width}}  |{_drawn(bar, length, axis)}|  {took}{'  ' if said else ''}{said}".rstrip()
         )
@@ -354,40 +352,39 @@ def _drawn(bar: Bar, length: float, axis: int) -> str:
     return (" " * begin + _WAITS * (first - begin) + _SIGNS[bar["kind"]] * (end - first)).ljust(axis)
 
 
-def _svg(bars: Sequence[Bar], length: float, said: str, *, with_times: bool) -> Html:
-    names = _CHAR * min(_MOST, max(len(_indented(bar)) for bar in bars)) + 16
-    width, height = names + _AXIS + _TIMES, _ROW * len(bars) + 4
-    inside = "\n".join(_row(bar, number, names, length, with_times=with_times) for number, bar in enumerate(bars))
-    return Html(
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(said)}"'
-        f' viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-        f' style="max-width: 100%; min-width: {width // 2}px; height: auto"'
-        f' font-family="{_FONT}" font-size="12">\n{inside}\n</svg>'
-    )
-
-
-def _row(bar: Bar, number: int, names: int, length: float, *, with_times: bool) -> str:
+def _row(bar: Bar, number: int, names: int, length: float, *, with_times: bool) -> Iterator[Shape]:
     scale = _AXIS / length
     top, left = _ROW * number + 3, names + bar["begin"] * scale
     right = max(left + 2, names + (length if bar["end"] is None else bar["end"]) * scale)
-    name, took = _indented(bar)[:_MOST], _told(bar, with_times=with_times)
-    colour = "#e0464e" if bar["error"] else _COLOURS[bar["kind"]]
+    name, (_, took, remark) = _indented(bar)[:_MOST], _times(bar, with_times=with_times)
     first = left if bar["first"] is None else min(right, names + bar["first"] * scale)
     high = 3 if bar["kind"] == "agent" else 12
-    at = f'y="{top + (_ROW - high) / 2 - 1:.1f}" height="{high}" rx="1.5" fill="{colour}"'
-    tip = html.escape(" ".join(filter(None, [bar["name"], took[1], took[2]])))
-    shapes = [f'<rect x="{first:.1f}" width="{right - first:.1f}" {at}><title>{tip}</title></rect>']
+    fill = {"rx": "1.5", "fill": "#e0464e" if bar["error"] else _COLOURS[bar["kind"]]}
+    place = {"y": f"{top + (_ROW - high) / 2 - 1:.1f}", "height": str(high), **fill}
+    tip = " ".join(filter(None, [bar["name"], took, remark]))
+    yield {"tag": "rect", "at": {"x": f"{first:.1f}", "width": f"{right - first:.1f}", **place}, "tip": tip}
     if first > left:
-        shapes.append(f'<rect x="{left:.1f}" width="{first - left:.1f}" {at} fill-opacity="0.35"/>')
-    line = f'y="{top + _ROW / 2 + 3:.1f}" fill="currentColor"'
-    shapes.append(f'<text x="0" {line}>{html.escape(name)}</text>')
-    if took[1]:
-        shapes.append(f'<text x="{names + _AXIS + 8}" {line}>{html.escape(took[1])}</text>')
-    return "".join(shapes)
+        pale = {"x": f"{left:.1f}", "width": f"{first - left:.1f}", **place, "fill-opacity": "0.35"}
+        yield {"tag": "rect", "at": pale}
+    line = {"y": f"{top + _ROW / 2 + 3:.1f}", "fill": "currentColor"}
+    yield {"tag": "text", "at": {"x": "0", **line}, "text": name}
+    if took:
+        yield {"tag": "text", "at": {"x": str(names + _AXIS + 8), **line}, "text": took}
+
+
+# ---- the panel
 
 
 def _of_run(run: PanelRun, _: str) -> list[Bar]:
     return bars(run.events, run.trace)
 
 
-add(Panel(name="waterfall", title="Waterfall", order=20, data=_of_run))
+def _saved(run: PanelRun) -> tuple[Block, ...]:
+    """The order of the calls; nothing that was measured."""
+    steps = in_steps(bars(run.events, run.trace))
+    if sum(bar["kind"] != "agent" for bar in steps) < 2:
+        return ()
+    return (text_fold("order of calls", steps_as_text(steps[:_MOST_SAVED]), len(steps) - _MOST_SAVED),)
+
+
+add(Panel(name="waterfall", title="Waterfall", order=20, data=_of_run, saved=_saved))

@@ -153,7 +153,9 @@ def _shape(shape: Mapping[str, Any]) -> str:
 
 
 def _attributes(given: Mapping[str, str]) -> str:
-    return "".join(f' {name}="{html.escape(value)}"' for name, value in given.items())
+    # within double quotes a single one is text
+    texts = {name: html.escape(value, quote=False).replace('"', "&quot;") for name, value in given.items()}
+    return "".join(f' {name}="{text}"' for name, text in texts.items())
 
 
 _TERMINAL = (

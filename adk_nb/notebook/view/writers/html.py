@@ -131,7 +131,7 @@ def _(block: Page) -> Iterable[str]:
 
 @_parts.register
 def _(block: Fold) -> Iterable[str]:
-    return [element("details", element("summary", _line(block.summary)), "\n", write(block.blocks), "\n")]
+    return [element("details", element("summary", _line(block.summary)), write(block.blocks))]
 
 
 @_parts.register
