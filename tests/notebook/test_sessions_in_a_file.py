@@ -199,7 +199,7 @@ def test_a_file_that_may_only_be_read_is_refused_before_anything_is_to_be_writte
 
     shell.run(KEPT)
 
-    assert "may only be read; let yourself write to it, or give another path" in caplog.text
+    assert "is read-only; allow writing to it, or give another path" in caplog.text
     assert shell.cell("%config AdkNb.sessions") == ""
     assert shell.cell("%state a") == 1
 
@@ -239,7 +239,7 @@ def test_what_was_said_in_memory_moves_into_the_file_and_writes_over_nothing(she
     shell.cell(KEPT)
 
     assert shell.printed.splitlines() == [
-        "session 'main' (3 events) is kept there from now on as 'main-2', since there is another 'main'",
+        "session 'main' (3 events) is now kept there as 'main-2'; another 'main' was there already",
         "session 'main' goes on: 2 events",
     ]
     moved = shell.ip.adk_nb.sessions.find("main-2")
@@ -254,7 +254,7 @@ def test_in_memory_again_is_where_the_notebook_began(shell: Shell) -> None:
     shell.cell(KEPT)
     shell.cell("%state a=1")
     shell.cell('%config AdkNb.sessions = ""')
-    assert shell.printed.strip().endswith("nb.db keeps its sessions; those from here on are in this kernel's memory")
+    assert shell.printed.strip().endswith("nb.db keeps its sessions; new ones are in this kernel's memory")
     assert "is empty" in str(shell.cell("%state"))
     shell.cell(KEPT)
     assert shell.cell("%state a") == 1
@@ -460,7 +460,7 @@ def test_loading_never_writes_over_what_is_there(shell: Shell) -> None:
     shell.cell("%state a=2 user:name=Bo")
 
     said = shell.fails("%session load one.json")
-    assert said.endswith("there is a session 'main' already, and it stays as it is; write --as main-2 for another name")
+    assert said.endswith("there is a session 'main' already; add --as main-2 for another name")
     loaded = str(shell.cell("%session load one.json --as old"))
 
     assert "other sessions see user:name too: the values stay as they were here" in loaded
@@ -498,10 +498,10 @@ WRONG_LINES = [
     ("%session use", "%session use needs a name; there is main"),
     (
         "%session use mian",
-        "no session named 'mian'; did you mean 'main'? a new one is begun with: %session new",
+        "no session named 'mian'; did you mean 'main'? start a new one with: %session new",
     ),
     ('%session new ""', "a session cannot be named ''"),
-    ('%session use "a b"', "a new one is begun with: %session new 'a b'"),
+    ('%session use "a b"', "start a new one with: %session new 'a b'"),
     ("%session new main", "there is a session 'main' already; to go on in it, type: %session use main"),
     ("%session new '  '", "a session cannot be named '  '"),
     ("%session save", "%session save needs a file; write %session save main.json"),
@@ -524,7 +524,7 @@ def test_every_wrong_line_is_answered_by_what_to_type(shell: Shell) -> None:
 
 
 def test_nothing_said_is_nothing_to_save(shell: Shell, tmp_path: Path) -> None:
-    assert "nothing was said in session 'main' yet" in shell.fails("%session save x.json")
+    assert "session 'main' has no messages yet" in shell.fails("%session save x.json")
     assert not (tmp_path / "x.json").exists()
 
 

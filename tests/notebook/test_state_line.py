@@ -65,3 +65,9 @@ def test_options_keep_their_meaning_beside_pairs(shell: Shell) -> None:
     shell.cell("%state -s main b= 2 --del a")
 
     assert state_of(shell) == {"b": 2}
+
+
+def test_a_key_of_an_empty_state_is_not_found_with_the_reason(shell: Shell) -> None:
+    assert shell.fails("%state budget") == (
+        "StateKeyError: no key 'budget' in the state of session 'main'; the state is empty"
+    )

@@ -244,7 +244,7 @@ REFUSED = [
     ("%rewind --rerun --dry-run", "--dry-run does nothing, so there is nothing to --rerun"),
     ("%rewind 1 2", "there is no place for 2"),
     ("%rewind --dryrun", "did you mean --dry-run?"),
-    ("%session fork main", "there is a session 'main' already, and it stays as it is"),
+    ("%session fork main", "there is a session 'main' already; give the copy another name"),
     ("%session fork x --at 9", "there is no event 9"),
     ("%session fork -s none", "no session named 'none'"),
     ("%session copy", "type: %session fork"),

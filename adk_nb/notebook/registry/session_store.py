@@ -41,6 +41,7 @@ from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 
 APP = "notebook"
 USER = "user"
+_IN_A_FILE = "sqlite:///"
 T = TypeVar("T")
 
 
@@ -62,59 +63,58 @@ class SessionStore:
 
     @property
     def names(self) -> list[str]:
-        """In the order they were last used, the newest last."""
-        return [one.id for one in _done(self.service.list_sessions(app_name=APP, user_id=USER)).sessions]
+        """In the order in which they were used last, the newest last."""
+        return _names(self.service)
 
     def find(self, name: str | None = None) -> Session | None:
-        """A copy of the session as it stands; None if nothing was said in it yet. Without a name: the current one.
+        """A copy of a session, the current one without a name; None if it has no events yet.
 
         Raises:
             SessionNotFoundError: It was named, and there is none.
         """
-        if found := self._get(name or self.current):
-            return found
+        if session := self._get(name or self.current):
+            return session
         if name is not None and name != self.current:
             raise SessionNotFoundError("session", name, {*self.names, self.current})
         return None
 
     def keep_in(self, address: str, folder: Path) -> list[str]:
-        """Go on in the sessions that are kept there; those that are in memory go there too.
+        """Use the sessions at an address from now on, and move those that are in memory there.
 
         Args:
-            address: As for `session_place.opened`; empty for memory.
-            folder: Where a path begins.
+            address: As for `open_service`; empty for memory.
+            folder: Where a relative path starts.
 
         Returns:
-            What there is to say of it, a line each.
+            A report, a line each.
 
         Raises:
-            UserError: They cannot be kept there; all is as it was.
+            UserError: The address cannot be used; nothing is changed.
         """
         if address == self.kept_in:
             return []
         service = open_service(address, folder) if address else self._in_memory
-        told = self._carried_over(service) if address and not self.kept_in else []
+        report = self._move_to(service) if address and not self.kept_in else []
         if not address:
-            told = [f"{hidden(self.kept_in)} keeps its sessions; those from here on are in this kernel's memory"]
+            report = [f"{hidden(self.kept_in)} keeps its sessions; new ones are in this kernel's memory"]
         self.service, self.kept_in = service, address
-        return told
+        return report
 
-    def _carried_over(self, service: BaseSessionService) -> list[str]:
-        """Move what is in memory; nothing is lost of it, and nothing of what is there is written over."""
-        there = {one.id for one in _done(service.list_sessions(app_name=APP, user_id=USER)).sessions}
-        told: list[str] = []
+    def _move_to(self, service: BaseSessionService) -> list[str]:
+        """Move the sessions in memory, without overwriting any that is there."""
+        taken = set(_names(service))
+        report: list[str] = []
         for name in self.names:
-            found = self.find(name)
-            if found is None:
+            if (session := self.find(name)) is None:
                 continue
-            other = free(name, there)
-            there.add(other)
-            loaded = Loaded(name, found.state, found.events)
-            _done(loaded.put(service, app_name=APP, user_id=USER, session_id=other))
+            new = free(name, taken)
+            taken.add(new)
+            loaded = Loaded(name, session.state, session.events)
+            _done(loaded.put(service, app_name=APP, user_id=USER, session_id=new))
             _done(self.service.delete_session(app_name=APP, user_id=USER, session_id=name))
-            as_other = f" as {other!r}, since there is another {name!r}" if other != name else ""
-            told.append(f"session {name!r} ({counted(found.events)}) is kept there from now on{as_other}")
-        return told
+            renamed = f" as {new!r}; another {name!r} was there already" if new != name else ""
+            report.append(f"session {name!r} ({counted(session.events)}) is now kept there{renamed}")
+        return report
 
     def use(self, name: str) -> None:
         """Make a session the current one.
@@ -123,28 +123,26 @@ class SessionStore:
             SessionNotFoundError: There is none.
         """
         if name != self.current and name not in self.names:
-            hint = f"a new one is begun with: %session new {shlex.quote(name)}"
+            hint = f"start a new one with: %session new {shlex.quote(name)}"
             raise SessionNotFoundError("session", name, {*self.names, self.current}, hint=hint)
         self.current = name
 
     def save(self, file: str, name: str | None = None, *, replace: bool = False) -> tuple[Session, bool]:
-        """Save a session to a file; what was saved, and whether an earlier save of it was there.
+        """Save a session to a file; returns it, and whether an earlier save of it was there.
 
         Raises:
-            InputError: Nothing was said in it yet, or the file is something else.
+            InputError: It has no events yet, or the file is something else.
             StorageError: The file cannot be written.
         """
-        found = self.find(name)
-        if found is None:
-            raise InputError(f"nothing was said in session {name or self.current!r} yet; there is nothing to save")
-        return found, session_file.write(found, file, replace=replace)
+        session = self._not_empty(name)
+        return session, session_file.write(session, file, replace=replace)
 
     def load(self, file: str, name: str | None = None) -> tuple[str, list[str], int]:
-        """Make a session of a file, which is the current one then.
+        """Make a session of a file, and make it the current one.
 
         Returns:
-            Its name, the keys that other sessions see too, and that stay as they are here, and how many requests for
-            approvals and credentials were open in the file.
+            Its name; the keys shared with other sessions, which keep their values here; and how many interrupts were
+            open in the file.
 
         Raises:
             InputError: The file holds none, or there is a session of that name.
@@ -153,16 +151,13 @@ class SessionStore:
         loaded = session_file.read(file)
         name = session_file.check_name(name or loaded.name)
         if name in self.names:
-            other = free(name, self.names)
-            raise InputError(
-                f"there is a session {name!r} already, and it stays as it is; write --as {other} for another name"
-            )
+            raise InputError(f"there is a session {name!r} already; add --as {free(name, self.names)} for another name")
         kept = _done(loaded.put(self.service, app_name=APP, user_id=USER, session_id=name))
         self.current = name
         return name, kept, loaded.dropped
 
     def fork(self, new: str | None = None, name: str | None = None, *, at: str | None = None) -> tuple[str, str, int]:
-        """Make a copy of a session, which is the current one then.
+        """Copy a session, and make the copy the current one.
 
         Args:
             new: The copy's name. None: the session's, with a number behind it.
@@ -173,59 +168,50 @@ class SessionStore:
             The names of the session and of its copy, and how many events were copied.
 
         Raises:
-            InputError: Nothing was said in it yet, or it has no such event, or there is a session of the new name.
+            InputError: The session has no events yet, or no such event, or there is a session of the new name.
         """
-        found = self.find(name)
-        if found is None:
-            raise InputError(f"nothing was said in session {name or self.current!r} yet; there is nothing to copy")
+        session = self._not_empty(name)
         if new is not None and new in (*self.names, self.current):
-            raise InputError(f"there is a session {new!r} already, and it stays as it is; give the copy another name")
-        new = new or free(found.id, self.names)
-        count = _done(fork(found, self.service, self.artifacts, session_id=new, at=at))
+            raise InputError(f"there is a session {new!r} already; give the copy another name")
+        new = new or free(session.id, self.names)
+        count = _done(fork(session, self.service, self.artifacts, session_id=new, at=at))
         self.current = new
-        return found.id, new, count
+        return session.id, new, count
 
     def rewind(self, to: int | str, name: str | None = None, *, dry_run: bool = False) -> Rewound:
-        """Undo turns of a session, as `time_travel.rewind`."""
-        found = self.find(name) or Session(id=name or self.current)
-        return _done(rewind(found, self.service, self.artifacts, to, dry_run=dry_run))
+        """Undo turns of a session, as `past_turns.rewind`."""
+        session = self.find(name) or Session(id=name or self.current)
+        return _done(rewind(session, self.service, self.artifacts, to, dry_run=dry_run))
 
     def events(self, name: str | None = None) -> list[Event]:
         """Oldest first."""
-        found = self.find(name)
-        return found.events if found else []
+        session = self.find(name)
+        return session.events if session else []
 
     def history(self, name: str | None = None) -> History:
-        """The read model of a session; only events that came since the last look are read."""
-        known = self._histories.setdefault(name or self.current, History())
-        return known.update(self.events(name))
+        """The read model of a session; only events since the last call are read."""
+        return self._histories.setdefault(name or self.current, History()).update(self.events(name))
 
     def state(self, name: str | None = None) -> dict[str, Any]:
         """A copy."""
-        found = self.find(name)
-        return dict(found.state) if found else {}
+        session = self.find(name)
+        return dict(session.state) if session else {}
 
     def start_fresh(self, name: str | None = None) -> str:
-        """The name of a session that nothing was said in; it is the current one from now on.
+        """Make an empty session the current one; returns its name.
 
         Raises:
             InputError: There is one of that name already.
         """
-        taken = {*self.names, self.current}
-        if name is None:
-            name = free("main", {*taken, "main"})
-        elif name in self.names:
-            raise InputError(
-                f"there is a session {name!r} already; leave --new out to go on in it, or give another name"
-            )
-        self.current = name
-        return name
+        if name is not None and name in self.names:
+            raise InputError(f"there is a session {name!r} already; leave --new out to use it, or give another name")
+        self.current = name or free("main", {*self.names, self.current, "main"})
+        return self.current
 
     def write(self, delta: Mapping[str, Any], name: str | None = None) -> None:
-        """Write keys to the state, as an event of the user's; the session is made if it is not there."""
+        """Write keys of the state in one event of the user; the session is created if needed."""
         self.keys |= delta.keys()
-        session = self._made(name or self.current)
-        self._append(session, Event(author="user", actions=EventActions(state_delta=dict(delta))))
+        self._append(self._created(name), Event(author="user", actions=EventActions(state_delta=dict(delta))))
 
     def delete(self, keys: list[str], name: str | None = None) -> None:
         """Delete keys from the state.
@@ -240,51 +226,48 @@ class SessionStore:
         self.write({key: dict(DELETED) for key in keys}, name)
 
     def settle(self, refused: Sequence[Interrupt], reason: str | None, name: str) -> list[Event]:
-        """Refuse calls without their agents, which are not there to hear of it.
+        """Reject calls whose agents are gone, so that no run hears of the answer.
 
         Raises:
             InputError: One was answered in the meantime.
         """
         service: Any = self.service
-        session = self._made(name)
-        said = ToolConfirmation(confirmed=False, reason=reason, by="%confirm")
-        made: list[Event] = []
-        for one in refused:
-            if not _done(service.consume(session, use_key(one.id, "approval"))):
-                raise InputError(f"approval {one.id!r} was answered in the meantime")
-            made.append(approvals.refused(one, said))
-            self._append(session, made[-1])
-        return made
+        session = self._created(name)
+        answer = ToolConfirmation(confirmed=False, reason=reason, by="%confirm")
+        events: list[Event] = []
+        for interrupt in refused:
+            if not _done(service.consume(session, use_key(interrupt.id, "approval"))):
+                raise InputError(f"approval {interrupt.id!r} was answered in the meantime; see %confirm --list")
+            events.append(approvals.refused(interrupt, answer))
+            self._append(session, events[-1])
+        return events
 
     def no_key(self, key: str, state: Mapping[str, Any], name: str | None) -> StateKeyError:
-        """The error for a key that is not there."""
+        """The error for a key that is not in the state."""
         near = closest(key, state)
-        hint = f"did you mean {near!r}?" if near else f"there is: {', '.join(sorted(state)) or 'none yet'}"
+        known = f"there is: {', '.join(sorted(state))}" if state else "the state is empty"
+        hint = f"did you mean {near!r}?" if near else known
         return StateKeyError(f"no key {key!r} in the state of session {name or self.current!r}; {hint}")
 
-    def mark(self, what: str, said: str) -> int:
-        """Note a change of the notebook in the current session, if anything was said in it.
-
-        Returns:
-            How many events it had, without those of the notebook.
-        """
+    def mark(self, what: str, text: str) -> int:
+        """Note a change of the notebook in the current session, if that has events; returns how many, without notes."""
         session = self.find()
         if session is None or not session.events:
             return 0
-        with suppress(SessionBusyError, StaleSessionError):  # a run is under way: it is only a note
-            self._append(session, Event(author=NOTEBOOK, custom_metadata={what: said}))
+        with suppress(SessionBusyError, StaleSessionError):  # a run is under way, and this is only a note
+            self._append(session, Event(author=NOTEBOOK, custom_metadata={what: text}))
         return events_of(session.events)
 
     def cut(self, session: Session) -> list[Run]:
-        """The runs of it that were cut, oldest first."""
+        """The interrupted runs of a session, oldest first."""
         return _done(interrupted_runs(self.service, session))
 
     def at_work(self, session: Session) -> Run | None:
-        """The run of it that someone works on, here or in another kernel."""
+        """The run that works on a session, here or in another kernel."""
         return _done(at_work(self.service, session))
 
     def drop(self, session: Session, run: Run) -> None:
-        """Leave a run as it is that was cut.
+        """Give an interrupted run up.
 
         Raises:
             SessionBusyError: Another run works on the session.
@@ -294,15 +277,62 @@ class SessionStore:
     def _get(self, name: str) -> Session | None:
         return _done(self.service.get_session(app_name=APP, user_id=USER, session_id=name)) or None
 
-    def _made(self, name: str) -> Session:
+    def _created(self, name: str | None) -> Session:
+        name = name or self.current
         return self._get(name) or _done(self.service.create_session(app_name=APP, user_id=USER, session_id=name))
+
+    def _not_empty(self, name: str | None) -> Session:
+        if session := self.find(name):
+            return session
+        raise InputError(f"session {name or self.current!r} has no messages yet; send one with %chat first")
 
     def _append(self, session: Session, event: Event) -> None:
         _done(self.service.append_event(session, event))
 
 
+def open_service(address: str, folder: Path) -> BaseSessionService:
+    """The sessions at an address, checked to be usable.
+
+    Args:
+        address: `sqlite:///` and a path, or the URL of a PostgreSQL database.
+        folder: Where a relative path starts.
+
+    Raises:
+        InputError: There can be no file of that path, or the address is none.
+        MissingExtraError: The driver of the database is not installed.
+        StorageError: The file or the database cannot be used.
+    """
+    if address.startswith(_IN_A_FILE):
+        before, mark, query = address.partition("?")
+        if mark:  # other packages read settings there; here they would be part of the file's name
+            raise InputError(
+                f"sessions in a file take no settings, and {'?' + query!r} cannot be in its name; write {before}, or, "
+                "from Python, hand SqliteSessionService(path, durability=...) to Chat"
+            )
+        path = folder / Path(address.removeprefix(_IN_A_FILE)).expanduser()
+        _check_path(path, address)
+        service: BaseSessionService = SqliteSessionService(path)
+    else:
+        service = DatabaseSessionService(address)
+    _done(service.flush())
+    return service
+
+
+def _check_path(path: Path, address: str) -> None:
+    """Refuse early, and in more words, what SQLite would refuse at the first write."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file in it, as {address.rstrip('/')}/nb.db")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}; make it, or give another path")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is no file; give another path")
+    for place in (path.parent, path):
+        if place.exists() and not os.access(place, os.W_OK):
+            raise InputError(f"{place} is read-only; allow writing to it, or give another path")
+
+
 def events_of(events: Sequence[Event]) -> int:
-    """How many events there are without those of the notebook."""
+    """How many events there are, without the notes of the notebook."""
     return sum(event.author != NOTEBOOK for event in events)
 
 
@@ -312,63 +342,14 @@ def counted(events: Sequence[Event]) -> str:
     return f"{count} event{'' if count == 1 else 's'}"
 
 
+def _names(service: BaseSessionService) -> list[str]:
+    return [session.id for session in _done(service.list_sessions(app_name=APP, user_id=USER)).sessions]
+
+
 def _done(answer: Awaitable[T]) -> T:
-    """The answer of a session service, which may have to be waited for."""
+    """Wait for the answer of a session service."""
 
     async def awaited() -> T:
         return await answer
 
     return sync.run(awaited())
-
-
-_IN_A_FILE = "sqlite:///"
-
-
-def open_service(address: str, folder: Path) -> BaseSessionService:
-    """The sessions that are kept there, found to be usable.
-
-    Args:
-        address: `sqlite:///` and a path, or the URL of a PostgreSQL database.
-        folder: Where a path begins.
-
-    Raises:
-        InputError: There can be no file of that path, or the address is none.
-        MissingExtraError: What speaks to a database server is not installed.
-        StorageError: The file or the database cannot be used.
-    """
-    if address.startswith(_IN_A_FILE):
-        _refuse_a_query(address)
-        path = folder / Path(address.removeprefix(_IN_A_FILE)).expanduser()
-        _check(path, address)
-        service: BaseSessionService = SqliteSessionService(path)
-    else:
-        service = DatabaseSessionService(address)
-    sync.run(_flushed(service))
-    return service
-
-
-def _refuse_a_query(address: str) -> None:
-    """What other packages read as settings would only be a part of the file's name here."""
-    before, mark, query = address.partition("?")
-    if mark:
-        raise InputError(
-            f"sessions in a file take no settings, and {'?' + query!r} cannot be in its name; write {before}, or, from "
-            "Python, hand SqliteSessionService(path, durability=...) to Chat"
-        )
-
-
-def _check(path: Path, address: str) -> None:
-    """What SQLite would say with less words, or only when something is to be written."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file in it, as {address.rstrip('/')}/nb.db")
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent}; make it, or give another path")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} is no file; give another path")
-    for place in (path.parent, path):
-        if place.exists() and not os.access(place, os.W_OK):
-            raise InputError(f"{place} may only be read; let yourself write to it, or give another path")
-
-
-async def _flushed(service: BaseSessionService) -> None:
-    await service.flush()
