@@ -33,13 +33,25 @@ weather = Agent(name="weather", model=ScriptedLlm(*told), tools=[get_weather, ke
     instruction="Answer {user:name}, who has {budget} euros.")
 planner = Agent(name="planner", model=ScriptedLlm(*asked, *asked), sub_agents=[weather])
 """
+OWN = """
+from adk_nb.panels import Panel, register
+register(Panel(name="words", title="Words",
+    data=lambda run, id: [f"{event.author}: {len(event.text.split())} {id}" for event in run.events if event.text],
+    module='''export default {
+        render(root, data, view) {
+            const line = (textContent) => Object.assign(document.createElement("p"), { textContent });
+            root.replaceChildren(...data.map(line));
+            view.need("more").then((lines) => (root.title = lines[0]));
+        },
+    };'''))
+"""
 STATE = '%state budget=400 user:name="Ada"'
 NOW = "%state --json"
 
 
 def over(lab: Lab) -> Page:
     """A page with a run that is over; the cell after it shows the state, the last one the sessions."""
-    page = lab.open(lab.write("panels.ipynb", SETUP, STATE, "%chat planner Is it warm in Oslo?", NOW, "%session"))
+    page = lab.open(lab.write("panels.ipynb", SETUP + OWN, STATE, "%chat planner Is it warm in Oslo?", NOW, "%session"))
     for cell in range(3):
         page.run_cell(cell)
     page.js("for (const cell of [0, 1, 2]) panel.content.widgets[cell].inputHidden = true;")
@@ -64,7 +76,7 @@ def test_every_panel_is_told_what_it_shows_when_it_is_opened(lab: Lab):
     page = over(lab)
     assert tabs(page) == []
     unfold(page)
-    assert tabs(page) == ["Events", "Waterfall", "State", "Graph", "Prompt", "Artifacts"]
+    assert tabs(page) == ["Events", "Waterfall", "State", "Graph", "Prompt", "Artifacts", "Words"]
 
     tab(page, "Waterfall")
     page.until(
@@ -84,6 +96,9 @@ def test_every_panel_is_told_what_it_shows_when_it_is_opened(lab: Lab):
     page.wait(".adknb-source", "{user:name}")
     tab(page, "Artifacts")
     page.wait(".adknb-artifact td", "Oslo")
+    tab(page, "Words")
+    page.wait(".adknb-words p", "weather: 4")
+    page.until(lambda: page.all("[title='user: 5 more']"), "what the panel needed by an id")
     tab(page, "Events")
     page.wait(".adknb-row")
 

@@ -21,7 +21,7 @@ from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.page import VIEW_MIME, page_said, views_stay, with_view
 from adk_nb.notebook.view.run_panels import RunPanels, listed
 from adk_nb.notebook.view.run_view import Clicks
-from adk_nb.panels import Follower, Panel, PanelRun, register, unregister
+from adk_nb.panels import Fold, Follower, Panel, PanelRun, Table, register, unregister
 
 
 def weather(city: str, tool_context: Any) -> dict[str, int]:
@@ -268,6 +268,21 @@ def test_a_panel_is_replaced_under_its_name(words: Panel):
     register(replace(words, title="Count"))
 
     assert [panel["title"] for panel in listed() if panel["name"] == "words"] == ["Count"]
+
+
+def test_a_saved_reply_keeps_what_a_panel_makes_of_it(words: Panel):
+    def saved(run: PanelRun) -> tuple[Fold]:
+        return (Fold("words <b>", (Table(["who", "words"], [[run.events[0].author, str(len(run.events))]]),)),)
+
+    register(replace(words, saved=saved, exists=lambda run: True))
+    chat = Chat(agent(), show="off")
+    chat.state["user:name"] = "Ada"
+    reply = chat.ask("How warm?")
+
+    html = reply._repr_mimebundle_()["text/html"]
+    assert "<summary>words &lt;b&gt;</summary>" in html and f">{len(reply.events)}</td>" in html
+    register(replace(words, saved=lambda run: 1 / 0))
+    assert "words &lt;b&gt;" not in reply._repr_mimebundle_()["text/html"]
 
 
 def test_a_follower_that_fails_does_not_stop_the_run(words: Panel, monkeypatch: pytest.MonkeyPatch):
