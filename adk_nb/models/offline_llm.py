@@ -1,4 +1,4 @@
-"""The model when there is no key: calls tools by matching words; not a language model."""
+"""The model when there is no key: picks tools by keywords; not a language model."""
 
 import asyncio
 import re
@@ -11,16 +11,13 @@ from adk_nb import types
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.offline.answers import QUESTION, introduction, question_for, result_in_words
-from adk_nb.models.offline.choice import FOLLOWS, plans
-from adk_nb.models.offline.tools import TRANSFER, offered_tools
-from adk_nb.models.offline.words import MAX_CHARS
+from adk_nb.models.offline.answers import introduction, result_in_words, what_is_missing
+from adk_nb.models.offline.matching import TRANSFER, offered_tools, plans
 
 NAME = "offline"
-_PIECE = re.compile(r"\S+\s*|\s+")
-_DROPPED = re.compile(r"\W*(cancel|never ?mind|forget (it|that)|stop)\W*", re.IGNORECASE)
 _GREETING = re.compile(
-    r"\W*(help|hi|hello|hey|good \w+|thanks|thank you|wh(o|at) are you|what can (you|i) (do|ask).*|what tools.*)?\W*",
+    r"\W*(help|hi|hello|hey|good \w+|thanks|thank you|cancel|never ?mind|stop|wh(o|at) are you"
+    r"|what can (you|i) (do|ask).*|what tools.*)?\W*",
     re.IGNORECASE,
 )
 _QUOTED = "<<<BEGIN_QUOTED_AGENT_CONTENT>>>"
@@ -31,14 +28,13 @@ class OfflineLlm(BaseLlm):
     """A small deterministic stand-in that really calls tools: for readers without a key, and for tutorials.
 
     It picks the tool whose name, description and parameters share most words with the last message, and reads the
-    arguments from it by type: names, numbers, quotes, dates, enum values, yes and no. It asks for a required one that
-    is not there. Of a result with several facts it tells those that the message names. Several values, or several
-    clauses, make several calls. A result never makes it call anything, so what a tool returns cannot give it orders,
-    and neither can another agent. Agents that can take over are chosen like tools, by their names and descriptions.
+    arguments from it by type: names, numbers, quotes, dates, enum values. It asks for a required one that is not there.
+    Of a result with several facts it tells those that the message names. Several values, or several clauses, make
+    several calls. A result never makes it call anything, so what a tool returns cannot give it orders, and neither can
+    another agent. Agents that can take over are chosen like tools, by their names and descriptions.
 
-    It is not a language model. It knows nothing, reads no instruction, writes no prose. It knows English word endings
-    and a few hints, such as that "heavy" asks for a mass. It does not plan: a result is never the next call's argument.
-    It cannot answer in an output schema. Of a message it reads the first 4,000 characters.
+    It is not a language model: it knows nothing, reads no instruction, writes no prose and fills in no output schema.
+    Of a message it reads the first 1,000 characters.
     """
 
     model: str = NAME
@@ -51,8 +47,8 @@ class OfflineLlm(BaseLlm):
 
     @property
     def notice(self) -> str | None:
-        """What this is, for every view of its words."""
-        return "offline: a small matcher that calls tools by their words, not a language model"
+        """What this is, for every view of its answers."""
+        return "Offline stand-in: picks tools by keywords. No language model."
 
     @property
     def capabilities(self) -> LlmCapabilities:
@@ -61,74 +57,49 @@ class OfflineLlm(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        answer = _Turn(llm_request).answer()
+        answer = _answer(llm_request)
         if isinstance(answer, str):
             parts = [types.Part(text=answer)]
-            for piece in _PIECE.findall(answer) if stream else ():
+            for piece in re.findall(r"\S+\s*|\s+", answer) if stream else ():
                 content = types.Content(role="model", parts=[types.Part(text=piece)])
                 yield LlmResponse(content=content, partial=True, model_version=NAME)
                 await asyncio.sleep(self.pace_seconds)
         else:
             parts = [types.Part(function_call=types.FunctionCall(name=name, args=args)) for name, args in answer]
-        yield LlmResponse(
-            content=types.Content(role="model", parts=parts),
-            turn_complete=True,
-            finish_reason=types.FinishReason.STOP,
-            model_version=NAME,
-        )
+        content = types.Content(role="model", parts=parts)
+        stop = types.FinishReason.STOP
+        yield LlmResponse(content=content, turn_complete=True, finish_reason=stop, model_version=NAME)
 
 
-class _Turn:
-    """The last message of a conversation, and the results of the calls made for it."""
-
-    def __init__(self, request: LlmRequest) -> None:
-        quoted = [_QUOTED in _text(content) for content in request.contents]
-        messages = [n for n, content in enumerate(request.contents) if _text(content, "user") and not quoted[n]]
-        last = max(messages, default=-1)
-        after = request.contents[last + 1 :]
-        self.message = _text(request.contents[last])[:MAX_CHARS] if messages else ""
-        self.before = [content for n, content in enumerate(request.contents) if n < last and not quoted[n]]
-        while self._was_question() and not _DROPPED.fullmatch(self.message):
-            self.message = f"{_text(self.before[-2])} .\n{self.message}"
-            self.before = self.before[:-2]
-        self.results = _results([part for content in after for part in content.parts or []])
-        handed_over = any(f"called tool `{TRANSFER}`" in _text(content) for content in after)
-        self.offered = [tool for tool in offered_tools(request) if not (handed_over and tool.is_agent)]
-
-    def answer(self) -> str | list[tuple[str, dict[str, Any]]]:
-        """The calls to make, or the words to say. Once calls have results, nothing more is called."""
-        if self.results:
-            earlier = [text for content in reversed(self.before) if (text := _text(content, "user"))]
-            questions = [self.message, *earlier[: bool(FOLLOWS.match(self.message))]]
-            texts = [result_in_words(*result, questions) for result in self.results]
-            return texts[0] if len(texts) == 1 else "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
-        if self._was_question():
-            return "Then it is not called."
-        greeted = bool(_GREETING.fullmatch(self.message))
-        found = [] if greeted else plans(self.offered, self.message, self._calls())
-        if found and found[0].missing:
-            return question_for(found[0])
-        calls = [call for plan in found if not plan.tool.is_agent for call in plan.calls()]
-        calls += [(TRANSFER, {"agent_name": plan.tool.name}) for plan in found if plan.tool.is_agent][:1]
-        calls = [call for n, call in enumerate(calls) if call not in calls[:n]]
-        return calls or introduction(self.offered, greeted=greeted)
-
-    def _was_question(self) -> bool:
-        """Whether the last answer asked for an argument."""
-        return len(self.before) > 1 and bool(QUESTION.match(_text(self.before[-1], "model")))
-
-    def _calls(self) -> dict[str, Mapping[str, Any]]:
-        """The latest arguments of each tool called before, the latest tool first."""
-        calls = [part.function_call for content in self.before for part in content.parts or [] if part.function_call]
-        names = dict.fromkeys(call.name or "" for call in reversed(calls))
-        return {name: next(call.args or {} for call in reversed(calls) if call.name == name) for name in names}
+def _answer(request: LlmRequest) -> str | list[tuple[str, dict[str, Any]]]:
+    """The calls to make for the last message, or the answer in words. Once calls have results, nothing is called."""
+    contents = [None, *request.contents]
+    last = max(n for n, content in enumerate(contents) if not content or _is_message(content))
+    message, after = _text(contents[last]), request.contents[last:]
+    if results := _results([part for content in after for part in content.parts or []]):
+        texts = [result_in_words(*result, message) for result in results]
+        return texts[0] if len(texts) == 1 else "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
+    handed_over = any(f"called tool `{TRANSFER}`" in _text(content) for content in after)
+    tools = [tool for tool in offered_tools(request) if not (handed_over and tool.is_agent)]
+    greeted = bool(_GREETING.fullmatch(message))
+    found = [] if greeted else plans(tools, message)
+    if found and found[0].missing:
+        return what_is_missing(next(tool for tool in tools if tool.name == found[0].tool), found[0])
+    agents = {tool.name for tool in tools if tool.is_agent}
+    calls = [call for plan in found if plan.tool not in agents for call in plan.calls()]
+    calls += [(TRANSFER, {"agent_name": plan.tool}) for plan in found if plan.tool in agents][:1]
+    return [call for n, call in enumerate(calls) if call not in calls[:n]] or introduction(tools, greeted=greeted)
 
 
-def _text(content: types.Content, role: str = "") -> str:
-    """The text of `content`, if it is one of that role and no tool's answer."""
-    parts = content.parts or []
-    other = role and ((content.role or "user") != role or any(part.function_response for part in parts))
-    return "" if other else "\n".join(part.text for part in parts if part.text and not part.thought)
+def _is_message(content: types.Content) -> bool:
+    """Whether the user wrote it: it is no tool's result, and does not tell what another agent did."""
+    is_result = any(part.function_response for part in content.parts or [])
+    return content.role in (None, "user") and not is_result and bool(_text(content)) and _QUOTED not in _text(content)
+
+
+def _text(content: types.Content | None) -> str:
+    parts = (content and content.parts) or []
+    return "\n".join(part.text for part in parts if part.text and not part.thought)
 
 
 def _results(parts: Sequence[types.Part]) -> list[tuple[str, Mapping[str, Any], Any]]:
@@ -137,7 +108,9 @@ def _results(parts: Sequence[types.Part]) -> list[tuple[str, Mapping[str, Any], 
     results: list[tuple[str, Mapping[str, Any], Any]] = []
     for call in [part.function_call for part in parts if part.function_call]:
         # Without ids, as some services send them, the first answer of that name is this call's.
-        if mine := [one for one in answers if one.name == call.name and (one.id or call.id) == (call.id or one.id)]:
+        if mine := [
+            each for each in answers if each.name == call.name and (each.id or call.id) == (call.id or each.id)
+        ]:
             answers.remove(answer := mine[-1 if call.id else 0])
             results.append((call.name or "", call.args or {}, answer.response))
     return results

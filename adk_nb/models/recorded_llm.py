@@ -90,17 +90,16 @@ class RecordedLlm(BaseLlm):
 
     @property
     def notice(self) -> str | None:
-        """Whose words these are."""
+        """Whose answers these are."""
         if self._recorded and not (self._replays and self._cassette.had):
             return self._recorded.notice
         mine = [one for one in self._cassette.recordings if one.request.model == self.model]
         names = sorted({one.model for one in mine or self._cassette.recordings})
-        words, name = f"the recorded words of {' and '.join(names)}", self._cassette.path.name
-        said = f"replayed from {name}: these are {words}"
-        if self._recorded:
-            said = f"what {name} holds is replayed, with {words}; the rest is asked"
+        models = f"model{'s' if len(names) > 1 else ''} " + ", ".join(f'"{name}"' for name in names)
+        text = f"replayed from {self._cassette.path.name}: recorded answers of {models}"
+        text += "; it answers what is not recorded" if self._recorded else ""
         about = sorted({one.notice for one in mine if one.notice})
-        return f"{said} ({'; '.join(about)})" if about else said
+        return f"{text} ({'; '.join(about)})" if about else text
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False

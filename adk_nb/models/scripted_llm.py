@@ -146,10 +146,12 @@ class ScriptedLlm(BaseLlm):
 
     def _next(self) -> Answer:
         self._given += 1
-        if self._given > len(self._answers):
+        count, asked = len(self._answers), self._given
+        if asked > count:
             raise UnexpectedModelAnswer(
-                f"the script has {len(self._answers)} answers and was asked {self._given} times; "
-                "add the missing answer, or look why the agent asked again"
+                f"The script has {count} {'answer' if count == 1 else 'answers'} but was asked "
+                f"{'once' if asked == 1 else 'twice' if asked == 2 else f'{asked} times'}. "
+                "Add the missing answer, or look why the agent asked again"
             )
         return self._answers[self._given - 1]
 

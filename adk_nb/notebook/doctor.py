@@ -223,6 +223,6 @@ def _sessions(settings: Any) -> Finding:
 def _recording() -> Finding:
     tape = current()
     if tape is None:
-        return Finding("recording", "off: models are asked themselves", "%record, %replay")
+        return Finding("recording", "off: the model answers", "%record, %replay")
     doing = {"auto": "replayed, and recorded if not there", "record": "recorded", "replay": "replayed"}[tape.mode]
     return Finding("recording", f"answers are {doing}: {tape.place.shown}", "%replay off")

@@ -9,6 +9,7 @@ import pytest
 
 from adk_nb.agents import Agent
 from adk_nb.notebook.chat import Chat
+from adk_nb.tools.function_tool import FunctionTool
 
 PLANETS = {
     "Jupiter": {
@@ -307,18 +308,23 @@ def test_the_first_questions_get_their_answer(
     [
         (PLANET, "How many moons has Jupiter?", "and Mars?", planet("Mars"), ["moons", "2"]),
         (PLANET, "How long is a day on Jupiter?", "What about Saturn?", planet("Saturn"), ["day_length_hours", "10.7"]),
+        (PLANET, "How many moons has Jupiter?", "Compare Mars and Saturn", planet("Mars", "Saturn"), ["146"]),
         (PLANET, "Which planets are there?", "How many moons has Mars?", planet("Mars"), ["2"]),
-        ((get_weather,), "Weather in Oslo?", "and tomorrow?", weather("Oslo", day="tomorrow"), ["18.5"]),
         ((get_weather,), "What's the weather?", "Oslo", weather("Oslo"), ["18.5"]),
-        ((convert_money,), "Convert 20 EUR to USD", "and 50?", money(50, "EUR", "USD"), ["55"]),
         (SHOP, "list the open orders", "Get the order A-17", [("get_order", {"order_id": "A-17"})], ["40.5"]),
-        (SHOP, "cancel an order", "A-17", [("cancel_order", {"order_id": "A-17"})], ["A-17 is cancelled"]),
+        (
+            SHOP,
+            "cancel an order",
+            "Cancel the order A-17",
+            [("cancel_order", {"order_id": "A-17"})],
+            ["A-17 is cancelled"],
+        ),
         (SHOP, "Cancel order A-17", "and B-2?", [("get_order", {"order_id": "B-2"})], ["shipped"]),
         (SHOP, "Cancel order A-17", "thanks!", [], ["not a language model"]),
         (SUMS, "multiply 6 by 7", "thank you", [], ["not a language model"]),
     ],
 )
-def test_a_second_message_goes_on_from_the_first(
+def test_a_second_message_is_read_by_itself(
     tools: tuple[Callable[..., Any], ...], before: str, message: str, calls: list[Call], facts: list[str]
 ):
     chat = Chat(Agent(name="guide", model="offline", tools=list(tools)), show="off")
@@ -365,6 +371,62 @@ def test_a_question_goes_to_the_colleague_whose_description_fits():
 
     assert called(reply) == [("transfer_to_agent", {"agent_name": "space"}), *planet("Saturn")]
     assert "146" in reply.text
+
+
+def planet_facts(planet: str) -> dict[str, Any]:
+    """Look up a planet: mass, diameter, how long its day is.
+
+    Args:
+        planet: The planet's English name, for example Mars.
+    """
+    return {"mass_1e24_kg": PLANETS[planet]["mass_1e24_kg"], "diameter_km": 1000.0, "day_length_hours": 9.9}
+
+
+@pytest.mark.parametrize(
+    ("message", "names", "facts", "not_told"),
+    [
+        ("Is Jupiter heavier than Saturn?", ["Jupiter", "Saturn"], ["1898", "568"], ["9.9"]),
+        ("Compare the diameter of Jupiter and Mars", ["Jupiter", "Mars"], ["diameter_km is 1000"], ["1898"]),
+        ("What is the capital of France?", [], ["not a language model", "planet_facts"], []),
+        ("Tell me about Mars", ["Mars"], ["0.642", "1000"], []),
+    ],
+)
+def test_a_tool_that_lists_what_it_knows_is_asked_for_nothing_else(
+    message: str, names: list[str], facts: list[str], not_told: list[str]
+):
+    reply = ask((planet_facts,), message)
+
+    assert called(reply) == [("planet_facts", {"planet": name}) for name in names]
+    assert [fact for fact in facts if fact not in reply.text] == []
+    assert [fact for fact in not_told if fact in reply.text] == []
+
+
+def add_todo(text: str) -> str:
+    """Add a todo to my list."""
+    return f"noted: {text}"
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("add a todo: buy milk, eggs", "buy milk, eggs"),
+        ("Add buy milk to my todo list", "buy milk"),
+        ("add todo call mom tomorrow", "call mom tomorrow"),
+    ],
+)
+def test_a_text_is_the_message_without_the_tool_s_own_words_around_it(message: str, text: str):
+    assert called(ask((add_todo, get_weather), message)) == [("add_todo", {"text": text})]
+
+
+def test_an_answer_is_headed_by_the_arguments_that_ran():
+    tool = FunctionTool(cancel_order, require_confirmation=True)
+    chat = Chat(Agent(name="guide", model="offline", tools=[tool]), show="off")
+    chat.ask("Cancel order A-17")
+
+    reply = chat.approve(order_id="B-2")
+
+    assert reply.text.startswith("cancel_order(order_id=B-2): order B-2 is cancelled")
+    assert "A-17" not in reply.text
 
 
 def test_an_instruction_makes_no_call():

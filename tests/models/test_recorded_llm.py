@@ -138,7 +138,7 @@ def test_the_model_that_really_answered_is_named(path: Path):
     replay = RecordedLlm(path)
 
     assert replay.model == "gemini-2.5-flash"
-    assert replay.notice == "replayed from demo.jsonl: these are the recorded words of gemini-2.5-flash-001"
+    assert replay.notice == 'replayed from demo.jsonl: recorded answers of model "gemini-2.5-flash-001"'
     assert heard(replay, asking("hello"))[0].model_version == "gemini-2.5-flash-001"
 
 
@@ -158,7 +158,7 @@ def test_what_a_stand_in_says_of_itself_and_can_do_is_kept(path: Path):
 
     assert recording.notice == "a stand-in, not a language model"
     assert RecordedLlm(path).notice == (
-        "replayed from demo.jsonl: these are the recorded words of stand-in (a stand-in, not a language model)"
+        'replayed from demo.jsonl: recorded answers of model "stand-in" (a stand-in, not a language model)'
     )
     assert RecordedLlm(path).capabilities.output_schema_and_tools
 

@@ -50,7 +50,7 @@ def test_what_was_recorded_is_replayed_in_another_kernel(shell: Shell, work: Pat
     again = shell.cell("%chat guide The weather in Oslo")
 
     assert again.text == first.text
-    assert again.notice.startswith("replayed from notebook.jsonl: these are the recorded words of offline")
+    assert "notebook.jsonl" in again.notice and 'recorded answers of model "offline"' in again.notice
     assert [one["model"] for one in lines(work / CASSETTE)] == ["offline", "offline"]
     assert lines(work / CASSETTE)[0]["request"]["contents"][-1]["parts"] == [{"text": "The weather in Oslo"}]
 
@@ -241,7 +241,7 @@ def test_the_environment_can_say_how_the_notebooks_cassette_is_used(
     reply = shell.cell("%chat guide The weather in Oslo")
 
     assert "Oslo" in reply.text
-    assert ("recorded words of offline" in reply.notice) is (mode != "record")
+    assert ('recorded answers of model "offline"' in reply.notice) is (mode != "record")
     assert len(lines(work / CASSETTE)) == 2
 
 

@@ -100,8 +100,8 @@ def test_it_says_the_same_from_its_cassette_and_whose_words_they_are(path: Path,
     replayed = plain(executed(path))
     saved = plain(nbformat.read(path, as_version=4))
 
-    notice = "offline: a small matcher that calls tools by their words, not a language model"
-    recorded = f"replayed from {cassette.name}: these are the recorded words of offline ({notice})"
+    notice = "Offline stand-in: picks tools by keywords. No language model."
+    recorded = f'replayed from {cassette.name}: recorded answers of model "offline" ({notice})'
     assert notice in saved
     assert replayed == saved.replace(notice, recorded)
 

@@ -1,119 +1,108 @@
-"""Answers in plain words: the fact that was asked for, what a call still needs, and what there is to ask."""
+"""Answers in plain words: the fact that the message names, what a call still needs, and what there is to ask."""
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from adk_nb import mcp_results
 from adk_nb.models.offline.arguments import Plan
-from adk_nb.models.offline.tools import OfferedTool
+from adk_nb.models.offline.matching import Tool
 from adk_nb.models.offline.words import STOP, likeness, words_of
 
-MAX_TOOLS, MAX_ROWS, MAX_CHARS = 20, 12, 1_500
-QUESTION = re.compile(r"To use `([^`]+)` I need ")
-"""The beginning of `question_for`, with the name of the tool."""
+MAX_ROWS, MAX_CHARS = 12, 1_500
 _REAL = "For a language model type %key gemini, %key openai or %key anthropic, or start Ollama."
+_REJECTED = "this call was rejected; it did not run"
+_EDITED = "a person changed the arguments before approving them, to "
 
 
-def introduction(offered: Sequence[OfferedTool], *, greeted: bool) -> str:
+def introduction(tools: Sequence[Tool], *, greeted: bool) -> str:
     """What this is, what there is to ask, and how to get a language model."""
     start = "I am not a language model: I only pick a tool by the words of your message"
-    if not offered:
+    if not tools:
         return f"{start}, and this agent has no tools. {_REAL} An agent that names no model asks it at once."
     lines = [f"{start}{'.' if greeted else ', and none fits this one.'} There is:"]
-    for tool in offered[:MAX_TOOLS]:
-        taken = ", ".join(one.name if one.required else f"{one.name}?" for one in tool.parameters)
-        name = f"the agent `{tool.name}`" if tool.is_agent else f"`{tool.name}({taken})`"
-        lines.append(f"- {name}: {_short(tool.purpose)}" if tool.purpose else f"- {name}")
-    wanted = [f"{one.name} = {one.enum[0] if one.enum else '…'}" for one in offered[0].parameters if one.required]
-    example = ", ".join([" ".join(offered[0].words), *wanted])
-    lines += [f"- and {len(offered) - MAX_TOOLS} more"] if len(offered) > MAX_TOOLS else []
-    return "\n".join([*lines, "", f"Ask in a tool's own words, for example: {example}", "", _REAL])
+    lines += [f"- {tool.signature}: {tool.purpose[:200]}".removesuffix(": ") for tool in tools[:MAX_ROWS]]
+    lines += [f"- and {len(tools) - MAX_ROWS} more"] if len(tools) > MAX_ROWS else []
+    return "\n".join([*lines, "", f"Ask in a tool's own words, for example: {tools[0].example}", "", _REAL])
 
 
-def question_for(plan: Plan) -> str:
-    """Ask for the missing arguments by name."""
-    told = [(one.name, f"one of {one.enum}" if one.enum else one.description.rstrip(".")) for one in plan.missing]
-    wanted = ", ".join(f"`{name}` ({_short(about)})" if about else f"`{name}`" for name, about in told)
-    return f"To use `{plan.tool.name}` I need {wanted}. What should it be?"
+def what_is_missing(tool: Tool, plan: Plan) -> str:
+    """Name the missing arguments."""
+    about = {
+        each.name: f"one of {each.values}" if each.values else each.description.rstrip(".") for each in plan.missing
+    }
+    wanted = ", ".join(f"`{name}` ({text[:200]})" if text else f"`{name}`" for name, text in about.items())
+    return f"To use `{tool.name}` I need {wanted}. Ask again in one message, for example: {tool.example}"
 
 
-def result_in_words(tool: str, args: Mapping[str, Any], response: Any, questions: Sequence[str]) -> str:
-    """What a call returned; of several facts those that a question names, the first question that names any."""
-    call = f"{tool}({', '.join(f'{name}={_inline(value)}' for name, value in args.items())})"
-    answer: dict[str, Any] = cast(dict[str, Any], response) if isinstance(response, dict) else {"result": response}
-    if "error" in answer:
-        return _failure(call, _inline(answer["error"], MAX_CHARS).rstrip("."))
-    if set(answer) == {"result", "note"}:
-        return f"{result_in_words(tool, args, answer['result'], questions)}\n\nNote: {answer['note']}."
+def result_in_words(tool: str, args: Mapping[str, Any], response: Any, question: str) -> str:
+    """What a call returned; of several facts those that the question names."""
+    answer = dict(cast(dict[str, Any], response)) if isinstance(response, dict) else {"result": response}
+    edits = [key for key in ("note", "approval_note") if str(answer.get(key)).startswith(_EDITED)]
+    note = answer.pop(edits[0]) if edits else answer.pop("note") if set(answer) == {"result", "note"} else ""
+    args = ast.literal_eval(note.removeprefix(_EDITED)) if edits else args
+    given = {word for text in [tool, *args.values()] for word in words_of(str(text))}
+    outcome = _outcome(answer, args, [word for word in words_of(question) if word not in given | STOP])
+    text = f"{tool}({', '.join(f'{name}={_inline(value)}' for name, value in args.items())}){outcome}"
+    return f"{text}\n\nNote: {note}." if note else text
+
+
+def _outcome(answer: dict[str, Any], args: Mapping[str, Any], question: Sequence[str]) -> str:
+    if error := answer.get("error"):
+        is_rejected, reason = str(error).startswith(_REJECTED), str(error).partition("the reason given: ")[2]
+        text = f"was not approved and did not run: {reason}" if is_rejected else f"did not work: {_inline(error)}"
+        return f" {text.rstrip(': .')}."
     value: Any = mcp_results.value_of(answer)
     value = answer["result"] if value is answer and list(answer) == ["result"] else value
     if value in (None, "", [], {}):
-        return f"{call} is done; it returned nothing."
+        return " is done; it returned nothing."
     if isinstance(value, dict):
         facts = cast(dict[str, Any], value)
-        keys = [key for key, fact in facts.items() if key not in args and fact not in args.values()]
-        given = {word for value in args.values() for word in words_of(str(value))}
-        asked = [[word for word in words_of(question) if word not in given] for question in questions]
-        if wanted := next((found for words in asked if (found := _asked_for(words, keys, words_of(tool)))), None):
-            few = f" ({len(wanted)} of {len(facts)} values)" if len(wanted) < len(facts) else ""
-            return f"{call}: {', '.join(f'{key} is {_inline(facts[key])}' for key in wanted)}{few}."
-        return f"{call}{_rows({f'- {key}: ': fact for key, fact in facts.items()}, _inline(facts))}"
+        named = _named([key for key in facts if key not in args and facts[key] not in args.values()], question)
+        few = f" ({len(named)} of {len(facts)} values)" if len(named) < len(facts) else ""
+        short = f": {', '.join(f'{key} is {_inline(facts[key])}' for key in named)}{few}."
+        return short if named else _rows([f"- {key}: " for key in facts], list(facts.values()), _inline(facts))
     if isinstance(value, list):
         items = cast(list[Any], value)
-        return f"{call}{_rows({f'{n}. ': one for n, one in enumerate(items, start=1)}, _inline(items))}"
-    text = _short(value, MAX_CHARS) if isinstance(value, str) else _inline(value)
-    return f"{call}: {text}" if re.search(r"\s", text.strip()) else f"{call} gives {text.rstrip('.')}."
+        return _rows([f"{n}. " for n in range(1, len(items) + 1)], items, _inline(items))
+    text = _cut(value, MAX_CHARS) if isinstance(value, str) else _inline(value)
+    return f": {text}" if re.search(r"\s", text.strip()) else f" gives {text.rstrip('.')}."
 
 
-def _failure(call: str, error: str) -> str:
-    if not error.startswith("this call was rejected"):
-        return f"{call} did not work: {error}."
-    reason = error.partition("the reason given: ")[2]
-    return f"{call} was not approved and did not run{f': {reason}' if reason else ''}."
+def _named(keys: Sequence[str], question: Sequence[str]) -> list[str]:
+    """The keys that words of a question name: each word the one that most of the others name, too."""
+    fits = [{key: fit for key in keys if (fit := _fit(word, key))} for word in question]
+    totals = {key: sum(found.get(key, 0) for found in fits) for key in keys}
+    named = {max(found, key=lambda key: totals[key]) for found in fits if found}
+    return [key for key in keys if key in named]
 
 
-def _asked_for(asked: Sequence[str], keys: Sequence[str], tool: Sequence[str]) -> list[str]:
-    """The key that most words of a question speak for, and others for the words that say nothing for that one."""
-    wanted: list[str] = []
-    while len(wanted) < len(keys) > 1:
-        scores = {key: {word: _likeness(word, key, tool) for word in asked} for key in keys if key not in wanted}
-        key = max(scores, key=lambda key: sum(scores[key].values()))
-        if sum(scores[key].values()) < (0.8 if wanted else 0.3):
-            break
-        wanted.append(key)
-        asked = [word for word in asked if not scores[key][word]]
-    return wanted
+def _fit(word: str, key: str) -> float:
+    """How much a word speaks for a key: most for its first word, least for a unit at its end."""
+    return max((likeness(word, known) * 0.9**n for n, known in enumerate(words_of(key))), default=0.0)
 
 
-def _likeness(word: str, key: str, tool: Sequence[str]) -> float:
-    """How much a word of a question speaks for a key: most for its first word, least for a unit at its end."""
-    fits = [(likeness(word, known), n) for n, known in enumerate(words_of(key))]
-    fits = [fit - 0.1 * n for fit, n in fits if fit and (fit < 1 or word not in STOP)]
-    return max(fits, default=0.0) / (2 if word in tool else 1)
-
-
-def _rows(rows: Mapping[str, Any], short: str) -> str:
+def _rows(names: Sequence[str], values: Sequence[Any], short: str) -> str:
     """A short flat value in one line, another in one line for each of its items."""
-    if len(rows) <= MAX_ROWS and len(short) < 120 and not any(isinstance(one, dict | list) for one in rows.values()):
+    if len(names) <= MAX_ROWS and len(short) < 120 and not any(isinstance(value, dict | list) for value in values):
         return f": {short}."
-    lines = [name + _inline(value) for name, value in rows.items()]
+    lines = [name + _inline(value) for name, value in zip(names, values, strict=True)]
     more = [f"\nand {len(lines) - MAX_ROWS} more"] if len(lines) > MAX_ROWS else []
-    count = f" has {len(lines)} rows" if "2. " in rows else ""
-    return "\n".join([f"{count}:", "", *lines[:MAX_ROWS], *more])
+    return "\n".join([f" has {len(lines)} rows:" if "2. " in names else ":", "", *lines[:MAX_ROWS], *more])
 
 
-def _inline(value: Any, limit: int = 200) -> str:
+def _inline(value: Any) -> str:
     if isinstance(value, dict):
-        value = ", ".join(f"{key} {_inline(one)}" for key, one in cast(dict[str, Any], value).items())
+        value = ", ".join(f"{key} {_inline(each)}" for key, each in cast(dict[str, Any], value).items())
     elif isinstance(value, list):
-        value = ", ".join(_inline(one) for one in cast(list[Any], value)[: 2 * MAX_ROWS])
+        value = ", ".join(_inline(each) for each in cast(list[Any], value)[: 2 * MAX_ROWS])
     elif isinstance(value, float):
         value = f"{value:.4g}" if abs(value) < 0.01 else f"{round(value, 4):.15g}"
     elif value is None or isinstance(value, bool):
         value = {None: "nothing", True: "yes", False: "no"}[value]
-    return _short(" ".join(str(value).split()), limit)
+    return _cut(" ".join(str(value).split()), 300)
 
 
-def _short(text: str, limit: int = 200) -> str:
+def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"

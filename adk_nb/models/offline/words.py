@@ -1,10 +1,11 @@
-"""Cuts a message into tokens, and compares words by their stems."""
+"""Tokens of a message, and the likeness of words: by their stems, and by a few hints."""
 
 import re
-from difflib import SequenceMatcher
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import islice
-from typing import NamedTuple
+
+MAX_CHARS = 1_000
+"""Read of a message."""
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -12,59 +13,58 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-MAX_CHARS, MAX_TOKENS = 4_000, 700
-"""Read of a message."""
-ARTICLES = word_set("the a an my our your this that its")
-PREPOSITIONS = word_set("in for of at on about near with by to from into between as than per via over under")
-NEGATIONS = word_set("don't not never without no cannot can't except excluding skip")
-STOP = (ARTICLES | PREPOSITIONS | NEGATIONS) | word_set(
-    "and or but is are was were be been am do does did done can could would should will i me we us you he she it they "
-    "them their his her these those there here what what's whats which when where how how's much many often want "
-    "please like some any all each every both also then now so if because yes out off up too very has have had why de"
+NEGATIONS = word_set("don't not never without no cannot can't except skip")
+PREPOSITIONS = word_set("in for of at on about near with by to from into between as per")
+STOP = (NEGATIONS | PREPOSITIONS) | word_set(
+    "a an the my our your this that its than and or but is are was were be been do does did done can could would will "
+    "i me we us you he she it they them their his her these those there here what what's whats which when where how "
+    "how's much many often want need please like some any all each every both also then now so if because off out up "
+    "too very has have had why let's should compare versus vs show tell give get find check look go try again who"
 )
-"""Say nothing of their own."""
-FILLERS = word_set("compare versus vs show tell give get find check look go try again let's need who")
-OPENERS = FILLERS | word_set(
-    "add book buy calculate call cancel compute convert count create delete describe explain list make open order pay "
-    "plot print put read remove rename roll run save search send set sort start stop take translate turn use write"
+"""Words that name neither a tool nor a value."""
+CHANGING = word_set(
+    "add approve book borrow buy cancel change create delete deploy drop edit execute insert kill move order pay post "
+    "publish put refund remove rename replace reset restart save sell send set start stop submit update"
 )
-"""Begin a sentence with a capital letter and are no names."""
-DAYS = word_set("today tomorrow yesterday tonight monday tuesday wednesday thursday friday saturday sunday")
-NUMBERS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "ten": "10"}
+"""Verbs of tools that change something."""
+_OPENERS = CHANGING | word_set("convert count describe ignore list print read roll search translate write")
+"""Begin a sentence with a capital letter, and are no names."""
+_DAYS = word_set("today tomorrow tonight monday tuesday wednesday thursday friday saturday sunday")
+_NUMBERS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "ten": "10"}
+_HINTS = """heavy heavier heaviest weigh: mass weight
+warm warmer hot hotter hottest cold colder coldest: temperature weather
+rain raining sunny wind windy: weather
+big bigger biggest large larger largest small smaller smallest: size area diameter
+far farther: distance
+old older oldest: age
+sum plus: add
+times *: multiply"""
+_MEANT = {
+    said: meant.split() for hint in _HINTS.split("\n") for said in hint.split() for _, meant in [hint.split(": ")]
+}
+"""Words of a message, and words of tools and results that they may mean."""
 _TOKEN = re.compile(
-    r"""
-      "(?P<q1>[^"\n]+)" | “(?P<q2>[^”\n]+)” | `(?P<q3>[^`\n]+)` | (?<!\w)'(?P<q4>[^'\n]+)'(?!\w)
-    | (?P<code>https?://[^\s<>"']+ | [\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+)
-    | (?P<date>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?(?!\w) | \b\d{1,2}:\d\d\b)
+    r"""["“`](?P<q1>[^"”`\n]+)["”`] | (?<!\w)'(?P<q2>[^'\n]+)'(?!\w) | (?P<date>\d{4}-\d\d-\d\d(?!\w) | \b\d\d?:\d\d\b)
     | (?P<number>(?:(?<![\w)])[-\u2212+])?\d+(?:,\d{3}(?!\d))*(?:\.\d+)?(?:e[-+]?\d+)?(?![-_]\w))
-    | (?P<word>\w(?:[\w'\u2019-]|[./](?=\w))*) | (?P<mark>\S)
-    """,
+    | (?P<word>\w(?:[\w'\u2019-]|[.@](?=\w)|:?/+(?=\w))*) | (?P<mark>\S)""",
     re.VERBOSE,
 )
 
 
-class Token(NamedTuple):
-    """A piece of a message."""
-
-    kind: str
-    """`quoted`, `date`, `number`, `code` (an address, or it has digits or an ending), `name`, `word` or `mark`."""
-    text: str
-    low: str
-
-
-def tokenize(message: str) -> list[Token]:
-    """The tokens of a message's beginning, without quotes and genitives."""
-    tokens: list[Token] = []
-    for match in islice(_TOKEN.finditer(message[:MAX_CHARS]), MAX_TOKENS):
-        kind = "quoted" if str(match.lastgroup)[0] == "q" else str(match.lastgroup)
-        text = match[str(match.lastgroup)].replace("\u2019", "'").replace("\u2212", "-")
-        if kind == "number" or (kind == "word" and text.lower() in NUMBERS):
-            kind, text = "number", NUMBERS.get(text.lower(), text.replace(",", ""))
-        elif kind == "word" and text.lower() not in STOP:
-            text = text.removesuffix("'s")
-            kind = "date" if text.lower() in DAYS else "code" if re.search(r"[\d_.]", text) else kind
-            kind = "name" if kind == "word" and text[0].isupper() and text.lower() not in OPENERS else kind
-        tokens.append(Token(kind, text, text.lower()))
+def tokenize(message: str) -> list[tuple[str, str]]:
+    """Kinds and texts: `quoted`, `date`, `number`, `code` (as `A-17`, `a.txt`), `name`, `word`, `stop` or `mark`."""
+    tokens: list[tuple[str, str]] = []
+    for match in _TOKEN.finditer(message[:MAX_CHARS].replace("\u2019", "'").replace("\u2212", "-")):
+        kind, text = str(match.lastgroup), match[str(match.lastgroup)]
+        low = text.lower()
+        if kind == "number" or (kind == "word" and low in _NUMBERS):
+            kind, text = "number", _NUMBERS.get(low, text.replace(",", ""))
+        elif kind == "word":
+            text = text.removesuffix("'s") if low not in STOP else text
+            is_name = text[0].isupper() and low not in _OPENERS
+            kinds = {"stop": low in STOP, "date": low in _DAYS, "code": re.search(r"[\d_./@]", text), "name": is_name}
+            kind = next((kind for kind, fits in kinds.items() if fits), kind)
+        tokens.append(("quoted" if kind[0] == "q" else kind, text))
     return tokens
 
 
@@ -76,49 +76,17 @@ def words_of(text: str) -> list[str]:
 @lru_cache(maxsize=4_096)
 def stem(word: str) -> str:
     """The word without its commonest English endings."""
-    word = re.sub(r"ies$", "y", word) if len(word) > 4 else word
-    word = re.sub(r"(?<=ss|ch|sh|.x)es$|(?<![sui])s$", "", word) if len(word) > 3 else word
-    bare = re.sub(r"(ing|ed)$", "", word)
-    word = re.sub(r"([^aeiouls])\1$", r"\1", bare) if bare != word and len(bare) > 3 else word
-    return word.removesuffix("e") if len(word) > 3 else word
-
-
-_HINTS = [
-    (word_set(said), frozenset(map(stem, meant.split())))
-    for said, _, meant in (
-        line.partition(":")
-        for line in """warm warmer hot hotter cold colder degrees: temperature weather
-rain raining sunny wind snow umbrella temperature forecast: weather
-heavy heavier weigh: mass weight
-long take: length duration time minutes runtime
-big bigger large larger: size area diameter
-people live: population
-old: age
-expensive cost much: price cost total
-far: distance
-tall high: height
-fast: speed
-when: date time year day
-where: place location address city
-turn switch put: set add
-plus sum total +: add
-times product *: multiply
-from: origin source start old
-to into in: to target destination new""".splitlines()
-    )
-]
-"""Words of a message: words of tools and results that they may mean."""
+    return re.sub(r"(?<=\w\w\w)(es|s|ing|ed|e)$", "", re.sub(r"(?<=\w\w)ies$", "y", word))
 
 
 @lru_cache(maxsize=16_384)
 def likeness(word: str, known: str) -> float:
-    """How surely a word of a message means a known one: 1 for the same stem, less for a hint or a slip, or 0."""
-    one, other = stem(word), stem(known)
-    if one == other:
-        return 1.0
-    if any(word in words and other in meant for words, meant in _HINTS):
-        return 0.6
-    if min(len(one), len(other)) < 5 or max(len(one), len(other)) > 40:
-        return 0.0
-    near = one[:6] == other[:6] or SequenceMatcher(None, one, other, autojunk=False).ratio() >= 0.86
-    return 0.7 if near else 0.0
+    """How surely a word of a message means a known one: 1 for the same stem, less for a hint or a beginning, or 0."""
+    ours, theirs = stem(word), stem(known)
+    is_hint = theirs in map(stem, _MEANT.get(word, ()))
+    return 1.0 if ours == theirs else 0.6 if is_hint or (ours[:6] == theirs[:6] and len(ours) > 5) else 0.0
+
+
+def like(word: str, known: Iterable[str]) -> float:
+    """The likeness of a word and the likest of those known, which have two letters or more."""
+    return max((likeness(word, each) for each in known if len(each) > 1), default=0.0)
