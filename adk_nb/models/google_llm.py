@@ -21,6 +21,7 @@ from adk_nb.errors import (
     AdkNbError,
     ConfigurationError,
     MissingKeyError,
+    UnexpectedModelAnswer,
 )
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.connections import PerLoop, tls
@@ -128,7 +129,7 @@ class Gemini(ServiceLlm):
                 yield chunk
 
     def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
-        return _Chunked(payload["model"]) if stream else WholeAnswer(_whole)
+        return _Chunked(payload["model"]) if stream else WholeAnswer(partial(_whole, payload["model"]))
 
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[GoogleConnection, None]:
@@ -247,8 +248,11 @@ class _Chunked(ResponseStream):
         return super().add(LlmResponse.create(piece))
 
 
-def _whole(answer: types.GenerateContentResponse) -> LlmResponse:
+def _whole(model: str, answer: types.GenerateContentResponse) -> LlmResponse:
+    """Raises UnexpectedModelAnswer if there is no answer in it."""
     response = LlmResponse.create(answer)
+    if not (response.parts or response.finish_reason or response.error_code):
+        raise UnexpectedModelAnswer(f"the service of model {model!r} sent a response with no answer in it; ask again")
     if (reason := response.finish_reason) and reason != types.FinishReason.STOP:  # as of a stream
         response.error_code = reason.value
     return response

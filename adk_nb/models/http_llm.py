@@ -1,6 +1,5 @@
 """An LlmRequest as JSON to a service of one's own, which answers what to say and which tools to call."""
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator
@@ -33,6 +32,7 @@ _HEADER = re.compile(r"[\t\x20-\x7e]*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PACKINGS = ("", "identity", "gzip", "x-gzip", "deflate")
 """Of others, or of several, a small piece could be unpacked to more than there is memory."""
+_IN_WORKFLOWS = {"timeout": "startToCloseTimeout", "total_timeout": "scheduleToCloseTimeout"}
 _HINTS = {
     401: "look at its headers, and at the secret in them",
     404: "look at its url",
@@ -123,18 +123,11 @@ class HttpLlm(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        answers = run(self, self.payload(llm_request, self.model), stream=False)
-        try:
-            async with asyncio.timeout(self.total_timeout), aclosing(answers):
-                response = await anext(answers)
-        except TimeoutError as error:
-            raise self._unreachable(
-                f"it did not answer within {self.total_timeout:g} s, all attempts together; raise its total_timeout, "
-                "in a workflow scheduleToCloseTimeout"
-            ) from error
-        if any(one.name == ASK_A_PERSON for one in response.get_function_calls()):
-            self._check_can_ask(llm_request)
-        yield response
+        async with aclosing(run(self, self.payload(llm_request, self.model), stream=False)) as answers:
+            async for response in answers:
+                if any(call.name == ASK_A_PERSON for call in response.get_function_calls()):
+                    self._check_can_ask(llm_request)
+                yield response
 
     # ---- an adapter's part
 
@@ -142,6 +135,7 @@ class HttpLlm(BaseLlm):
     def limits(self) -> Limits:
         return Limits(
             timeout=self.timeout,
+            total_timeout=self.total_timeout,
             retry_seconds=self.total_timeout,
             retry_options=self.retry_options,
             attempts=ATTEMPTS,
@@ -201,7 +195,8 @@ class HttpLlm(BaseLlm):
             passes = error.status in codes if codes else error.status in (408, 425, 429) or error.status >= 500
             return Failure(error=error, passes=passes, retry_after=error.retry_after)
         if isinstance(error, httpx2.TimeoutException | TimeoutError):
-            late = f"it did not answer within {self.timeout:g} s; raise its timeout, in a workflow startToCloseTimeout"
+            limit, seconds = self.limits.first
+            late = f"it did not answer within {seconds:g} s; raise its {limit}, in a workflow {_IN_WORKFLOWS[limit]}"
             return Failure(error=self._unreachable(late), passes=True)
         if isinstance(error, httpx2.DecodingError):
             return Failure(error=self._invalid(f"the answer cannot be unpacked: {hidden(str(error))}"))

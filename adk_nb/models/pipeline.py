@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from adk_nb import types
 from adk_nb.errors import AdkNbError, ModelTimeoutError
@@ -19,6 +19,8 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.retrying import ask_again
 
 T = TypeVar("T")
+_END: Any = object()
+"""Stands behind the last chunk: a vendor's client yields None for a chunk that is `null`."""
 Payload = dict[str, Any]
 """The arguments of a vendor's client; `model` is the name that the service knows."""
 
@@ -79,12 +81,18 @@ class Limits:
     stall_timeout: float = math.inf
     """From one chunk to the next."""
     total_timeout: float = math.inf
-    """From the request to the end of a streamed answer."""
+    """From the request to the end of the answer."""
     retry_options: types.HttpRetryOptions | None = None
     attempts: int = 5
     """Where `retry_options` do not say."""
     address: str | None = None
     """Of the service, where it is known."""
+
+    @property
+    def first(self) -> tuple[str, float]:
+        """Name and seconds of the limit that ends the wait for the first chunk."""
+        limits = {"timeout": self.timeout, "total_timeout": self.total_timeout}
+        return min(limits.items(), key=lambda limit: limit[1])
 
 
 class Adapter(Protocol):
@@ -129,37 +137,44 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
         ModelError: As the adapter names the error.
     """
     loop, limits = asyncio.get_running_loop(), adapter.limits
-    end = loop.time() + limits.total_timeout if stream else math.inf
+    end = loop.time() + limits.total_timeout
     assembler, tried = adapter.assembler(payload, stream=stream), list[Attempt]()
+    failed: list[Failure] = []
+    """What the error of each attempt means."""
 
     async def attempt() -> tuple[AsyncGenerator[Any, None], Any]:
+        # Services refuse before their first chunk, and nothing is shown yet: up to it a request can be sent again.
         chunks = adapter.chunks(payload, stream=stream)
-        async with asyncio.timeout_at(min(loop.time() + limits.timeout, end)):
-            return chunks, await anext(chunks, None)
+        try:
+            async with asyncio.timeout_at(min(loop.time() + limits.timeout, end)):
+                return chunks, await anext(chunks, _END)
+        except Exception as error:
+            failed.append(adapter.failure(error, payload, None))
+            raise
 
     with note_attempts(tried):
-        with named_errors(adapter, payload):
+        try:
             chunks, chunk = await ask_again(
                 attempt,
                 limits.retry_options,
                 model=payload["model"],
                 within=limits.retry_seconds,
-                passes=lambda error: isinstance(error, Exception) and adapter.failure(error, payload, None).passes,
-                asked_to_wait=lambda error: (
-                    adapter.failure(error, payload, None).retry_after if isinstance(error, Exception) else None
-                ),
+                passes=lambda error: isinstance(error, Exception) and failed[-1].passes,
+                asked_to_wait=lambda _: failed[-1].retry_after,
                 tried=tried,
                 attempts=limits.attempts,
                 address=limits.address,
             )
+        except Exception as error:
+            _raise_named(failed[-1].error, error)
         async with aclosing(chunks):
             with named_errors(adapter, payload, assembler if stream else None):
-                while chunk is not None:
-                    piece = assembler.add(chunk)
+                while chunk is not _END:
+                    piece = None if chunk is None else assembler.add(chunk)
                     if piece and stream:
                         yield piece
                     async with asyncio.timeout_at(min(loop.time() + limits.stall_timeout, end)):
-                        chunk = await anext(chunks, None)
+                        chunk = await anext(chunks, _END)
         whole = assembler.whole()
     whole.attempts = tried or None
     yield whole
@@ -173,10 +188,14 @@ def named_errors(adapter: Adapter, payload: Payload, begun: Assembler | None = N
     except AdkNbError:
         raise
     except Exception as error:
-        named = adapter.failure(error, payload, begun).error
-        if named is error:
-            raise
-        raise named from (error if isinstance(named, ModelTimeoutError) else None)
+        _raise_named(adapter.failure(error, payload, begun).error, error)
+
+
+def _raise_named(named: Exception, error: Exception) -> NoReturn:
+    """Raise `named` in place of `error`. Of a timeout the cause says in what the client waited."""
+    if named is error:
+        raise error
+    raise named from (error if isinstance(named, ModelTimeoutError) else None)
 
 
 class OwnTask(Generic[T]):
@@ -189,11 +208,11 @@ class OwnTask(Generic[T]):
 
     def __init__(self, stream: AsyncGenerator[T, None]) -> None:
         self._stream = stream
-        self._items: asyncio.Queue[T | None] = asyncio.Queue()
+        self._items: asyncio.Queue[T] = asyncio.Queue()
 
     async def __aenter__(self) -> "OwnTask[T]":
         self._task = asyncio.create_task(self._read())
-        self._task.add_done_callback(lambda _: self._items.put_nowait(None))
+        self._task.add_done_callback(lambda _: self._items.put_nowait(_END))
         return self
 
     async def __aexit__(
@@ -209,7 +228,7 @@ class OwnTask(Generic[T]):
 
     async def __anext__(self) -> T:
         item = await self._items.get()
-        if item is None:
+        if item is _END:
             self._task.result()
             raise StopAsyncIteration
         return item

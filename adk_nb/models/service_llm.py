@@ -79,7 +79,7 @@ class ServiceLlm(BaseLlm):
     stall_timeout: float = Field(default=120.0, gt=0)
     """Seconds from one piece of a streamed answer to the next."""
     total_timeout: float = Field(default=1800.0, gt=0)
-    """Seconds from the question to the end of a streamed answer."""
+    """Seconds from the question to the end of the answer."""
 
     KEY_VARIABLES: ClassVar[tuple[str, ...]] = ()
     """Of the environment; the first that is set is used."""
@@ -213,9 +213,8 @@ class ServiceLlm(BaseLlm):
             message, limit = begun.broken("nothing more came in time"), f"stall_timeout={self.stall_timeout:g}"
             limit += f" or total_timeout={self.total_timeout:g}"
         else:
-            message, limit = f"model {model!r} did not answer in time", f"timeout={self.timeout:g}"
-            if self.total_timeout < self.timeout:
-                limit = f"total_timeout={self.total_timeout:g}"
+            message, (name, seconds) = f"model {model!r} did not answer in time", self.limits.first
+            limit = f"{name}={seconds:g}"
         return ModelTimeoutError(f"{message}; raise {type(self).__name__}({limit}) if it needs longer")
 
     def _malformed(self, error: Exception, model: str, begun: Assembler | None) -> AdkNbError:

@@ -224,14 +224,21 @@ def test_a_safety_stop_is_an_answer_with_its_reason(server: GeminiServer):
     assert (response.error_code, response.content) == ("SAFETY", None)
 
 
-@pytest.mark.parametrize("body", [{}, answer(finish="STOP"), {"candidates": []}])
-def test_an_empty_answer_is_an_answer_without_parts(server: GeminiServer, body: dict[str, Any]):
-    server.say(body)
+def test_an_empty_answer_is_an_answer_without_parts(server: GeminiServer):
+    server.say(answer(finish="STOP"))
 
     (response,) = ask(gemini(server))
 
     assert response.parts == []
     assert response.error_code is None
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"candidates": []}', b'{"candidates": [{}]}'])
+def test_a_response_without_an_answer_is_an_error_that_names_the_model(server: GeminiServer, body: bytes):
+    server.replies.append(Reply(body))
+
+    with pytest.raises(UnexpectedModelAnswer, match=r"gemini-2\.5-flash.*no answer"):
+        ask(gemini(server))
 
 
 # --- what is refused

@@ -40,6 +40,17 @@ def server() -> Iterator[GeminiServer]:
         yield server
 
 
+def test_a_null_in_a_stream_does_not_end_it(server: GeminiServer):
+    OPENAI.say(server, "Mild ", "and dry.", stream=True)
+    reply = server.replies[-1]
+    reply.body = reply.body.replace(b"data: ", b"data: null\n\ndata: ")
+
+    *pieces, whole = ask(OPENAI.model(server), stream=True)
+
+    assert "".join(piece.text for piece in pieces) == whole.text == "Mild and dry."
+    assert whole.usage_metadata and whole.usage_metadata.total_token_count == 30
+
+
 def ask(model: Any, *, stream: bool = False, **config: Any) -> list[LlmResponse]:
     asked = LlmRequest(contents=[types.UserContent("Go")], config=types.GenerateContentConfig(**config))
 
