@@ -182,7 +182,7 @@ def test_what_options_set_is_exported(shell: Shell, tmp_path: Path) -> None:
     shell.cell("%export agent.py")
     package, script = (tmp_path / "agents/agent.py").read_text(), runpy.run_path(str(tmp_path / "agent.py"))
 
-    assert "reader: on_output_error is left out, as google-adk's LlmAgent has none" in said
+    assert "reader: on_output_error is left out; google-adk's LlmAgent has no such field" in said
     assert "output_schema=Trip," in package and "before_model_callback=look," in package
     assert package.index("class Trip") < package.index("reader = LlmAgent(")
     reader = script["root_agent"]

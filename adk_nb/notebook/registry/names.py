@@ -5,7 +5,7 @@ import inspect
 import keyword
 from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
@@ -13,7 +13,7 @@ from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, To
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.registry.definitions import AgentDefinition, ToolDefinition, digest
-from adk_nb.notebook.registry.versions import as_in_force
+from adk_nb.notebook.registry.versions import tool_in_force
 from adk_nb.notebook.variables import user_variables
 from adk_nb.runners import Runner
 from adk_nb.tools.base_tool import BaseTool
@@ -22,11 +22,11 @@ from adk_nb.tools.foreign_tool import how_to_wrap
 from adk_nb.workflow.base_node import BaseNode
 
 _RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")
-"""Names no agent and no tool can have: they are words of the magics and of the event log."""
+"""Words of the magics and authors of the event log: no names of agents or tools."""
 
 
 class Names:
-    """Looks names up. Nothing is made here.
+    """The names of a notebook, read only.
 
     Args:
         variables: The user's namespace; Python's own agents and tools are found in it.
@@ -39,70 +39,71 @@ class Names:
         self.made: dict[str, BaseAgent] = {}
         """The agents that cells have made."""
 
+    def _variables_of(self, *kinds: type) -> list[str]:
+        return [name for name, value in self.variables.items() if isinstance(value, kinds) and name[0] != "_"]
+
     def model_named(self, name: str) -> BaseLlm | None:
-        """The model that a variable of that name holds."""
-        found = self.variables.get(name)
-        return found if isinstance(found, BaseLlm) else None
+        """The model in a variable."""
+        value = self.variables.get(name)
+        return value if isinstance(value, BaseLlm) else None
 
     @property
     def agent_names(self) -> list[str]:
-        """Agents by the names they can be asked by: those that cells define, then those that variables hold."""
-        held = [one for one, value in self.variables.items() if isinstance(value, BaseAgent) and one[0] != "_"]
-        return list(dict.fromkeys([*self.definitions, *held]))
+        """Agents of cells, then those in variables."""
+        return list(dict.fromkeys([*self.definitions, *self._variables_of(BaseAgent)]))
 
     @property
     def addressees(self) -> list[str]:
-        """The names that can be asked: those of agents, then variables that hold an app or a runner."""
-        held = [one for one, value in self.variables.items() if isinstance(value, App | Runner) and one[0] != "_"]
-        return list(dict.fromkeys([*self.agent_names, *held]))
+        """What can be chatted with: agents, then variables with an app or a runner."""
+        return list(dict.fromkeys([*self.agent_names, *self._variables_of(App, Runner)]))
 
     @property
     def agent_words(self) -> list[str]:
-        """What a line for an agent may begin with: the names that can be asked, then what agents call themselves."""
-        return list(dict.fromkeys([*self.addressees, *(self.agent(one).name for one in self.agent_names)]))
+        """First words that address an agent: the addressees, then the agents' own names."""
+        return list(dict.fromkeys([*self.addressees, *(self.agent(name).name for name in self.agent_names)]))
 
     @property
     def conversations(self) -> dict[str, str]:
-        """Variables that hold a chat -> how one speaks to it."""
-        held = [name for name, value in self.variables.items() if isinstance(value, Chat) and name[0] != "_"]
-        return {name: f"{name}.ask('...')" for name in held}
+        """Variables that hold a chat -> how to use it."""
+        return {name: f"{name}.ask('...')" for name in self._variables_of(Chat)}
 
     def has_own_sessions(self, name: str) -> bool:
-        """Whether the variable of that name holds a runner, whose sessions are not those of the notebook."""
+        """Whether a variable holds a runner, whose sessions are not the notebook's."""
         return isinstance(self.variables.get(name), Runner)
 
     @property
     def tool_names(self) -> list[str]:
-        """Tools that cells define, then those that variables hold; toolsets by the names of their variables."""
-        held = [
-            value.name if isinstance(value, BaseTool) else one
-            for one, value in self.variables.items()
-            if isinstance(value, BaseTool | BaseToolset) and one[0] != "_" and not self._is_a_definitions(value)
-        ]
-        return list(dict.fromkeys([*self.tools, *held]))
+        """Tools of cells, then those in variables; a toolset has the name of its variable."""
+        defined = [definition.tool for definition in self.tools.values()]
+        names = list(self.tools)
+        for variable in self._variables_of(BaseTool, BaseToolset):
+            value = self.variables[variable]
+            if not any(value is tool for tool in defined):
+                names.append(value.name if isinstance(value, BaseTool) else variable)
+        return list(dict.fromkeys(names))
 
     @property
     def node_names(self) -> list[str]:
         """The names that `node_like` knows."""
-        named = [name for name in user_variables(self.variables) if self.node_like(name) is not None]
-        return list(dict.fromkeys([*self.agent_names, *self.tool_names, *named]))
+        nodes = [name for name in user_variables(self.variables) if self.node_like(name) is not None]
+        return list(dict.fromkeys([*self.agent_names, *self.tool_names, *nodes]))
 
     def agent(self, name: str) -> BaseAgent:
-        """The agent of that name, or the root agent of that app or runner. A variable counts before a cell.
+        """The agent of that name, or the root agent of an app or runner. A variable wins over a cell.
 
         Raises:
             AgentNotFoundError: There is none.
         """
-        held = self.variables.get(name)
-        held = held.root_agent if isinstance(held, App) else held.agent if isinstance(held, Runner) else held
-        if isinstance(held, BaseAgent):
-            return held
+        value = self.variables.get(name)
+        value = value.root_agent if isinstance(value, App) else value.agent if isinstance(value, Runner) else value
+        if isinstance(value, BaseAgent):
+            return value
         if name in self.made:
             return self.made[name]
         raise AgentNotFoundError("agent", name, self.addressees, hint="" if self.addressees else "see %%agent?")
 
     def is_of_its_cell(self, name: str) -> bool:
-        """Whether the agent of that name is the one its cell has made, not one that Python put there later."""
+        """Whether the agent of that name is the one its cell has made, and not replaced by Python."""
         return name in self.made and self.agent(name) is self.made[name]
 
     def tool(self, name: str) -> BaseTool:
@@ -111,26 +112,26 @@ class Names:
         Raises:
             ToolNotFoundError: There is none.
         """
-        defined = self.tools[name].tool if name in self.tools else None
-        held = self.variables.get(name)
-        if isinstance(defined or held, BaseTool):
-            return cast(BaseTool, defined or held)
-        for value in self.variables.values():
-            if isinstance(value, BaseTool) and value.name == name:
-                return value
-        hint = f"{name} is a function here, type: %tool {name}" if callable(held) else ""
-        if wrapped := how_to_wrap(held):
+        value = self.variables.get(name)
+        tool = (self.tools[name].tool if name in self.tools else None) or value
+        if isinstance(tool, BaseTool):
+            return tool
+        for held in self.variables.values():
+            if isinstance(held, BaseTool) and held.name == name:
+                return held
+        hint = f"{name} is a function here, type: %tool {name}" if callable(value) else ""
+        if wrapped := how_to_wrap(value):
             hint = f"{name} is a tool of another library here; write {name}_tool = {wrapped.format(name)}"
         raise ToolNotFoundError("tool", name, self.tool_names, hint=hint)
 
     def has_tool(self, name: str) -> bool:
-        """Whether `tool` or `toolset` finds one of that name."""
+        """Whether `tool` or `toolset` has one of that name."""
         return name in self.tool_names or isinstance(self.variables.get(name), BaseTool)
 
     def toolset(self, name: str) -> BaseToolset | None:
-        """The toolset that a cell has made, or that the variable of that name holds, if it is one."""
-        held = self.tools[name].tool if name in self.tools else self.variables.get(name)
-        return held if isinstance(held, BaseToolset) else None
+        """The toolset of a cell or in a variable."""
+        value = self.tools[name].tool if name in self.tools else self.variables.get(name)
+        return value if isinstance(value, BaseToolset) else None
 
     def tools_named(self, names: Sequence[str], /) -> list[BaseTool | BaseToolset]:
         """Tools and toolsets as they are defined now.
@@ -138,45 +139,51 @@ class Names:
         Raises:
             ToolNotFoundError: One is not.
         """
-        return [as_in_force(self.toolset(name) or self.tool(name)) for name in names]
+        return [tool_in_force(self.toolset(name) or self.tool(name)) for name in names]
 
     def node_like(self, name: str, /) -> Any:
-        """What a graph can have as the node `name`: an agent, a tool, a function, or a node; None: nothing."""
+        """The agent, tool, function or node that a graph can have by that name; None: there is none."""
         if name in self.agent_names:
             return self.agent(name)
         with suppress(ToolNotFoundError):
             return self.tool(name)
-        held = self.variables.get(name)
-        return held if isinstance(held, BaseNode) or inspect.isroutine(held) else None
+        value = self.variables.get(name)
+        return value if isinstance(value, BaseNode) or inspect.isroutine(value) else None
 
     def name_of(self, agent: str) -> str | None:
-        """By what name an agent that calls itself `agent` can be asked, its own first; None: it is gone."""
-        names = [one for one in self.agent_names if self.agent(one).name == agent]
+        """The name by which an agent that calls itself `agent` can be asked, its own first; None: it is gone."""
+        names = [name for name in self.agent_names if self.agent(name).name == agent]
         return agent if agent in names else next(iter(names), None)
 
     def users_of(self, tool: str) -> list[str]:
-        """The agents whose cells name a tool, workflows among them."""
-        return [one.name for one in self.definitions.values() if tool in one.tools or tool in one.members]
+        """The agents and workflows whose cells name a tool."""
+        return [
+            definition.name
+            for definition in self.definitions.values()
+            if tool in (*definition.tools, *definition.members)
+        ]
 
     def version_in_words(self, name: str) -> str:
-        """`v2`; empty for what no cell has defined."""
-        definition = self.definitions.get(name)
-        return f"v{definition.version}" if definition and self.is_of_its_cell(name) else ""
+        """`v2`; empty for an agent that no cell has defined."""
+        return f"v{self.definitions[name].version}" if self._is_defined(name) else ""
 
     def versions_of(self, name: str) -> dict[str, int]:
-        """Of an agent and of those under it that cells have defined, by their names."""
-        found: dict[str, int] = {}
-        for one in [name, *self.definitions[name].members] if name in self.definitions else ():
-            if one in self.definitions and self.is_of_its_cell(one):
-                found |= {one: self.definitions[one].version} if one == name else self.versions_of(one)
-        return found
+        """Versions of an agent and of those under it that cells have defined, by name."""
+        versions: dict[str, int] = {}
+        for agent in [name, *self.definitions[name].members] if name in self.definitions else ():
+            if self._is_defined(agent):
+                versions |= {name: self.definitions[name].version} if agent == name else self.versions_of(agent)
+        return versions
 
     def digest_of(self, name: str) -> str:
-        """Of what an agent is as its cell and those of the agents under it say; empty for what no cell has defined."""
-        if name not in self.definitions or not self.is_of_its_cell(name):
+        """Digest of the cells of an agent and of those under it; empty for an agent that no cell has defined."""
+        if not self._is_defined(name):
             return ""
         definition = self.definitions[name]
-        return digest([definition.lasting_digest, *(self.digest_of(one) for one in definition.members)])
+        return digest([definition.lasting_digest, *map(self.digest_of, definition.members)])
+
+    def _is_defined(self, name: str) -> bool:
+        return name in self.definitions and self.is_of_its_cell(name)
 
     def can_name_an_agent(self, name: str, /) -> bool:
         """Whether a later cell may define an agent of that name."""
@@ -187,42 +194,33 @@ class Names:
         return True
 
     def check_agent_name(self, name: str, *, replace: bool = False) -> None:
-        """Raise a UserError if an agent cannot have that name. `replace`: it takes it from what else has it."""
+        """Raise a UserError if an agent cannot have that name. `replace`: a tool may lose it."""
         if name in _RESERVED or keyword.iskeyword(name):
-            raise InputError(
-                f"an agent cannot be named {name!r}: the word has a meaning of its own; choose another name"
-            )
+            raise InputError(f"an agent cannot be named {name!r}, a reserved word; choose another name")
         if hasattr(builtins, name):
             raise InputError(f"an agent named {name!r} would hide Python's own; choose another name, as {name}_agent")
         if replace:
             return
-        held = self.variables.get(name)
-        if name in self.tools or isinstance(held, BaseTool | BaseToolset):
-            where = _where(self.tools[name].cell) if name in self.tools else "here"
+        value = self.variables.get(name)
+        if name in self.tools or isinstance(value, BaseTool | BaseToolset):
+            where = _cell(self.tools.get(name))
             raise ConfigurationError(
                 f"{name!r} is a tool {where}; give the agent another name, or add --replace to take this one"
             )
-        if name in self.variables and not isinstance(held, BaseAgent):
-            kind = type(held).__name__
+        if name in self.variables and not isinstance(value, BaseAgent):
+            kind = type(value).__name__
             raise InputError(f"{name!r} is a variable of type {kind}; give the agent another name, or: del {name}")
 
     def check_function_name(self, name: str, *, replace: bool = False) -> None:
-        """Raise a UserError if a tool, or the function it is made of, cannot have that name.
-
-        `replace`: it takes it from the agent that has it.
-        """
+        """Raise a UserError if a tool, or its function, cannot have that name. `replace`: an agent may lose it."""
         if name in _RESERVED:
-            raise InputError(f"a tool cannot be named {name!r}: the word has a meaning of its own; use --rename")
+            raise InputError(f"a tool cannot be named {name!r}, a reserved word; use --rename {name}=NAME")
         if name in self.agent_names and not replace:
-            definition = self.definitions.get(name)
-            where = _where(definition.cell) if definition else "here"
+            where = _cell(self.definitions.get(name))
             raise ConfigurationError(
                 f"{name!r} is an agent {where}; give the tool another name, or add --replace to take this one"
             )
 
-    def _is_a_definitions(self, tool: BaseTool | BaseToolset) -> bool:
-        return any(one.tool is tool for one in self.tools.values())
 
-
-def _where(cell: int | None) -> str:
-    return f"(In[{cell}])" if cell is not None else "here"
+def _cell(definition: AgentDefinition | ToolDefinition | None) -> str:
+    return f"(In[{definition.cell}])" if definition and definition.cell is not None else "here"

@@ -1,4 +1,4 @@
-"""Earlier versions of agents and tools: which agent a run addressed, and the tool that a pending call was asked of."""
+"""Earlier versions: the agent that a run addressed, and the tool that a pending call was asked of."""
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -13,89 +13,91 @@ from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 
-_SPOKEN_TO = "spoken_to"
-_DEFINED_AS = "defined_as"
+# Keys of `custom_metadata` on the events of a run; stored sessions have them.
+_NAME = "spoken_to"
+_DIGEST = "defined_as"
 _VERSION = "agent_version"
 _VERSIONS = "agent_versions"
 
 
 @dataclass(frozen=True)
 class Addressed:
-    """Who was spoken to; empty if that is not known."""
+    """The agent that a run addressed; empty if unknown."""
 
     name: str = ""
     digest: str = ""
     """Of its cells then."""
 
 
-def told_of(name: str, digest: str, versions: Mapping[str, int]) -> dict[str, Any]:
-    """What is noted on the events of a run of the agent of that name; `versions`: its own, and of those under it."""
-    told: dict[str, Any] = {_SPOKEN_TO: name}
+def run_metadata(name: str, digest: str, versions: Mapping[str, int]) -> dict[str, Any]:
+    """Metadata for the events of a run of an agent. `versions`: its own, and those of the agents under it."""
+    metadata: dict[str, Any] = {_NAME: name}
     if digest:
-        told |= {_DEFINED_AS: digest, _VERSION: versions[name]}
-    return told | ({_VERSIONS: dict(versions)} if len(versions) > 1 else {})
+        metadata |= {_DIGEST: digest, _VERSION: versions[name]}
+    return metadata | ({_VERSIONS: dict(versions)} if len(versions) > 1 else {})
 
 
-def spoken_to(id: str, history: History) -> Addressed:
-    """Who was spoken to when the call `id` was made, or asked."""
-    return _in(next((record.event for record in history.calls.all(id)), None))
+def of_call(call_id: str, history: History) -> Addressed:
+    """The agent that was addressed when a call was made."""
+    return _addressed(next((record.event for record in history.calls.all(call_id)), None))
 
 
-def last_spoken_to(history: History) -> str:
-    """Who was spoken to last; empty if that is not known."""
-    return next((found.name for event in history.newest() if (found := _in(event)).name), "")
+def last_addressed(history: History) -> str:
+    """The name of the agent that was addressed last; empty if unknown."""
+    return next((name for event in history.newest() if (name := _addressed(event).name)), "")
 
 
 def of_run(invocation_id: str, history: History) -> Addressed:
-    """Who was spoken to in a run."""
-    began = history.began(invocation_id)
-    return _in(None if began is None else history.events[began])
+    """The agent that a run addressed."""
+    start = history.began(invocation_id)
+    return _addressed(None if start is None else history.events[start])
 
 
-def _in(event: Event | None) -> Addressed:
-    told: dict[str, Any] = (event.custom_metadata if event else None) or {}
-    name, digest = told.get(_SPOKEN_TO), told.get(_DEFINED_AS)
+def _addressed(event: Event | None) -> Addressed:
+    metadata: dict[str, Any] = (event.custom_metadata if event else None) or {}
+    name, digest = metadata.get(_NAME), metadata.get(_DIGEST)
     return Addressed(name if isinstance(name, str) else "", digest if isinstance(digest, str) else "")
 
 
 @dataclass
-class _AsItWas:
+class _EarlierTool:
     tool: Any
     calls: set[str] = field(default_factory=set[str])
-    """Ids of the calls that are to be made with it, and have no result yet."""
+    """Ids of the calls that use it and have no result yet."""
 
 
-_in_force: ContextVar[dict[str, _AsItWas] | None] = ContextVar("tools as they were", default=None)
+_in_force: ContextVar[dict[str, _EarlierTool] | None] = ContextVar("earlier tools in force", default=None)
 """By their names."""
 
 
 class EarlierTools:
-    """By what they were."""
+    """Tools as they were before their cells were run again, so that a pending call can still use them."""
 
     def __init__(self) -> None:
-        self._known: dict[str, ToolDefinition] = {}
+        self._by_fingerprint: dict[str, ToolDefinition] = {}
 
     def keep(self, definition: ToolDefinition) -> None:
-        """Remember a version that another one takes the place of."""
+        """Remember a version that a new one replaces."""
         if isinstance(definition.tool, BaseTool):
-            self._known[fingerprint(definition.tool)] = definition
+            self._by_fingerprint[fingerprint(definition.tool)] = definition
 
-    def label(self, one: Interrupt) -> str:
-        """Which version a waiting call was asked of, as `v2`; empty if that is not in this kernel any more."""
-        found = self._known.get(one.tool_fingerprint or "")
-        return f"v{found.version}" if found else ""
+    def label(self, interrupt: Interrupt) -> str:
+        """The version that a pending call was asked of, as `v2`; empty if this kernel does not have it."""
+        definition = self._by_fingerprint.get(interrupt.tool_fingerprint or "")
+        return f"v{definition.version}" if definition else ""
 
     @contextmanager
-    def as_asked(self, waiting: Iterable[Interrupt]) -> Generator[None]:
-        """Within this, agents of cells have the tools of these calls, each of which has a `label`, as they were when
-        they were asked, until those calls have their results.
+    def as_asked(self, interrupts: Iterable[Interrupt]) -> Generator[None]:
+        """Give agents of cells the tools of these calls as they were, until each call has its result.
+
+        Each call must have a `label`.
         """
-        tools: dict[str, _AsItWas] = {}
-        for one in waiting:
-            found = self._known[one.tool_fingerprint or ""]
-            was = tools.setdefault(one.call.name or "", _AsItWas(found.tool))
-            was.tool = found.tool
-            was.calls.add(one.call.id or "")
+        tools: dict[str, _EarlierTool] = {}
+        for interrupt in interrupts:
+            tool = self._by_fingerprint[interrupt.tool_fingerprint or ""].tool
+            earlier = tools.setdefault(interrupt.call.name or "", _EarlierTool(tool))
+            earlier.tool = tool
+            earlier.calls.add(interrupt.call.id or "")
         token = _in_force.set(tools)
         try:
             yield
@@ -103,16 +105,16 @@ class EarlierTools:
             _in_force.reset(token)
 
     def answered(self, call_id: str) -> None:
-        """That call has its result: what is called after all such calls is the tool as it is now."""
+        """Note a result; after the last one of a tool, further calls use the tool as it is now."""
         tools = _in_force.get() or {}
-        for name, was in list(tools.items()):
-            was.calls.discard(call_id)
-            if not was.calls:
+        for name, earlier in list(tools.items()):
+            earlier.calls.discard(call_id)
+            if not earlier.calls:
                 del tools[name]
 
 
-def as_in_force(tool: Any) -> Any:
-    """`tool`, or what it was where a call is made as it was asked."""
-    earlier = _in_force.get()
-    was = earlier.get(tool.name) if earlier and isinstance(tool, BaseTool) else None
-    return was.tool if was else tool
+def tool_in_force(tool: Any) -> Any:
+    """`tool`, or its earlier version within `EarlierTools.as_asked`."""
+    tools = _in_force.get()
+    earlier = tools.get(tool.name) if tools and isinstance(tool, BaseTool) else None
+    return earlier.tool if earlier else tool
