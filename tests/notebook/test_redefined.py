@@ -221,7 +221,7 @@ def test_a_parameter_that_earlier_calls_name_and_that_is_gone_is_noted(shell: Sh
 
     assert told == [
         "pay v1 -> v2; used by clerk",
-        "earlier calls in this session name amount, which pay does not take any more",
+        "earlier calls in this session use amount, which pay does not take any more",
     ]
 
 
@@ -233,7 +233,7 @@ def test_a_kind_that_makes_the_session_odd_is_noted(shell: Shell) -> None:
     told = str(shell.cell("%%agent both --kind sequential\none"))
 
     assert (
-        "the session was held with a single agent of that name; if it goes wrong, begin anew with %chat --new, or go "
+        "the session was held with a single agent of that name; if it goes wrong, start over with %chat --new, or go "
         "back with %rewind" in told
     )
 

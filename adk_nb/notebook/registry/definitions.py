@@ -1,4 +1,4 @@
-"""What a cell has defined, as it was written, and in words how one version differs from the last."""
+"""Definitions of agents and tools as their cells write them, and how one version differs from the last."""
 
 import difflib
 import hashlib
@@ -25,14 +25,14 @@ class AgentDefinition:
     cell: int
     """n of `In[n]`."""
     instruction: str
-    """What stands below the line: of a team the names of its agents, of a workflow its edges."""
+    """The text below the line: of a team the names of its agents, of a workflow its edges."""
     members: tuple[str, ...] = ()
-    """The names in it, of a team or a workflow; of any other the agents under it."""
+    """Names of the agents in a team, the nodes of a workflow, or the agents under any other."""
     mode: str | None = None
     """How it works under another agent."""
     model: str = ""
     default_model: str = ""
-    """What answered for agents that name no model when its cell ran."""
+    """The model of agents that name none, when its cell ran."""
     model_object: BaseLlm | None = None
     """The model itself, where a variable was named."""
     tools: tuple[str, ...] = ()
@@ -51,9 +51,9 @@ class AgentDefinition:
 
     @property
     def digest(self) -> str:
-        """Of all that makes it behave as it does: equal for equal cells."""
-        held: list[Any] = [self.model_object, *(one.value for one in self.fields.values() if one.variable)]
-        return digest([self.lasting_digest, *(str(id(one)) for one in held)])
+        """Equal for cells that define the same behaviour."""
+        objects: list[Any] = [self.model_object, *(field.value for field in self.fields.values() if field.variable)]
+        return digest([self.lasting_digest, *(str(id(value)) for value in objects)])
 
     @property
     def lasting_digest(self) -> str:
@@ -64,42 +64,39 @@ class AgentDefinition:
                 str(self.output_key), str(self.max_iterations), str(self.raw),
                 self.kind, *self.members, str(self.max_concurrency), str(self.mode),
                 *(f"{key}={text}" for key, text in self.variables.items()),
-                *(f"{key}={one.text}" for key, one in sorted(self.fields.items())),
+                *(f"{key}={field.text}" for key, field in sorted(self.fields.items())),
             ]
         )  # fmt: skip
 
     def changes_from(self, old: "AgentDefinition") -> str:
-        """What is different from `old`, in words; empty if nothing is."""
-        told: list[str] = []
+        """The differences from `old`, as text; empty if there are none."""
         if self.kind != old.kind:
             return f"{old.kind} -> {self.kind}"
+        changes: list[str] = []
         if self.instruction != old.instruction:
-            told.append(f"{self._body} {_lines_changed(old.instruction, self.instruction)}")
+            body = {"llm": "instruction", "workflow": "edges"}.get(self.kind, "agents")
+            changes.append(f"{body} {_lines_changed(old.instruction, self.instruction)}")
         if model := self.model_change(old):
-            told.append(model)
+            changes.append(model)
         if self.tools != old.tools:
-            told.append(f"tools {_names_changed(old.tools, self.tools)}")
+            changes.append(f"tools {_names_changed(old.tools, self.tools)}")
         if self.kind == "llm" and self.members != old.members:
-            told.append(f"agents {_names_changed(old.members, self.members)}")
-        told += [f"{{{{{one}}}}}" for one, text in self.variables.items() if old.variables.get(one, text) != text]
-        for one in ("description", "mode", "output_key", "max_iterations", "max_concurrency", "raw"):
-            if getattr(self, one) != getattr(old, one):
-                told.append(one.replace("_", "-"))
-        told += [one for one in sorted({*self.fields, *old.fields}) if self.fields.get(one) != old.fields.get(one)]
-        return ", ".join(told)
+            changes.append(f"agents {_names_changed(old.members, self.members)}")
+        changes += [f"{{{{{path}}}}}" for path, text in self.variables.items() if old.variables.get(path, text) != text]
+        for option in ("description", "mode", "output_key", "max_iterations", "max_concurrency", "raw"):
+            if getattr(self, option) != getattr(old, option):
+                changes.append(option.replace("_", "-"))
+        fields = sorted({*self.fields, *old.fields})
+        changes += [field for field in fields if self.fields.get(field) != old.fields.get(field)]
+        return ", ".join(changes)
 
     def model_change(self, old: "AgentDefinition") -> str:
-        """How its model differs from that of `old`, in words; empty if it does not."""
+        """The difference of its model from that of `old`, as text; empty if there is none."""
         if (self.model, id(self.model_object)) != (old.model, id(old.model_object)):
             return f"model {old.model or 'default'} -> {self.model or 'default'}"
         if self.kind == "llm" and not self.model and self.default_model != old.default_model:
             return f"model {old.default_model} -> {self.default_model}"
         return ""
-
-    @property
-    def _body(self) -> str:
-        """What its cell holds."""
-        return {"llm": "instruction", "workflow": "edges"}.get(self.kind, "agents")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +129,6 @@ class ToolsetPlace:
         return self.kind == "mcp" and self.address.rstrip("/").endswith("/sse")
 
 
-def digest_of_tool(source: str, *options: object) -> str:
-    """Equal for equal source and options."""
-    return digest([source, *map(repr, options)])
-
-
 def digest(parts: Iterable[str]) -> str:
     """Of all parts, in their order."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -150,5 +142,5 @@ def _lines_changed(old: str, new: str) -> str:
 
 
 def _names_changed(old: tuple[str, ...], new: tuple[str, ...]) -> str:
-    told = [f"+{one}" for one in new if one not in old] + [f"-{one}" for one in old if one not in new]
-    return " ".join(told) or "in another order"
+    changes = [f"+{name}" for name in new if name not in old] + [f"-{name}" for name in old if name not in new]
+    return " ".join(changes) or "in another order"
