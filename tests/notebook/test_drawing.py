@@ -294,6 +294,36 @@ def test_nothing_runs_through_the_label_of_a_line(ways: str) -> None:
     assert crossed(Drawing("d", {key: Node(key, f"node {key}", "agent") for key in keys}, lines)) == []
 
 
+def chain(*labels: str, back: str = "") -> Drawing:
+    keys = "abcdefghijkl"[: len(labels)]
+    lines = [Line(start, end) for start, end in itertools.pairwise(keys)]
+    lines += [Line(keys[-1], keys[0], back)] if back else []
+    return Drawing("d", {key: Node(key, label, "agent") for key, label in zip(keys, labels, strict=True)}, lines)
+
+
+def test_a_chain_leads_from_left_to_right_if_it_fits_and_a_loop_back_below_it() -> None:
+    drawing = chain("one", "two", "three", back="again")
+    layout = layout_of(drawing)
+
+    assert [box.x for box in layout.boxes] == sorted(box.x for box in layout.boxes)
+    assert len({box.y for box in layout.boxes}) == 1
+    *onward, back = layout.routes
+    assert all(start[0] < end[0] and start[1] == end[1] for start, end in (route.points for route in onward))
+    assert min(y for _, y in back.points[1:3]) > layout.boxes[0].y + layout.boxes[0].height
+    assert crossed(drawing) == []
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [chain(*["a rather long name"] * 8), chain("one", "two", back="a route whose name is rather long for it")],
+)
+def test_a_chain_that_does_not_fit_leads_down(drawing: Drawing) -> None:
+    layout = layout_of(drawing)
+
+    assert len({box.y for box in layout.boxes}) == len(layout.boxes)
+    assert layout.width < 560
+
+
 def test_no_label_is_cut_off_at_either_side() -> None:
     long = "a route whose name is rather long for that"
     drawing = Drawing(

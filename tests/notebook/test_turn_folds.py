@@ -82,3 +82,13 @@ def test_a_long_turn_and_long_words_take_a_few_kilobytes() -> None:
     assert told["order of calls"].endswith(" more")
     assert "… 114 more" in told["120 prompts, shortened"]
     assert sum(map(len, told.values())) < 12_000
+
+
+def test_the_port_of_a_server_on_this_machine_changes_nothing() -> None:
+    def turn(port: int) -> Reply:
+        model = ScriptedLlm(call("look", city="Oslo"), "Sunny.")
+        model.model = f"127.0.0.1:{port}/counter"
+        return Chat(LlmAgent(name="clerk", model=model, tools=[look])).ask("How is Oslo?")
+
+    assert folds(turn(81)) == folds(turn(54_321))
+    assert "127.0.0.1/counter" in folds(turn(81))["order of calls"]

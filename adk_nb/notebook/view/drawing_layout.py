@@ -1,7 +1,7 @@
-"""Where the nodes and lines of a drawing go: layers from top to bottom, few crossings, lines led around boxes.
+"""Where the nodes and lines of a drawing go: a chain from left to right if it fits, else layers from top to bottom.
 
-The method is Sugiyama's: layers by longest path, order within a layer by the mean of the neighbours, then places. The
-label of a line that leads down has a place of its own in a layer between, so that no other line crosses it.
+The method for layers is Sugiyama's: layers by longest path, order within a layer by the mean of the neighbours, then
+places. The label of a line that leads down has a place of its own in a layer between, so that no other line crosses it.
 Source: Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures", 1981.
 """
 
@@ -30,6 +30,12 @@ _PORT = 12
 """Between lines that lead to the same side of a box."""
 _TOP = -5
 """Above what is inside a frame, below its title."""
+_ARROW = 34
+"""Between the boxes of a chain."""
+_WIDE = 560
+"""Pixels that a chain may take: more would be shrunk on a narrow page."""
+_RETURN = 14
+"""From the boxes of a loop down to the line that leads back."""
 Point = tuple[float, float]
 
 
@@ -99,6 +105,9 @@ class _Grid:
 
 def layout_of(drawing: Drawing) -> Layout:
     """Places for a drawing; equal for equal drawings."""
+    chain = _chain_of(drawing)
+    if chain and chain.width <= _WIDE:
+        return chain
     back = _leading_back(drawing)
     layer = _with_labels(drawing, _layers(drawing, back), back) if drawing.lines else _rows(drawing)
     grid = _Grid({}, [[] for _ in range(max(layer.values(), default=0) + 1)])
@@ -123,6 +132,41 @@ def _box(node: Node, layer: int) -> Box:
         return Box(node, layer, None, width, height)
     inside = layout_of(node.inside)
     return Box(node, layer, inside, max(width, inside.width + 2 * _PAD), height + inside.height + _PAD)
+
+
+def _chain_of(drawing: Drawing) -> Layout | None:
+    """The nodes from left to right, if each leads to the next alone, and the last perhaps back to the first."""
+    keys = list(drawing.nodes)
+    ways = [(line.start, line.end) for line in drawing.lines]
+    onward = list(itertools.pairwise(keys))
+    loops = ways == [*onward, (keys[-1], keys[0])] if onward else False
+    forward = drawing.lines[: len(onward)]
+    if not onward or not (loops or ways == onward) or any(line.may or line.label for line in forward):
+        return None
+    boxes = [_box(node, layer) for layer, node in enumerate(drawing.nodes.values())]
+    left, height = 2.0, max(box.height for box in boxes)
+    for box in boxes:
+        box.x, box.y = left + box.width / 2, 14 + (height - box.height) / 2
+        left += box.width + _ARROW
+        _move_inside(box)
+    middle = 14 + height / 2
+    routes = [
+        Route(line, [(start.x + start.width / 2, middle), (end.x - end.width / 2, middle)])
+        for line, (start, end) in zip(forward, itertools.pairwise(boxes), strict=True)
+    ]
+    bottom = 14 + height + 2
+    if loops:
+        if text_width(drawing.lines[-1].label, SMALL) > boxes[-1].x - boxes[0].x:
+            return None
+        routes.append(_return(drawing.lines[-1], boxes[-1], boxes[0], bottom + _RETURN))
+        bottom += _RETURN + _LABEL_HEIGHT + 2
+    return Layout(left - _ARROW + 4, bottom, boxes, routes)
+
+
+def _return(line: Line, last: Box, first: Box, low: float) -> Route:
+    """The way below a chain, back to its first box."""
+    points = [(last.x, last.y + last.height), (last.x, low), (first.x, low), (first.x, first.y + first.height)]
+    return Route(line, points, back=True, label_at=((first.x + last.x) / 2, low + _LABEL_HEIGHT / 2 + _BASE + 2))
 
 
 def _rows(drawing: Drawing) -> dict[str, int]:
@@ -273,15 +317,18 @@ def _placed(drawing: Drawing, grid: _Grid, passing: dict[int, list[Box]]) -> Lay
     ]
     boxes = list(grid.boxes.values())
     for box in boxes:
-        if box.inside:
-            down = box.y + box.height - box.inside.height - _PAD + _TOP
-            box.inside.move(box.x - box.inside.width / 2, down)
+        _move_inside(box)
     left, right = _sides([box for layer in grid.layers for box in layer], routes)
     reach = [y for route in routes for _, y in route.points]
     bottom = max([*reach, *(box.y + box.height for box in boxes)], default=0) + 2
     layout = Layout(right - left + 6, bottom, boxes, routes)
     layout.move(2 - left, 0)
     return layout
+
+
+def _move_inside(box: Box) -> None:
+    if box.inside:
+        box.inside.move(box.x - box.inside.width / 2, box.y + box.height - box.inside.height - _PAD + _TOP)
 
 
 def _sides(boxes: Sequence[Box], routes: Sequence[Route]) -> tuple[float, float]:

@@ -162,7 +162,7 @@ def _curved(points: list[Point], gap: int | None = None) -> str:
     for number, ((x, y), (end_x, end_y)) in enumerate(itertools.pairwise(points)):
         if number == gap:
             told.append(f"M{_at((end_x, end_y))}")
-        elif x == end_x:
+        elif x == end_x or y == end_y:
             told.append(f"L{_at((end_x, end_y))}")
         else:
             middle = (y + end_y) / 2
@@ -185,8 +185,10 @@ def _towards(start: Point, end: Point, way: float) -> Point:
 
 
 def _head(route: Route) -> str:
-    """The point of an arrow: to the left where a way back comes from the right, else down."""
-    (x, y), (from_x, _) = route.points[-1], route.points[-2]
-    if route.back and from_x > x:
-        return f"M{_at((x, y), (x + 8, y - 4), (x + 8, y + 4))}Z"
-    return f"M{_at((x, y), (x - 4, y - 8), (x + 4, y - 8))}Z"
+    """The point of an arrow, in the direction in which its line ends."""
+    (x, y), (from_x, from_y) = route.points[-1], route.points[-2]
+    if y == from_y:
+        back = 8 if from_x > x else -8
+        return f"M{_at((x, y), (x + back, y - 4), (x + back, y + 4))}Z"
+    back = 8 if from_y > y else -8
+    return f"M{_at((x, y), (x - 4, y + back), (x + 4, y + back))}Z"

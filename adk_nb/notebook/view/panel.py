@@ -147,4 +147,9 @@ def registered() -> list[Panel]:
 def text_fold(summary: str, lines: Sequence[str], left_out: int = 0) -> Fold:
     """Lines of text in a fold. `left_out`: how many more there were."""
     more = [f"… {left_out} more"] if left_out > 0 else []
-    return Fold(summary, (Code(_PORT.sub("", "\n".join([*lines, *more]))),))
+    return Fold(summary, (Code(without_port("\n".join([*lines, *more]))),))
+
+
+def without_port(text: str) -> str:
+    """`text` without the ports of servers on this machine."""
+    return _PORT.sub("", text)

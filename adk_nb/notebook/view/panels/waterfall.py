@@ -9,7 +9,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook.view.document import Block, Code, Fold, Picture, Section, Shape, Table, Text, in_html
 from adk_nb.notebook.view.event_words import is_question, who_said
-from adk_nb.notebook.view.panel import Panel, PanelRun, add, text_fold
+from adk_nb.notebook.view.panel import Panel, PanelRun, add, text_fold, without_port
 from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime.branches import calls_to, lane_of
@@ -381,7 +381,7 @@ def _of_run(run: PanelRun, _: str) -> list[Bar]:
 
 def _saved(run: PanelRun) -> tuple[Block, ...]:
     """The order of the calls; nothing that was measured."""
-    steps = in_steps(bars(run.events, run.trace))
+    steps = [Bar({**bar, "name": without_port(bar["name"])}) for bar in in_steps(bars(run.events, run.trace))]
     if sum(bar["kind"] != "agent" for bar in steps) < 2:
         return ()
     return (text_fold("order of calls", steps_as_text(steps[:_MOST_SAVED]), len(steps) - _MOST_SAVED),)
