@@ -198,7 +198,7 @@ def test_another_model_answers_one_turn_in_the_same_session(shell: Shell) -> Non
         5,
     ]
     assert shell.names["guide"].model is model
-    assert "offline" in shell.cell("%chat guide -m offline Hi").notice
+    assert "Offline" in shell.cell("%chat guide -m offline Hi").notice
 
 
 def test_who_leads_others_has_no_model_to_change(shell: Shell) -> None:
