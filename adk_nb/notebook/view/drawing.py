@@ -126,7 +126,7 @@ def _quoted(words: str) -> str:
 
 
 def _entities(words: str) -> str:
-    return "".join(one if one.isalnum() or one in " _-.,:" else f"#{ord(one)};" for one in words)
+    return "".join(char if char.isalnum() or char in " _-.,:" else f"#{ord(char)};" for char in words)
 
 
 # ---- drawings
@@ -155,12 +155,12 @@ class _Drawer:
         """Add an agent and those under it; its key."""
         if kind_of(agent):
             return self._add(_agent_node(agent), drawing, self._inside(agent))
-        called = [one for one in _called(agent) if self._drawn.get(id(one), "") in ("", *drawing.nodes)]
+        called = [other for other in _called(agent) if self._drawn.get(id(other), "") in ("", *drawing.nodes)]
         node = replace(_agent_node(agent), tools=tuple(_tools(agent, called)))
         key = self._drawn[id(agent)] = self._add(node, drawing, None)
-        for one in (*agent.sub_agents, *called):
-            calls = one in called or getattr(one, "mode", None) in _CALLED
-            end = self._drawn.get(id(one)) or self.draw(one, drawing)
+        for other in (*agent.sub_agents, *called):
+            calls = other in called or getattr(other, "mode", None) in _CALLED
+            end = self._drawn.get(id(other)) or self.draw(other, drawing)
             drawing.lines.append(Line(key, end, "calls" if calls else "", may=True))
         return key
 
@@ -173,8 +173,8 @@ class _Drawer:
             node = graph.nodes.get(name)
             agent = node.agent if isinstance(node, AgentNode) else None
             inside = self._inside(agent) if agent and kind_of(agent) else None
-            told = _node_of(name, node) if node else Node(name, name, "end", name=name)
-            drawing.nodes[key] = replace(told, key=key, inside=inside)
+            drawn = _node_of(name, node) if node else Node(name, name, "end", name=name)
+            drawing.nodes[key] = replace(drawn, key=key, inside=inside)
         for ways in (*graph.ways.values(), *graph.endings.values()):
             for way, label in _joined(ways):
                 drawing.lines.append(Line(keys[way.start], keys[way.end], label, way.routes))
@@ -185,7 +185,7 @@ class _Drawer:
         if isinstance(agent, Workflow):
             self.draw_graph(agent, inside)
             return inside
-        members = [self.draw(one, inside) for one in agent.sub_agents]
+        members = [self.draw(member, inside) for member in agent.sub_agents]
         if inside.kind != "parallel":
             inside.lines += [Line(start, end) for start, end in itertools.pairwise(members)]
         if inside.kind == "loop" and members:
@@ -206,31 +206,31 @@ class _Drawer:
 
 def _called(agent: BaseAgent) -> list[BaseAgent]:
     """The agents that it has as tools."""
-    found = [one.agent for one in getattr(agent, "tools", ()) if isinstance(one, AgentTool)]
-    return [one for one in found if isinstance(one, BaseAgent)]
+    agents = [tool.agent for tool in getattr(agent, "tools", ()) if isinstance(tool, AgentTool)]
+    return [agent for agent in agents if isinstance(agent, BaseAgent)]
 
 
 def _joined(ways: Iterable[Way]) -> Iterator[tuple[Way, str]]:
     """All ways from one node to the same other one as one way, with the words for it."""
-    found: dict[str, list[Way]] = {}
+    by_end: dict[str, list[Way]] = {}
     for way in ways:
-        found.setdefault(way.end, []).append(way)
-    for end, alike in found.items():
+        by_end.setdefault(way.end, []).append(way)
+    for end, alike in by_end.items():
         routes = [route for way in alike for route in way.routes]
-        words = dict.fromkeys("otherwise" if one == DEFAULT_ROUTE else str(one) for one in routes)
+        words = dict.fromkeys("otherwise" if route == DEFAULT_ROUTE else str(route) for route in routes)
         always = any(not way.routes for way in alike)
-        told = ["always", *words] if always and words else words
-        yield Way(alike[0].start, end, () if always else tuple(routes)), one_line(", ".join(told), _LABEL)
+        labels = ["always", *words] if always and words else words
+        yield Way(alike[0].start, end, () if always else tuple(routes)), one_line(", ".join(labels), _LABEL)
 
 
 def _node_of(name: str, node: BaseNode) -> Node:
     label = one_line(name, _LABEL)
     if isinstance(node, AgentNode):
-        one = _agent_node(node.agent)
-        return Node(name, label, one.kind, one.note, one.tools, name)
+        inner = _agent_node(node.agent)
+        return Node(name, label, inner.kind, inner.note, inner.tools, name)
     if isinstance(node, ParallelWorker):
-        one = _node_of(name, node.worker)
-        return Node(name, label, one.kind, f"{one.note}, for each item".removeprefix(", "), one.tools, name)
+        inner = _node_of(name, node.worker)
+        return Node(name, label, inner.kind, f"{inner.note}, for each item".removeprefix(", "), inner.tools, name)
     kinds: dict[type[BaseNode], tuple[Kind, str]] = {
         FunctionNode: ("function", "function"),
         ToolNode: ("tool", "tool"),
@@ -253,25 +253,25 @@ def kind_of(agent: BaseAgent) -> str:
 
 
 def _team(agent: BaseAgent) -> str:
-    told = [kind_of(agent)]
+    facts = [kind_of(agent)]
     if isinstance(agent, LoopAgent) and agent.max_iterations:
-        told.append(f"at most {agent.max_iterations} times")
+        facts.append(f"at most {agent.max_iterations} times")
     if isinstance(agent, LoopAgent) and (condition := agent.exit_condition):
         words = condition if isinstance(condition, str) else getattr(condition, "__name__", "a function says so")
-        told.append(f"until {one_line(words, _LABEL)}")
-    return ", ".join(told)
+        facts.append(f"until {one_line(words, _LABEL)}")
+    return ", ".join(facts)
 
 
 def _model(agent: BaseAgent) -> str:
     """The model that it names itself: the default is another one on another machine."""
     if not isinstance(agent, LlmAgent):
-        said = getattr(type(agent), "drawn_as", type(agent).__name__)
-        return "" if type(agent) is BaseAgent else said
+        kind = getattr(type(agent), "drawn_as", type(agent).__name__)
+        return "" if type(agent) is BaseAgent else kind
     return one_line(agent.model.model if isinstance(agent.model, BaseLlm) else agent.model, _LABEL)
 
 
 def _tools(agent: BaseAgent, but: Sequence[BaseAgent] = ()) -> list[str]:
-    named = [_tool_name(one) for one in getattr(agent, "tools", ()) if getattr(one, "agent", None) not in but]
+    named = [_tool_name(tool) for tool in getattr(agent, "tools", ()) if getattr(tool, "agent", None) not in but]
     return (
         named if len(named) <= _MOST_TOOLS else [*named[: _MOST_TOOLS - 1], f"and {len(named) - _MOST_TOOLS + 1} more"]
     )
@@ -302,13 +302,13 @@ def tree_of(agent: BaseAgent, version: Callable[[str], str] = lambda name: "") -
 def _tree(agent: BaseAgent, version: Callable[[str], str], more: str = "") -> Iterator[str]:
     node = _agent_node(agent)
     about = f" ({node.note})" if node.note else ""
-    mark = f" {said}" if (said := version(agent.name)) else ""
+    mark = f" {text}" if (text := version(agent.name)) else ""
     tools = f"  tools: {', '.join(node.tools)}" if node.tools else ""
     yield f"{node.label}{about}{mark}{tools}{more}"
     if isinstance(agent, Workflow):
         yield from _branches(list(_graph_parts(agent, version)))
     else:
-        yield from _branches([list(_tree(one, version)) for one in agent.sub_agents])
+        yield from _branches([list(_tree(member, version)) for member in agent.sub_agents])
 
 
 def _graph_parts(workflow: Workflow, version: Callable[[str], str]) -> Iterator[list[str]]:
@@ -323,8 +323,8 @@ def _graph_parts(workflow: Workflow, version: Callable[[str], str]) -> Iterator[
         elif node is None:
             yield [f"{START}{more}"]
         else:
-            one = _node_of(name, node)
-            yield [f"{one.label} ({one.note}){more}" if one.note else f"{one.label}{more}"]
+            drawn = _node_of(name, node)
+            yield [f"{drawn.label} ({drawn.note}){more}" if drawn.note else f"{drawn.label}{more}"]
 
 
 def _arrow(label: str) -> str:

@@ -114,7 +114,7 @@ def layout_of(drawing: Drawing) -> Layout:
     for key, node in drawing.nodes.items():
         box = grid.boxes[key] = _box(node, layer[key])
         grid.layers[layer[key]].append(box)
-    passing = {number: _pass(grid, one) for number, one in enumerate(drawing.lines) if number not in back}
+    passing = {number: _pass(grid, line) for number, line in enumerate(drawing.lines) if number not in back}
     _order(grid)
     _spread(grid)
     return _placed(drawing, grid, passing)
@@ -123,7 +123,7 @@ def layout_of(drawing: Drawing) -> Layout:
 def text_width(text: str, char: float = CHAR) -> float:
     """Of one line; letters of East Asia are twice as wide."""
     # fsum: `sum` rounds in another way from Python 3.12 on, and saved drawings are compared
-    return math.fsum(char * 1.8 if east_asian_width(one) in "WF" else char for one in text)
+    return math.fsum(char * 1.8 if east_asian_width(letter) in "WF" else char for letter in text)
 
 
 def _box(node: Node, layer: int) -> Box:
@@ -176,8 +176,8 @@ def _rows(drawing: Drawing) -> dict[str, int]:
 
 
 def _size(node: Node) -> tuple[float, float]:
-    small = [node.note, *(f"⚙ {one}" for one in node.tools)]
-    width = max(text_width(node.label), *(text_width(one, SMALL) for one in small)) + 2 * _PAD
+    small = [node.note, *(f"⚙ {text}" for text in node.tools)]
+    width = max(text_width(node.label), *(text_width(text, SMALL) for text in small)) + 2 * _PAD
     if node.kind == "end":
         return text_width(node.label) + 2 * _PAD, 26
     return max(64, width), 30 + ROW * (bool(node.note) + len(node.tools))
@@ -188,7 +188,7 @@ def _leading_back(drawing: Drawing) -> set[int]:
     ways: dict[str, list[tuple[int, str]]] = {}
     for number, line in enumerate(drawing.lines):
         ways.setdefault(line.start, []).append((number, line.end))
-    found, done, on_path = set[int](), set[str](), set[str]()
+    back, done, on_path = set[int](), set[str](), set[str]()
     for first in drawing.nodes:
         path = [(first, iter(ways.get(first, ())))] if first not in done else []
         on_path.update(key for key, _ in path)
@@ -200,11 +200,11 @@ def _leading_back(drawing: Drawing) -> set[int]:
                 on_path.discard(key)
                 done.add(key)
             elif end in on_path:
-                found.add(number)
+                back.add(number)
             elif end not in done:
                 on_path.add(end)
                 path.append((end, iter(ways.get(end, ()))))
-    return found
+    return back
 
 
 def _layers(drawing: Drawing, back: set[int]) -> dict[str, int]:
@@ -229,7 +229,7 @@ def _layers(drawing: Drawing, back: set[int]) -> dict[str, int]:
 def _with_labels(drawing: Drawing, layer: dict[str, int], back: set[int]) -> dict[str, int]:
     """Another layer below each from which a line with a label leads down."""
     with_labels = {layer[line.start] for number, line in enumerate(drawing.lines) if line.label and number not in back}
-    return {key: at + sum(one < at for one in with_labels) for key, at in layer.items()}
+    return {key: at + sum(label < at for label in with_labels) for key, at in layer.items()}
 
 
 def _pass(grid: _Grid, line: Line) -> list[Box]:
@@ -257,7 +257,7 @@ def _order(grid: _Grid) -> None:
         down = sweep % 2 == 0
         for layer in grid.layers if down else reversed(grid.layers):
             near = grid.before if down else grid.after
-            means = {id(box): _mean([one.rank for one in near.get(id(box), ())], box.rank) for box in layer}
+            means = {id(box): _mean([neighbour.rank for neighbour in near.get(id(box), ())], box.rank) for box in layer}
             layer.sort(key=lambda box, means=means: means[id(box)])
             for rank, box in enumerate(layer):
                 box.rank = rank
@@ -270,7 +270,7 @@ def _spread(grid: _Grid) -> None:
         down = sweep % 2 == 0
         near = grid.before if down else grid.after
         for layer in grid.layers if down else reversed(grid.layers):
-            wanted = [_mean([one.x for one in near.get(id(box), ())], box.x) for box in layer]
+            wanted = [_mean([neighbour.x for neighbour in near.get(id(box), ())], box.x) for box in layer]
             _apart(layer, wanted)
 
 
@@ -357,9 +357,9 @@ def _around(drawing: Drawing, grid: _Grid, passing: dict[int, list[Box]]) -> dic
     back = {number: line for number, line in enumerate(drawing.lines) if number not in passing}
     ends = {number: _ends(line, grid, back.values()) for number, line in back.items()}
     levels = {number: (high[0][1], low[-1][1]) for number, (low, high) in ends.items()}
-    found: dict[int, Route] = {}
+    routes: dict[int, Route] = {}
     taken: list[tuple[float, float, float]] = []  # top, bottom, how far to the right
-    for number in sorted(back, key=lambda one: levels[one][1] - levels[one][0]):
+    for number in sorted(back, key=lambda number: levels[number][1] - levels[number][0]):
         line, (low, high), (top, bottom) = back[number], ends[number], levels[number]
         between = grid.layers[grid.boxes[line.end].layer : grid.boxes[line.start].layer + 1]
         lane = max(box.x + box.width / 2 for layer in between for box in layer) + 22
@@ -369,8 +369,8 @@ def _around(drawing: Drawing, grid: _Grid, passing: dict[int, list[Box]]) -> dic
         width = text_width(line.label, SMALL)
         taken.append((*reach, lane + (6 + width if line.label else 0)))
         points = [*low, (lane, bottom), (lane, top), *high]
-        found[number] = Route(line, points, back=True, label_at=(lane + 6 + width / 2, middle + _BASE))
-    return found
+        routes[number] = Route(line, points, back=True, label_at=(lane + 6 + width / 2, middle + _BASE))
+    return routes
 
 
 def _free(top: float, bottom: float, others: Sequence[float]) -> float:

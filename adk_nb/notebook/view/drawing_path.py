@@ -47,15 +47,15 @@ class Places:
         here, key, numbers = self._drawing, None, dict[str, int]()
         if self._drawing.kind == "workflow":
             steps = steps[1:]
-        elif steps and (found := [one for one, _ in self.frames if self.nodes[one].name == steps[0][0]]):
-            key = likely(found)
+        elif steps and (frames := [frame for frame, _ in self.frames if self.nodes[frame].name == steps[0][0]]):
+            key = likely(frames)
             here, steps = self.nodes[key].inside or here, steps[1:]
         for name, number in steps:
-            found = next((one for one, node in here.nodes.items() if node.name == name), None)
-            if found is None:
+            match = next((node_key for node_key, node in here.nodes.items() if node.name == name), None)
+            if match is None:
                 break
-            key, numbers[found] = found, number
-            if not (inside := self.nodes[found].inside):
+            key, numbers[match] = match, number
+            if not (inside := self.nodes[match].inside):
                 break
             here = inside
         if key is None or self.nodes[key].inside:
@@ -64,7 +64,7 @@ class Places:
         if key is None:
             return []
         frames = [frame.key for frame, _, _ in self.ways(key)][::-1]
-        return [(one, numbers.get(one, 1)) for one in (*frames, key)]
+        return [(node, numbers.get(node, 1)) for node in (*frames, key)]
 
     def ways(self, key: str) -> Iterator[tuple[Node, Drawing, str]]:
         """Each frame around a node, innermost first, with what is inside it, and which of that leads to the node."""
@@ -199,7 +199,7 @@ class VisitedPath:
         marks = {self._mark(key, changed) for key in inside.nodes} - {None}
         if not marks or (self._mark(frame, changed) == "failed" and "now" not in marks):
             return
-        changed[f"n:{frame}"] = next((one for one in ("now", "waits", "failed", "stopped") if one in marks), "was")
+        changed[f"n:{frame}"] = next((mark for mark in ("now", "waits", "failed", "stopped") if mark in marks), "was")
         if changed[f"n:{frame}"] == "was":
             self._enter_end(inside, changed)
 
@@ -279,12 +279,12 @@ class VisitedPath:
     def _fits(self, line: Line) -> bool:
         """Whether the line is one that its node's last choice leads along."""
         chosen = self._routes.get(line.start, [])
-        if not line.routes or any(one in line.routes for one in chosen):
+        if not line.routes or any(route in line.routes for route in chosen):
             return True
         if DEFAULT_ROUTE not in line.routes:
             return False
-        others = [one for _, one in self._places.leaving[line.start] if one is not line]
-        return not any(one in other.routes for other in others for one in chosen)
+        others = [other for _, other in self._places.leaving[line.start] if other is not line]
+        return not any(route in other.routes for other in others for route in chosen)
 
     def _guess_what_follows(self, node: str, changed: Marks) -> None:
         for key, line in self._places.leaving[node]:

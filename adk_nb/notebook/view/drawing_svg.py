@@ -158,24 +158,24 @@ def _at(*points: Point) -> str:
 
 def _curved(points: list[Point], gap: int | None = None) -> str:
     """`gap`: the number of the point after which there is no line up to the next."""
-    told = [f"M{_at(points[0])}"]
+    path = [f"M{_at(points[0])}"]
     for number, ((x, y), (end_x, end_y)) in enumerate(itertools.pairwise(points)):
         if number == gap:
-            told.append(f"M{_at((end_x, end_y))}")
+            path.append(f"M{_at((end_x, end_y))}")
         elif x == end_x or y == end_y:
-            told.append(f"L{_at((end_x, end_y))}")
+            path.append(f"L{_at((end_x, end_y))}")
         else:
             middle = (y + end_y) / 2
-            told.append(f"C{_at((x, middle), (end_x, middle), (end_x, end_y))}")
-    return "".join(told)
+            path.append(f"C{_at((x, middle), (end_x, middle), (end_x, end_y))}")
+    return "".join(path)
 
 
 def _rounded(points: list[Point]) -> str:
-    told = [f"M{_at(points[0])}"]
+    path = [f"M{_at(points[0])}"]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         turn = min(8.0, math.dist(before, corner) / 2, math.dist(corner, after) / 2)
-        told.append(f"L{_at(_towards(corner, before, turn))}Q{_at(corner, _towards(corner, after, turn))}")
-    return "".join([*told, f"L{_at(points[-1])}"])
+        path.append(f"L{_at(_towards(corner, before, turn))}Q{_at(corner, _towards(corner, after, turn))}")
+    return "".join([*path, f"L{_at(points[-1])}"])
 
 
 def _towards(start: Point, end: Point, way: float) -> Point:

@@ -61,12 +61,12 @@ class Lanes:
 
     def _reach(self, branch: str | None, state: str) -> list[Json]:
         """All lanes along a branch work; the innermost is in that state."""
-        lanes = [self._lanes.get(one) or self._new(one) for one in self._along(branch)]
+        lanes = [self._lanes.get(step) or self._new(step) for step in self._along(branch)]
         return [op for lane in lanes for op in self._set(lane, state if lane is lanes[-1] else "now")]
 
     def _new(self, key: str) -> Json:
-        names = [one.rpartition(".")[2] for one in self._along(key)]
-        label = " / ".join(_numbered(one) for one in names)
+        names = [step.rpartition(".")[2] for step in self._along(key)]
+        label = " / ".join(_numbered(name) for name in names)
         name = names[-1].partition("@")[0]
         self._lanes[key] = lane = {"id": key, "name": name, "label": one_line(label, 100), "state": ""}
         return lane

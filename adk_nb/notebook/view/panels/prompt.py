@@ -35,7 +35,7 @@ class Words(TypedDict):
     """What it was put in for, as `{{places}}` or `{budget}`; empty: it stands as it was written."""
 
 
-class Offered(TypedDict):
+class ToolOffer(TypedDict):
     """A tool as the model is told of it."""
 
     name: str
@@ -44,7 +44,7 @@ class Offered(TypedDict):
     """Its JSON schema; None: it takes none. For what a service does by itself: its settings."""
 
 
-class Said(TypedDict):
+class MessagePart(TypedDict):
     """A part of the history: words, a call, a result, or the name of what is none of these."""
 
     role: str
@@ -66,13 +66,13 @@ class Prompt(TypedDict):
     first_ms: float | None
     """How long the first piece of a streamed answer took."""
     system: list[Words]
-    tools: list[Offered]
-    history: list[Said]
+    tools: list[ToolOffer]
+    history: list[MessagePart]
     messages: int
     """How many the history has; one may have several parts."""
     settings: Any
     """All else that was sent, as JSON."""
-    answer: list[Said]
+    answer: list[MessagePart]
     raw: Any
     """The response as JSON, with all that its service says of it; None: there is none."""
     tokens: dict[str, int]
@@ -97,7 +97,7 @@ def prompt_sent(sent: TracedRequest, trace: Trace) -> Prompt:
         first_ms=_ms(sent.began, sent.first),
         system=system_words(sent, trace),
         tools=tools_offered(sent),
-        history=[said for content in request.contents for said in message_words(content, trace)],
+        history=[part for content in request.contents for part in message_words(content, trace)],
         messages=len(request.contents),
         settings={key: value for key, value in _json(config).items() if key not in _TRANSPORT},
         answer=message_words(response.content, trace) if response and response.content else [],
@@ -112,17 +112,19 @@ def system_words(sent: TracedRequest, trace: Trace) -> list[Words]:
     return _marked(system_text(sent.request.config.system_instruction), trace)
 
 
-def tools_offered(sent: TracedRequest) -> list[Offered]:
+def tools_offered(sent: TracedRequest) -> list[ToolOffer]:
     """The tools of a model call."""
-    return [one for tool in sent.request.config.tools or () for one in _offered(tool)]
+    return [offer for tool in sent.request.config.tools or () for offer in _offered(tool)]
 
 
-def system_text(given: Any) -> str:
+def system_text(instruction: Any) -> str:
     """A system instruction as text."""
-    if given is None or isinstance(given, str):
-        return given or ""
-    parts: list[Any] = getattr(given, "parts", None) or (cast(list[Any], given) if isinstance(given, list) else [given])
-    return "\n".join(one if isinstance(one, str) else getattr(one, "text", None) or "" for one in parts)
+    if instruction is None or isinstance(instruction, str):
+        return instruction or ""
+    parts: list[Any] = getattr(instruction, "parts", None) or (
+        cast(list[Any], instruction) if isinstance(instruction, list) else [instruction]
+    )
+    return "\n".join(part if isinstance(part, str) else getattr(part, "text", None) or "" for part in parts)
 
 
 def _ms(began: float, moment: float | None) -> float | None:
@@ -131,59 +133,61 @@ def _ms(began: float, moment: float | None) -> float | None:
 
 def _marked(text: str, trace: Trace) -> list[Words]:
     """`text` cut where something was put in."""
-    placed = sorted(_placed(text, trace), key=lambda one: (one.start, -one.end))
-    made: list[Words] = []
+    placed = sorted(_placed(text, trace), key=lambda place: (place.start, -place.end))
+    pieces: list[Words] = []
     end = 0
-    for one in placed:
-        if one.start < end:
+    for place in placed:
+        if place.start < end:
             continue
-        made += [_words(text[end : one.start]), _words(text[one.start : one.end], one.source)]
-        end = one.end
-    made.append(_words(text[end:]))
-    return [one for one in made if one["text"] or one["source"]]
+        pieces += [_words(text[end : place.start]), _words(text[place.start : place.end], place.source)]
+        end = place.end
+    pieces.append(_words(text[end:]))
+    return [piece for piece in pieces if piece["text"] or piece["source"]]
 
 
 def _placed(text: str, trace: Trace) -> Iterable[Placed]:
     for instruction, placed in trace.instructions.items():
         at = text.find(instruction) if instruction else -1
         if at >= 0:
-            yield from (Placed(at + one.start, at + one.end, one.source) for one in placed)
+            yield from (Placed(at + place.start, at + place.end, place.source) for place in placed)
 
 
 def _words(text: str, source: str = "") -> Words:
     return Words(text=cleaned(text), source=source)
 
 
-def _offered(tool: Any) -> list[Offered]:
-    told: dict[str, Any] = _json(tool)
-    declarations: list[dict[str, Any]] = told.pop("function_declarations", None) or []
-    made = [
-        Offered(
-            name=cleaned(str(one.get("name", ""))),
-            description=cleaned(str(one.get("description", ""))),
-            parameters=one.get("parameters_json_schema") or one.get("parameters"),
+def _offered(tool: Any) -> list[ToolOffer]:
+    dumped: dict[str, Any] = _json(tool)
+    declarations: list[dict[str, Any]] = dumped.pop("function_declarations", None) or []
+    offers = [
+        ToolOffer(
+            name=cleaned(str(function.get("name", ""))),
+            description=cleaned(str(function.get("description", ""))),
+            parameters=function.get("parameters_json_schema") or function.get("parameters"),
         )
-        for one in declarations
+        for function in declarations
     ]
-    return made + [Offered(name=name, description="", parameters=value) for name, value in told.items()]
+    return offers + [ToolOffer(name=name, description="", parameters=value) for name, value in dumped.items()]
 
 
-def message_words(content: types.Content, trace: Trace) -> list[Said]:
+def message_words(content: types.Content, trace: Trace) -> list[MessagePart]:
     """A message of the history, part by part."""
     role = content.role or "user"
     return [_part(role, part, trace) for part in content.parts or ()]
 
 
-def _part(role: str, part: types.Part, trace: Trace) -> Said:
+def _part(role: str, part: types.Part, trace: Trace) -> MessagePart:
     if part.text is not None:
-        return Said(role=role, kind="thought" if part.thought else "text", text=_marked(part.text, trace))
+        return MessagePart(role=role, kind="thought" if part.thought else "text", text=_marked(part.text, trace))
     if call := part.function_call:
-        return Said(role=role, kind="call", text=[_words(f"{call.name}({_arguments(call.args)})")])
-    if told := part.function_response:
-        return Said(role=role, kind="result", text=[_words(f"{told.name} → {json_text(told.response)}")])
+        return MessagePart(role=role, kind="call", text=[_words(f"{call.name}({_arguments(call.args)})")])
+    if response := part.function_response:
+        return MessagePart(role=role, kind="result", text=[_words(f"{response.name} → {json_text(response.response)}")])
     if (blob := part.inline_data) and blob.data is not None:
-        return Said(role=role, kind="data", text=[_words(f"[{blob.mime_type or 'data'}, {len(blob.data):,} bytes]")])
-    return Said(role=role, kind="data", text=[_words(json_text(_json(part)))])
+        return MessagePart(
+            role=role, kind="data", text=[_words(f"[{blob.mime_type or 'data'}, {len(blob.data):,} bytes]")]
+        )
+    return MessagePart(role=role, kind="data", text=[_words(json_text(_json(part)))])
 
 
 def _arguments(args: dict[str, Any] | None) -> str:
@@ -203,47 +207,47 @@ def _tokens(usage: types.GenerateContentResponseUsageMetadata | None) -> dict[st
 
 def _json(value: Any) -> Any:
     """As JSON without what is empty, keys masked, bytes by their length."""
-    told = to_jsonable_python(
-        value, by_alias=False, exclude_none=True, bytes_mode="base64", fallback=lambda one: f"<{type(one).__name__}>"
+    dumped = to_jsonable_python(
+        value, by_alias=False, exclude_none=True, bytes_mode="base64", fallback=lambda obj: f"<{type(obj).__name__}>"
     )
-    return json.loads(json.dumps(redacted(told)))
+    return json.loads(json.dumps(redacted(dumped)))
 
 
 # ---- as blocks
 
 
-def drawn(asked: Sequence[Prompt], title: str) -> tuple[Block, ...]:
+def drawn(calls: Sequence[Prompt], title: str) -> tuple[Block, ...]:
     """The model calls of one run, the first one open; the same in every run of one notebook."""
     blocks: list[Block] = [Text(title)]
-    for number, prompt in enumerate(asked, 1):
-        head = _head(prompt, number, len(asked))
+    for number, prompt in enumerate(calls, 1):
+        head = _head(prompt, number, len(calls))
         inside = [block for name, body in _blocks(prompt) for block in (Text(name, small=True), _code(body))]
         opened: list[Block] = [Heading(head), *inside]
         blocks += opened if number == 1 else [plain(*opened), in_html(Fold(head, tuple(inside)))]
     return (Section(tuple(blocks)),)
 
 
-def _head(one: Prompt, number: int, count: int) -> str:
-    told = [f"model call {number} of {count}: {one['agent']} asks {one['model']}"]
-    tokens = one["tokens"]
+def _head(prompt: Prompt, number: int, count: int) -> str:
+    facts = [f"model call {number} of {count}: {prompt['agent']} asks {prompt['model']}"]
+    tokens = prompt["tokens"]
     if tokens:
-        told.append(f"{tokens.get('input', 0):,} tokens in, {tokens.get('output', 0):,} out")
-    return one_line(" · ".join(told))
+        facts.append(f"{tokens.get('input', 0):,} tokens in, {tokens.get('output', 0):,} out")
+    return one_line(" · ".join(facts))
 
 
-def _blocks(one: Prompt) -> list[tuple[str, list[Words]]]:
+def _blocks(prompt: Prompt) -> list[tuple[str, list[Words]]]:
     """What there is of a call: a name, and its text."""
-    messages = "1 message" if one["messages"] == 1 else f"{one['messages']} messages"
-    put_in = [_put_in(words) for words in one["system"] if words["source"]]
+    messages = "1 message" if prompt["messages"] == 1 else f"{prompt['messages']} messages"
+    put_in = [_put_in(words) for words in prompt["system"] if words["source"]]
     blocks = [
-        ("system", one["system"]),
+        ("system", prompt["system"]),
         ("put in", _plain("\n".join(dict.fromkeys(put_in)))),
-        ("tools", _plain("\n".join(map(_tool, one["tools"])))),
-        ("settings", _plain(_short_json(one["settings"]) if one["settings"] else "")),
-        (f"history, {messages}", _conversation(one["history"])),
-        ("answer", _conversation(one["answer"])),
-        ("error", _plain(one["error"])),
-        ("raw response", _plain(_short_json(one["raw"]) if one["raw"] else "")),
+        ("tools", _plain("\n".join(map(_tool, prompt["tools"])))),
+        ("settings", _plain(_short_json(prompt["settings"]) if prompt["settings"] else "")),
+        (f"history, {messages}", _conversation(prompt["history"])),
+        ("answer", _conversation(prompt["answer"])),
+        ("error", _plain(prompt["error"])),
+        ("raw response", _plain(_short_json(prompt["raw"]) if prompt["raw"] else "")),
     ]
     return [(name, body) for name, body in blocks if any(words["text"] or words["source"] for words in body)]
 
@@ -269,7 +273,7 @@ def in_short(sent: Sequence[TracedRequest], trace: Trace) -> list[str]:
     return lines
 
 
-def _tool_name(offered: Offered) -> str:
+def _tool_name(offered: ToolOffer) -> str:
     return offered["name"]
 
 
@@ -282,18 +286,18 @@ def _plain(text: str) -> list[Words]:
     return [Words(text=text, source="")]
 
 
-def _tool(one: Offered) -> str:
-    schema: Any = one["parameters"]
+def _tool(offer: ToolOffer) -> str:
+    schema: Any = offer["parameters"]
     names = ", ".join(schema.get("properties") or ()) if schema else ""
-    said = one_line(next(iter(one["description"].strip().splitlines()), ""))
-    return f"{one['name']}({names})" + (f": {said}" if said else "")
+    summary = one_line(next(iter(offer["description"].strip().splitlines()), ""))
+    return f"{offer['name']}({names})" + (f": {summary}" if summary else "")
 
 
-def _conversation(said: Iterable[Said]) -> list[Words]:
-    made: list[Words] = []
-    for each in said:
-        made += [Words(text=f"{each['role']}: {_SIGNS[each['kind']]}", source=""), *each["text"], *_plain("\n")]
-    return made[:-1]
+def _conversation(parts: Iterable[MessagePart]) -> list[Words]:
+    pieces: list[Words] = []
+    for part in parts:
+        pieces += [Words(text=f"{part['role']}: {_SIGNS[part['kind']]}", source=""), *part["text"], *_plain("\n")]
+    return pieces[:-1]
 
 
 def _short_json(value: Any) -> str:
@@ -333,7 +337,7 @@ def _numbered(run: PanelRun, number: str) -> Prompt | None:
     for part in (*prompt["history"], *prompt["answer"]):
         part["text"] = _bounded(part["text"])
     if (left_out := len(prompt["history"]) - _MOST_PARTS) > 0:
-        note = Said(role="", kind="", text=[_words(f"{left_out} earlier parts")])
+        note = MessagePart(role="", kind="", text=[_words(f"{left_out} earlier parts")])
         prompt["history"] = [note, *prompt["history"][left_out:]]
     for field in ("raw", "settings", "tools"):
         prompt[field] = bounded_json(prompt[field], LONG)

@@ -54,12 +54,12 @@ def bars(events: Iterable[Event], trace: Trace | None = None) -> list[Bar]:
         trace: What was noted while it ran. None, or an empty one, as of a run of an earlier kernel: times are those of
             the events, and there are no first pieces.
     """
-    told = [event for event in events if not event.partial and event.author != NOTEBOOK]
+    whole = [event for event in events if not event.partial and event.author != NOTEBOOK]
     noted = trace or Trace()
-    works = [*map(_of_request, noted.requests), *_of_tools(noted.tools), *_from_events(told, noted)]
+    works = [*map(_of_request, noted.requests), *_of_tools(noted.tools), *_from_events(whole, noted)]
     if not works:
         return []
-    start = min([work.begin for work in works] + [event.timestamp for event in told[:1]])
+    start = min([work.begin for work in works] + [event.timestamp for event in whole[:1]])
     return [work.bar(start) for work in _under_agents(works)]
 
 
@@ -116,7 +116,7 @@ def _of_request(sent: TracedRequest) -> _Work:
 
 
 def _of_tools(called: Iterable[TracedTool]) -> list[_Work]:
-    return [_of_tool(one) for one in called if one.tool not in _INTERNAL]
+    return [_of_tool(call) for call in called if call.tool not in _INTERNAL]
 
 
 def _of_tool(called: TracedTool) -> _Work:
@@ -127,7 +127,7 @@ def _of_tool(called: TracedTool) -> _Work:
 
 def _from_events(events: Sequence[Event], noted: Trace) -> list[_Work]:
     """What nobody noted: how long people took, and what happened before the first note."""
-    since = min([one.began for one in (*noted.requests, *noted.tools)], default=float("inf"))
+    since = min([record.began for record in (*noted.requests, *noted.tools)], default=float("inf"))
     works: list[_Work] = []
     open_calls: dict[str, _Work] = {}
     last = events[0].timestamp if events else 0.0
@@ -176,7 +176,7 @@ def _under_agents(works: list[_Work]) -> list[_Work]:
     agents: list[tuple[_Work, list[_Work]]] = []
     now: dict[Any, int] = {}
     """Where -> the number of who works there."""
-    for work in sorted(works, key=lambda one: (one.begin, one.number or math.inf)):
+    for work in sorted(works, key=lambda each: (each.begin, each.number or math.inf)):
         place = work.branch, work.within
         at = now.get(place)
         if at is None or agents[at][0].agent != work.agent:
@@ -186,7 +186,7 @@ def _under_agents(works: list[_Work]) -> list[_Work]:
             at = now[place] = len(agents) - 1
         agent, own = agents[at]
         own.append(work)
-        ends = [one.end for one in own]
+        ends = [child.end for child in own]
         agent.end = None if None in ends else max(end for end in ends if end is not None)
     return list(_nested(agents))
 
@@ -224,14 +224,14 @@ _MOST_SAVED = 40
 
 def in_steps(bars: Sequence[Bar]) -> list[Bar]:
     """The bars with a step for each model call and tool instead of its time: the same in every run of one notebook."""
-    order = [one for one in bars if one["kind"] != "agent"]
-    steps = {id(one): (number, number + 1) for one, number in zip(order, _numbers(order), strict=True)}
-    made: list[Bar] = []
+    order = [bar for bar in bars if bar["kind"] != "agent"]
+    steps = {id(bar): (number, number + 1) for bar, number in zip(order, _numbers(order), strict=True)}
+    stepped: list[Bar] = []
     for bar in bars:
-        within = [steps[id(one)] for one in order if one is bar or _covers(bar, one)]
-        begin, end = min(one[0] for one in within), max(one[1] for one in within)
-        made.append({**bar, "begin": begin, "end": end, "first": None})
-    return made
+        within = [steps[id(inner)] for inner in order if inner is bar or _covers(bar, inner)]
+        begin, end = min(step[0] for step in within), max(step[1] for step in within)
+        stepped.append({**bar, "begin": begin, "end": end, "first": None})
+    return stepped
 
 
 def _numbers(order: Sequence[Bar]) -> Iterator[int]:
@@ -326,18 +326,18 @@ def _times(bar: Bar, *, with_times: bool) -> list[str]:
     if not with_times:
         return ["", "", failed]
     took = duration(end - begin) if end is not None else "still waits" if bar["kind"] == "person" else "still at work"
-    said = "" if first is None else f"first piece after {duration(first - begin)}"
-    return [duration(begin), took, failed or said]
+    remark = "" if first is None else f"first piece after {duration(first - begin)}"
+    return [duration(begin), took, failed or remark]
 
 
 def _lines(bars: Sequence[Bar], length: float, *, with_times: bool, axis: int = _WIDTH) -> list[str]:
-    names = [_indented(one).replace("\u00a0", " ") for one in bars]
+    names = [_indented(bar).replace("\u00a0", " ") for bar in bars]
     width = min(axis + 4, max(len(name) for name in names))
     lines: list[str] = []
     for name, bar in zip(names, bars, strict=True):
-        _, took, said = _times(bar, with_times=with_times)
+        _, took, remark = _times(bar, with_times=with_times)
         lines.append(
-            f"{name[:width]:<{width}}  |{_drawn(bar, length, axis)}|  {took}{'  ' if said else ''}{said}".rstrip()
+            f"{name[:width]:<{width}}  |{_drawn(bar, length, axis)}|  {took}{'  ' if remark else ''}{remark}".rstrip()
         )
     return lines
 
