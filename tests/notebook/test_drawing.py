@@ -17,7 +17,8 @@ from adk_nb.notebook.view.drawing_layout import CHAR, SMALL, Layout, layout_of, 
 from adk_nb.notebook.view.drawing_svg import drawn, live_drawing, picture
 from adk_nb.notebook.view.writers import html
 from adk_nb.tools import AgentTool, FunctionTool
-from adk_nb.workflow import DEFAULT_ROUTE, Edge, JoinNode, Workflow, node
+from adk_nb.workflow import DEFAULT_ROUTE, START, Edge, JoinNode, Workflow, node
+from adk_nb.workflow.function_node import FunctionNode
 from tests.hostile import PAYLOADS
 from tests.notebook.conftest import Shell
 
@@ -191,6 +192,23 @@ def test_several_routes_between_two_nodes_are_one_way_with_all_their_words() -> 
         tree_of(roads).splitlines()[2]
         == "├─ choose (function) -[pothole, crack]-> mend, -[always, lamp]-> ask, -[no, otherwise]-> END"
     )
+
+
+def test_a_node_is_noted_by_its_kind_or_the_name_of_its_own_public_class() -> None:
+    class Sorter(FunctionNode):
+        pass
+
+    class _Private(FunctionNode):
+        pass
+
+    def sort(node_input: str) -> str:
+        return node_input
+
+    def note(cls: type[FunctionNode]) -> str:
+        workflow = Workflow(name="flow", edges=[(START, cls(func=sort, name="sort"))])
+        return drawing_of(workflow).nodes["sort"].note
+
+    assert [note(cls) for cls in (FunctionNode, Sorter, _Private)] == ["function", "Sorter", "function"]
 
 
 def test_mermaid_is_an_extra() -> None:

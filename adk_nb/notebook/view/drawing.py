@@ -236,8 +236,10 @@ def _node_of(name: str, node: BaseNode) -> Node:
         ToolNode: ("tool", "tool"),
         JoinNode: ("join", "waits for all"),
     }
-    kind, note = kinds.get(type(node), ("function", type(node).__name__))
-    return Node(name, label, kind, note, name=name)
+    kind, note = next((kinds[cls] for cls in type(node).__mro__ if cls in kinds), ("function", ""))
+    own = type(node).__name__
+    is_named = type(node) not in kinds and not own.startswith("_")
+    return Node(name, label, kind, own if is_named else note, name=name)
 
 
 def _agent_node(agent: BaseAgent) -> Node:
