@@ -152,6 +152,16 @@ def multiply(a: float, b: float) -> float:
     return a * b
 
 
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def set_light(room: Literal["kitchen", "bedroom"], on: bool) -> str:
+    """Switch the light in a room on or off."""
+    return f"the {room} is {'on' if on else 'off'}"
+
+
 PLANET = (planet_info, list_planets)
 SHOP = (list_orders, get_order, cancel_order)
 TABLE = (column_statistic, describe_column)
@@ -274,6 +284,15 @@ def money(amount: float, source: str, target: str) -> list[Call]:
         ),
         (SUMS, "Add 1, 2.5 and 3", [("add_numbers", {"numbers": [1, 2.5, 3]})], ["6.5"], []),
         (SUMS, "What is the sum of 4 and 5?", [("add_numbers", {"numbers": [4, 5]})], ["9"], []),
+        ((add,), "What is 3 + 4?", [("add", {"a": 3, "b": 4})], ["7"], []),
+        ((set_light,), "Turn the kitchen light on", [("set_light", {"room": "kitchen", "on": True})], ["on"], []),
+        (
+            (set_light,),
+            "Turn off the light in the bedroom",
+            [("set_light", {"room": "bedroom", "on": False})],
+            ["off"],
+            [],
+        ),
         (SUMS, "What is 17 times 3?", [("multiply", {"a": 17, "b": 3})], ["51"], []),
         (SUMS, "17 * 3", [("multiply", {"a": 17, "b": 3})], ["51"], []),
         (SUMS, "multiply 6 by 7", [("multiply", {"a": 6, "b": 7})], ["42"], []),
@@ -343,6 +362,8 @@ def test_a_second_message_is_read_by_itself(
         (PLANET, "Good morning", ["not a language model", "planet_info"]),
         (PLANET, "Who are you?", ["not a language model", "planet_info"]),
         (PLANET, "Write a poem about love", ["not a language model", "planet_info"]),
+        (PLANET, "Sing me a song", ["not a language model", "planet_info"]),
+        (PLANET, "Thanks a lot!", ["not a language model", "planet_info"]),
         (SHOP, "What is the capital of France?", ["not a language model", "get_order"]),
         ((), "Hello", ["not a language model", "no tools", "%key gemini"]),
         ((get_weather,), "What is the weather?", ["get_weather", "city"]),

@@ -131,7 +131,8 @@ class Reader:
         found = self.spans
         if parameter.kind == "mention":
             flag = [word for word in parameter.words if word not in ("include", "is", "with")]
-            values = [(value, words_of(str(value))) for value in parameter.values] or [(True, flag)]
+            flags = [(True, flag), (False, ["off"] if flag == ["on"] else [])]
+            values = [(value, words_of(str(value))) for value in parameter.values] or flags
             found = [
                 Span("mention", value if value is not True else self._is_on(n), n, n + len(words) - 1)
                 for value, words in values

@@ -80,7 +80,9 @@ def plans(tools: Sequence[Tool], message: str) -> list[Plan]:
     found = [(tool, tool.plan(message)) for tool in tools if not tool.verb]
     found = [(tool, plan) for tool, plan in found if plan.used and not plan.missing and "text" not in plan.used]
     whole = [plan for _, plan in found if not plan.spare and (len(plan.values) > 1 or "word" not in plan.used)]
-    fitting = whole or [plan for tool, plan in found if tool.looks_up and "word" not in plan.used]
+    begin = words_of(message)[:1]  # may be a verb: `Sing me a song`
+    found = [(tool, plan) for tool, plan in found if tool.looks_up and "word" not in plan.used]
+    fitting = whole or [plan for _, plan in found if words_of(str(next(iter(plan.values.values()))[0]))[:1] != begin]
     return fitting if len(fitting) == 1 else []
 
 

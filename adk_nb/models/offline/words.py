@@ -33,15 +33,14 @@ _DAYS = word_set("today tomorrow tonight monday tuesday wednesday thursday frida
 _NUMBERS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "ten": "10"}
 _HINTS = """heavy heavier heaviest weigh: mass weight
 warm warmer hot hotter hottest cold colder coldest: temperature weather
-rain raining sunny wind windy: weather
+temperature rain raining sunny wind windy: weather
 big bigger biggest large larger largest small smaller smallest: size area diameter
 far farther: distance
 old older oldest: age
-sum plus: add
+turn switch put: set add
+sum plus +: add
 times *: multiply"""
-_MEANT = {
-    said: meant.split() for hint in _HINTS.split("\n") for said in hint.split() for _, meant in [hint.split(": ")]
-}
+_MEANT = {word: meant.split() for said, meant in (h.split(": ") for h in _HINTS.split("\n")) for word in said.split()}
 """Words of a message, and words of tools and results that they may mean."""
 _TOKEN = re.compile(
     r"""["“`](?P<q1>[^"”`\n]+)["”`] | (?<!\w)'(?P<q2>[^'\n]+)'(?!\w) | (?P<date>\d{4}-\d\d-\d\d(?!\w) | \b\d\d?:\d\d\b)
