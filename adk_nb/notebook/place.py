@@ -38,9 +38,3 @@ def this_cell() -> str:
         return ""
     # execution_count: versions of IPython differ in when they count it up
     return f"in [{len(shell.history_manager.input_hist_parsed) - 1}]"
-
-
-class Note(str):
-    """A warning line: it has a mark where a page can show one."""
-
-    __slots__ = ()

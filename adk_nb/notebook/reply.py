@@ -19,8 +19,9 @@ from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.panel import PanelRun
 from adk_nb.notebook.view.plain_text import json_text, shortened
-from adk_nb.notebook.view.render import bundle
+from adk_nb.notebook.view.reply_document import reply_document
 from adk_nb.notebook.view.spending import Cost, Usage, cost_of, usage_of
+from adk_nb.notebook.view.writers import as_text, bundle
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
@@ -191,7 +192,7 @@ class Reply:
         run = PanelRun(agent=self.team, history=self.history, status=self.status, trace=self.trace)
         for event in self.events:
             run.feed(event)
-        return bundle(self._as_it_is_now(), history=self.history, panels=run_panels.saved(run))
+        return bundle(reply_document(self._as_it_is_now(), history=self.history, panels=run_panels.saved(run)))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         if self.plain:
@@ -199,7 +200,7 @@ class Reply:
         return with_view(self.in_words(), self.live())
 
     def __str__(self) -> str:
-        return bundle(self._as_it_is_now(), history=self.history)["text/plain"]
+        return as_text(reply_document(self._as_it_is_now(), history=self.history))
 
     def _as_it_is_now(self) -> "Reply":
         """A tool that waits may have been redefined since: then something else is to be typed."""

@@ -25,8 +25,10 @@ from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome, strea
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.turn_options import Confirm, TurnOptions, notice_of
 from adk_nb.notebook.view.display import Mode, in_a_kernel, show_run
+from adk_nb.notebook.view.document import document
 from adk_nb.notebook.view.interrupt_text import Verdict, awaited, in_list, ways
 from adk_nb.notebook.view.run_view import Clicks, RunView
+from adk_nb.notebook.view.writers import bundle
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.redaction import hidden
@@ -374,7 +376,7 @@ class TurnRunner:
         with self._of.history(session.events) as history:
             open_ = history.interrupts()
         asked = [interrupt for interrupt in open_ if interrupt.id in keys]
-        requests = in_list(asked, self._chat.magic(), self._schemas(asked), open_)
+        requests = bundle(document(*in_list(asked, self._chat.magic(), self._schemas(asked), open_)))
         shown.open_interrupts = lambda: open_
         shown.ask_again_of(keys, session, self.clicks_on(shown), requests)
         self.cards.also_in(shown, keys)

@@ -45,7 +45,7 @@ def answered(page: Page, cell: int = 3) -> None:
 def test_a_link_is_opened_its_address_is_pasted_and_the_tool_runs(lab: Lab, server: AuthServer):
     page = asked(lab, SETUP, at(server), SEEN)
     assert not page.running(3)
-    assert page.wait(".adknb-ask").text == "⚠ clerk calls mail, which needs to be let in"
+    assert page.wait(".adknb-ask").text == "⚠ clerk calls mail, which needs sign-in"
     pasted = where_the_link_leads(page)
 
     page.type(".adknb-card input", "http://localhost/callback?code=x&state=of-another-request")
@@ -170,4 +170,4 @@ def test_the_cards_are_readable(lab: Lab, server: AuthServer, theme: str, width:
             document.querySelector('.adknb-root .adknb-hidden[role=status]').textContent]"""
     role, has_focus, labels, said = page.js(named)
     assert (role, has_focus, labels) == ("alertdialog", False, 1)
-    assert said.strip() == "⚠ clerk calls mail, which needs the key for header X-Key"
+    assert said.strip() == "⚠ clerk calls mail, which needs a key (header X-Key)"

@@ -6,7 +6,8 @@ import pytest
 from hostile import PAYLOADS
 from lab import Lab
 
-from adk_nb.notebook.view.render import table
+from adk_nb.notebook.view.document import Table, document
+from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.markdown import markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import to_html
 
@@ -40,7 +41,9 @@ return {
 def test_hostile_text_neither_runs_nor_becomes_mathematics_in_a_real_lab(lab: Lab):
     forms = [{"text/html": to_html(payload)} for payload in PAYLOADS]
     forms += [{"text/markdown": markdown_safe(payload)} for payload in PAYLOADS]
-    forms += [{form: shown} for payload in PAYLOADS for form, shown in table([payload], [[payload]]).items()]
+    forms += [
+        {form: shown} for payload in PAYLOADS for form, shown in bundle(document(Table([payload], [[payload]]))).items()
+    ]
     shows = [SHOW.format(start, start + A_CELL) for start in range(0, len(forms), A_CELL)]
     path = lab.write("forms.ipynb", START, *shows, CONTROL)
     (path.parent / "forms.json").write_text(json.dumps(forms))

@@ -45,7 +45,7 @@ def test_a_policy_decides_in_the_view_that_asked(kernel: Kernel, before: str, so
     assert len([output for output in cell.outputs if "data" in output]) == 1
     assert len(kernel.cards) - cards == (0 if show else 1)  # one view asks, and goes on
     assert f"✓ You approved {CALL} {by}" in cell.shown
-    assert "Anna is paid." in cell.shown and "asks for approval:" not in cell.shown
+    assert "Anna is paid." in cell.shown and "Asks for approval:" not in cell.shown
     assert "another cell" not in str(cell.outputs)
 
 

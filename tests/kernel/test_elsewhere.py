@@ -123,7 +123,7 @@ def test_all_magics_are_text_in_a_terminal_and_approvals_are_typed(tmp_path: Pat
     assert "Error" not in shown and "not found" not in shown, shown
     assert "<" not in shown.replace("In [", "").replace("<<", ""), shown
     for said in (
-        'asks for approval: refund(order="A1", amount=1.0)',
+        'Asks for approval: refund(order="A1", amount=1.0)',
         "desk > That was 1.",
         'approve refund(order="A2", amount=2.0)? [y/N] ',
         "desk > That was 2.",

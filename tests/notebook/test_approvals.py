@@ -201,8 +201,8 @@ def test_each_of_several_keeps_its_number_while_others_are_answered(shell: Shell
     shell.cell("%chat clerk Pay all three")
 
     left = shell.cell("%confirm 1 --yes")
-    assert "asks for approval (2): pay(amount=2)\nasks for approval (3): pay(amount=3)" in str(left)
-    assert "answer each by its number, as %confirm 2 --yes or %confirm 2 --no" in str(left)
+    assert "Asks for approval (2): pay(amount=2)\nAsks for approval (3): pay(amount=3)" in str(left)
+    assert "Answer each by its number, as %confirm 2 --yes or %confirm 2 --no" in str(left)
     again = shell.fails("%confirm 1 --yes")
     assert again.startswith("InputError: no approval '1' is open;") and "%confirm" in again
     with pytest.raises(InputError, match="no approval 1 is open"):

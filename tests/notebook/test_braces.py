@@ -8,7 +8,7 @@ import pytest
 
 from adk_nb import types
 from adk_nb.models.scripted_llm import ScriptedLlm
-from adk_nb.notebook.place import Note
+from adk_nb.notebook.view.document import Note
 from tests.notebook.conftest import Shell
 
 PNG = base64.b64decode(
@@ -124,7 +124,7 @@ def test_notes_have_a_mark_where_a_page_can_show_one(shell: Shell) -> None:
 
     page = told._repr_mimebundle_()["text/html"]
     assert "<div>guide v1" in page
-    assert '<div style="border-left: 3px solid #d29922; padding-left: 0.5em">left as text until' in page
+    assert '<div style="border-left: 3px solid #8c959f; padding-left: 0.5em">left as text until' in page
     assert set(shell.cell("%%agent other -m model\nHi.")._repr_mimebundle_()) == {"text/plain"}
     assert str(Note("x")) == "x"
 

@@ -17,7 +17,8 @@ from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.chat_box import ChatBox
-from adk_nb.notebook.view.said_so_far import said_so_far
+from adk_nb.notebook.view.reply_document import conversation_document
+from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.elements import words_of
 from adk_nb.sessions import InMemorySessionService, Session
 from adk_nb.tools import FunctionTool
@@ -132,7 +133,7 @@ def test_a_saved_notebook_keeps_questions_answers_calls_and_approvals(shell: She
     guide(shell, call("refund", order="<b>A17</b>"), "All **settled**.", "Goodbye.")
     first = replace(shell.cell("%chat --yes guide Pay me back."), question="Pay me back, <i>now</i>.")
 
-    kept = said_so_far([first, shell.cell("%chat guide Bye.")])
+    kept = bundle(conversation_document([first, shell.cell("%chat guide Bye.")]))
 
     assert kept["text/plain"].splitlines()[:1] == ["you > Pay me back, <i>now</i>."]
     assert kept["text/plain"].endswith("you > Bye.\nguide > Goodbye.")
@@ -140,9 +141,9 @@ def test_a_saved_notebook_keeps_questions_answers_calls_and_approvals(shell: She
     assert "approves refund by %chat --yes" in words_of(kept["text/html"])
     assert "<b>" not in kept["text/html"] and "<i>" not in kept["text/html"]
     assert "**you:** Bye." in kept["text/markdown"]
-    answered = said_so_far([replace(first, question=None)])
+    answered = bundle(conversation_document([replace(first, question=None)]))
     assert not any("you" in one.splitlines()[0] for one in answered.values())
-    assert said_so_far([]) == {"text/plain": "", "text/markdown": "", "text/html": ""}
+    assert bundle(conversation_document([])) == {"text/plain": "", "text/markdown": "", "text/html": ""}
 
 
 class Kept(queue.Queue[str]):
@@ -191,7 +192,7 @@ def ops(wire: Wire, op: str) -> list[dict[str, Any]]:
 def test_what_is_refused_while_something_waits_is_not_what_its_answer_is_to(box: Any) -> None:
     wire, kept = box(call("refund"), "Paid.")
     wire.says(kind="ask", text="Pay me back.")
-    assert kept.get(timeout=WAIT).startswith("you > Pay me back.\nguide > (waiting for approval)")
+    assert kept.get(timeout=WAIT).startswith("you > Pay me back.\nguide > (waiting for you)")
 
     wire.says(kind="ask", text="And now?")
     wire.wait_for(lambda wire: told(wire, "row", id="refused1"))

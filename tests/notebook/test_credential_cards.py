@@ -7,7 +7,9 @@ from adk_nb import types
 from adk_nb.auth import APIKey, APIKeyIn, AuthConfig, HTTPBase
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import Answer, call
+from adk_nb.notebook.view.document import document
 from adk_nb.notebook.view.rows import RunRows
+from adk_nb.notebook.view.writers import as_text
 from adk_nb.runtime import interrupts
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import CREDENTIALS
@@ -39,7 +41,7 @@ def cards_of(ops: list[dict]) -> list[dict]:
 @pytest.mark.parametrize(
     ("scheme", "needs", "fields"),
     [
-        (KEY.auth_scheme, "the key for header X-Key", [("key", True)]),
+        (KEY.auth_scheme, "a key (header X-Key)", [("key", True)]),
         (HTTPBase(scheme="Bearer"), "a Bearer token", [("token", True)]),
         (HTTPBase(scheme="Basic"), "a name and a password", [("name", False), ("password", True)]),
     ],
@@ -76,7 +78,7 @@ def test_the_answer_closes_the_card_in_every_view_without_what_it_was(said, stat
         ops = [op for event in after for op in rows.feed(event)]
         assert [card["state"] for card in cards_of(ops)] == [state]
         assert ops[0]["row"]["text"] == words and "a-persons-key" not in str(ops)
-        assert [str(decided) for decided in rows.decisions] == [decision]
+        assert [as_text(document(decided.block)) for decided in rows.decisions] == [decision]
 
 
 def test_an_approval_beside_a_card_for_a_key_is_still_the_only_one():

@@ -9,6 +9,8 @@ from hostile import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen
 from inline_snapshot import snapshot
 from nbconvert.filters import markdown2html
 
+from adk_nb.notebook.magics.output import Output
+from adk_nb.notebook.magics.output import text as lines_of
 from adk_nb.notebook.view import document as blocks
 from adk_nb.notebook.view.document import (
     Block,
@@ -39,16 +41,21 @@ from adk_nb.notebook.view.document import (
 )
 from adk_nb.notebook.view.document import Page as ForeignPage
 from adk_nb.notebook.view.plain_text import cleaned
-from adk_nb.notebook.view.writers import Output, bundle, lines
+from adk_nb.notebook.view.writers import bundle
 from adk_nb.redaction import remember
 
 FORMS = ["text/plain", "text/markdown", "text/html"]
-STYLES = ("strong", "em", "small", "code", "exact", "removed")
+STYLES = ("", "strong", "em", "small", "code", "removed")
 
 
 def every_block(text: str) -> list[Block]:
     """One of each kind, and of those with choices one of each choice, with `text` in every field that takes text."""
-    line = (text, *(Span(text, style) for style in STYLES), Link(text, text), Link(text, "https://example.org/a"))
+    line = (
+        text,
+        *(Span(text, style, exact) for style in STYLES for exact in (False, True)),
+        Link(text, text),
+        Link(text, "https://example.org/a"),
+    )
     shapes = [{"tag": "text", "at": {"x": text}, "text": text, "tip": text}, {"tag": "rect", "at": {"fill": text}}]
     return [
         Heading(line),
@@ -140,7 +147,7 @@ def test_a_key_is_hidden_in_every_block_and_form():
 def test_a_call_to_be_approved_is_exact():
     """Invisible characters are spelled out, not left out, and what only looks like a key is shown: it may run."""
     call = "pay(to=\u202eeno, key=sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz)"
-    forms = bundle(document(Card((Span("Asks for approval:", "strong"), " ", Span(call, "exact")))))
+    forms = bundle(document(Card((Span("Asks for approval:", "strong"), " ", Span(call, "code", exact=True)))))
 
     for text in forms.values():
         assert "\\u202e" in re.sub(r"</?span>|&#92;", lambda found: "\\" if found[0] == "&#92;" else "", text)
@@ -202,7 +209,7 @@ asks `fast` twice
 2. Oslo
   - Oslo, Norway
 
-**waiting for you**
+waiting for you
 
 type it
 
@@ -228,7 +235,7 @@ type it
 <li>Oslo, Norway</li>
 </ul></li>
 </ol>
-<p><strong>waiting for you</strong></p>
+<p>waiting for you</p>
 <p>type it</p>
 <details><summary>2 events, <strong>1 failed</strong></summary><table>
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>
@@ -253,8 +260,8 @@ def test_a_table_is_cut_to_the_width_of_a_terminal():
 
 
 def test_lines_are_plain_text_unless_one_has_a_mark():
-    assert lines("one", "", "two").forms == {"text/plain": "one\ntwo"}
-    marked = lines("one", Note("look")).forms
+    assert lines_of("one", "", "two").forms == {"text/plain": "one\ntwo"}
+    marked = lines_of("one", Note("look")).forms
     assert marked.keys() == {"text/plain", "text/html"}
     assert marked["text/html"].count("border-left") == 1
 

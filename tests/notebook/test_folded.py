@@ -2,19 +2,19 @@
 
 import re
 
+from turns import reply_forms
+
 from adk_nb.agents import LlmAgent, LoopAgent, SequentialAgent
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.answer_shown import answer_shown
-from adk_nb.notebook.view.members import MAX_MEMBERS
-from adk_nb.notebook.view.render import bundle
+from adk_nb.notebook.view.reply_document import MAX_MEMBERS, answer_for_view
 from adk_nb.tools import AgentTool
 from tests.notebook.test_who_answers import agent
 
 
 def members(reply: Reply) -> list[tuple[str, str]]:
-    return [(one["who"], one["text"]) for one in answer_shown(reply)["members"]]
+    return [(one["who"], one["text"]) for one in answer_for_view(reply)["members"]]
 
 
 def test_each_member_has_its_last_words_and_the_one_that_answers_has_none() -> None:
@@ -27,7 +27,7 @@ def test_each_member_has_its_last_words_and_the_one_that_answers_has_none() -> N
 
     assert reply.text == "Done."
     assert members(reply) == [("draft", "Two."), ("critic", "Yes.")]
-    shown = bundle(reply)
+    shown = reply_forms(reply)
     assert "<p><small>draft: Two.</small></p>\n<p><small>critic: Yes.</small></p>" in shown["text/html"]
     assert shown["text/html"].index("critic: Yes.") < shown["text/html"].index("<p>Done.</p>")
     assert "*draft: Two.*\n\n*critic: Yes.*" in shown["text/markdown"]
@@ -75,8 +75,8 @@ def test_failed_tools_are_counted_beside_the_answer() -> None:
     calls = [call("broken", path="a"), call("broken", path="b")]
     reader = LlmAgent(name="reader", model=ScriptedLlm(calls, "I could not read them."), tools=[broken])
 
-    shown = bundle(Chat(reader).ask("Read."))
+    shown = reply_forms(Chat(reader).ask("Read."))
 
     assert "[2 tool calls; 2 failed]" in shown["text/plain"]
-    assert "4 events, 2 tools failed:" in shown["text/markdown"]
-    assert re.search(r"<summary>4 events, <strong>2 tools failed</strong></summary>", shown["text/html"])
+    assert "2 tool calls · **2 failed**:" in shown["text/markdown"]
+    assert re.search(r"<summary>2 tool calls · <strong>2 failed</strong></summary>", shown["text/html"])

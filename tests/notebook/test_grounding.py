@@ -6,11 +6,10 @@ from inline_snapshot import snapshot
 from nbconvert import HTMLExporter
 from nbconvert.filters import markdown2html
 from nbformat import v4
-from turns import Shown, Talk
+from turns import Shown, Talk, event_forms, reply_forms
 
 from adk_nb import types
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.notebook.view.render import bundle, event_table
 from adk_nb.notebook.view.rows import rows_of
 
 ANSWER = "It is **9 °C** in Oslo. Paris has 21 °C."
@@ -52,19 +51,19 @@ def weather(**more) -> Shown:
 
 
 def test_sources_and_searches_stand_under_the_answer_and_are_cited_in_it():
-    shown = bundle(weather(page=None))
+    shown = reply_forms(weather(page=None))
 
     assert shown["text/plain"] == snapshot("""\
 weather > It is **9 °C** in Oslo.[1] Paris has 21 °C.[2][3]
-searched for: weather oslo; weather paris
-[1] yr.no  https://vertexaisearch.cloud.google.com/grounding-api-redirect/a
-[2] Météo (meteo.example)  https://meteo.example/paris
+Searched for: weather oslo; weather paris
+[1] yr.no https://vertexaisearch.cloud.google.com/grounding-api-redirect/a
+[2] Météo https://meteo.example/paris (meteo.example)
 [3] Ours\
 """)
     assert shown["text/markdown"].split("\n\n3 events")[0] == snapshot("""\
 It is **9 °C** in Oslo.&#91;1&#93; Paris has 21 °C.&#91;2&#93;&#91;3&#93;
 
-*Searched for:* weather oslo; weather paris
+*Searched for: weather oslo; weather paris*
 
 1. [yr.no](<https://vertexaisearch.cloud.google.com/grounding-api-redirect/a>)
 2. [Météo](<https://meteo.example/paris>) (meteo.example)
@@ -83,7 +82,7 @@ It is **9 °C** in Oslo.&#91;1&#93; Paris has 21 °C.&#91;2&#93;&#91;3&#93;
 
 
 def test_the_suggestions_of_the_search_service_are_shown_as_they_came_in_a_frame_of_their_own():
-    html = bundle(weather())["text/html"]
+    html = reply_forms(weather())["text/html"]
 
     [frame] = [attributes for tag, attributes in Page(html).elements if tag == "iframe"]
     assert frame["srcdoc"].endswith(SHOWN) and frame["title"] == "Search suggestions"
@@ -95,13 +94,15 @@ def test_the_live_view_has_a_row_for_it_and_the_log_a_line():
 
     assert (said["kind"], row["kind"], row["author"]) == ("text", "sources", "weather")
     assert [page.endswith(SHOWN) for page in row["pages"]] == [True]
-    assert event_table(weather().events)["text/plain"].splitlines()[-1] == snapshot(
+    assert event_forms(weather().events)["text/plain"].splitlines()[-1] == snapshot(
         "3  weather  sources: Searched for: weather oslo; weather paris yr.no Météo (meteo.example) Ours"
     )
 
 
 def test_a_turn_that_looked_nothing_up_has_none_of_it():
-    assert bundle(looked_up(page=None)) == bundle(Shown(events=Talk(ANSWER).say("How warm is it?"), text=ANSWER))
+    assert reply_forms(looked_up(page=None)) == reply_forms(
+        Shown(events=Talk(ANSWER).say("How warm is it?"), text=ANSWER)
+    )
 
 
 def test_what_several_answers_found_is_numbered_once():
@@ -115,9 +116,9 @@ def test_what_several_answers_found_is_numbered_once():
     )
     both = Shown(events=[*first.events, *second.events], text=f"{first.text}\n\n{second.text}")
 
-    told = bundle(both)["text/plain"]
+    told = reply_forms(both)["text/plain"]
 
-    assert "8 °C.[4][2]" in told and told.count("searched for: weather oslo; weather paris\n") == 1
+    assert "8 °C.[4][2]" in told and told.count("Searched for: weather oslo; weather paris\n") == 1
     assert told.count("meteo.example/paris") == 1
 
 
@@ -132,7 +133,7 @@ def test_a_citation_of_nothing_or_in_the_middle_of_a_character_is_left_out(end: 
 
     shown = looked_up(text, page=None, grounding_chunks=[web("a", "https://a.example")], grounding_supports=cites)
 
-    assert bundle(shown)["text/plain"].split("\n")[0] == f"weather > It is {cited}"
+    assert reply_forms(shown)["text/plain"].split("\n")[0] == f"weather > It is {cited}"
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -151,7 +152,7 @@ def test_hostile_findings_stay_words_and_hostile_suggestions_stay_in_their_frame
         grounding_supports=[support("end", 0, 1, 2, text=payload + " end")] if payload.isprintable() else [],
     )
 
-    told = bundle(shown)
+    told = reply_forms(shown)
 
     assert_nothing_unseen(told["text/plain"])
     assert_harmless(told["text/html"])
@@ -163,7 +164,7 @@ def test_hostile_findings_stay_words_and_hostile_suggestions_stay_in_their_frame
 
 
 def test_an_exported_page_has_the_frame_and_nothing_else_that_acts():
-    told = bundle(weather(page="<script>alert(1)</script><link rel=preconnect href=https://a.example>Oslo"))
+    told = reply_forms(weather(page="<script>alert(1)</script><link rel=preconnect href=https://a.example>Oslo"))
     output = v4.new_output("execute_result", data=told, execution_count=1)
     notebook = v4.new_notebook(cells=[v4.new_code_cell("", outputs=[output])])
 
@@ -175,4 +176,4 @@ def test_an_exported_page_has_the_frame_and_nothing_else_that_acts():
 
 
 def test_suggestions_of_immoderate_length_are_left_out():
-    assert "<iframe" not in bundle(looked_up(page="x" * 200_001, web_search_queries=["oslo"]))["text/html"]
+    assert "<iframe" not in reply_forms(looked_up(page="x" * 200_001, web_search_queries=["oslo"]))["text/html"]

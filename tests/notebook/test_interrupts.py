@@ -217,7 +217,7 @@ def test_each_kind_is_answered_in_a_line_by_its_number(shell: Shell, monkeypatch
 
     for kind in ("credential", "long_running"):
         assert f"%confirm {number[kind]}" in listed
-    assert prompts == ["mail needs the key for header X-Key: "]
+    assert prompts == ["mail needs a key (header X-Key): "]
     assert (sorted(done), shell.names["_run"].interrupts) == (["mail", "paid 7"], [])
     assert {"status": "sent"} in answered(shell) and {"result": "A1 and A2"} in answered(shell)
     events = shell.ip.adk_nb.sessions.events()

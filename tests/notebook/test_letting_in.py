@@ -49,9 +49,10 @@ def test_a_link_is_shown_and_the_address_it_leads_to_lets_the_tool_in(server: Au
         f'<a href="{(asked.auth_uri or "").replace("&", "&amp;")}" rel="noopener noreferrer">this page</a>'
         in (shown["text/html"])
     )
-    assert f"[this page]({asked.auth_uri})" in shown["text/markdown"]
-    assert f"    open {asked.auth_uri}\n    then paste the address it leads to into chat.submit_credential()" in str(
-        reply
+    assert f"[this page](<{asked.auth_uri}>)" in shown["text/markdown"]
+    assert (
+        f"    Open this page {asked.auth_uri}\n    Then paste the address it leads to into chat.submit_credential()"
+        in str(reply)
     )
 
     done = chat.submit_credential(server.let_in(asked.auth_uri or ""))
@@ -74,7 +75,7 @@ def test_without_an_answer_a_field_asks_for_it_and_does_not_show_it(monkeypatch:
 
     done = reply.submit_credential()
 
-    assert asked == ["mail needs the key for header X-Key: "] and done.text == "one mail"
+    assert asked == ["mail needs a key (header X-Key): "] and done.text == "one mail"
     assert [one and one.api_key for one in box.seen] == ["a-persons-key"]
     assert "a-persons-key" not in "".join(event.model_dump_json() for event in chat.events)
 
@@ -95,7 +96,7 @@ def test_nothing_else_can_be_asked_meanwhile_and_a_refusal_is_told_to_the_model(
     chat, box = chat_with(KEY, call("mail"), "as you wish", "hello")
     chat.ask("mail?")
 
-    with pytest.raises(PendingError, match=r"mail needs the key .* chat\.submit_credential\(None\)"):
+    with pytest.raises(PendingError, match=r"mail needs a key .* chat\.submit_credential\(None\)"):
         chat.ask("hello?")
     done = chat.submit_credential(None)
 
@@ -152,8 +153,8 @@ def test_the_rows_of_a_turn_tell_it_without_the_names_of_the_runtime(server: Aut
     first, second = rows_of(reply.events), rows_of(done.events, history=reply.events)
 
     assert [(row["kind"], row["text"]) for row in first[1:]] == [
-        ("call", "waiting for credentials"),
-        ("text", "mail needs to be let in"),
+        ("call", "needs sign-in"),
+        ("text", "mail needs sign-in"),
     ]
     assert second[0]["kind"] == "user" and second[0]["text"] == "answers the request"
     assert "adk_request_credential" not in str(first + second) and WAITS not in str(first)
@@ -196,9 +197,9 @@ def test_confirm_tells_what_waits_to_be_let_in_and_what_to_type(shell: Shell, se
     alone = str(shell.cell("%confirm"))
     no_approval = shell.fails("%confirm --yes")
 
-    told = f"""mail needs to be let in
-    open {asked.auth_uri}
-    then paste the address it leads to into %confirm {asked.number}"""
+    told = f"""mail needs sign-in
+    Open this page {asked.auth_uri}
+    Then paste the address it leads to into %confirm {asked.number}"""
     assert alone == told and both["text/plain"].endswith(f"\n\n{told}")
     assert "pay" in both["text/plain"].splitlines()[0] and "pay" in both["text/html"]
     assert [form.count(f"%confirm {asked.number}") for form in both.values()] == [1, 1, 1]

@@ -18,8 +18,8 @@ from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook import attachments
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.answer_shown import answer_shown
-from adk_nb.notebook.view.said_so_far import said_so_far
+from adk_nb.notebook.view.reply_document import answer_for_view, conversation_document
+from adk_nb.notebook.view.writers import bundle
 from adk_nb.tools.function_tool import FunctionTool
 from tests.notebook.conftest import Shell
 
@@ -94,10 +94,10 @@ def test_the_files_of_a_question_are_named_wherever_it_is_shown(shell: Shell, fo
     picture = types.Part.from_bytes(data=PNG, mime_type="image/png")
     unnamed = Chat(shell.names["guide"], show="off").ask("And this?", attach=picture)
 
-    assert answer_shown(reply)["question"] == "What is this?\n[attached: photo.png, my plan.csv]"
-    for form in said_so_far([reply]).values():
+    assert answer_for_view(reply)["question"] == "What is this?\n[attached: photo.png, my plan.csv]"
+    for form in bundle(conversation_document([reply])).values():
         assert "photo.png, my plan.csv" in form.split("A dot.")[0]
-    assert answer_shown(unnamed)["question"] == f"And this?\n[attached: image/png, {len(PNG)} bytes]"
+    assert answer_for_view(unnamed)["question"] == f"And this?\n[attached: image/png, {len(PNG)} bytes]"
     assert "What is this? [attached: photo.png]" in str(shell.cell("%trace"))
 
 

@@ -4,18 +4,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from turns import event_forms, reply_forms
 
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.events import RequestInput
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.view.document import document
 from adk_nb.notebook.view.drawing import tree_of
 from adk_nb.notebook.view.interrupt_card import answer_of
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.panels.waterfall import bars
-from adk_nb.notebook.view.render import bundle, event_table
 from adk_nb.notebook.view.rows import RunRows, rows_of
 from adk_nb.notebook.view.view_state import ViewState
+from adk_nb.notebook.view.writers import as_text
 from adk_nb.tools.get_user_choice_tool import get_user_choice
 from adk_nb.tools.request_input_tool import request_input
 from adk_nb.workflow import START, Workflow, node
@@ -113,7 +115,7 @@ def test_the_answer_closes_the_card_in_every_view_and_is_kept_in_the_log():
     for rows in (here, elsewhere):
         [card] = [op["card"] for event in done.events for op in rows.feed(event) if op["op"] == "card"]
         assert (card["state"], card["note"]) == ("answered", "A1")
-        assert list(map(str, rows.decisions)) == ['✓ You answered "Which order?": A1']
+        assert [as_text(document(decided.block)) for decided in rows.decisions] == ['✓ You answered "Which order?": A1']
     assert [(row["author"], row["text"]) for row in rows_of(chat.events)] == [
         ("user", "refund it"),
         ("clerk", "asks: Which order?"),
@@ -193,7 +195,7 @@ def test_no_internal_call_is_in_a_log_a_reply_or_a_waterfall(chat: Any):
     first = talk.ask("go")
     replies = [first, talk.ask("250")] if first.interrupts else [first]
 
-    shown = [event_table(talk.events), *(bundle(one, history=one.history) for one in replies)]
+    shown = [event_forms(talk.events), *(reply_forms(one, history=one.history) for one in replies)]
     works = [*bars(talk.events), *(bar for one in replies for bar in bars(one.events, one.trace))]
 
     assert [name for name in INTERNAL if name in str(shown)] == []
@@ -205,7 +207,7 @@ def test_a_waterfall_shows_how_long_a_question_waited():
     talk.ask("go")
     talk.ask("250")
 
-    assert [bar["name"] for bar in bars(talk.events) if bar["kind"] == "person"] == ["waiting for a person"]
+    assert [bar["name"] for bar in bars(talk.events) if bar["kind"] == "person"] == ["waiting for you"]
 
 
 def test_the_tool_that_asks_is_drawn_by_the_name_that_is_imported():
@@ -225,5 +227,5 @@ def test_the_tool_that_asks_is_drawn_by_the_name_that_is_imported():
 def test_text_says_what_fits(schema: dict[str, Any], expected: str):
     asks = clerk(call("adk_request_input", message="?", response_schema=schema)).ask("go")
 
-    assert f"answer ({expected}) with chat.ask('...')" in str(asks)
-    assert f"Answer ({expected}) with" in bundle(asks)["text/markdown"]
+    assert f"Answer ({expected}) with chat.ask('...')" in str(asks)
+    assert f"Answer ({expected}) with" in reply_forms(asks)["text/markdown"]

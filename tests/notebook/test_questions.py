@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from turns import reply_forms
 
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.parallel_agent import ParallelAgent
@@ -13,7 +14,6 @@ from adk_nb.events import Event, RequestInput
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.render import bundle
 from adk_nb.notebook.view.rows import RunRows, rows_of
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.tools.agent_tool import AgentTool
@@ -42,16 +42,16 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
 
     assert (asks.status, asks.text, [one.prompt for one in asks.interrupts]) == ("pending", "", ["Which *order*?"])
     assert lines(asks) == [
-        "clerk > (waiting for an answer)",
+        "clerk > (waiting for you)",
         "clerk asks: Which *order*?",
-        "    answer with chat.ask('...')",
+        "    Answer with chat.ask('...')",
     ]
-    shown = bundle(asks)
+    shown = reply_forms(asks)
     assert "**clerk asks: Which &#42;order&#42;?**" in shown["text/markdown"]
     assert "<strong>clerk asks: Which *order*?</strong>" in shown["text/html"]
     assert (answered.status, answered.text, answered.interrupts) == ("done", "A1 then.", [])
     assert rows_of(asks.events)[1]["text"] == "asks: Which *order*?"
-    kept = bundle(answered, history=answered.history)
+    kept = reply_forms(answered, history=answered.history)
     assert "| you | A1 |" in kept["text/markdown"]
     assert '✓ You answered "Which *order*?": A1' in kept["text/plain"]
 
@@ -69,7 +69,7 @@ def test_a_choice_is_made_by_its_words_or_its_number(typed: str, chosen: str):
         "clerk asks: What may it be?",
         "    1  tea",
         "    2  coffee",
-        "    choose one, by its words or its number, with chat.ask('...')",
+        "    Choose one, by its words or its number, with chat.ask('...')",
     ]
     assert talk.events[-2].get_function_responses()[0].response == {"result": chosen}
 
@@ -117,7 +117,7 @@ def test_an_outcome_is_sent_from_a_cell():
     assert lines(first) == [
         "clerk > (waiting for an outcome)  [1 tool call]",
         'waiting for the outcome of order(item="tea")',
-        "    send it with chat.answer(...)",
+        "    Send it with chat.answer(...)",
     ]
     done = first.answer({"status": "here"})
     assert (done.status, done.text) == ("done", "It came.")
@@ -160,7 +160,7 @@ def test_a_chat_line_answers_who_asked_whoever_was_spoken_to_last(shell: Shell):
     listed = str(shell.cell("%confirm"))
     shell.cell("%chat greeter hi")
 
-    assert lines(asks)[-1] == listed.splitlines()[-1] == "    answer with %chat ..."
+    assert lines(asks)[-1] == listed.splitlines()[-1] == "    Answer with %chat ..."
     assert shell.cell("%chat A1").text == "A1 then."
 
 
@@ -254,7 +254,7 @@ def test_the_log_says_whose_call_an_agent_works_for():
         ("↳ middle", "half way"),
         ("guide", "done"),
     ]
-    assert '<td style="text-align: left">↳\u00a0↳\u00a0deep</td>' in bundle(reply)["text/html"]
+    assert '<td style="text-align: left">↳\u00a0↳\u00a0deep</td>' in reply_forms(reply)["text/html"]
 
 
 def test_the_pieces_of_a_called_agents_answer_are_its_own_row():
@@ -279,7 +279,7 @@ def test_a_question_of_a_graph_is_told_without_its_id(shell: Shell):
     shell.cell("%%workflow repair\nSTART -> budget")
 
     shell.cell("%chat repair lamps")
-    shown = bundle(answered := shell.cell("%chat 250"), history=answered.history)
+    shown = reply_forms(answered := shell.cell("%chat 250"), history=answered.history)
 
     assert '✓ You answered "lamps: how much?": 250' in shown["text/plain"]
     trace = str(shell.cell("%trace"))
@@ -305,9 +305,9 @@ def test_a_graph_that_asks_has_no_answer_yet_and_calls_no_tool():
 
     assert (asks.status, asks.text, asks.answered_by) == ("pending", "", "")
     assert lines(asks) == [
-        "repair > (waiting for an answer)",
+        "repair > (waiting for you)",
         "repair asks: How much?",
-        "    answer (a whole number) with chat.ask('...')",
+        "    Answer (a whole number) with chat.ask('...')",
     ]
     assert lines(done) == ["repair · order > ordered for 250", '✓ You answered "How much?": 250']
 
@@ -336,7 +336,7 @@ def test_what_one_member_said_is_no_answer_while_another_waits(kind: Any):
     waits = talk.ask("go")
     done = waits.approve()
 
-    assert lines(waits)[0] == "team > (waiting for approval)  [1 tool call]"
+    assert lines(waits)[0] == "team > (waiting for you)  [1 tool call]"
     assert (done.text, done.answered_by) == ("Paid.", "asks")
 
 
@@ -352,7 +352,7 @@ def test_whether_a_node_may_run_is_answered_like_any_approval(shell: Shell, type
     shell.names["desk"] = gated()
 
     told = str(shell.cell("%chat -s bill desk 7"))
-    assert "answer with %confirm -s bill --yes or %confirm -s bill --no" in told
+    assert "Answer with %confirm -s bill --yes or %confirm -s bill --no" in told
     assert told.splitlines()[-2:] == str(shell.cell("%confirm -s bill")).splitlines()
     assert "cannot be changed" in shell.fails("%confirm -s bill --yes --edit node_input=8")
     assert value in shell.cell(f"%confirm -s bill {typed}").text
@@ -362,7 +362,7 @@ def test_whether_a_node_may_run_is_answered_like_any_approval(shell: Shell, type
 def test_whether_a_node_may_run_is_answered_in_python_like_any_approval() -> None:
     chat = Chat(gated(), show="off")
 
-    assert "answer with chat.approve() or chat.reject()" in str(chat.ask("7"))
+    assert "Answer with chat.approve() or chat.reject()" in str(chat.ask("7"))
     assert chat.approve().text == "paid 7"
     assert "dear" in chat.ask("7").reject(reason="dear").text
     with pytest.raises(InputError, match="no approval is open"):
@@ -376,7 +376,7 @@ def test_what_a_graph_shows_with_its_question_is_shown():
     asks = Chat(Workflow(name="notices", edges=[(START, check)]), show="off").ask("Dear <b>citizens</b>")
 
     assert lines(asks)[1] == 'notices asks: Is it good? · payload: {"draft": "Dear <b>citizens</b>"}'
-    assert "<b>" not in bundle(asks)["text/html"]
+    assert "<b>" not in reply_forms(asks)["text/html"]
 
 
 def test_the_answer_to_a_question_after_which_nothing_follows_is_the_answer_of_the_graph() -> None:

@@ -60,12 +60,12 @@ def test_events_of_a_team_carry_the_version_of_each_agent_in_it(shell: Shell) ->
 
 def test_a_reply_that_is_shown_again_says_what_is_to_be_typed_now(shell: Shell) -> None:
     paying(shell)
-    assert "answer with %confirm --yes or %confirm --no" in str(shell.names["_run"])
+    assert "Answer with %confirm --yes or %confirm --no" in str(shell.names["_run"])
     shell.cell(PAY.format(" * 2"))
-    assert "answer with %confirm --reask or %confirm --no" in str(shell.names["_run"])
+    assert "Answer with %confirm --reask or %confirm --no" in str(shell.names["_run"])
     assert "<code>%confirm --reask</code>" in shell.names["_run"]._repr_mimebundle_()["text/html"]
     shell.cell(PAY.format(""))
-    assert "answer with %confirm --yes or %confirm --no" in str(shell.names["_run"])
+    assert "Answer with %confirm --yes or %confirm --no" in str(shell.names["_run"])
 
 
 def test_a_call_whose_tool_was_redefined_can_run_as_it_was_asked(shell: Shell) -> None:

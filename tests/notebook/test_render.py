@@ -7,11 +7,10 @@ from inline_snapshot import snapshot
 from nbconvert import HTMLExporter
 from nbconvert.filters import markdown2html
 from nbformat import v4
-from turns import Shown, Talk
+from turns import Shown, Talk, event_forms, reply_forms, table_forms
 
 from adk_nb.models.scripted_llm import call
 from adk_nb.notebook.view.plain_text import cleaned
-from adk_nb.notebook.view.render import bundle, event_table, table
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.wire import mended
@@ -43,16 +42,16 @@ def waiting(**args) -> Shown:
 
 
 def test_an_answer_in_plain_text():
-    assert bundle(two_cities())["text/plain"] == snapshot(
+    assert reply_forms(two_cities())["text/plain"] == snapshot(
         "weather > Paris is **warmer**: 21 °C against 9 °C.  [2 tool calls]"
     )
 
 
 def test_an_answer_in_markdown():
-    assert bundle(two_cities())["text/markdown"] == snapshot("""\
+    assert reply_forms(two_cities())["text/markdown"] == snapshot("""\
 Paris is **warmer**: 21 °C against 9 °C.
 
-4 events:
+2 tool calls:
 
 | who | event | state |
 | --- | --- | --- |
@@ -64,10 +63,10 @@ Paris is **warmer**: 21 °C against 9 °C.
 
 
 def test_an_answer_in_html():
-    assert bundle(two_cities())["text/html"] == snapshot("""\
+    assert reply_forms(two_cities())["text/html"] == snapshot("""\
 <section>
 <p>Paris is <strong>warmer</strong>: 21 °C against 9 °C.</p>
-<details><summary>4 events</summary><table>
+<details><summary>2 tool calls</summary><table>
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th><th style="text-align: left">state</th></tr></thead>
 <tbody>
 <tr><td style="text-align: left">you</td><td style="text-align: left">Is it warmer in Paris or in Oslo?</td><td style="text-align: left"></td></tr>
@@ -81,34 +80,34 @@ def test_an_answer_in_html():
 
 
 def test_what_waits_for_approval_and_how_to_answer():
-    shown = bundle(waiting(order="17", amount=250.0))
+    shown = reply_forms(waiting(order="17", amount=250.0))
 
     assert shown["text/plain"] == snapshot("""\
-weather > (waiting for approval)  [1 tool call]
-asks for approval: refund(order="17", amount=250.0)
-answer with %confirm --yes or %confirm --no\
+weather > (waiting for you)  [1 tool call]
+Asks for approval: refund(order="17", amount=250.0)
+Answer with %confirm --yes or %confirm --no\
 """)
     assert shown["text/markdown"] == snapshot("""\
-**Asks for approval:** refund(order="17", amount=250.0)
+**Asks for approval:** `refund(order="17", amount=250.0)`
 
-Answer with `%confirm --yes` or `%confirm --no`.
+Answer with `%confirm --yes` or `%confirm --no`
 
-2 events:
+1 tool call:
 
 | who | event |
 | --- | --- |
 | you | Refund 17. |
-| weather | refund(order="17", amount=250.0) waiting for approval |\
+| weather | refund(order="17", amount=250.0) waiting for you |\
 """)
     assert shown["text/html"] == snapshot("""\
 <section>
 <p><strong>Asks for approval:</strong> <code>refund(order="17", amount=250.0)</code></p>
-<p>Answer with <code>%confirm --yes</code> or <code>%confirm --no</code>.</p>
-<details><summary>2 events</summary><table>
+<p>Answer with <code>%confirm --yes</code> or <code>%confirm --no</code></p>
+<details><summary>1 tool call</summary><table>
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>
 <tbody>
 <tr><td style="text-align: left">you</td><td style="text-align: left">Refund 17.</td></tr>
-<tr><td style="text-align: left">weather</td><td style="text-align: left">refund(order="17", amount=250.0) waiting for approval</td></tr>
+<tr><td style="text-align: left">weather</td><td style="text-align: left">refund(order="17", amount=250.0) waiting for you</td></tr>
 </tbody>
 </table></details>
 </section>\
@@ -118,7 +117,7 @@ Answer with `%confirm --yes` or `%confirm --no`.
 def test_an_error_is_one_line_beside_what_was_said():
     failed = Shown(events=[], text="So far.", status="error", error="ModelTimeoutError: no answer\nin 30 s")
 
-    assert bundle(failed) == snapshot(
+    assert reply_forms(failed) == snapshot(
         {
             "text/plain": """\
 weather > So far.
@@ -140,7 +139,7 @@ So far.
 
 
 def test_a_stopped_run_says_so():
-    assert bundle(Shown(events=[], text="One, two", status="cancelled")) == snapshot(
+    assert reply_forms(Shown(events=[], text="One, two", status="cancelled")) == snapshot(
         {
             "text/plain": "weather > One, two  [stopped]",
             "text/markdown": """\
@@ -160,14 +159,14 @@ One, two
 
 @pytest.mark.parametrize("status", ["done", "pending", "cancelled", "error"])
 def test_a_notice_stands_in_every_form(status: str):
-    shown = bundle(two_cities(status=status, notice="offline: this is not a language model"))
+    shown = reply_forms(two_cities(status=status, notice="offline: this is not a language model"))
 
     assert all("offline: this is not a language model" in shown[form] for form in FORMS)
 
 
 def test_two_runs_of_one_script_give_the_same_bytes():
-    assert bundle(two_cities()) == bundle(two_cities())
-    assert bundle(waiting(order="17", amount=250.0)) == bundle(waiting(order="17", amount=250.0))
+    assert reply_forms(two_cities()) == reply_forms(two_cities())
+    assert reply_forms(waiting(order="17", amount=250.0)) == reply_forms(waiting(order="17", amount=250.0))
 
 
 def test_an_object_in_the_state_is_shown_without_its_address():
@@ -175,7 +174,7 @@ def test_an_object_in_the_state_is_shown_without_its_address():
         tool_context.state["temp:it"] = object()
         return "kept"
 
-    shown = event_table(Talk(call("keep"), "ok", tools=[keep]).say("Keep it."))
+    shown = event_forms(Talk(call("keep"), "ok", tools=[keep]).say("Keep it."))
 
     assert "0x" not in "".join(shown.values())
 
@@ -185,13 +184,13 @@ def test_a_turn_that_goes_on_from_an_approval_shows_what_was_approved():
     talk = Talk(call("refund", order="17", amount=250.0), "Refunded.", tools=[tool])
     before = talk.say("Refund 17.")
 
-    shown = bundle(Shown(events=talk.decide(), text="Refunded."), history=before)
+    shown = reply_forms(Shown(events=talk.decide(), text="Refunded."), history=before)
 
     assert 'refund(order="17", amount=250.0) → 250.0' in _words(shown["text/html"])
 
 
 def test_a_table_is_readable_in_a_terminal():
-    shown = table(["name", "tools"], [["weather", "get_weather, to_fahrenheit"], ["planner", ""]])
+    shown = table_forms(["name", "tools"], [["weather", "get_weather, to_fahrenheit"], ["planner", ""]])
 
     assert shown["text/plain"] == snapshot("""\
 name     tools
@@ -217,7 +216,7 @@ planner\
 
 
 def test_the_event_log_is_a_table():
-    assert event_table(two_cities().events)["text/plain"] == snapshot("""\
+    assert event_forms(two_cities().events)["text/plain"] == snapshot("""\
 #  who      event                                       state
 -  -------  ------------------------------------------  ------------------
 1  you      Is it warmer in Paris or in Oslo?
@@ -249,7 +248,7 @@ def hostile_reply(payload: str) -> Shown:
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_text_is_only_text_in_every_form(payload: str):
-    shown = bundle(hostile_reply(payload))
+    shown = reply_forms(hostile_reply(payload))
 
     assert_harmless(shown["text/html"])
     for form in FORMS:
@@ -263,14 +262,14 @@ def test_hostile_text_is_only_text_in_every_form(payload: str):
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_text_is_shown_and_not_swallowed(payload: str):
     """What was cut out is only what cannot be seen."""
-    html = bundle(Shown(events=Talk("Hm.").say(mended(payload)), text="Hm."))["text/html"]
+    html = reply_forms(Shown(events=Talk("Hm.").say(mended(payload)), text="Hm."))["text/html"]
 
     assert " ".join(cleaned(mended(payload)).split())[:150] in _words(html)
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_cells_are_only_text_in_every_form(payload: str):
-    shown = table([payload, "b"], [[payload, "c"]])
+    shown = table_forms([payload, "b"], [[payload, "c"]])
 
     assert_harmless(shown["text/html"])
     assert [tag for tag, _ in Page(markdown2html(shown["text/markdown"])).elements if tag in ("tr", "th", "td")] == [
@@ -297,7 +296,7 @@ def _exported(payloads: list[str]) -> str:
     """A page with each reply three times, so that each form is the best one once."""
     cells = []
     for payload in payloads:
-        shown = bundle(hostile_reply(payload))
+        shown = reply_forms(hostile_reply(payload))
         outputs = [
             v4.new_output("execute_result", data=shown, execution_count=1),
             v4.new_output("display_data", data={"text/markdown": shown["text/markdown"]}),

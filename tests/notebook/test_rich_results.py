@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image as Pillow
+from turns import reply_forms
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent
@@ -16,8 +17,8 @@ from adk_nb.flow.result_part import MAX_SHOWN_CHARS
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.render import bundle
-from adk_nb.notebook.view.rich_results import MAX_DOWNLOAD, artifact
+from adk_nb.notebook.view.document import Table
+from adk_nb.notebook.view.results import MAX_DOWNLOAD, artifact, of_events
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.redaction import remember
 from adk_nb.sync import run
@@ -62,22 +63,28 @@ def pieces(reply: Reply) -> list[dict[str, Any]]:
     return next(op["shown"] for op in told if op.get("shown"))
 
 
+def rows_of_table(reply: Reply) -> list[list[Any]]:
+    [table] = [piece for piece in of_events(reply.events) if isinstance(piece, Table)]
+    return [list(table.head), *map(list, table.rows)]
+
+
 def test_a_table_is_shown_as_a_table_and_told_as_records():
     reply, told = asked(SALES)
 
     assert told == {"result": [{"city": "Oslo", "sold": 12.0}, {"city": "Rome", "sold": "NaN"}]}
     [piece] = pieces(reply)
-    assert piece["rows"] == [["city", "sold"], ["Oslo", "12"], ["Rome", ""]]
-    shown = bundle(reply)
+    assert rows_of_table(reply) == [["city", "sold"], ["Oslo", "12"], ["Rome", ""]]
+    shown = reply_forms(reply)
     assert piece["html"] in shown["text/html"]
     assert "| city | sold |\n| --- | --- |\n| Oslo | 12 |\n| Rome |  |" in shown["text/markdown"]
     assert "[table of 2 rows that look() gave]" in shown["text/plain"]
 
 
 def test_of_a_large_table_the_beginning_is_shown_and_how_much_there_is():
-    [piece] = pieces(asked(pd.DataFrame({f"c{n}": range(1000) for n in range(30)}))[0])
+    reply, _ = asked(pd.DataFrame({f"c{n}": range(1000) for n in range(30)}))
 
-    assert (len(piece["rows"]), len(piece["rows"][0])) == (21, 12)
+    assert (len(rows_of_table(reply)), len(rows_of_table(reply)[0])) == (21, 12)
+    [piece] = pieces(reply)
     assert piece["note"] == "20 of 1,000 rows, 12 of 30 columns"
 
 
@@ -91,7 +98,7 @@ def test_of_a_large_table_the_beginning_is_shown_and_how_much_there_is():
     ],
 )
 def test_any_table_can_be_shown(frame: Any, rows: list[list[str]]):
-    assert pieces(asked(frame)[0])[0]["rows"] == rows
+    assert rows_of_table(asked(frame)[0]) == rows
 
 
 def figure() -> Figure:
@@ -108,7 +115,7 @@ def test_pictures_are_shown_with_words_for_who_does_not_see_them(result: Any):
     [piece] = pieces(reply)
     assert (piece["kind"], piece["alt"]) == ("image", "image that look() gave")
     assert piece["src"].startswith("data:image/png;base64,")
-    shown = bundle(reply)
+    shown = reply_forms(reply)
     images = [attributes for tag, attributes in Page(shown["text/html"]).elements if tag == "img"]
     assert images == [{"src": piece["src"], "alt": piece["alt"], "style": "max-width: 100%"}]
     assert "[image that look() gave]" in shown["text/plain"]
@@ -118,8 +125,8 @@ def test_pictures_are_shown_with_words_for_who_does_not_see_them(result: Any):
 def test_a_picture_that_is_too_large_for_a_saved_notebook_is_told_in_words():
     reply, _ = asked(PNG + bytes(600_000))
 
-    assert "<img" not in bundle(reply)["text/html"]
-    assert "bytes are too many for the page; they are in the event" in bundle(reply)["text/html"]
+    assert "<img" not in reply_forms(reply)["text/html"]
+    assert "bytes are too many for the page; they are in the event" in reply_forms(reply)["text/html"]
     assert pieces(reply)[0]["kind"] == "image"
 
 
@@ -128,7 +135,7 @@ def test_a_page_of_somebody_else_is_shown_in_a_frame_in_which_nothing_runs_and_t
 
     assert told["media"] == "text/html"
     assert told["note"] == "this is shown to the user; you cannot see it"
-    [frame] = [attributes for tag, attributes in Page(bundle(reply)["text/html"]).elements if tag == "iframe"]
+    [frame] = [attributes for tag, attributes in Page(reply_forms(reply)["text/html"]).elements if tag == "iframe"]
     assert frame["sandbox"] == "allow-popups allow-popups-to-escape-sandbox"
     assert frame["title"] == "page that look() gave" and "default-src 'none'" in frame["srcdoc"]
 
@@ -153,7 +160,7 @@ def test_what_is_shown_is_there_after_a_reload_too():
     reply, _ = asked(Drawn(html="<p>hello</p>"))
     again = [Event.model_validate_json(event.model_dump_json(by_alias=True)) for event in reply.events]
 
-    assert bundle(Reply(question="", agent="guide", events=again, text="done", status="done")) == bundle(
+    assert reply_forms(Reply(question="", agent="guide", events=again, text="done", status="done")) == reply_forms(
         Reply(question="", agent="guide", events=reply.events, text="done", status="done")
     )
 

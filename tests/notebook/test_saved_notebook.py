@@ -13,10 +13,9 @@ from inline_snapshot import external_file
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter, MarkdownExporter
 from nbconvert.filters import markdown2html
-from turns import Shown
+from turns import Shown, reply_forms
 
 from adk_nb.notebook.view.page import VIEW_MIME
-from adk_nb.notebook.view.render import bundle
 
 TUTORIALS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 CELLS = [
@@ -152,7 +151,7 @@ def test_an_exported_page_says_the_same_and_asks_for_no_widget(saved: Any):
 def test_the_answers_of_a_tutorial_are_read_on_github(path: Path):
     for data in told(nbformat.read(path, as_version=4)):
         # of a question it is the question that is to be read, in the line below
-        if answer := re.match(r"\w+(?: · \w+)? > (?:\(waiting for an answer\)\n)?(.+)", data["text/plain"]):
+        if answer := re.match(r"\w+(?: · \w+)? > (?:\(waiting for you\)\n)?(.+)", data["text/plain"]):
             left = re.sub(r'<ol start="(\d+)">', r"\1", as_github_shows(data["text/html"]))  # the page writes it
             assert letters(answer[1].partition("  [")[0])[:40] in letters(words(left)), data["text/plain"]
 
@@ -164,7 +163,7 @@ def letters(text: str) -> str:
 
 @pytest.mark.parametrize("payload", [*PAYLOADS, "```\n\n# one\n \n\n\n- two\n```", "    a\n\n    b", "> \n\n<p>"])
 def test_no_line_of_a_reply_is_empty_so_that_a_markdown_file_shows_it_whole(payload: str):
-    html = bundle(Shown(events=[], text=payload))["text/html"]
+    html = reply_forms(Shown(events=[], text=payload))["text/html"]
 
     assert not re.search(r"\n[ \t]*\n", html)
     assert markdown2html(html).strip() == html

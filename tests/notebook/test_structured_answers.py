@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from adk_nb import Agent, Chat, Workflow
 from adk_nb.agents import SequentialAgent
 from adk_nb.models import ScriptedLlm
-from adk_nb.notebook.view.answer_shown import answer_shown
+from adk_nb.notebook.view.reply_document import answer_for_view
 from adk_nb.workflow import START
 
 
@@ -100,9 +100,9 @@ def test_what_a_model_writes_into_its_fields_is_text():
 
 
 def test_the_live_view_ends_with_the_table():
-    assert "<table>" in answer_shown(ask(City, OSLO))["html"]
+    assert "<table>" in answer_for_view(ask(City, OSLO))["html"]
 
-    assert "<table>" in answer_shown(ask(City, OSLO))["html"]
+    assert "<table>" in answer_for_view(ask(City, OSLO))["html"]
 
 
 @pytest.mark.parametrize("answer", ["[]", "{}", "[1, 2]"])

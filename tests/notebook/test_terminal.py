@@ -164,7 +164,7 @@ reply = %chat -s other payer Pay
 
     assert 'looking\nweather: look(city="Oslo") → {"temp_c": 9}\nweather > It is 9.  [1 tool call]\n' in printed
     assert printed.count("It is 9.") == 1
-    assert printed.count("asks for approval: keep(amount=3)") == 1
+    assert printed.count("Asks for approval: keep(amount=3)") == 1
     assert 'payer: keep(amount=3) → "kept"\npayer > All settled.' in printed
     assert printed.count("All settled.") == 1
     assert printed.count("weather > error: RuntimeError: boom") == 1

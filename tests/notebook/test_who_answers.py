@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
+from turns import reply_forms
 
 from adk_nb.agents import LlmAgent, LoopAgent, SequentialAgent
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.view.render import bundle
 from adk_nb.tools import FunctionTool, exit_loop
 from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
@@ -126,7 +126,7 @@ def talking_a_task_over() -> LlmAgent:
 def test_a_reply_is_headed_by_the_agent_of_the_chat_and_by_who_of_its_team_has_answered(made: Any) -> None:
     reply = Chat(made(), show="off").ask("Help me.")
 
-    forms = bundle(reply)
+    forms = reply_forms(reply)
     assert forms["text/plain"].startswith("desk · helper > Helper here.")
     assert "*desk · helper*\n\nHelper here." in forms["text/markdown"]
     assert "<p><small>desk · helper</small></p>\n<p>Helper here.</p>" in forms["text/html"]
@@ -135,7 +135,9 @@ def test_a_reply_is_headed_by_the_agent_of_the_chat_and_by_who_of_its_team_has_a
 
 def test_an_agent_that_answers_itself_is_named_once() -> None:
     clerk = agent("clerk", "Found.", mode="single_turn")
-    forms = bundle(Chat(agent("desk", call("clerk", request="find"), "Here.", sub_agents=[clerk]), show="off").ask("?"))
+    forms = reply_forms(
+        Chat(agent("desk", call("clerk", request="find"), "Here.", sub_agents=[clerk]), show="off").ask("?")
+    )
 
     assert forms["text/plain"] == "desk > Here.  [1 tool call]"
     assert forms["text/markdown"].startswith("Here.")
@@ -147,7 +149,7 @@ def test_a_name_is_no_markup_in_a_heading() -> None:
         return "Here."
 
     graph = Workflow(name="desk", edges=[(START, node(odd, name="<b>*odd*"))])
-    forms = bundle(Chat(graph, show="off").ask("?"))
+    forms = reply_forms(Chat(graph, show="off").ask("?"))
 
     assert forms["text/plain"] == "desk · <b>*odd* > Here."
     assert forms["text/markdown"].startswith("*desk · &lt;b&#62;&#42;odd&#42;*")

@@ -1,5 +1,6 @@
 """Real turns to look at: an agent with a scripted model, its events, and the replies they make."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from adk_nb import sync, types
@@ -7,7 +8,11 @@ from adk_nb.agents import LlmAgent
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import Answer, ScriptedLlm
+from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.view.document import Table, document
 from adk_nb.notebook.view.interrupt_text import Verdict
+from adk_nb.notebook.view.reply_document import event_table, reply_document
+from adk_nb.notebook.view.writers import bundle
 from adk_nb.runners import InMemoryRunner
 from adk_nb.runtime import interrupts
 from adk_nb.runtime.history import open_interrupts
@@ -75,3 +80,18 @@ class Shown:
     error: str | None = None
     take_back_with: str = ""
     notice: str | None = None
+
+
+def reply_forms(reply: Shown | Reply, *, history: Sequence[Event] = ()) -> dict[str, str]:
+    """A reply in the forms that a notebook keeps."""
+    return bundle(reply_document(reply, history=history))
+
+
+def event_forms(events: Sequence[Event], **more) -> dict[str, str]:
+    """An event log in these forms."""
+    return bundle(document(event_table(events, **more)))
+
+
+def table_forms(headers: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> dict[str, str]:
+    """A table in these forms."""
+    return bundle(document(Table(headers, rows, width)))

@@ -8,7 +8,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.default_model import default_model
 from adk_nb.notebook.magics.grammar import Grammar, Option
 from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import Output, as_json, of_blocks, table, text
+from adk_nb.notebook.magics.output import Output, as_json, table, text
 from adk_nb.notebook.registry.agent_cell import stale_in
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.view.drawing import drawing_of, kind_of, tree_of
@@ -125,7 +125,7 @@ class Picture(Output):
     def __init__(self, agent: BaseAgent, notebook: Notebook, *lines: str) -> None:
         """`lines`: what stands above it."""
         drawing = drawing_of(agent)
-        super().__init__(of_blocks(drawn(drawing, tree_of(agent, notebook.version_in_words), *lines)).forms)
+        super().__init__(*drawn(drawing, tree_of(agent, notebook.version_in_words), *lines))
         self.mermaid = drawing.mermaid
         """The same in mermaid's language."""
         self.svg = str(html.write([picture_of(drawing)]))

@@ -23,7 +23,7 @@ from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import result_of
 from adk_nb.notebook.magics.output import text as text_output
-from adk_nb.notebook.place import Note, is_being_tested
+from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.templates import Place, read
 from adk_nb.notebook.reply import Reply
@@ -31,6 +31,7 @@ from adk_nb.notebook.turn_options import Confirm, turn_options
 from adk_nb.notebook.variables import user_variables
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel
+from adk_nb.notebook.view.document import Note
 
 CHAT = Grammar(
     "chat",

@@ -330,7 +330,7 @@ class _Confirm:
                 notes[note] = None
         listed = in_list([one for one in self._open if one.id not in drawn], self._magic, schemas, self._open)
         if listed:
-            return Output(listed).below(*notes)
+            return Output(*listed).below(*notes)
         return text(*notes) if notes else None
 
     def _check(self, agent: BaseAgent) -> AnswerCheck:

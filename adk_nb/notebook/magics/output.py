@@ -2,8 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Sequence
 from typing import Any
 
 from IPython.core.getipython import get_ipython
@@ -11,67 +10,51 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 
 from adk_nb.errors import TurnFailedError
 from adk_nb.notebook.error_hints import first_clause
-from adk_nb.notebook.place import Note
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view import render, writers
-from adk_nb.notebook.view.document import Block
-from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.notebook.view.document import Block, Document, Form, Lines, Table, Text, plain, rich
+from adk_nb.notebook.view.plain_text import one_line, with_escapes
+from adk_nb.notebook.view.writers import as_text, bundle
 
-_AS_TEXT = (
-    ' style="font-family: var(--jp-code-font-family, monospace); font-size: var(--jp-code-font-size, 13px); '
-    'line-height: var(--jp-code-line-height, 1.3); padding-left: 6px; white-space: pre-wrap"'
-)
-"""As a page shows plain text."""
-_MARK = ' style="border-left: 3px solid #d29922; padding-left: 0.5em"'
 _ERROR_LENGTH = 500
 """Characters of an error that its cell fails with; the reply has all of them."""
+_ALL_FORMS: tuple[Form, ...] = ("text/plain", "text/markdown", "text/html")
 
 
 class Output:
-    """Something to look at: a mime type -> text, `text/plain` always among them."""
+    """Blocks that show themselves at the end of a cell."""
 
-    def __init__(self, bundle: Mapping[str, str]) -> None:
-        self._bundle = dict(bundle)
+    def __init__(self, *blocks: Block, forms: Sequence[Form] = _ALL_FORMS) -> None:
+        """`forms`: those that are shown."""
+        self.document = Document(blocks)
+        self._forms = forms
 
     @property
     def forms(self) -> dict[str, str]:
-        """A mime type -> one form."""
-        return self._bundle
+        """Media type -> one form."""
+        return {form: content for form, content in bundle(self.document).items() if form in self._forms}
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return self._bundle
+        return self.forms
 
     def below(self, *lines: str) -> "Output":
-        """The same, with lines of text of this package's own under it."""
-        ends = {"text/plain": "\n{}", "text/markdown": "\n\n{}", "text/html": "<p>{}</p>"}
-        safe = {kind: [escape(line) for line in lines] if kind == "text/html" else lines for kind in ends}
-        more = {kind: "".join(map(end.format, safe[kind])) for kind, end in ends.items()}
-        return Output({kind: form + more.get(kind, "") for kind, form in self._bundle.items()})
+        """The same with lines under it."""
+        return Output(*self.document.blocks, *map(Text, lines), forms=self._forms)
 
     def __str__(self) -> str:
-        return self._bundle["text/plain"]
+        return as_text(self.document)
 
     __repr__ = __str__
 
 
 def text(*lines: str) -> Output:
     """Lines of plain text; empty ones are left out."""
-    lines = tuple(filter(None, lines))
-    plain = {"text/plain": "\n".join(lines)}
-    if not any(isinstance(line, Note) for line in lines):
-        return Output(plain)
-    rows = "".join(f"<div{_MARK * isinstance(line, Note)}>{escape(line)}</div>" for line in lines)
-    return Output({**plain, "text/html": f"<div{_AS_TEXT}>{rows}</div>"})
-
-
-def of_blocks(blocks: Sequence[Block]) -> Output:
-    """Blocks as text and html."""
-    return Output({"text/plain": writers.text.write(blocks), "text/html": writers.html.write(blocks)})
+    block = Lines(tuple(filter(None, lines)))
+    return Output(block, forms=("text/plain", "text/html") if block.has_notes else ("text/plain",))
 
 
 def as_json(value: Any) -> Output:
-    """`value` as JSON text."""
-    return text(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    """`value` as JSON text; what cannot be seen in it is spelled out."""
+    return text(with_escapes(json.dumps(value, indent=2, ensure_ascii=False, default=str)))
 
 
 def short(value: Any) -> str:
@@ -82,17 +65,16 @@ def short(value: Any) -> str:
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], optional: Sequence[str] = ()) -> Output:
     """Rows under their headers, as wide as there is room. `optional`: columns left out if nothing is in them."""
     kept = [at for at, header in enumerate(headers) if header not in optional or any(row[at] for row in rows)]
-    rows = [[row[at] for at in kept] for row in rows]
-    return Output(render.table([headers[at] for at in kept], rows, width=page_width()))
+    return Output(Table([headers[at] for at in kept], [[row[at] for at in kept] for row in rows], page_width()))
 
 
 def whole_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Output:
     """The same, of which nothing is cut: where there is no room, the last column stands below the one before it."""
-    forms, width = render.table(headers, rows), page_width()
-    if width is not None and any(len(line) > width for line in forms["text/plain"].splitlines()):
-        below = [pair for *row, last in rows for pair in (row, ["", f"-> {last}"] if last else None) if pair]
-        forms["text/plain"] = render.table(headers[:-1], below)["text/plain"]
-    return Output(forms)
+    whole, width = Output(Table(headers, rows)), page_width()
+    if width is None or all(len(line) <= width for line in str(whole).splitlines()):
+        return whole
+    below = [pair for *row, last in rows for pair in (row, ["", f"-> {last}"] if last else None) if pair]
+    return Output(plain(Table(headers[:-1], below)), rich(*whole.document.blocks))
 
 
 def page_width() -> int | None:

@@ -12,7 +12,7 @@ from adk_nb.events.event import Event
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
 from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import Output, as_json, of_blocks, page_width, text
+from adk_nb.notebook.magics.output import Output, as_json, page_width, text
 from adk_nb.notebook.past_turns import PastTurn, find_turn, turns_of
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.registry.notebook import Notebook
@@ -21,7 +21,7 @@ from adk_nb.notebook.view import run_difference
 from adk_nb.notebook.view.panels import prompt, waterfall
 from adk_nb.notebook.view.panels.prompt import prompts
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.render import event_table
+from adk_nb.notebook.view.reply_document import event_table
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.redaction import redacted
 from adk_nb.runtime.trace import Trace
@@ -161,13 +161,13 @@ def _waterfall(picked: _Picked) -> Output:
         return text(f"nothing was at work in {picked.title}")
     timed = not is_being_tested(get_ipython())
     steps = found if timed else waterfall.in_steps(found)
-    return of_blocks(waterfall.drawn(steps, _titled(picked), with_times=timed))
+    return Output(*waterfall.drawn(steps, _titled(picked), with_times=timed))
 
 
 def _why(picked: _Picked) -> Output:
     if not picked.trace.requests:
         return text(_NO_REQUESTS.format(picked.title))
-    return of_blocks(prompt.drawn(prompts(picked.trace), _titled(picked)))
+    return Output(*prompt.drawn(prompts(picked.trace), _titled(picked)))
 
 
 def _compare(notebook: Notebook, args: Any) -> Output:
@@ -183,7 +183,7 @@ def _compare(notebook: Notebook, args: Any) -> Output:
         run_difference.Run(title=one.title, question=one.question, events=one.events, trace=one.trace)
         for one in (earlier, later)
     ]
-    return Output(run_difference.compared(*runs, with_times=not is_being_tested(get_ipython())))
+    return Output(*run_difference.blocks_of(*runs, with_times=not is_being_tested(get_ipython())))
 
 
 def _export(notebook: Notebook, args: Any) -> Output:

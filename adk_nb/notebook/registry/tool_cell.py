@@ -10,10 +10,10 @@ from typing import Any
 
 from adk_nb.errors import ConfigurationError, InputError, closest
 from adk_nb.expression import Expression
-from adk_nb.notebook.place import Note
 from adk_nb.notebook.registry.definitions import ToolDefinition, digest
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.variables import user_variables
+from adk_nb.notebook.view.document import Note
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Decides, as_condition
 from adk_nb.tools.function_tool import FunctionTool

@@ -11,10 +11,12 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.interrupt_text import Decision, Verdict, decision_forms
+from adk_nb.notebook.view.document import Text, document
+from adk_nb.notebook.view.interrupt_text import Decision, Verdict
 from adk_nb.notebook.view.page import views_stay, with_view
+from adk_nb.notebook.view.reply_document import decision_blocks
 from adk_nb.notebook.view.widget import STUB
-from adk_nb.notebook.view.writers.elements import element
+from adk_nb.notebook.view.writers import bundle
 
 _header_of_context: ContextVar[Any] = ContextVar("header_of_context", default=None)
 
@@ -188,10 +190,10 @@ class CellOutput:
             outcomes = [interrupt for interrupt in self._asks.interrupts if interrupt.kind == "long_running"]
             return replace(self._asks, interrupts=outcomes, notice=notice).in_words()
         if self._decisions:
-            return decision_forms(self._decisions)
+            return bundle(document(*decision_blocks(self._decisions)))
         if not self.why_not:
             return STUB
-        return {"text/plain": self.why_not, "text/html": element("p", element("small", self.why_not))}
+        return bundle(document(Text(self.why_not, small=True)))
 
     def _update(self, shown: Any) -> None:
         self.stands = shown if isinstance(shown, tuple) else (shown, {})

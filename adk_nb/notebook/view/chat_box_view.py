@@ -11,14 +11,14 @@ from adk_nb.events.event import Event
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import LiveRun
+from adk_nb.notebook.view.document import Text, document
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
-from adk_nb.notebook.view.render import waiting_for
+from adk_nb.notebook.view.reply_document import conversation_document, waiting_for
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_view import Clicks, RunView
-from adk_nb.notebook.view.said_so_far import said_so_far
 from adk_nb.notebook.view.widget import STUB, LiveView
-from adk_nb.notebook.view.writers.elements import element
+from adk_nb.notebook.view.writers import bundle
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session
 
@@ -64,7 +64,7 @@ class ChatBoxView(LiveRun):
         """Display it, with what was said in the session before."""
         self._clicks = clicks
         words = f"a chat box for {self.agent}; run this cell to talk in it"
-        data: Any = {"text/plain": words, "text/html": element("p", element("small", words))}
+        data: Any = bundle(document(Text(words, small=True)))
         metadata: Any = None
         if not is_being_tested(get_ipython()):
             data, metadata = with_view(data, self._view.model_id, "run")
@@ -144,14 +144,14 @@ class ChatBoxView(LiveRun):
     def _keep(self) -> None:
         """Have the file tell what was said so far."""
         if self._twin:
-            self._twin.update(said_so_far(self._turns), raw=True)
+            self._twin.update(bundle(conversation_document(self._turns)), raw=True)
 
     def close(self) -> None:
         """It stays: the next turn is shown in it."""
 
     def missed(self, page: str) -> list[dict[str, Any]]:
         known = page == self._own_cell.page or not self._turns
-        return [] if known else [{"at": 1, "data": said_so_far(self._turns), "metadata": {}}]
+        return [] if known else [{"at": 1, "data": bundle(conversation_document(self._turns)), "metadata": {}}]
 
     def stays_as(self) -> str:
         return ""  # it is not the view of one reply

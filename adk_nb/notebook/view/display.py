@@ -18,14 +18,13 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import is_being_tested
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.answer_shown import answer_shown
 from adk_nb.notebook.view.cell_output import CellOutput, OwnCell
 from adk_nb.notebook.view.error_card import Trouble
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.page import views_stay
 from adk_nb.notebook.view.panel import PanelRun
-from adk_nb.notebook.view.render import waiting_for, waits_for
+from adk_nb.notebook.view.reply_document import answer_for_view, waiting_for, waits_for
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_panels import RunPanels
 from adk_nb.notebook.view.run_view import Clicks, RunView
@@ -257,7 +256,7 @@ class LiveRun(RunView):
 
     def _fold(self, reply: Reply) -> None:
         """The run is over: what a reader looks for is the answer."""
-        self._view.push({"op": "answer", "answer": answer_shown(reply)})
+        self._view.push({"op": "answer", "answer": answer_for_view(reply)})
 
     def failed(self, wrong: BaseException) -> None:
         self._trouble.failed(wrong)

@@ -8,16 +8,23 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Form = Literal["text/plain", "text/markdown", "text/html"]
-Style = Literal["strong", "em", "small", "code", "exact", "removed"]
-"""`exact`: a call to be approved; characters that cannot be seen are spelled out, and nothing is taken for a key."""
+Style = Literal["", "strong", "em", "small", "code", "removed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of a line that stands out."""
+    """A part of a line.
+
+    Args:
+        text: The part.
+        style: How it stands out.
+        exact: It is of a call to be approved: characters that cannot be seen are spelled out, not left out, and of
+            keys only those are hidden that are known to be one.
+    """
 
     text: str
-    style: Style
+    style: Style = ""
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +95,15 @@ class Table:
         head: A word for each column; empty: the table has no head.
         rows: The cells.
         width: Characters a line of text may have, the widest columns are cut to that; None: any number.
+        title: What text shows instead of the rows; empty: the rows.
+        note: A line below the table, as on rows that are left out.
     """
 
     head: Sequence[Line]
     rows: Sequence[Sequence[Line]]
     width: int | None = None
+    title: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +176,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A request to the user: the title stands out, text indents what is below it."""
+    """A request to the user, under its title; text indents it."""
 
     title: Line
     blocks: "tuple[Block, ...]" = ()

@@ -21,7 +21,7 @@ from adk_nb.runtime.interrupts import input_of
 from adk_nb.runtime.stopping import INVOCATION_ABORTED
 from adk_nb.tools.content_blocks import with_references
 
-WAITS = "waiting for approval"
+WAITS = "waiting for you"
 STOPPED = INVOCATION_ABORTED
 """The error code of a run that its reader stopped; shown as a note, not as a failure."""
 

@@ -7,10 +7,8 @@ from urllib.parse import urlsplit
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.writers.elements import LINK_REL, Html, element, is_safe_link
-from adk_nb.notebook.view.writers.isolated_page import isolated
-from adk_nb.notebook.view.writers.markdown import markdown_cell
+from adk_nb.notebook.view.document import Block, Item, Items, Link, Page, Text, in_html
+from adk_nb.notebook.view.plain_text import is_safe_link, one_line
 
 T = TypeVar("T")
 PLAIN = ("[", "]")
@@ -31,10 +29,6 @@ class Source:
     """Empty if it is no link that a reader could follow."""
     domain: str
     """Whose it is; empty if the title says it."""
-
-    @property
-    def words(self) -> str:
-        return f"{self.title} ({self.domain})" if self.domain else self.title
 
 
 @dataclass
@@ -104,45 +98,20 @@ def _extend(known: list[T], more: Iterable[T]) -> None:
             known.append(one)
 
 
-def plain(found: Grounding) -> list[str]:
-    """Lines of text."""
-    lines = [f"searched for: {'; '.join(found.queries)}"] if found.queries else []
-    return lines + [
-        f"[{number}] {one.words}{f'  {one.uri}' if one.uri and one.uri != one.title else ''}"
-        for number, one in enumerate(found.sources, 1)
+def blocks(found: Grounding) -> list[Block]:
+    """The searches, the sources, and the suggestions, each page of them in a frame of its own."""
+    pages = [in_html(Page(page, "Search suggestions", 76)) for page in found.suggestions]
+    return [*lines(found), *pages]
+
+
+def lines(found: Grounding) -> list[Block]:
+    """`blocks` without the suggestions."""
+    shown: list[Block] = [Text(f"Searched for: {'; '.join(found.queries)}", small=True)] if found.queries else []
+    items = [
+        Item((Link(source.title, source.uri), f" ({source.domain})" if source.domain else ""))
+        for source in found.sources
     ]
-
-
-def markdown(found: Grounding) -> list[str]:
-    """Blocks of markdown."""
-    blocks = [f"*Searched for:* {'; '.join(map(markdown_cell, found.queries))}"] if found.queries else []
-    if found.sources:
-        blocks.append("\n".join(f"{number}. {_linked(one)}" for number, one in enumerate(found.sources, 1)))
-    return blocks
-
-
-def _linked(one: Source) -> str:
-    after = f" {markdown_cell(f'({one.domain})')}" if one.domain else ""
-    return f"[{markdown_cell(one.title)}](<{one.uri}>){after}" if one.uri else markdown_cell(one.words)
-
-
-def html(found: Grounding) -> list[Html]:
-    """What was searched for, the sources, and the suggestions, each page of them in a frame of its own."""
-    return [*words(found), *(isolated(page, "Search suggestions") for page in found.suggestions)]
-
-
-def words(found: Grounding) -> list[Html]:
-    """`html` without the suggestions."""
-    parts = [element("p", element("small", "Searched for: ", "; ".join(found.queries)))] if found.queries else []
-    if found.sources:
-        items = Html("\n".join(element("li", *_item(one)) for one in found.sources))
-        parts.append(element("ol", "\n", items, "\n"))
-    return parts
-
-
-def _item(one: Source) -> list[str]:
-    linked = element("a", one.title, href=one.uri, rel=LINK_REL) if one.uri else one.title
-    return [linked, f" ({one.domain})"] if one.domain else [linked]
+    return [*shown, Items(items, "[1]")] if items else shown
 
 
 def cited(text: str, events: Iterable[Event], found: Grounding, brackets: tuple[str, str]) -> str:

@@ -1,22 +1,24 @@
-"""Interrupts as text: who needs what, what to type, and the answer that was given; plain, markdown and html."""
+"""Interrupts as text and as blocks: who needs what, what to type, and the answer that was given."""
 
-from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
 from adk_nb import types
 from adk_nb.auth.auth_schemes import APIKey, HTTPBase
+from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.view import call_shown
 from adk_nb.notebook.view.call_shown import ROOM, Schema, Schemas, call_line
+from adk_nb.notebook.view.document import Block, Card, Item, Items, Link, Section, Span, Text, joined, parts_of
 from adk_nb.notebook.view.plain_text import (
     abridged,
     arguments_text,
     call_text,
     cleaned,
     exact_text,
+    is_safe_link,
     json_text,
     name_text,
     one_line,
@@ -24,15 +26,11 @@ from adk_nb.notebook.view.plain_text import (
     with_escapes,
 )
 from adk_nb.notebook.view.view_state import Json
-from adk_nb.notebook.view.writers.elements import LINK_REL, Html, code, element, is_safe_link
-from adk_nb.notebook.view.writers.markdown import markdown_cell, markdown_line
 from adk_nb.redaction import without_known
 from adk_nb.runtime.approvals import read_answer
 from adk_nb.runtime.credentials import refusal
 from adk_nb.runtime.interrupts import Interrupt, answered_value
 
-Bundle = dict[str, str]
-"""Media type -> text: `text/plain`, `text/markdown`, `text/html`."""
 _KEPT = ":/?#[]@!&*+,;=%~-._"
 """Characters of an address that mean nothing to a page, or to markdown."""
 _PROMPT = 2_000
@@ -68,30 +66,10 @@ class Decision(NamedTuple):
     rest: str
     """Empty, or with the space or colon that it begins with."""
 
-    def __str__(self) -> str:
-        return f"{self.lead} {self.call}".rstrip() + self.rest
-
-
-def decision_forms(decisions: Sequence[Decision]) -> Bundle:
-    """Decisions, a paragraph each."""
-    return {
-        "text/plain": "\n".join(map(str, decisions)),
-        "text/markdown": "\n\n".join(markdown_line(str(decision)) for decision in decisions),
-        "text/html": "\n".join(decisions_html(decisions)),
-    }
-
-
-def decisions_html(decisions: Sequence[Decision]) -> list[Html]:
-    """A paragraph for each decision, with the call as code."""
-    return [
-        element(
-            "p",
-            decision.lead,
-            *([" ", element("code", code(decision.call))] if decision.call else []),
-            decision.rest,
-        )
-        for decision in decisions
-    ]
+    @property
+    def block(self) -> Text:
+        """The decision as a paragraph."""
+        return Text((self.lead, *((" ", Span(self.call, "code", exact=True)) if self.call else ()), self.rest))
 
 
 def awaited(open_: Sequence[Interrupt], text: str) -> list[Interrupt]:
@@ -117,7 +95,7 @@ def needs(interrupt: Interrupt) -> str:
 
 def row_text(interrupt: Interrupt) -> str:
     """A question in a log."""
-    options = f"({', '.join(map(_option, interrupt.options))})" if interrupt.options else ""
+    options = f"({', '.join(map(one_line, interrupt.options))})" if interrupt.options else ""
     asks = " · ".join(filter(None, (_prompt_line(interrupt), _payload_line(interrupt))))
     return " ".join(filter(None, ("asks:", asks, options)))
 
@@ -183,10 +161,16 @@ def credential_need(interrupt: Interrupt) -> str:
     """The credential that tools need."""
     scheme = interrupt.auth_scheme
     if isinstance(scheme, APIKey):
-        return f"the key for {scheme.in_.value} {one_line(scheme.name, 100)}"
+        return f"a key ({scheme.in_.value} {one_line(scheme.name, 100)})"
     if isinstance(scheme, HTTPBase):
         return "name:password" if scheme.scheme.lower() == "basic" else f"a {one_line(scheme.scheme, 100)} token"
-    return "to be let in"
+    return "sign-in"
+
+
+def waits_for_credential(auth_config: AuthConfig | None) -> str:
+    """The state of a call that waits for a credential."""
+    is_typed = auth_config is not None and isinstance(auth_config.auth_scheme, APIKey | HTTPBase)
+    return "needs a key" if is_typed else "needs sign-in"
 
 
 def again(interrupt: Interrupt, form: str = "{}") -> str:
@@ -254,78 +238,75 @@ def all_approval_ways(interrupts: Sequence[Interrupt], magic: str, redefined: Co
     return ", ".join([first, *more]), no
 
 
-# ---- the three forms
+# ---- as blocks
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Block:
-    title: str
-    """Stands out."""
-    who: str = ""
-    code: str = ""
-    notes: Sequence[str] = ()
-    link: str | None = None
-    options: Sequence[str] = ()
-    then: str = ""
-    ways: Sequence[str] = field(default_factory=tuple[str, ...])
-
-
-def in_reply(interrupts: Sequence[Interrupt], magic: str, schemas: Schemas, redefined: Container[str] = ()) -> Bundle:
-    """What a reply says of the interrupts it waits for, with what to type."""
+def in_reply(
+    interrupts: Sequence[Interrupt], magic: str, schemas: Schemas, redefined: Container[str] = ()
+) -> list[Block]:
+    """The interrupts that a reply waits for, with what to type."""
     approvals = [interrupt for interrupt in interrupts if interrupt.kind == "approval"]
-    blocks: list[_Block] = []
+    blocks: list[Block] = []
     for interrupt in approvals:
         number = f" ({interrupt.number})" if len(approvals) > 1 else ""
-        schema = schemas.get(interrupt.id)
-        call, notes = call_of(interrupt, schema), _remarks(interrupt, schema)
-        blocks.append(_Block(title=f"asks for approval{number}:", code=call, notes=notes))
+        blocks.append(_approval(interrupt, f"Asks for approval{number}:", "", schemas.get(interrupt.id)))
     if approvals:
-        then = "answer with" if len(approvals) == 1 else "answer each by its number, as"
-        blocks.append(_Block(title="", then=then, ways=all_approval_ways(approvals, magic, redefined)))
-    return _bundle([*blocks, *_others(interrupts, magic, interrupts)])
+        lead = "Answer with" if len(approvals) == 1 else "Answer each by its number, as"
+        blocks.append(_typed(lead, all_approval_ways(approvals, magic, redefined)))
+    return [*blocks, *_others(interrupts, magic, interrupts)]
 
 
 def in_list(
     interrupts: Sequence[Interrupt], magic: str, schemas: Schemas, among: Sequence[Interrupt] | None = None
-) -> Bundle:
+) -> list[Block]:
     """Open interrupts one by one: approvals by number, the whole call; of the others what to type too.
 
     `among`: all that are open; None: these.
     """
-    blocks: list[_Block] = []
-    for interrupt in interrupts:
-        if interrupt.kind == "approval":
-            schema, who = schemas.get(interrupt.id), f"{name_text(interrupt.agent)}:"
-            call, notes = call_of(interrupt, schema), _remarks(interrupt, schema)
-            blocks.append(_Block(title=f"{interrupt.number} ", who=who, code=call, notes=notes))
-    groups = [blocks, _others(interrupts, magic, interrupts if among is None else among)]
-    forms = [_bundle(group) for group in groups if group]
-    return {kind: "\n\n".join(form[kind] for form in forms) for kind in forms[0]} if forms else {}
-
-
-def _others(interrupts: Iterable[Interrupt], magic: str, among: Sequence[Interrupt]) -> list[_Block]:
-    return [
-        _Block(
-            title=needs(interrupt),
-            link=link(interrupt),
-            options=[_option(option) for option in interrupt.options],
-            then=_then(interrupt),
-            ways=ways(interrupt, magic, among),
-        )
-        for interrupt in sorted(interrupts, key=lambda interrupt: interrupt.kind != "credential")
-        if interrupt.kind != "approval"
+    approvals = [interrupt for interrupt in interrupts if interrupt.kind == "approval"]
+    cards = [
+        _approval(interrupt, str(interrupt.number), f"{name_text(interrupt.agent)}: ", schemas.get(interrupt.id))
+        for interrupt in approvals
     ]
+    others = tuple(_others(interrupts, magic, interrupts if among is None else among))
+    return [*cards, Section(others)] if cards and others else [*cards, *others]
 
 
-def _then(interrupt: Interrupt) -> str:
+def _approval(interrupt: Interrupt, title: str, agent: str, schema: Schema | None) -> Card:
+    call = Span(call_of(interrupt, schema), "code", exact=True)
+    return Card((Span(title, "strong"), f" {agent}", call), tuple(map(_note, _remarks(interrupt, schema))))
+
+
+def _note(text: str) -> Text:
+    return Text(Span(text, exact=True))
+
+
+def _others(interrupts: Iterable[Interrupt], magic: str, among: Sequence[Interrupt]) -> Iterator[Card]:
+    for interrupt in sorted(interrupts, key=lambda interrupt: interrupt.kind != "credential"):
+        if interrupt.kind == "approval":
+            continue
+        below: list[Block] = [Text(("Open ", Link("this page", url)))] if (url := link(interrupt)) else []
+        below += [Items([Item(option) for option in interrupt.options], "1")] if interrupt.options else []
+        yield Card(
+            Span(needs(interrupt), "strong", exact=True),
+            (*below, _typed(_lead(interrupt), ways(interrupt, magic, among))),
+        )
+
+
+def _typed(lead: str, typed: Sequence[str]) -> Text:
+    """What to type, behind `lead`."""
+    return Text((f"{lead} ", *parts_of(joined([Span(text, "code") for text in typed], " or "))))
+
+
+def _lead(interrupt: Interrupt) -> str:
     if interrupt.kind == "credential":
-        return "then paste the address it leads to into" if interrupt.auth_uri else "type it into the field of"
+        return "Then paste the address it leads to into" if interrupt.auth_uri else "Type it into the field of"
     if interrupt.options:
-        return "choose one, by its words or its number, with"
+        return "Choose one, by its words or its number, with"
     if not interrupt.is_text:
-        return "send it with"
+        return "Send it with"
     expected = "" if interrupt.is_approval else _expected(interrupt.schema)
-    return f"answer ({expected}) with" if expected else "answer with"
+    return f"Answer ({expected}) with" if expected else "Answer with"
 
 
 _TYPES = {"boolean": "yes or no", "integer": "a whole number", "number": "a number", "array": "a list as JSON"}
@@ -338,67 +319,6 @@ def _expected(schema: Json) -> str:
     if isinstance(fields := schema.get("properties"), dict):
         return one_line(f"JSON with {', '.join(cast(Json, fields))}")
     return _TYPES.get(str(schema.get("type")), "")
-
-
-def _option(option: str) -> str:
-    return one_line(cleaned(option))
-
-
-def _bundle(blocks: Sequence[_Block]) -> Bundle:
-    writers: dict[str, tuple[Callable[[_Block], list[str]], str]] = {
-        "text/plain": (_plain, "\n"),
-        "text/markdown": (_markdown, "\n\n"),
-        "text/html": (_html, "\n"),
-    }
-    return {kind: gap.join(line for block in blocks for line in write(block)) for kind, (write, gap) in writers.items()}
-
-
-def _plain(block: _Block) -> list[str]:
-    typed = f"{block.then} {' or '.join(block.ways)}" if block.ways else ""
-    if not block.title:
-        return [typed]
-    below = [*block.notes, *([f"open {block.link}"] if block.link else [])]
-    below += [f"{number}  {option}" for number, option in enumerate(block.options, 1)]
-    head = " ".join(filter(None, (block.title, block.who, block.code)))
-    return [head, *(f"    {line}" for line in (*below, *filter(None, [typed])))]
-
-
-def _markdown(block: _Block) -> list[str]:
-    parts: list[str] = []
-    if block.code:
-        who = f" {markdown_cell(block.who)}" if block.who else ""
-        parts.append(f"**{_capitalized(block.title).strip()}**{who} {markdown_line(block.code)}")
-    elif block.title:
-        parts.append(f"**{markdown_line(block.title)}**")
-    parts += map(markdown_line, block.notes)
-    if block.options:
-        parts.append("\n".join(f"{number}. {markdown_cell(option)}" for number, option in enumerate(block.options, 1)))
-    if block.ways:
-        opened = f"Open [this page]({block.link}). " if block.link else ""
-        typed = " or ".join("`" + way.replace("`", "'") + "`" for way in block.ways)
-        parts.append(f"{opened}{markdown_cell(_capitalized(block.then))} {typed}.")
-    return parts
-
-
-def _html(block: _Block) -> list[str]:
-    parts: list[str] = []
-    if block.code:
-        title, who = _capitalized(block.title).strip(), f" {block.who} " if block.who else " "
-        parts.append(element("p", element("strong", title), who, element("code", code(block.code))))
-    elif block.title:
-        parts.append(element("p", element("strong", block.title)))
-    parts += [element("p", note) for note in block.notes]
-    if block.options:
-        parts.append(element("ol", *(element("li", option) for option in block.options)))
-    if block.ways:
-        opened = ["Open ", element("a", "this page", href=block.link, rel=LINK_REL), ". "] if block.link else []
-        typed = [part for way in block.ways for part in (" or ", element("code", code(way)))][1:]
-        parts.append(element("p", *opened, f"{_capitalized(block.then)} ", *typed, "."))
-    return parts
-
-
-def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 # ---- what was answered

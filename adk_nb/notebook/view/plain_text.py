@@ -39,6 +39,7 @@ _NO_INK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u280
 """Letters and marks that leave nothing on the page; Python counts them as printable."""
 _VARIATIONS = ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`\\]+", re.IGNORECASE)
 _BREAKS = re.compile("\r\n?|[\u2028\u2029]")
 
 
@@ -174,3 +175,8 @@ def _spelled_if_unseen(found: re.Match[str]) -> str:
 
 def _is_variation(character: str) -> bool:
     return any(first <= character <= last for first, last in _VARIATIONS)
+
+
+def is_safe_link(url: str) -> bool:
+    """True for http, https and mailto; a reader's click is all it takes to follow a link."""
+    return _LINK.fullmatch(url) is not None

@@ -8,7 +8,8 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook import settings
-from adk_nb.notebook.view import event_words, grounding, interrupt_text, rich_results
+from adk_nb.notebook.view import event_words, grounding, interrupt_text, results
+from adk_nb.notebook.view.document import Markdown
 from adk_nb.notebook.view.interrupt_card import card_of
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict
 from adk_nb.notebook.view.plain_text import (
@@ -22,8 +23,7 @@ from adk_nb.notebook.view.plain_text import (
 from adk_nb.notebook.view.spending import row_usage
 from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
-from adk_nb.notebook.view.writers.isolated_page import isolated_page
-from adk_nb.notebook.view.writers.markdown_html import to_html
+from adk_nb.notebook.view.writers import html
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.branches import calls_to, lane_of
 from adk_nb.runtime.history import History
@@ -100,7 +100,7 @@ class RunRows:
         self._magic = magic
         self._schema_of = schema_of
         self._live = live
-        self._room = rich_results.Room(live=True)
+        self._room = results.Room(live=True)
         self._kinds = ("thought", "text") if settings.now.show_thoughts else ("text",)
         self._state = ShownState(state or {})
         self._calls: dict[str, _Call] = {}
@@ -179,9 +179,10 @@ class RunRows:
                 continue
             shown: Json = {"text": cleaned(words).strip("\n"), "html": None}
             if event.author not in ("user", NOTEBOOK) and words:
-                shown["html"] = to_html(grounding.cited_in(event, words) if event.grounding_metadata else words)
+                shown["html"] = _html_of(grounding.cited_in(event, words) if event.grounding_metadata else words)
                 shown |= self._timed(self._last_at, event)
-            shown["shown"] = rich_results.of_words(event, self._room) if self._live and kind == "text" else None
+            pieces = results.of_message(event, self._room) if self._live and kind == "text" else []
+            shown["shown"] = html.for_view(pieces) or None
             if row in self._streamed:
                 told.patch(row, **shown)
             elif shown["text"].strip() or shown.get("shown"):
@@ -241,14 +242,16 @@ class RunRows:
         if approvals.is_placeholder(event, response):
             return {"text": event_words.WAITS}
         if credentials.is_waiting(event, response):
-            return {"text": "waiting for credentials"}
+            return {
+                "text": interrupt_text.waits_for_credential(event.actions.requested_auth_configs[response.id or ""])
+            }
         if card := self._cards.get(self._asked_for.get(response.id or "", "")):
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]
         result, ok = event_words.result_text(response)
         result += event_words.failed_at(event, response.id) + event_words.repeated(event, response.id)
-        shown = rich_results.of_result(event, response, call.tool, self._room) if self._live else None
+        shown = html.for_view(results.of_result(event, response, call.tool, self._room)) if self._live else []
         timed = self._timed(call.asked_at, event, self._seconds_of(response.id or ""))
-        return {"text": "", "result": result, "ok": ok, "shown": shown, **timed}
+        return {"text": "", "result": result, "ok": ok, "shown": shown or None, **timed}
 
     # -- interrupts
 
@@ -404,12 +407,16 @@ def _is_ask(event: Event, call: types.FunctionCall) -> bool:
     return call.name in (approvals.REQUEST, credentials.REQUEST) and call.id in (event.long_running_tool_ids or ())
 
 
+def _html_of(markdown: str) -> str:
+    return html.write([Markdown(markdown)])
+
+
 def _looked_up(event: Event) -> list[Json]:
     """A row of its own, under what was said."""
     if not (found := grounding.grounding_of([event])):
         return []
     told = _Told()
-    words = "\n".join(grounding.words(found))
-    pages = [isolated_page(one) for one in found.suggestions]
-    told.append(f"{event.id}/sources", event.author, "sources", text="", html=words, pages=pages)
+    pages = html.page_sources(found.suggestions)
+    lines = html.write(grounding.lines(found))
+    told.append(f"{event.id}/sources", event.author, "sources", text="", html=lines, pages=pages)
     return told.ops

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.reply import answer_in, usage_of
+from adk_nb.notebook.view.document import Block, Code, Heading, Inline, Line, Only, Section, Span, Style, Table, in_html
 from adk_nb.notebook.view.panels.prompt import Prompt, prompts
 from adk_nb.notebook.view.panels.waterfall import bars, duration
 from adk_nb.notebook.view.plain_text import cleaned, one_line
-from adk_nb.notebook.view.render import Bundle, row_text, table
+from adk_nb.notebook.view.reply_document import row_text
 from adk_nb.notebook.view.rows import rows_of
-from adk_nb.notebook.view.writers.elements import Html, code, element
 from adk_nb.runtime.trace import Trace
 
 Part = tuple[str, list[str], list[str]]
@@ -56,20 +56,21 @@ class Run:
         return cleaned(answer_in(self.events)[0])
 
 
-def compared(one: Run, two: Run, *, with_times: bool = True) -> Bundle:
-    """All forms. `with_times`: False: the same in every run of one notebook."""
+def blocks_of(one: Run, two: Run, *, with_times: bool = True) -> list[Block]:
+    """The two runs in figures, and each part in which they differ. `with_times` False: the same on every machine."""
     figures = [row for row in _figures(one, two, with_times=with_times) if any(row[1:])]
-    sides = table(["", one.title, two.title], figures)
-    lines, parts = [sides["text/plain"]], [sides["text/html"]]
+    blocks: list[Block] = [Table(["", one.title, two.title], figures)]
     for name, left, right in _parts(one, two):
-        if left == right:
-            if left:
-                lines += ["", f"{name}: the same"]
-                parts.append(element("p", element("strong", name), ": the same"))
-            continue
-        lines += ["", f"{name}:", *_in_lines(left, right)]
-        parts += [element("p", element("strong", name)), _beside(left, right)]
-    return {"text/plain": "\n".join(lines), "text/html": element("section", "\n", Html("\n".join(parts)), "\n")}
+        if left != right:
+            lines = Code("\n".join(_in_lines(left, right)))
+            blocks += [
+                Heading(f"{name}:"),
+                Only(("text/plain", "text/markdown"), (lines,)),
+                in_html(_beside(left, right)),
+            ]
+        elif left:
+            blocks.append(Heading(f"{name}: the same"))
+    return [Section(tuple(blocks))]
 
 
 def _figures(one: Run, two: Run, *, with_times: bool) -> list[list[str]]:
@@ -116,38 +117,38 @@ def _tools(run: Run) -> list[str]:
 
 
 def _in_lines(left: Sequence[str], right: Sequence[str]) -> list[str]:
-    """What is only in one, with what stands around it."""
+    """The lines that are only in one, with those around them."""
     lines = list(difflib.unified_diff(left, right, n=1, lineterm=""))[2:]
     shown = ("..." if line.startswith("@@") else line for line in lines if not line.startswith("@@ -1"))
-    return [f"    {line}" for line in shown if line.strip()]
+    return [line for line in shown if line.strip()]
 
 
-def _beside(left: Sequence[str], right: Sequence[str]) -> Html:
+def _beside(left: Sequence[str], right: Sequence[str]) -> Table:
     matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
-    rows: list[Html] = []
+    rows: list[tuple[Line, Line]] = []
     for how, begin, end, other_begin, other_end in matcher.get_opcodes():
-        mine, others = left[begin:end], right[other_begin:other_end]
-        for at in range(max(len(mine), len(others))):
-            a, b = (lines[at] if at < len(lines) else "" for lines in (mine, others))
-            cells = _parted(a, b) if how == "replace" else (_marked(a, "s", how), _marked(b, "strong", how))
-            rows.append(element("tr", *(element("td", cell, style="text-align: left") for cell in cells)))
-    return element("table", element("tbody", *rows))
+        own, others = left[begin:end], right[other_begin:other_end]
+        for at in range(max(len(own), len(others))):
+            a, b = (lines[at] if at < len(lines) else "" for lines in (own, others))
+            pair = (_marked(a, "removed", how), _marked(b, "strong", how))
+            rows.append(_parted(a, b) if how == "replace" else pair)
+    return Table([], rows)
 
 
-def _marked(text: str, tag: str, how: str) -> Html:
-    return code(text) if how == "equal" or not text else element(tag, code(text))
+def _marked(text: str, style: Style, how: str) -> Inline:
+    return text if how == "equal" or not text else Span(text, style)
 
 
-def _parted(left: str, right: str) -> tuple[Html, Html]:
+def _parted(left: str, right: str) -> tuple[Line, Line]:
     """Two lines, with what is only in one of them marked."""
     one, two = _words(left), _words(right)
-    a, b = list[Html](), list[Html]()
+    a, b = list[Inline](), list[Inline]()
     for how, begin, end, other_begin, other_end in difflib.SequenceMatcher(
         None, one, two, autojunk=False
     ).get_opcodes():
-        a.append(_marked("".join(one[begin:end]), "s", how))
+        a.append(_marked("".join(one[begin:end]), "removed", how))
         b.append(_marked("".join(two[other_begin:other_end]), "strong", how))
-    return Html("".join(a)), Html("".join(b))
+    return tuple(a), tuple(b)
 
 
 def _words(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from adk_nb.errors import UserError
 from adk_nb.events.event import Event
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.render import heading, row_text
+from adk_nb.notebook.view.reply_document import heading, row_text
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.view_state import ViewState

@@ -123,7 +123,7 @@ class LiveView(anywidget.AnyWidget):
                 `drawing_svg.live_drawing`), `{"op": "mark", "marks"}` (shape's key -> how it stands, as
                 `drawing_path.Marks`, laid over what is known), `{"op": "lane", "lane": {"id", "name", "label",
                 "state"}}` (one of those that work at once; a row's `lane` is the id of its own), `{"op": "artifact",
-                "artifact": {"id", ...}}` (of `rich_results.artifact`, in the place of the one with that id), `{"op":
+                "artifact": {"id", ...}}` (of `results.artifact`, in the place of the one with that id), `{"op":
                 "offers", "what"}` (what the page may ask for), `{"op": "answer", "answer": {"question", "members",
                 "who", "html", "pages"}}` (of a run that is over), `{"op": "panel", "name", "id", "data"}` (what the
                 page has asked for; pages that come later do not know it).

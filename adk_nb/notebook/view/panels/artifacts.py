@@ -3,7 +3,7 @@
 from typing import Any
 
 from adk_nb import types
-from adk_nb.notebook.view import rich_results
+from adk_nb.notebook.view import results
 from adk_nb.notebook.view.panel import Follower, Json, Panel, PanelRun, add
 
 _FACTS = ("id", "name", "version", "mime", "size")
@@ -14,7 +14,7 @@ class _Saved(Follower):
         self._run = run
 
     def saved(self, name: str, version: int, file: types.Part | None) -> list[Json]:
-        artifact = rich_results.artifact(name, version, file)
+        artifact = results.artifact(name, version, file)
         self._run.artifacts[artifact["id"]] = artifact
         return [{"op": "artifact", "artifact": {fact: artifact[fact] for fact in _FACTS}}]
 

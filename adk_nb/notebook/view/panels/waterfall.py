@@ -154,7 +154,7 @@ def _asks(event: Event, call: types.FunctionCall) -> bool:
 
 
 def _called(event: Event, call: types.FunctionCall, *, asks: bool) -> _Work:
-    name = "waiting for a person" if asks else call.name or ""
+    name = "waiting for you" if asks else call.name or ""
     work = _Work("person" if asks else "tool", name, who_said(event), *_place(event), event.timestamp)
     work.event, work.call = event.id, call.id or ""
     return work
@@ -211,7 +211,7 @@ def _nested(agents: list[tuple[_Work, list[_Work]]]) -> Iterator[_Work]:
 _WIDTH, _SHORT = 40, 20
 """Characters of the axis; the short one fits on a narrow page, which breaks longer lines."""
 _SIGNS: dict[Kind, str] = {"agent": "─", "model": "█", "tool": "▒", "person": "·"}
-_NAMES: dict[Kind, str] = {"agent": "agent", "model": "model", "tool": "tool", "person": "waiting for a person"}
+_NAMES: dict[Kind, str] = {"agent": "agent", "model": "model", "tool": "tool", "person": "waiting for you"}
 _WAITS = "░"
 _COLOURS: dict[Kind, str] = {"agent": "currentColor", "model": "#1e88e5", "tool": "#3d9150", "person": "#c47a00"}
 """At least 3 to 1 on a white page and on a black one."""
@@ -282,12 +282,12 @@ def drawn(bars: Sequence[Bar], title: str, *, with_times: bool = True) -> tuple[
 
 
 _LEGEND = f"{_SIGNS['agent']} agent  {_WAITS}{_SIGNS['model']} model, {_WAITS} until its first piece  " + (
-    f"{_SIGNS['tool']} tool  {_SIGNS['person']} waiting for a person"
+    f"{_SIGNS['tool']} tool  {_SIGNS['person']} waiting for you"
 )
 
 
 _COLOURS_IN_WORDS = (
-    "line: agent · blue: model, pale until its first piece · green: tool · orange: waiting for a person · red: failed"
+    "line: agent · blue: model, pale until its first piece · green: tool · orange: waiting for you · red: failed"
 )
 
 

@@ -30,7 +30,7 @@ from adk_nb.notebook.view.document import (
     Text,
     parts_of,
 )
-from adk_nb.notebook.view.plain_text import cleaned, shortened
+from adk_nb.notebook.view.plain_text import cleaned, is_safe_link, shortened
 from adk_nb.notebook.view.writers.elements import (
     LINK_REL,
     Html,
@@ -39,9 +39,9 @@ from adk_nb.notebook.view.writers.elements import (
     escaped,
     frame,
     image,
-    is_safe_link,
     svg,
     terminal_lines,
+    words_of,
 )
 from adk_nb.notebook.view.writers.isolated_page import isolated_page
 from adk_nb.notebook.view.writers.markdown_html import to_html
@@ -59,6 +59,33 @@ def write(blocks: Sequence[Block]) -> Html:
     return Html("\n".join(part for block in blocks for part in _parts(block) if part))
 
 
+def for_view(blocks: Iterable[Image | Table | Page | Text]) -> list[dict[str, Any]]:
+    """Pieces of a result as a live view takes them: `{"kind": "image", "src", "alt"}`, `{"kind": "table", "html",
+    "note"}`, `{"kind": "page", "page", "title"}` or `{"kind": "note", "text"}`.
+    """
+    return [_piece(block) for block in blocks]
+
+
+def page_sources(pages: Iterable[str]) -> list[str]:
+    """Pages that somebody else wrote as a live view takes them: the `srcdoc` of a frame like `elements.ISOLATED`."""
+    return list(map(isolated_page, pages))
+
+
+def readable(markdown: str) -> str:
+    """The text that a reader of rendered markdown sees."""
+    return words_of(to_html(markdown))
+
+
+def _piece(block: Image | Table | Page | Text) -> dict[str, Any]:
+    if isinstance(block, Image):
+        return {"kind": "image", "src": block.src, "alt": cleaned(block.alt)}
+    if isinstance(block, Page):
+        return {"kind": "page", "page": isolated_page(block.markup), "title": cleaned(block.title)}
+    if isinstance(block, Table):
+        return {"kind": "table", "html": _table(block), "note": cleaned(block.note)}
+    return {"kind": "note", "text": "".join(map(safe, parts_of(block.line)))}
+
+
 def _line(line: Line) -> Html:
     return Html("".join(map(_inline, parts_of(line))))
 
@@ -69,7 +96,9 @@ def _inline(part: Inline) -> Html:
         return element("a", text, href=part.url, rel=LINK_REL) if is_safe_link(part.url) else escaped(text)
     if isinstance(part, str):
         return escaped(text)
-    return element("code", code(text)) if part.style in ("code", "exact") else element(_TAGS[part.style], text)
+    if part.style == "code":
+        return element("code", code(text))
+    return element(_TAGS[part.style], text) if part.style else escaped(text)
 
 
 @singledispatch
@@ -105,7 +134,7 @@ def _(block: Code) -> Iterable[str]:
 
 @_parts.register
 def _(block: Table) -> Iterable[str]:
-    return [_table(block)]
+    return [_table(block), element("p", element("small", cleaned(block.note))) if block.note else ""]
 
 
 @_parts.register
@@ -131,12 +160,15 @@ def _(block: Page) -> Iterable[str]:
 
 @_parts.register
 def _(block: Fold) -> Iterable[str]:
-    return [element("details", element("summary", _line(block.summary)), write(block.blocks))]
+    inside = write(block.blocks)
+    # Apart: a page that takes a drawing out leaves its text, which is not to run into the summary.
+    gap = "\n" if inside.startswith("<svg") else ""
+    return [element("details", element("summary", _line(block.summary)), gap, inside)]
 
 
 @_parts.register
 def _(block: Card) -> Iterable[str]:
-    return (element("p", element("strong", _line(block.title))), write(block.blocks))
+    return (element("p", _line(block.title)), write(block.blocks))
 
 
 @_parts.register
@@ -190,4 +222,4 @@ def _table(table: Table) -> Html:
 def _cell(line: Line) -> Html:
     if not isinstance(line, str):
         return _line(line)
-    return escaped(_AFTER_A_MARK.sub("\u00a0", shortened(safe(line).strip(), CELL)))
+    return escaped(_AFTER_A_MARK.sub("\u00a0", shortened(safe(line).strip(" "), CELL)))

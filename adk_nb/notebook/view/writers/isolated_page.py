@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 
-from adk_nb.notebook.view.plain_text import visible
-from adk_nb.notebook.view.writers.elements import Html, frame, is_safe_link
+from adk_nb.notebook.view.plain_text import is_safe_link, visible
+from adk_nb.notebook.view.writers.elements import Html, frame
 from adk_nb.redaction import without_known
 from adk_nb.tools.html_parser import TooDeepError, parse_html
 

@@ -28,8 +28,7 @@ from adk_nb.notebook.view.document import (
     Text,
     parts_of,
 )
-from adk_nb.notebook.view.plain_text import cleaned, shortened
-from adk_nb.notebook.view.writers.elements import is_safe_link
+from adk_nb.notebook.view.plain_text import cleaned, is_safe_link, shortened
 from adk_nb.notebook.view.writers.mathematics import Formula, formula_at
 from adk_nb.notebook.view.writers.text import CELL, safe, single_blanks
 
@@ -61,8 +60,7 @@ def _inline(part: Inline) -> str:
 
 
 def _inline_code(text: str) -> str:
-    text = text.replace("`", "'")
-    return f"<code>{_spelled_out(text)}</code>" if _RISKY.search(text) or "|" in text else f"`{text}`"
+    return f"<code>{_spelled_out(text)}</code>" if _RISKY.search(text) or {"|", "`"} & set(text) else f"`{text}`"
 
 
 @singledispatch
@@ -98,7 +96,8 @@ def _(block: Code) -> Iterable[str]:
 
 @_parts.register
 def _(block: Table) -> Iterable[str]:
-    return [_table(block)]
+    table = _table(block) if block.head or block.rows else f"*[{markdown_line(cleaned(block.title))}]*"
+    return [table, f"*{markdown_line(cleaned(block.note))}*" if block.note else ""]
 
 
 @_parts.register
@@ -128,7 +127,7 @@ def _(block: Fold) -> Iterable[str]:
 
 @_parts.register
 def _(block: Card) -> Iterable[str]:
-    return (f"**{_line(block.title)}**", write(block.blocks))
+    return (_line(block.title), write(block.blocks))
 
 
 @_parts.register
@@ -172,7 +171,7 @@ def _table(table: Table) -> str:
 
 def _cell(line: Line) -> str:
     if isinstance(line, str):
-        return markdown_line(shortened(safe(line).strip(), CELL))
+        return markdown_line(shortened(safe(line).strip(" "), CELL))
     return _line(line)
 
 

@@ -11,7 +11,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from adk_nb.notebook.view.plain_text import cleaned
+from adk_nb.notebook.view.plain_text import cleaned, is_safe_link
 from adk_nb.notebook.view.writers.elements import (
     ATTRIBUTES,
     LINK_REL,
@@ -21,7 +21,6 @@ from adk_nb.notebook.view.writers.elements import (
     element,
     escaped,
     formula,
-    is_safe_link,
 )
 from adk_nb.notebook.view.writers.mathematics import Formula, formula_at
 

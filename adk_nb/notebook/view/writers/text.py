@@ -48,7 +48,7 @@ def write(blocks: Sequence[Block]) -> str:
 
 def safe(part: Inline) -> str:
     """The text of a part on one line, without anything that is not seen."""
-    if isinstance(part, Span) and part.style == "exact":
+    if isinstance(part, Span) and part.exact:
         return single_blanks(with_escapes(without_known(part.text)))
     return single_blanks(cleaned(part if isinstance(part, str) else part.text))
 
@@ -104,7 +104,8 @@ def _(block: Code) -> Iterable[str]:
 
 @_lines.register
 def _(block: Table) -> Iterable[str]:
-    return _table(block)
+    note = [single_blanks(cleaned(block.note))] if block.note else []
+    return [f"[{one_line(block.title)}]"] if block.title else (*_table(block), *note)
 
 
 @_lines.register
@@ -183,7 +184,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _cell(line: Line) -> str:
-    return shortened(_line(line).strip(), CELL)
+    return shortened(_line(line).strip(" "), CELL)  # other blanks indent
 
 
 def _narrowed(widths: list[int], most: int) -> list[int]:

@@ -1,0 +1,205 @@
+"""Results, artifacts and structured answers as blocks: images, tables, lists, and pages that somebody else wrote."""
+
+import base64
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, cast
+
+from adk_nb import types
+from adk_nb.events.event import Event
+from adk_nb.notebook.view.document import Image, Item, Items, Page, Span, Table, Text
+from adk_nb.notebook.view.plain_text import LONG, cleaned, json_text, name_text, one_line, shortened
+from adk_nb.notebook.view.view_state import Json
+from adk_nb.notebook.view.writers import html
+
+IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
+"""Kinds that a page draws. Within `<img>` nothing of a drawing runs, and it loads nothing."""
+MAX_DOWNLOAD = 1_000_000
+"""Bytes of an artifact that are handed to a page."""
+_ROWS, _COLUMNS = 20, 12
+_MOST_RECORDS, _DEEPEST, _LONGEST_LEAF = 100, 6, 500
+Piece = Image | Table | Page | Text
+
+
+class Room:
+    """How much one run may put into a page."""
+
+    def __init__(self, *, live: bool) -> None:
+        """`live`: in a view; else in a saved notebook."""
+        self._each, self._left = (1_500_000, 6_000_000) if live else (500_000, 2_000_000)
+
+    def holds(self, size: int) -> bool:
+        """Whether so many bytes still fit; then they are counted."""
+        if size > min(self._each, self._left):
+            return False
+        self._left -= size
+        return True
+
+
+def of_result(event: Event, response: types.FunctionResponse, tool: str, room: Room) -> list[Piece]:
+    """The images, tables and pages in a result; a line of text for each that is too large."""
+    pieces = [_image(part.inline_data, f"image that {tool}() gave", room) for part in response.parts or ()]
+    stored: Any = (event.custom_metadata or {}).get("shown")
+    own: Any = cast(dict[str, Any], stored).get(response.id or "") if isinstance(stored, dict) else None
+    if isinstance(own, list):
+        pieces += [_checked_piece(piece, tool, room) for piece in cast(list[Any], own)]
+    return [piece for piece in pieces if piece]
+
+
+def of_message(event: Event, room: Room) -> list[Piece]:
+    """The images among an event's own parts."""
+    author = "you" if event.author == "user" else event.author
+    pieces = [_image(part.inline_data, f"image of {author}", room) for part in event.parts if part.inline_data]
+    return [piece for piece in pieces if piece]
+
+
+def of_events(events: Iterable[Event], *, live: bool = False) -> list[Piece]:
+    """The images, tables and pages that tools and models gave in a turn."""
+    room, pieces = Room(live=live), list[Piece]()
+    for event in events:
+        if event.author == "user" or event.partial:
+            continue
+        pieces += of_message(event, room)
+        for response in event.get_function_responses():
+            pieces += of_result(event, response, name_text(response.name), room)
+    return pieces
+
+
+def artifact(name: str, version: int, part: types.Part | None) -> Json:
+    """A version of a file that a run has saved, as a view shows it.
+
+    Returns:
+        `{"id", "name", "version", "mime", "size", "alt"}`, `size` in bytes, and what there is of: `image`, a data URI;
+        `html`, markup of this package; `page`, the `srcdoc` of a frame like `safe_html.ISOLATED`; `text`, the
+        beginning; `data`, base64 of the whole, to be downloaded. None stands for each that there is not.
+    """
+    blob = part.inline_data if part else None
+    mime = (blob.mime_type if blob else "text/plain") or "application/octet-stream"
+    data = ((blob.data if blob else None) or b"") if blob else ((part.text if part else "") or "").encode()
+    fits = len(data) <= MAX_DOWNLOAD
+    shown: Json = {"image": None, "html": None, "page": None, "text": None}
+    if mime in IMAGES and fits:
+        shown["image"] = data_uri(mime, data)
+    elif mime == "text/html" and fits:
+        page = Page(data.decode("utf-8", "replace"), "")
+        shown["page"] = html.for_view([page])[0]["page"]
+    elif mime == "text/csv":
+        shown["html"] = html.write(_csv_table(data))
+    elif mime.startswith("text/") or mime == "application/json":
+        shown["text"] = shortened(cleaned(data[: 4 * LONG].decode("utf-8", "replace")), LONG)
+    about: Json = {"id": f"{name}@{version}", "name": one_line(name), "version": version, "mime": one_line(mime, 100)}
+    download = base64.b64encode(data).decode() if fits and data else None
+    return {**about, "size": len(data), "alt": f"the file {one_line(name)}", "data": download, **shown}
+
+
+def data_uri(mime: str, data: bytes) -> str:
+    """An image within a page."""
+    return f"data:{mime};base64,{base64.b64encode(data).decode()}"
+
+
+def _image(blob: types.Blob | types.FunctionResponseBlob | None, alt: str, room: Room) -> Piece | None:
+    if blob is None or blob.mime_type not in IMAGES or not blob.data:
+        return None
+    if not room.holds(len(blob.data)):
+        return _note(f"{alt}: {len(blob.data):,} bytes are too many for the page; they are in the event")
+    return Image(data_uri(blob.mime_type or "", blob.data), alt)
+
+
+def _checked_piece(stored: Any, tool: str, room: Room) -> Piece | None:
+    """A piece, if it is one: an event may come from a file that anybody wrote."""
+    try:
+        return _piece(stored, tool, room)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _piece(stored: Json, tool: str, room: Room) -> Piece | None:
+    kind, text = stored.get("kind"), str(stored.get("text", ""))
+    if "chars" in stored:
+        where = f"is kept as {stored['artifact']}" if "artifact" in stored else "is not kept"
+        return _note(f"what {tool}() gave to look at has {stored['chars']:,} characters and {where}")
+    if kind == "table":
+        return _table(stored, tool)
+    if not room.holds(len(text)):
+        return _note(f"what {tool}() gave to look at is too large for the page; it is in the event")
+    if kind == "svg":
+        return Image(data_uri("image/svg+xml", text.encode()), f"drawing that {tool}() gave")
+    return Page(text, f"page that {tool}() gave") if kind == "page" else None
+
+
+def _note(text: str) -> Text:
+    return Text(text, small=True)
+
+
+def _table(stored: Json, tool: str) -> Table:
+    head = [one_line(str(name), 80) for name in stored["columns"][: 2 * _COLUMNS]]
+    body = [[one_line(str(cell), 80) for cell in row[: 2 * _COLUMNS]] for row in stored["rows"][:_ROWS]]
+    rows, columns = stored["row_count"], stored["column_count"]
+    cut = rows > len(body) or columns > len(head)
+    note = f"{len(body)} of {rows:,} rows, {min(columns, _COLUMNS)} of {columns:,} columns" if cut else ""
+    return Table(head, body, note=note, title=f"table of {rows:,} row{'' if rows == 1 else 's'} that {tool}() gave")
+
+
+def _csv_table(data: bytes) -> list[Table]:
+    lines = csv.reader(io.StringIO(data[: 4 * LONG].decode("utf-8", "replace")))
+    try:
+        rows = [[one_line(cell, 80) for cell in line[:_COLUMNS]] for line in islice(lines, _ROWS + 1)]
+    except csv.Error:
+        rows = []
+    return [Table(rows[0], rows[1:])] if rows else []
+
+
+# ---- structured answers
+
+
+def answer_block(events: Sequence[Event], text: str) -> Table | Items | None:
+    """The answer `text` of a turn with `events` as a table, or as lists in each other, if it is an object or a list of
+    objects. None: it is shown as text.
+    """
+    value = next((event.output for event in reversed(events) if _is_answer(event, text)), None)
+    if isinstance(value, dict) and value:
+        record = cast(Json, value)
+        pairs = [[key, _leaf(value, key)] for key, value in record.items()]
+        return Table(["field", "value"], pairs) if _is_flat(record) else _list(record, 1)
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in cast(list[Any], value)):
+        return _records(cast(list[Json], value))
+    return None
+
+
+def _is_answer(event: Event, text: str) -> bool:
+    return event.output is not None and bool(text) and (event.text or json_text(event.output)) == text
+
+
+def _records(records: list[Json]) -> Table | Items:
+    columns = list(dict.fromkeys(key for record in records for key in record))
+    if not all(map(_is_flat, records)) or len(columns) > _COLUMNS:
+        return _list(records, 1)
+    rows = [[_leaf(record.get(key, ""), key) for key in columns] for record in records[:_MOST_RECORDS]]
+    more = len(records) - _MOST_RECORDS
+    return Table(columns, rows + ([[f"… {more} more"] + [""] * (len(columns) - 1)] if more > 0 else []))
+
+
+def _list(value: Any, depth: int) -> Items:
+    is_record = isinstance(value, dict)
+    pairs: list[tuple[str, Any]] = list(cast(Json, value).items()) if is_record else [("", item) for item in value]
+    items: list[Item] = []
+    for name, below in pairs[:_MOST_RECORDS]:
+        label = (Span(f"{name}:", "strong"), " ") if name else ()
+        if isinstance(below, dict | list) and below and depth < _DEEPEST:
+            items.append(Item(label[:1], _list(cast(Any, below), depth + 1)))
+        else:
+            items.append(Item((*label, _leaf(below, name))))
+    more = len(pairs) - _MOST_RECORDS
+    return Items(items + ([Item(f"… {more} more")] if more > 0 else []))
+
+
+def _is_flat(record: Json) -> bool:
+    return not any(isinstance(value, dict | list) for value in record.values())
+
+
+def _leaf(value: Any, name: str) -> str:
+    text = json_text(value, name=name)
+    return one_line(json.loads(text) if isinstance(value, str) and text.startswith('"') else text, _LONGEST_LEAF)
