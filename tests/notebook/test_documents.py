@@ -221,8 +221,10 @@ type it
 
 **Answer**
 
-<pre><code>  two
-    lines</code></pre>
+```
+  two
+    lines
+```
 
 *a stand-in*\
 """,

@@ -152,7 +152,9 @@ def _(block: Only) -> Iterable[str]:
 
 def _code(line: Line) -> str:
     text = "".join(cleaned(part if isinstance(part, str) else part.text) for part in parts_of(line))
-    return f"<pre><code>{_spelled_out(text)}</code></pre>"
+    if _RISKY.search(text) or "`" in text:
+        return f"<pre><code>{_spelled_out(text)}</code></pre>"
+    return f"```\n{text}\n```"
 
 
 def _items(items: Items) -> Iterator[str]:
