@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -107,3 +108,53 @@ def test_facts_about_a_session_come_from_its_history():
     scanning = {name for name, tree in trees.items() if scans_a_session(tree)}
 
     assert scanning - {"runtime/history.py"} == ALLOWED_SCANS.keys()
+
+
+WRITERS = ROOT / "adk_nb" / "notebook" / "view" / "writers"
+OF_WRITERS = {"as_text", "bundle", "html", "StreamedMarkdown"}
+"""What others may import from the writers: documents go in, forms come out. `html` is called as `OF_HTML`."""
+OF_HTML = {"write", "for_view", "page_sources", "readable", "words_of"}
+MAKES_JSON = {
+    "rows.py": "rows of a live view",
+    "event_words.py": "texts of these rows",
+    "error_card.py": "cards of errors",
+    "interrupt_text.py": "notes on cards",
+    "reply_document.py": "the answer in a live view",
+    "results.py": "artifacts in a live view",
+    "prompt.py": "the panel of prompts",
+    "waterfall.py": "the panel of the waterfall",
+    "plain_text.py": "where they are defined",
+}
+"""Files whose texts go to a page as JSON, through no writer: its scripts set them as text. They may call `cleaned`."""
+
+
+def test_only_the_writers_know_escaping():
+    faults: list[str] = []
+    for path in sorted((ROOT / "adk_nb" / "notebook").rglob("*.py")):
+        if not path.is_relative_to(WRITERS):
+            faults += [f"{path.relative_to(ROOT)}: {fault}" for fault in _escaping_in(path)]
+
+    assert not faults, "\n".join(faults)
+
+
+def _escaping_in(path: Path) -> list[str]:
+    faults: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import) and any(name.name == "html" for name in node.names):
+            faults.append("imports html")
+        elif isinstance(node, ast.ImportFrom):
+            names = {name.name for name in node.names}
+            module = node.module or ""
+            if module == "html" or (module.startswith("adk_nb.notebook.view.writers") and names - OF_WRITERS):
+                faults.append(f"imports {', '.join(sorted(names))} from {module}")
+            if module.endswith("plain_text") and "cleaned" in names and path.name not in MAKES_JSON:
+                faults.append("cleans text that a writer cleans")
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "html":
+            faults += [f"calls html.{node.attr}"] if node.attr not in OF_HTML else []
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_markup(node.value):
+            faults.append(f"writes markup: {node.value[:60]!r}")
+    return faults
+
+
+def _is_markup(text: str) -> bool:
+    return re.match(r"<(?:p|div|span|section|table|pre|code|svg|details|small|strong|iframe)[ >]", text) is not None

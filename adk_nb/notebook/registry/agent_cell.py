@@ -11,10 +11,10 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, ToolNotFoundError, UserError, closest
 from adk_nb.events.event import Event
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.notebook.view.document import Note
 from adk_nb.notebook.registry.definitions import AgentDefinition
 from adk_nb.notebook.registry.team_cell import is_team
 from adk_nb.notebook.registry.templates import Template, read, uses
+from adk_nb.notebook.view.document import Note
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset

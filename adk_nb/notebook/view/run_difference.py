@@ -9,7 +9,7 @@ from adk_nb.notebook.reply import answer_in, usage_of
 from adk_nb.notebook.view.document import Block, Code, Heading, Inline, Line, Only, Section, Span, Style, Table, in_html
 from adk_nb.notebook.view.panels.prompt import Prompt, prompts
 from adk_nb.notebook.view.panels.waterfall import bars, duration
-from adk_nb.notebook.view.plain_text import cleaned, one_line
+from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_document import row_text
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.runtime.trace import Trace
@@ -53,7 +53,7 @@ class Run:
     @property
     def answer(self) -> str:
         """The words of the answer."""
-        return cleaned(answer_in(self.events)[0])
+        return answer_in(self.events)[0]
 
 
 def blocks_of(one: Run, two: Run, *, with_times: bool = True) -> list[Block]:
