@@ -266,6 +266,14 @@ def test_a_result_is_put_into_plain_words(response: dict[str, Any], told: str):
     assert words(asking("weather in Oslo", called(("get_weather", {"city": "Oslo"}, response)))) == told
 
 
+@pytest.mark.parametrize("rest", ["{'city': nan}", "{'city': 'Os", "[1]", "3", "{" * 10_000, ""])
+def test_a_note_of_changed_arguments_that_cannot_be_read_is_shown_as_it_is(rest: str):
+    note = f"a person changed the arguments before approving them, to {rest}"
+    answered = called(("get_weather", {"city": "Oslo"}, {"result": "mild", "note": note}))
+
+    assert words(asking("weather in Oslo", answered)) == f"get_weather(city=Oslo) gives mild.\n\nNote: {note}."
+
+
 def test_several_results_are_a_list_in_the_order_of_the_calls():
     answered = called(
         ("get_weather", {"city": "Oslo"}, {"result": "mild"}),

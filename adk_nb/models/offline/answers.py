@@ -41,11 +41,19 @@ def result_in_words(tool: str, args: Mapping[str, Any], response: Any, question:
     answer = dict(cast(dict[str, Any], response)) if isinstance(response, dict) else {"result": response}
     edits = [key for key in ("note", "approval_note") if str(answer.get(key)).startswith(_EDITED)]
     note = answer.pop(edits[0]) if edits else answer.pop("note") if set(answer) == {"result", "note"} else ""
-    args = ast.literal_eval(note.removeprefix(_EDITED)) if edits else args
+    args = (_edited_args(note) if edits else None) or args
     given = {word for text in [tool, *args.values()] for word in words_of(str(text))}
     outcome = _outcome(answer, args, [word for word in words_of(question) if word not in given | STOP])
     text = f"{tool}({', '.join(f'{name}={_inline(value)}' for name, value in args.items())}){outcome}"
     return f"{text}\n\nNote: {note}." if note else text
+
+
+def _edited_args(note: Any) -> dict[str, Any] | None:
+    """The arguments that ran, if `note` says that an approval changed them."""
+    try:
+        return dict(ast.literal_eval(str(note).removeprefix(_EDITED)))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # another note, or a shortened one
+        return None
 
 
 def _outcome(answer: dict[str, Any], args: Mapping[str, Any], question: Sequence[str]) -> str:
