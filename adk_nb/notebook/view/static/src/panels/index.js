@@ -1,4 +1,4 @@
-// Every panel of the package; a new one is one more line here.
+// Every panel of the package, as `make bundle` lists them.
 
 import "./events.js";
 import "./waterfall.js";
