@@ -25,6 +25,7 @@ TURNS = 10
 EVENTS = 1000
 ROUNDS = 5
 ROWS = 10_000
+VIEWS = 50
 
 SETUP = """
 %load_ext adk_nb
@@ -127,7 +128,7 @@ def main() -> None:
     """Print each figure as it is measured, and keep it."""
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     with lab_page() as opened, KEPT.open("a") as kept:
-        for measure in (size, first_row, share, scrolling):
+        for measure in (size, memory, first_row, share, scrolling):
             for one in measure(opened):
                 sys.stdout.write(f"{one.name:<64} {one.value:>9.4g} {one.unit:<9} {one.verdict}\n")
                 sys.stdout.flush()
@@ -160,6 +161,29 @@ def size(_: Opened) -> Iterator[Figure]:
     for name, limit in (("view.js", 90), ("view.css", 30)):
         yield Figure(f"{name}, once a page", (STATIC / name).stat().st_size / 1000, "kB", limit)
     yield Figure("loader.js, once a view", (STATIC / "loader.js").stat().st_size / 1000, "kB", 1.5)
+
+
+def memory(opened: Opened) -> Iterator[Figure]:
+    """Of the page: finished runs, each in a view of its own."""
+    agent = "looker = Agent(name='looker', model=Calls(model='calls', events=6), tools=[look])"
+    run = "looker.model.events = 6\nChat(looker).ask('Look.')"
+    page = opened(SETUP, agent, *[run] * VIEWS)
+    page.run_cell(1)
+    page.run_cell(2)
+    page.wait(".adknb-fold")
+    before = heap(page)
+    for cell in range(3, VIEWS + 2):
+        page.run_cell(cell)
+    page.until(lambda: len(page.all(".adknb-fold")) == VIEWS, "every view")
+    yield Figure(f"memory of {VIEWS} finished views", (heap(page) - before) / 1e6 * VIEWS / (VIEWS - 1), "MB", 60)
+
+
+def heap(page: Page) -> float:
+    """Bytes that the scripts of a page hold."""
+    page.browser.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
+    page.browser.execute_cdp_cmd("Performance.enable", {})
+    metrics = page.browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return next(metric["value"] for metric in metrics if metric["name"] == "JSHeapUsedSize")
 
 
 def first_row(opened: Opened) -> Iterator[Figure]:

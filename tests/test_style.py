@@ -29,14 +29,21 @@ def test_style(command: str):
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
 
+LINT = ("--config", "tests/front_end/eslint.config.js", "--max-warnings", "0")
 FORMAT = ("--config", "tests/front_end/prettier.json", "--check")
 
 
-@pytest.mark.parametrize("command", [("prettier", *FORMAT)], ids=lambda command: command[0])
+@pytest.mark.parametrize("command", [("eslint", *LINT), ("prettier", *FORMAT)], ids=lambda command: command[0])
 def test_style_of_the_view(command: tuple[str, ...]):
     files = [path for path in view_build.sources() if command[0] == "prettier" or path.endswith(".js")]
 
     done = view_build.run(*command, *files, cwd=ROOT)
+
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+
+
+def test_types_of_the_view():
+    done = view_build.run("tsc", "--project", "tests/front_end", "--pretty", "false", cwd=ROOT)
 
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
 

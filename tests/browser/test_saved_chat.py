@@ -95,7 +95,7 @@ def test_hostile_words_stay_words_live_saved_and_exported(lab: Lab):
     assert "<img src=x onerror=alert(1)>" in page.text(last)
     page.button("Back").click()
     page.button("Approve").click()
-    page.until(lambda: page.text(last).count("5 events") == 1, "the reply")
+    page.until(lambda: page.text(last).count("1 tool call") == 1, "the reply")
     assert_nothing_acts(page)
     page.all(".adknb-fold")[-1].click()
     page.until(lambda: "ValueError" in page.text(last), "the row of the call that failed")
@@ -109,7 +109,7 @@ def test_hostile_words_stay_words_live_saved_and_exported(lab: Lab):
     assert_nothing_unseen(failed.evalue + "".join(failed.traceback))
     assert sum("alert(1)" in data.get("text/html", "") for data in told) >= 7
     without_its_kernel(page)
-    page.until(lambda: page.text(last).count("5 events") == 1, "the saved turn")
+    page.until(lambda: page.text(last).count("1 tool call") == 1, "the saved turn")
     assert_nothing_acts(page)
 
     for cell in notebook.cells:

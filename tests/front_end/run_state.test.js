@@ -42,7 +42,7 @@ test("of very many rows the oldest are only counted", () => {
 test("a status that is not running ends every stream", () => {
   const run = after(append("r"), { op: "text", id: "r", s: "a" }, { op: "status", status: "cancelled" });
 
-  assert.deepEqual([onlyRow(run).streaming, run.status], [false, { status: "cancelled", text: "" }]);
+  assert.deepEqual([onlyRow(run).streaming, run.status], [false, { status: "cancelled", text: "", seconds: 0 }]);
 });
 
 test("changed keys replace those of the same name, and removed keys come last", () => {

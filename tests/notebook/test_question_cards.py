@@ -133,7 +133,7 @@ def test_an_answer_in_another_cell_leaves_question_and_answer_in_this_one():
     settled = asks.answered_elsewhere({question.id: Verdict("answered", "A1", "in [8]")})
     [card] = [op["card"] for op in rows.answered_elsewhere(question.id, settled.elsewhere[question.id])]
 
-    assert card["note"] == "A1 (in [8])"
+    assert card["note"] == "in [8]: A1"
     assert settled.interrupts == []
     assert str(settled).splitlines() == [
         "clerk > (waited for an answer)",

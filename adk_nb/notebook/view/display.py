@@ -113,7 +113,7 @@ class LiveRun(RunView):
         super().__init__(agent.name, question, notice)
         self._schema_of = schema_of
         self._lanes = Lanes()
-        self._meter = Meter((), None)
+        self._meter: Meter | None = None
         self._rows: RunRows | None = None
         self._panels = RunPanels(PanelRun(agent=None if view else agent))
         self._over = False
@@ -136,8 +136,9 @@ class LiveRun(RunView):
         super().begin(session, clicks)
         if shell := side_shell():
             shell.runs.add(self)
+        if self._over or self._meter is None:  # what goes on from a card adds to what was counted
+            self._meter = Meter(session.events if session else (), self.max_cost_usd)
         self._clicks, self._over = clicks, False
-        self._meter = Meter(session.events if session else (), self.max_cost_usd)
         if self._rows is None:
             self._open(session)
         self._lanes.begin()
@@ -196,7 +197,7 @@ class LiveRun(RunView):
             try:
                 self._trouble.goes_on()
                 self._show(event)
-                if told := self._meter.feed(event):
+                if self._meter and (told := self._meter.feed(event)):
                     self._view.push(told)
             except Exception:  # what cannot be drawn is no fault of the run
                 logger.exception("event %s of %s cannot be shown", event.id, event.author)

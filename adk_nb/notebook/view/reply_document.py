@@ -374,17 +374,19 @@ def answer_for_view(reply: TurnLike) -> dict[str, Any]:
     """Question and answer of a run that is over, for a view that has all the rest in its panels.
 
     Returns:
-        `{"question", "members", "who", "html", "pages", "shown"}`; `question` is empty where the run went on from an
-        approval, `members` are as `members` returns them, `shown` as `html.for_view`.
+        `{"question", "members", "who", "decisions", "html", "pages", "shown"}`; `question` is empty where the run went
+        on from an approval, `members` are as `members` returns them, `decisions` are for a view that has no card of
+        its own to tell them, `shown` is as `html.for_view`.
     """
     found = grounding.grounding_of(reply.events)
     decisions = rows_and_decisions(reply.events, history=reply.history, elsewhere=reply.elsewhere)[1]
     answer = _answer(reply, found) or (None if reply.elsewhere else Text(Span("No answer.", "em")))
-    blocks = [*decision_blocks(decisions), *([answer] if answer else []), *grounding.lines(found)]
+    blocks = [*([answer] if answer else []), *grounding.lines(found)]
     return {
         "question": cleaned(question_text(reply.question, reply.events)),
         "members": members(reply),
         "who": heading(reply),
+        "decisions": html.write(decision_blocks(decisions)),
         "html": html.write(blocks),
         "pages": html.page_sources(found.suggestions),
         "shown": html.for_view(results.of_events(reply.events, live=True)),

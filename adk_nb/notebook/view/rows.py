@@ -331,8 +331,6 @@ class RunRows:
         """The ops that show what was answered in another cell."""
         where = verdict.where or "in another cell"
         note = ": ".join(filter(None, (where, verdict.note)))
-        if verdict.state == "answered":
-            note = f"{verdict.note} ({where})"
         if card := self._cards.get(key):
             self._decided(self._interrupts[key], card, verdict)
         return self.closed(key, Verdict(verdict.state, note), f"{verdict.state} {where}")

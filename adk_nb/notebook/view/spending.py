@@ -133,15 +133,16 @@ class Meter:
         if not _counts(event) or not (usage := _usage(event)).total_tokens:
             return None
         self._usage += usage
+        tokens = {"tokens": self._usage.total_tokens}
         try:
             self._cost += _cost(event)
             self._session = self._session or _added_up(self._before)
-            return {"op": "usage", "text": self._text(self._session), "title": self._title()}
+            return {"op": "usage", "text": self._text(self._session), "title": self._title()} | tokens
         except MissingExtraError:
             self._hints = self._hints or not Meter.hinted
             Meter.hinted = True
             words = self._usage.in_words()
-            return {"op": "usage", "text": f"{words} · {HOW}" if self._hints else words, "title": HOW}
+            return {"op": "usage", "text": f"{words} · {HOW}" if self._hints else words, "title": HOW} | tokens
 
     def _text(self, session: tuple[Usage, Cost | None]) -> str:
         said = [self._usage.in_words(), str(self._cost), ", ".join(self._cost.models)]

@@ -1,5 +1,6 @@
 """What a live view shows, as plain JSON, and how one op changes it: no widget, no kernel."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -67,9 +68,12 @@ class ViewState:
         """By which a notebook refers to the view."""
         self.box = box
         """What holds for a conversation that one can type into: `{"height"}`, in pixels. None: it is one run."""
-        self.status: Json = {"status": "idle", "text": ""}
+        self._status: Json = {"status": "idle", "text": ""}
+        self._ran = 0.0
+        """Seconds for which the run has worked before its status was set, without waiting for anyone."""
+        self._status_at = time.monotonic()
         self.notice = ""
-        self.usage: Json = {"text": "", "title": ""}
+        self.usage: Json = {"text": "", "title": "", "tokens": 0}
         self.earlier = 0
         self._state: dict[str, Json] = {}
         """By key; what was removed since the view began is kept, with its mark."""
@@ -100,6 +104,20 @@ class ViewState:
     def state(self) -> list[Json]:
         """Each key, marked with what became of it since the view began; removed keys come last."""
         return sorted(self._state.values(), key=lambda entry: entry["kind"] == "-")
+
+    @property
+    def status(self) -> Json:
+        """`{"status", "text", "seconds"}`: seconds for which the run has worked so far, without waiting for anyone."""
+        now = time.monotonic() - self._status_at if self._status["status"] == "running" else 0.0
+        return {**self._status, "seconds": round(self._ran + now, 2)}
+
+    def change_status(self, status: str, text: str) -> Json:
+        """Set the status; the op that says so."""
+        before = self.status
+        begins = status == "running" and before["status"] not in ("pending", "running")
+        self._ran, self._status_at = 0.0 if begins else before["seconds"], time.monotonic()
+        self._status = {"status": status, "text": text}
+        return {"op": "status", **self.status}
 
     def change_state(self, op: Json) -> Json:
         """Take a `state` op in; the op with the entries that it changes, or with all if it has the whole state."""
@@ -223,15 +241,14 @@ def _card(view: ViewState, op: Json) -> Json:
 
 
 def _status(view: ViewState, op: Json) -> Json:
-    view.status = {"status": op["status"], "text": op.get("text", "")}
     if op["status"] != "running":
         for row in view.rows.values():
             row["streaming"] = False
-    return op
+    return view.change_status(op["status"], op.get("text", ""))
 
 
 def _usage(view: ViewState, op: Json) -> Json:
-    view.usage = {"text": op["text"], "title": op.get("title", "")}
+    view.usage = {"text": op["text"], "title": op.get("title", ""), "tokens": op.get("tokens", 0)}
     return op
 
 

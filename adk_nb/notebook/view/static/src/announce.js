@@ -2,18 +2,24 @@
 
 import { el } from "./elements.js";
 
+/** @import { Op, Row } from "./types" */
+/** @import { Store } from "./store.js" */
+
 const SENTENCE = /^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/;
 const MOST_SAID = 12;
 
 export class Announcer {
+  /** @param {Store} store */
   constructor(store) {
     this.store = store;
-    this.begun = new Map(); // row id -> how many characters of a row that streams were said
+    /** @type {Map<string, number>} Row that streams -> how many of its characters were said. */
+    this.begun = new Map();
     this.node = el("div", "hidden");
     this.node.setAttribute("aria-live", "polite");
     this.node.setAttribute("aria-relevant", "additions");
   }
 
+  /** @param {Op} op */
   touch(op) {
     if (op.op === "status" && op.status !== "running") {
       for (const id of [...this.begun.keys()]) this.rest(this.store.rows.get(id));
@@ -22,18 +28,27 @@ export class Announcer {
     if (!row) return;
     if (op.op === "append" && row.kind !== "user" && !row.streaming) this.whole(row);
     else if (op.op === "text") this.sentences(row);
-    else if (op.op === "patch" && this.begun.has(row.id)) this.rest(row);
-    else if (op.op === "patch" && op.kind === "marker") this.whole(row);
-    else if (op.op === "patch" && "ok" in op && op.ok !== null)
-      this.say(`${row.tool} ${op.ok ? "is done" : "failed"}: ${row.result}`);
+    else if (op.op === "patch") this.#patched(op, row);
   }
 
+  /**
+   * @param {Op} op
+   * @param {Row} row
+   */
+  #patched(op, row) {
+    if (this.begun.has(row.id)) this.rest(row);
+    else if (op.kind === "marker") this.whole(row);
+    else if (typeof op.ok === "boolean") this.say(`${row.tool} ${op.ok ? "is done" : "failed"}: ${row.result}`);
+  }
+
+  /** @param {Row} row */
   whole(row) {
     if (row.tool === "transfer_to_agent") return; // its result says who goes on
     if (row.kind === "call") this.say(`${row.author} calls ${row.tool}`);
     else if (row.text) this.say(`${row.author}${row.kind === "error" ? ", error" : ""}: ${row.text}`);
   }
 
+  /** @param {Row} row */
   sentences(row) {
     const said = this.begun.get(row.id) ?? 0;
     const found = SENTENCE.exec(row.text.slice(said))?.[0];
@@ -41,14 +56,16 @@ export class Announcer {
     if (found) this.say(said ? found : `${row.author}: ${found}`);
   }
 
+  /** @param {Row | undefined} row */
   rest(row) {
     if (!row) return;
-    const said = this.begun.get(row.id);
+    const said = this.begun.get(row.id) ?? 0;
     this.begun.delete(row.id);
     const left = row.text.slice(said);
     if (left.trim()) this.say(said ? left : `${row.author}: ${left}`);
   }
 
+  /** @param {string} words */
   say(words) {
     this.node.append(
       el(
@@ -60,6 +77,6 @@ export class Announcer {
           .slice(0, 500),
       ),
     );
-    while (this.node.childElementCount > MOST_SAID) this.node.firstChild.remove();
+    while (this.node.childElementCount > MOST_SAID) this.node.firstChild?.remove();
   }
 }

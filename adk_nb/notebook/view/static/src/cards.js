@@ -5,13 +5,24 @@ import { button, el, newId, put } from "./elements.js";
 import { argumentList, errorParts, waitParts } from "./error_cards.js";
 import { ANSWERED } from "./words.js";
 
+/** @import { Card, Child } from "./types" */
+/** @import { View } from "./view.js" */
+/** @import { Store } from "./store.js" */
+
 export class Cards {
+  /**
+   * @param {Store} store
+   * @param {View} view
+   */
   constructor(store, view) {
     this.store = store;
     this.view = view;
-    this.nodes = new Map(); // card id -> {node, drawn}
-    this.forms = new Map(); // card id -> its form, which keeps what was typed when that is refused
+    /** @type {Map<string, {node: HTMLElement, drawn: string}>} */
+    this.nodes = new Map();
+    /** @type {Map<string, AnswerForm>} Keeps what was typed when that is refused. */
+    this.forms = new Map();
     this.node = el("div", "cards");
+    this.answered = el("div", "cards decisions"); // above the answer
   }
 
   paint() {
@@ -21,50 +32,82 @@ export class Cards {
       this.nodes.delete(id);
       this.forms.delete(id);
     }
-    for (const card of this.store.cards.values()) {
-      const drawn = JSON.stringify([card, this.store.isOpen(card), this.isNext(card)]);
-      const known = this.nodes.get(card.id);
-      if (known?.drawn === drawn) continue;
-      const active = document.activeElement;
-      const focused = known?.node.contains(active);
-      const node = this.card(card);
-      if (known) known.node.replaceWith(node);
-      else this.node.append(node);
-      if (focused)
-        (node.contains(active) ? active : (this.store.isOpen(card) && this.forms.get(card.id)?.first) || node).focus();
-      this.nodes.set(card.id, { node, drawn });
-    }
+    for (const card of this.store.cards.values()) this.#paintCard(card);
   }
 
+  /** @param {Card} card */
+  #paintCard(card) {
+    const drawn = JSON.stringify([card, this.store.isOpen(card), this.isNext(card)]);
+    const known = this.nodes.get(card.id);
+    if (known?.drawn === drawn) return;
+    const active = document.activeElement;
+    const focused = known?.node.contains(active);
+    const node = this.card(card);
+    const place = isDecided(card) && !this.store.box ? this.answered : this.node;
+    if (known?.node.parentNode === place) known.node.replaceWith(node);
+    else {
+      known?.node.remove();
+      place.append(node);
+    }
+    this.nodes.set(card.id, { node, drawn });
+    if (!focused) return;
+    const first = this.store.isOpen(card) ? this.forms.get(card.id)?.first : null;
+    const next = node.contains(active) && active instanceof HTMLElement ? active : (first ?? node);
+    next.focus();
+  }
+
+  /** @param {Card} card */
   card(card) {
     if (card.kind === "error" || card.kind === "wait") return this.notice(card);
+    if (isDecided(card)) return this.decision(card);
     const open = this.store.isOpen(card);
-    const isCredential = card.kind === "credential";
-    const head = el("div", "ask", el("span", "icon", open ? "⚠" : ""), ` ${card.agent} `);
-    if (isCredential) head.append("calls ", el("b", "", card.tool), `, which needs ${card.needs}`);
-    else if (card.kind === "input" && !card.tool) head.append("asks");
-    else head.append("asks to call ", el("b", "", card.tool));
+    const isInput = card.kind === "input";
+    const head = el("div", "ask", el("span", "icon", open ? "⚠" : ""), ` ${card.agent} `, ...asks(card));
     const node = this.frame(card, head, open ? "alertdialog" : "group");
-    const whole = (value, more) => this.showAll(card, value, more);
-    const hint = card.hint ? el("div", card.kind === "input" ? "question" : "hint", card.hint) : "";
-    const args = argumentList(card.arguments, whole) ?? "";
-    node.append(...(card.kind === "input" ? [hint, args] : [args, hint]));
+    const hint = card.hint ? el("div", isInput ? "question" : "hint", card.hint) : "";
+    const args = argumentList(card.arguments, (value, more) => this.showAll(card, value, more)) ?? "";
+    node.append(...(isInput ? [hint, args] : [args, hint]));
     node.append(...(card.remarks ?? []).map((remark) => el("div", "remark", remark)));
-    if (open) {
-      node.append(card.note ? el("div", "problem", card.note) : "");
-      if (isCredential) this.offerToGive(node, card);
-      else if (card.kind === "input" && !card.tool) this.offerToAnswer(node, card);
-      else this.offer(node, card);
-      this.view.said.textContent = [head.textContent, card.kind === "input" ? card.hint : "", card.note]
-        .filter(Boolean)
-        .join(" ");
-    } else {
-      node.append(this.outcome(card));
-      this.view.said.textContent = "";
-    }
+    if (open) this.#open(node, card, head.textContent ?? "");
+    else node.append(this.outcome(card));
     return node;
   }
 
+  /**
+   * @param {HTMLElement} node
+   * @param {Card} card
+   * @param {string} head
+   */
+  #open(node, card, head) {
+    node.append(card.note ? el("div", "problem", card.note) : "");
+    if (card.kind === "credential") this.offerToGive(node, card);
+    else if (card.kind === "input" && !card.tool) this.offerToAnswer(node, card);
+    else this.offer(node, card);
+    this.view.said.textContent = [head, card.kind === "input" ? card.hint : "", card.note].filter(Boolean).join(" ");
+  }
+
+  /**
+   * One line: `✓ You approved refund(order="17") in [4]`.
+   *
+   * @param {Card} card
+   */
+  decision(card) {
+    const values = (card.arguments ?? []).map(({ name, text }) => `${name}=${text}`).join(", ");
+    const call = card.tool ? el("code", "", `${card.tool}(${values})`) : card.hint ? `"${card.hint}"` : "";
+    const who = card.agent === this.store.title ? null : el("span", "dim", ` · ${card.agent}`);
+    const head = el("div", "ask", this.outcome(card, call), who);
+    const node = this.frame(card, head, "group");
+    node.classList.add("adknb-decision");
+    node.title = card.tool && card.hint ? card.hint : "";
+    this.view.said.textContent = "";
+    return node;
+  }
+
+  /**
+   * @param {Card} card
+   * @param {HTMLElement} head
+   * @param {string} role
+   */
   frame(card, head, role) {
     const node = el("div", "card", head);
     head.id = newId();
@@ -78,9 +121,14 @@ export class Cards {
     return node;
   }
 
-  // It tells, and asks for nothing.
+  /**
+   * It tells, and asks for nothing.
+   *
+   * @param {Card} card
+   */
   notice(card) {
     const open = this.store.isOpen(card);
+    /** @param {string} decision */
     const act = (decision) => this.store.decide(card, decision, {});
     const { head, parts, said } = card.kind === "wait" ? waitParts(card) : errorParts(card, open, act);
     const node = this.frame(card, head, "group");
@@ -91,44 +139,87 @@ export class Cards {
     return node;
   }
 
-  outcome(card) {
-    const [icon, word] = ANSWERED[card.state] ?? ["…", "sent; the kernel answers when it is free"];
-    return el("div", "outcome", el("b", "", `${icon} ${word}`), card.note ? `: ${card.note}` : "");
+  /**
+   * @param {Card} card
+   * @param {Child} [subject] What it is of.
+   */
+  outcome({ state, note }, subject = null) {
+    const [icon, word] = ANSWERED[state] ?? ["…", "sent; the kernel answers when it is free"];
+    const rest = !note || note.startsWith("in [") ? note : `: ${note}`;
+    return el(
+      "span",
+      "outcome",
+      el("b", "", `${icon} ${word}`),
+      subject ? " " : "",
+      subject,
+      rest && !rest.startsWith(":") ? ` ${rest}` : rest,
+    );
   }
 
-  // A yes, a no with a reason, and for a call a form with its arguments. The form stays until it is left.
+  /**
+   * A yes, a no with a reason, and for a call a form with its arguments. The form stays until it is left.
+   *
+   * @param {HTMLElement} node
+   * @param {Card} card
+   */
   offer(node, card) {
     const place = el("div", "place");
     node.append(place);
     const form = this.forms.get(card.id);
-    if (form && !(card.changed && form.values)) return place.append(form.node);
-    const command = card.how ? el("span", "twin", "or type: ", el("code", "", card.how)) : "";
-    const now = () => this.store.cards.get(card.id);
-    const ask = (made) => {
-      this.forms.set(card.id, made);
-      put(place, made.node);
-      made.first?.focus();
+    if (form && !(card.changed && form.values)) {
+      place.append(form.node);
+      return;
+    }
+    /** @param {AnswerForm} opened */
+    const show = (opened) => {
+      this.forms.set(card.id, opened);
+      put(place, opened.node);
+      opened.first?.focus();
     };
-    const reject = button("Reject…", "reject", () =>
-      ask(this.reasonForm(card, now, () => this.leaveForm(card.id, "reject"))),
-    );
+    const now = () => this.#now(card);
+    const back = (/** @type {string} */ from) => () => this.leaveForm(card.id, from);
+    const command = card.how ? el("span", "twin", "or type: ", el("code", "", card.how)) : "";
+    const reject = button("Reject…", "reject", () => show(this.reasonForm(card, now, back("reject"))));
     const approve = button("Approve", "go", () => this.answer(now(), true));
-    if (card.changed) return place.append(this.offerAfterAChange(card, approve, reject, command));
+    if (card.changed) {
+      place.append(this.offerAfterAChange(card, approve, reject, command));
+      return;
+    }
     const edit = button("Edit…", "edit", () => {
-      this.whole(card, (call) => ask(this.editForm(call, now, () => this.leaveForm(card.id, "edit"))));
+      this.whole(card, (call) => show(this.editForm(call, now, back("edit"))));
     });
     const ways = [approve, card.kind === "approval" ? edit : null, reject];
     if (card.destructive) ways.reverse();
     place.append(el("div", "buttons", ...ways, command));
   }
 
-  leaveForm(id, focused) {
-    this.forms.delete(id);
-    this.nodes.get(id).drawn = "";
-    this.paint();
-    this.nodes.get(id).node.querySelector(`.adknb-${focused}`)?.focus();
+  /**
+   * The card as it is now: what Python says of it may have changed since it was drawn.
+   *
+   * @param {Card} card
+   */
+  #now(card) {
+    return this.store.cards.get(card.id) ?? card;
   }
 
+  /**
+   * @param {string} id
+   * @param {string} focused
+   */
+  leaveForm(id, focused) {
+    this.forms.delete(id);
+    const known = this.nodes.get(id);
+    if (known) known.drawn = "";
+    this.paint();
+    const focusable = this.nodes.get(id)?.node.querySelector(`.adknb-${focused}`);
+    if (focusable instanceof HTMLElement) focusable.focus();
+  }
+
+  /**
+   * @param {Card} call
+   * @param {() => Card} now
+   * @param {() => void} leave
+   */
   editForm(call, now, leave) {
     const changed = "Approve with these changes";
     const options = {
@@ -141,29 +232,50 @@ export class Cards {
     return new AnswerForm(call.schema, (args) => this.answer(now(), true, { args }), options);
   }
 
+  /**
+   * @param {Card} card
+   * @param {() => Card} now
+   * @param {() => void} leave
+   */
   reasonForm({ kind }, now, leave) {
     const reason = {
       type: "string",
       title: kind === "approval" ? "reason (optional; the model is told)" : "reason (optional)",
     };
-    const send = (said) => this.answer(now(), false, { reason: said.reason?.trim() || null });
+    /** @param {{reason?: string} | null} said */
+    const send = (said) => this.answer(now(), false, { reason: said?.reason?.trim() || null });
     const options = { label: "Reject", look: "reject", more: [button("Back", "back", leave)], leave };
     return new AnswerForm({ properties: { reason }, "x-titles": true }, send, options);
   }
 
+  /**
+   * @param {Card} card
+   * @param {boolean} confirmed
+   * @param {{args?: any, reason?: string | null}} [more]
+   */
   answer(card, confirmed, { args = null, reason = null } = {}) {
     if (card.kind === "approval") this.store.decide(card, confirmed ? "approve" : "reject", { args, reason });
     else this.store.decide(card, "answer", { value: reason ? { confirmed, reason } : { confirmed } });
   }
 
-  // Arguments that are too long to come with the card are asked for.
+  /**
+   * Arguments that are too long to come with the card are asked for.
+   *
+   * @param {Card} card
+   * @param {(data: any) => void} then
+   */
   whole(card, then) {
     if (card.args) then(card);
     else this.store.need("call", card.id, then);
   }
 
+  /**
+   * @param {Card} card
+   * @param {HTMLElement} value
+   * @param {HTMLElement} more
+   */
   showAll(card, value, more) {
-    const place = [...value.closest(".adknb-arguments").children].indexOf(value.parentNode);
+    const place = [...(value.closest(".adknb-arguments")?.children ?? [])].findIndex((each) => each.contains(value));
     this.store.need("call", card.id, ({ texts }) => {
       value.classList.add("adknb-whole");
       value.tabIndex = 0;
@@ -172,9 +284,17 @@ export class Cards {
     });
   }
 
-  // The tool is another than was asked about: a yes would be to something else.
+  /**
+   * The tool is another than was asked about: a yes would be to something else.
+   *
+   * @param {Card} card
+   * @param {HTMLButtonElement} approve
+   * @param {HTMLElement} reject
+   * @param {HTMLElement | string} command
+   */
   offerAfterAChange(card, approve, reject, command) {
     approve.disabled = true;
+    /** @param {string} decision */
     const act = (decision) => this.store.decide(card, decision, { args: null, reason: null });
     const again = button("Re-ask", "go", () => act("reask"));
     const old = card.version ? button(`Run old version (${card.version})`, "edit", () => act("old")) : "";
@@ -182,52 +302,87 @@ export class Cards {
     return el("div", "", why, el("div", "buttons", approve, again, old, reject, command));
   }
 
-  // A credential goes out once, in one message, and is kept nowhere.
+  /**
+   * A credential goes out once, in one message, and is kept nowhere.
+   *
+   * @param {HTMLElement} node
+   * @param {Card} card
+   */
   offerToGive(node, card) {
-    if (!this.forms.has(card.id)) {
-      const decide = (decision, more) => {
+    const form = this.#formOf(card, () => {
+      const decide = (/** @type {string} */ decision, /** @type {object} */ more) => {
         this.forms.delete(card.id);
-        this.store.decide(this.store.cards.get(card.id), decision, more);
+        this.store.decide(this.#now(card), decision, more);
       };
       const refuse = button("Refuse", "refuse", () => decide("refuse", {}));
       const schema = { ...card.answer_schema, "x-titles": true };
-      this.forms.set(
-        card.id,
-        new AnswerForm(schema, (value) => decide("answer", { value }), { label: "Continue", more: [refuse] }),
-      );
-    }
-    const form = this.forms.get(card.id);
+      return new AnswerForm(schema, (value) => decide("answer", { value }), { label: "Continue", more: [refuse] });
+    });
     put(form.twin, "or type: ", el("code", "", card.how));
     node.append(consentLink(card.link) ?? "", form.node);
   }
 
+  /**
+   * @param {HTMLElement} node
+   * @param {Card} card
+   */
   offerToAnswer(node, card) {
-    if (!this.forms.has(card.id)) {
-      const send = (value) => this.store.decide(this.store.cards.get(card.id), "answer", { value });
-      this.forms.set(card.id, new AnswerForm(card.answer_schema, send));
-    }
-    const form = this.forms.get(card.id);
+    const send = (/** @type {unknown} */ value) => this.store.decide(this.#now(card), "answer", { value });
+    const form = this.#formOf(card, () => new AnswerForm(card.answer_schema, send));
     const isBelow = this.store.box && this.isNext(card);
     put(form.twin, ...(isBelow ? ["or type it below"] : ["or type: ", el("code", "", card.how)]));
     node.append(form.node);
   }
 
-  // Words that are typed elsewhere answer the oldest question.
+  /**
+   * The form of a card: the one that is there, with what was typed into it, or a new one.
+   *
+   * @param {Card} card
+   * @param {() => AnswerForm} open
+   */
+  #formOf(card, open) {
+    const form = this.forms.get(card.id) ?? open();
+    this.forms.set(card.id, form);
+    return form;
+  }
+
+  /**
+   * Words that are typed elsewhere answer the oldest question.
+   *
+   * @param {Card} card
+   */
   isNext(card) {
     return card === [...this.store.cards.values()].find((each) => each.kind === "input" && this.store.isOpen(each));
   }
 
+  /** @param {KeyboardEvent} event */
   onCardKey(event) {
     if (event.key === "Escape") this.view.leave();
     event.stopPropagation();
   }
 }
 
+/**
+ * Whether a card is one line that says what was decided.
+ *
+ * @param {Card} card
+ */
+export function isDecided({ kind, state }) {
+  return state !== "asked" && kind !== "error" && kind !== "wait";
+}
+
+/** @param {Card} card */
+function asks({ kind, tool, needs }) {
+  if (kind === "credential") return ["calls ", el("b", "", tool), `, which needs ${needs}`];
+  return kind === "input" && !tool ? ["asks"] : ["asks to call ", el("b", "", tool)];
+}
+
+/** @param {string} uri */
 function consentLink(uri) {
   if (!/^https?:/i.test(uri)) return null;
   const link = el("a", "link", `Open ${new URL(uri).host}`);
   link.href = uri;
   link.target = "_blank";
   link.rel = "noopener noreferrer";
-  return el("div", "step", link, el("span", "dim", " and let it in there, then paste where that leads:"));
+  return el("div", "step", link, el("span", "dim", " and sign in there, then paste the address it leads to:"));
 }

@@ -2,9 +2,17 @@
 
 import { button, el, newId } from "./elements.js";
 
+/** @import { Card, Op } from "./types" */
+/** @import { View } from "./view.js" */
+/** @import { Store } from "./store.js" */
+
 const MOST_LINES = 8;
 
 export class ChatBox {
+  /**
+   * @param {Store} store
+   * @param {View} view
+   */
   constructor(store, view) {
     this.store = store;
     this.view = view;
@@ -32,7 +40,11 @@ export class ChatBox {
     return status.status === "running" ? "Wait for the answer, or stop it." : "";
   }
 
-  // What is typed is the answer to a question, and no card of an error waits for it.
+  /**
+   * What is typed is the answer to a question, and no card of an error waits for it.
+   *
+   * @param {Card} card
+   */
   isTypedHere(card) {
     return ["error", "wait"].includes(card.kind) || (card.kind === "input" && !card.tool);
   }
@@ -45,6 +57,7 @@ export class ChatBox {
     this.hint.textContent = reason || `Enter sends${asks ? " your answer" : ""}, Shift+Enter makes a new line.`;
   }
 
+  /** @param {Op} op */
   touch(op) {
     if (op.op === "status") this.waits = false;
   }
@@ -64,7 +77,11 @@ export class ChatBox {
     this.input.rows = Math.min(MOST_LINES, this.input.value.split("\n").length);
   }
 
-  // No key that is typed here is the notebook's.
+  /**
+   * No key that is typed here is the notebook's.
+   *
+   * @param {KeyboardEvent} event
+   */
   onKey(event) {
     event.stopPropagation();
     if (event.key === "Escape") this.view.leave();

@@ -1,7 +1,9 @@
-// What the other parts are made of: elements, safe markup, drawings. Only row.html is markup; all else goes in as text.
+// What the other parts are made of. All content goes in as text; markup.js has the only exception.
+
+/** @import { Child } from "./types" */
 
 const FOLD_ABOVE = 480; // pixels; what is cut shows 420 of them (.adknb-clip), so that a fold saves some lines
-// Each view has a module of its own: a count alone would give the elements of two views the same ids.
+// Views of two kernels on one page have a module each: a count alone would give their elements the same ids.
 const mine = `adknb-${Math.random().toString(36).slice(2)}`;
 let ids = 0;
 
@@ -10,17 +12,29 @@ export function newId() {
   return `${mine}-${ids}`;
 }
 
+/** @param {Child[]} children */
+const present = (children) =>
+  children.filter((child) => child !== null && child !== undefined && child !== "").map((child) => child ?? "");
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string} name Classes, without the prefix.
+ * @param {...Child} children
+ */
 export function el(tag, name, ...children) {
   const node = document.createElement(tag);
-  if (name)
-    node.className = name
-      .split(" ")
-      .map((part) => `adknb-${part}`)
-      .join(" ");
-  node.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  const classes = name.split(" ").filter(Boolean);
+  if (classes.length) node.className = classes.map((part) => `adknb-${part}`).join(" ");
+  node.append(...present(children));
   return node;
 }
 
+/**
+ * @param {string} label
+ * @param {string} name
+ * @param {(event: MouseEvent) => void} onClick
+ */
 export function button(label, name, onClick) {
   const node = el("button", `button ${name}`, label);
   node.type = "button";
@@ -28,12 +42,35 @@ export function button(label, name, onClick) {
   return node;
 }
 
+/**
+ * @template {HTMLElement} Place
+ * @param {Place} node
+ * @param {...Child} children
+ */
 export function put(node, ...children) {
-  node.replaceChildren(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  node.replaceChildren(...present(children));
   return node;
 }
 
-// Content that is cut at a height, with a button for the rest; what is short has none.
+/**
+ * A part of a drawing.
+ *
+ * @param {string} tag
+ * @param {Record<string, unknown>} attributes
+ * @param {string} [text]
+ */
+export function shapeOf(tag, attributes, text = "") {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  node.textContent = text;
+  return node;
+}
+
+/**
+ * Content that is cut at a height, with a button for the rest; what is short has none.
+ *
+ * @param {...Child} content
+ */
 export function foldable(...content) {
   const inner = el("div", "", ...content);
   const clip = el("div", "clip", inner);
@@ -56,7 +93,12 @@ export function foldable(...content) {
   return el("div", "", clip, more);
 }
 
-// A button that puts text on the clipboard, and says so for a moment.
+/**
+ * A button that puts text on the clipboard, and says so for a moment.
+ *
+ * @param {string} label
+ * @param {() => string} text
+ */
 export function copyButton(label, text) {
   const node = button(label, "small", async () => {
     try {
@@ -65,11 +107,18 @@ export function copyButton(label, text) {
     } catch {
       node.textContent = "The page may not copy";
     }
-    setTimeout(() => (node.textContent = label), 1500);
+    setTimeout(() => {
+      node.textContent = label;
+    }, 1500);
   });
   return node;
 }
 
+/**
+ * @param {string} name
+ * @param {string} type
+ * @param {BlobPart} content
+ */
 export function download(name, type, content) {
   const link = el("a", "");
   link.href = URL.createObjectURL(new Blob([content], { type }));

@@ -2,7 +2,13 @@
 
 import { button, el, newId } from "./elements.js";
 
-// `In[7] line 4`: leads to that cell where the page shows it.
+/** @import { Argument, Card, Failure } from "./types" */
+
+/**
+ * `In[7] line 4`: leads to that cell where the page shows it.
+ *
+ * @param {string} where
+ */
 function cellLink(where) {
   const number = /^In\[(\d+)\]/.exec(where)?.[1];
   if (!number || !document.querySelector(".jp-Notebook")) return el("code", "where", where);
@@ -10,23 +16,36 @@ function cellLink(where) {
     const prompts = [...(node.closest(".jp-Notebook")?.querySelectorAll(".jp-InputPrompt") ?? [])];
     const cell = prompts.find((one) => one.textContent.trim() === `[${number}]:`)?.closest(".jp-Cell");
     cell?.scrollIntoView({ block: "center" });
-    cell?.querySelector(".cm-content")?.focus({ preventScroll: true });
+    const editor = cell?.querySelector(".cm-content");
+    if (editor instanceof HTMLElement) editor.focus({ preventScroll: true });
   });
   node.title = "Go to that cell";
   return node;
 }
 
-// `rows`: as call_shown.py makes them, with escapes for what cannot be seen. `whole`: shows all of what was shortened.
+/**
+ * `rows`: as call_shown.py makes them, with escapes for what cannot be seen. `whole`: shows all of what was shortened.
+ *
+ * @param {Argument[] | null} rows
+ * @param {(value: HTMLElement, more: HTMLElement) => void} [whole]
+ */
 export function argumentList(rows, whole) {
   const each = (rows ?? []).map(({ name, text, left_out, note }) => {
     const value = el("code", "", text);
     const mark = note ? el("span", note === "unknown" ? "bad" : "dim", ` (${note})`) : null;
-    const more = left_out && whole ? button(`Show all of ${name}`, "small", () => whole(value, more)) : null;
+    /** @type {HTMLElement | null} */
+    const more = left_out && whole ? button(`Show all of ${name}`, "small", () => whole(value, more ?? value)) : null;
     return el("span", "arg", el("span", "dim", `${name} `), value, mark, more);
   });
   return each.length ? el("div", "arguments", ...each) : null;
 }
 
+/**
+ * The button that shows it, and the traceback.
+ *
+ * @param {string} text
+ * @returns {[HTMLElement | null, HTMLElement | null]}
+ */
 function tracebackParts(text) {
   if (!text) return [null, null];
   const trace = el("pre", "json trace", text);
@@ -45,7 +64,11 @@ function tracebackParts(text) {
   return [toggle, trace];
 }
 
-// In the row of a call that a tool of the notebook failed.
+/**
+ * In the row of a call that a tool of the notebook failed.
+ *
+ * @param {Failure} failure
+ */
 export function toolFailure({ tool, where, arguments: rows, sent, traceback }) {
   const [toggle, trace] = tracebackParts(traceback);
   const head = el("div", "", el("b", "bad", "✗ Error"), " ", el("code", "", tool), " failed", where ? " in " : "");
@@ -54,7 +77,13 @@ export function toolFailure({ tool, where, arguments: rows, sent, traceback }) {
   return el("div", "failure", head, argumentList(rows), told, toggle ? el("div", "buttons", toggle) : null, trace);
 }
 
-// A turn that ended with an error. Returns what stands on the card, and what is said of it to those who do not see it.
+/**
+ * A turn that ended with an error. Returns what stands on the card, and what is said of it to those who do not see it.
+ *
+ * @param {Card} card
+ * @param {boolean} open
+ * @param {(decision: string) => void} act
+ */
 export function errorParts(card, open, act) {
   const head = el("div", "ask", el("b", "bad", "✗ Error"), ` ${card.title}`);
   const said = head.textContent;
@@ -70,7 +99,11 @@ export function errorParts(card, open, act) {
   return { head, parts: [el("div", "buttons", ...ways, toggle), trace ?? ""], said };
 }
 
-// A model that is busy: how long until it is asked again, counted down.
+/**
+ * A model that is busy: how long until it is asked again, counted down.
+ *
+ * @param {Card} card
+ */
 export function waitParts(card) {
   const count = el("span", "count");
   const until = performance.now() + card.seconds * 1000;

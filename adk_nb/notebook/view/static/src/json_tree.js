@@ -4,6 +4,11 @@ import { button, el } from "./elements.js";
 
 const LONG_TEXT = 2_000;
 
+/**
+ * @param {any} value
+ * @param {string} [name]
+ * @param {boolean} [open]
+ */
 export function jsonTree(value, name = "", open = true) {
   if (value === null || typeof value !== "object") return el("div", "leaf", jsonName(name), jsonLeaf(value));
   const entries = Array.isArray(value) ? value.map((each, at) => [String(at), each]) : Object.entries(value);
@@ -25,10 +30,12 @@ export function jsonTree(value, name = "", open = true) {
   return node;
 }
 
+/** @param {string} name */
 function jsonName(name) {
   return name === "" ? null : el("span", "name", `${name}: `);
 }
 
+/** @param {any} value */
 function jsonLeaf(value) {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const node = el("span", typeof value === "string" ? "string" : "atom", text.slice(0, LONG_TEXT));

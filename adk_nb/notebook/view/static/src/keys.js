@@ -1,20 +1,26 @@
 // Keys that lead from anywhere in the view to a part of it. None of them answers a card.
 
+/** @import { View } from "./view.js" */
+
 export class Keys {
+  /** @param {View} view */
   constructor(view) {
     this.view = view;
     view.root.addEventListener("keydown", (event) => this.onKey(event), true);
     view.root.setAttribute("aria-keyshortcuts", "/ s w Escape");
   }
 
+  /** @param {KeyboardEvent} event */
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (!(event.target instanceof Element)) return;
     if (event.target.closest("input, textarea, select, [contenteditable], .adknb-form")) return;
     if (!this.does(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
   }
 
+  /** @param {string} key */
   does(key) {
     const { tabs, tools } = this.view;
     if (key === "Escape") {

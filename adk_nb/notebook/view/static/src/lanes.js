@@ -3,7 +3,11 @@
 import { el } from "./elements.js";
 import { STANDS } from "./words.js";
 
+/** @import { Row } from "./types" */
+/** @import { Store } from "./store.js" */
+
 export class Lanes {
+  /** @param {Store} store */
   constructor(store) {
     this.store = store;
     this.nodes = new Map(); // lane id -> {node, drawn}
@@ -17,7 +21,7 @@ export class Lanes {
     this.node.hidden = lanes.size < 2;
     if (this.node.hidden) return;
     for (const lane of lanes.values()) {
-      const words = this.words(rows.get(last.get(lane.id)));
+      const words = this.words(rows.get(last.get(lane.id) ?? ""));
       const drawn = `${lane.state} ${words}`;
       const known = this.nodes.get(lane.id);
       if (known?.drawn === drawn) continue;
@@ -25,20 +29,25 @@ export class Lanes {
       const stands = el("span", "stands", el("span", "icon", icon), ` ${word}`);
       const node = el("li", "lane", stands, el("span", "author", lane.label), el("span", "words", words));
       node.dataset.mark = lane.state;
-      node.dataset.lane = this.color(lane.id);
+      node.dataset.lane = String(this.color(lane.id));
       if (known) known.node.replaceWith(node);
       else this.node.append(node);
       this.nodes.set(lane.id, { node, drawn });
     }
   }
 
+  /** @param {Row | undefined} row */
   words(row) {
     if (!row) return "";
     if (row.kind === "call") return `⚙ ${row.tool}(${row.args}) ${row.result ?? row.text}`;
     return row.text.trim().split("\n").pop();
   }
 
-  // Of those that work at once, each has a colour of its own.
+  /**
+   * Of those that work at once, each has a colour of its own.
+   *
+   * @param {string} lane
+   */
   color(lane) {
     return [...this.store.lanes.keys()].indexOf(lane) % 4;
   }

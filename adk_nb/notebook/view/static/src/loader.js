@@ -1,21 +1,34 @@
 // What every view of a run loads. The view's own code comes once to a page, in a model that all views of a kernel share.
 
+/** @import { Model } from "./types" */
+
 const PAGE = Symbol.for("adk_nb.view"); // on the window: version -> its module
 const PATIENCE = 100; // times 50 ms: the model of the code is opened before the first view, on a reloaded page beside it
 
+/**
+ * @param {any} manager
+ * @param {string} id
+ */
 async function codeOf(manager, id) {
   for (let tries = 0; manager.has_model?.(id) === false && tries < PATIENCE; tries += 1) {
-    await new Promise((done) => setTimeout(done, 50));
+    await new Promise((done) => {
+      setTimeout(done, 50);
+    });
   }
   return manager.get_model(id);
 }
 
+/** @param {string} css */
 function style(css) {
   const node = document.getElementById("adknb-style") ?? document.head.appendChild(document.createElement("style"));
   node.id = "adknb-style";
   node.textContent = css;
 }
 
+/**
+ * @param {string} js
+ * @param {string} css
+ */
 async function load(js, css) {
   style(css);
   const url = URL.createObjectURL(new Blob([js], { type: "text/javascript" }));
@@ -27,20 +40,26 @@ async function load(js, css) {
 }
 
 export default () => {
+  /** @type {any} */
   let run;
   return {
+    /** @param {{model: Model}} page */
     async initialize({ model }) {
-      const early = []; // what Python sends while the code is loaded
-      const hear = (message) => early.push(message);
+      /** @type {object[]} What Python sends while the code is loaded. */
+      const early = [];
+      const hear = (/** @type {object} */ message) => void early.push(message);
       model.on("msg:custom", hear);
       const code = await codeOf(model.widget_manager, model.get("code"));
       const version = code.get("version");
-      window[PAGE] ??= {};
-      window[PAGE][version] ??= load(code.get("js"), code.get("css"));
-      const module = await window[PAGE][version];
+      /** @type {any} */
+      const page = window;
+      page[PAGE] ??= {};
+      page[PAGE][version] ??= load(code.get("js"), code.get("css"));
+      const module = await page[PAGE][version];
       model.off("msg:custom", hear);
       run = module.open(model, early);
     },
+    /** @param {{el: HTMLElement}} place */
     render({ el }) {
       return run.show(el);
     },

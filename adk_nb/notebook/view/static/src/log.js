@@ -1,21 +1,50 @@
 // The log: a row for each thing that happened.
 
 import { el, put } from "./elements.js";
+import { sourceOf } from "./keep.js";
 import { Growing, isMarkup, isolated, lookedAt, markup } from "./markup.js";
 import { RowDetail } from "./row_detail.js";
+import { isIn } from "./summary.js";
 import { rowLine } from "./row_text.js";
-import { duration } from "./words.js";
+import { clock, duration } from "./words.js";
+
+/** @import { Op, Row } from "./types" */
+/** @import { View } from "./view.js" */
+/** @import { Store } from "./store.js" */
+
+const STALLED = 3; // seconds without text in which a model may think
+
+/**
+ * @typedef {object} Drawn A row on the page.
+ * @property {HTMLElement} node
+ * @property {Growing | null} growing
+ * @property {Text | null} text
+ * @property {number} length Of the text that is there.
+ * @property {HTMLElement} ms
+ * @property {boolean} waits For the result of a call.
+ */
 
 export class Events {
+  /**
+   * @param {Store} store
+   * @param {View} view
+   */
   constructor(store, view) {
     this.store = store;
     this.view = view;
-    this.nodes = new Map(); // row id -> {node, text, length}
+    /** @type {Map<string, Drawn>} */
+    this.nodes = new Map();
+    /** @type {Set<string>} */
     this.open = new Set();
+    /** @type {Set<string>} */
     this.dirty = new Set();
+    /** @type {string | null} */
     this.selected = null;
+    this.reading = false; // what the reader has just opened stays in sight
     this.longest = 0; // letters of an author
     this.words = ""; // only rows with these are shown
+    /** @type {string | undefined} Of the cell that the view stands in. */
+    this.source = undefined;
     this.details = new RowDetail(store);
     this.earlier = el("div", "earlier");
     this.node = el("div", "log", this.earlier);
@@ -30,27 +59,44 @@ export class Events {
     for (const id of this.store.rows.keys()) this.mark(id);
   }
 
+  /** @param {Op} op */
   touch(op) {
-    if (op.failure ?? op.row?.failure) this.open.add(op.id ?? op.row.id); // what went wrong is in sight
-    if (op.op === "append") this.dirty.add(op.row.id);
-    else if (op.op === "text") this.dirty.add(op.id);
-    else if (op.op === "patch" || op.op === "state") {
-      this.mark(op.id ?? op.event);
-      if (op.op === "patch" && this.open.has(op.id) && !op.failure) this.details.ask(op);
-    } else if (op.op === "panel" && op.name === "event") this.reread(op.id);
+    const id = op.id ?? op.row?.id;
+    if (op.failure ?? op.row?.failure) this.open.add(id); // what went wrong is in sight
+    if (op.op === "append" || op.op === "text") this.dirty.add(id);
+    else if (op.op === "patch") this.#patched(op);
+    else if (op.op === "state") this.mark(op.event);
+    else if (op.op === "panel" && op.name === "event") this.reread(op.id);
     else if (op.op === "offers") this.reset();
-    else if (op.op === "status") for (const [id, { text, growing }] of this.nodes) if (text || growing) this.mark(id);
+    else if (op.op === "status") this.#statusChanged();
   }
 
-  // What the reader opened stays where it is.
+  /** @param {Op} op */
+  #patched(op) {
+    this.mark(op.id);
+    const row = this.store.rows.get(op.id);
+    if (row && this.open.has(op.id) && !op.failure) this.details.ask(row);
+  }
+
+  #statusChanged() {
+    for (const [id, { text, growing, waits }] of this.nodes) if (text || growing || waits) this.mark(id);
+    this.narrow(this.words);
+  }
+
+  /**
+   * What the reader opened stays where it is.
+   *
+   * @param {string} id
+   */
   reread(id) {
     this.reading = true;
     this.mark(id);
   }
 
+  /** @param {string} id */
   mark(id) {
     const drawn = this.nodes.get(id);
-    if (drawn) drawn.text = drawn.growing = null; // redraw the whole row, not its tail alone
+    if (drawn) Object.assign(drawn, { text: null, growing: null }); // redraw the whole row, not its tail alone
     this.dirty.add(id);
   }
 
@@ -63,8 +109,16 @@ export class Events {
     this.forget();
     node.toggleAttribute("data-long", this.nodes.size > 50); // more than there is room for
     this.earlier.textContent = store.earlier ? `${store.earlier} earlier rows` : "";
-    if (!this.nodes.has(this.selected)) this.select(this.nodes.keys().next().value ?? null, false);
-    return () => follows && (node.scrollTop = node.scrollHeight);
+    if (!this.nodes.has(this.selected ?? "")) this.#selectFirst();
+    const bottom = follows && (store.box || store.status.status !== "done"); // a log that is over is read from its top
+    return () => {
+      if (bottom) node.scrollTop = node.scrollHeight;
+    };
+  }
+
+  #selectFirst() {
+    const first = [...this.nodes].find(([, { node }]) => !node.hidden);
+    this.select(first?.[0] ?? null, false);
   }
 
   forget() {
@@ -77,48 +131,93 @@ export class Events {
     }
   }
 
+  /**
+   * @param {Row | undefined} row
+   * @param {string} id
+   */
   paintRow(row, id) {
     if (!row) return;
     const drawn = this.nodes.get(id);
-    if (drawn?.growing && row.streaming) {
-      drawn.growing.paint(row);
-      return;
-    }
-    if (drawn?.text && row.streaming) {
-      drawn.text.appendData(row.text.slice(drawn.length));
-      drawn.length = row.text.length;
-      return;
-    }
+    if (drawn && row.streaming && this.#grow(drawn, row)) return;
     const node = drawn?.node ?? el("div", "row");
-    node.dataset.id = id;
-    node.dataset.kind = row.kind;
-    if (row.lane) node.dataset.lane = this.view.lanes.color(row.lane);
-    node.tabIndex = id === this.selected ? 0 : -1;
-    node.setAttribute("aria-busy", String(Boolean(row.streaming)));
+    this.#label(node, row);
     const what = el("div", "what");
     const growing = row.streaming && isMarkup(row) ? new Growing(this.store.manager) : null;
-    const text = growing ? what.append(growing.node) : this.fill(what, row);
+    const text = growing ? null : this.fill(what, row);
+    if (growing) what.append(growing.node);
     growing?.paint(row);
     const more = this.details.may(row) ? this.disclosure(row) : el("span", "more");
-    put(node, more, this.author(row), what, this.numbers(row), this.detail(row));
+    const ms = this.numbers(row);
+    put(node, more, this.author(row, drawn), what, ms, this.detail(row));
     if (!drawn) this.node.append(node);
-    if (this.words) node.hidden = !this.fits(row);
-    this.nodes.set(id, { node, growing, text: row.streaming ? text : null, length: row.text.length });
+    const waits = row.kind === "call" && row.result === null && row.ok === null;
+    this.nodes.set(id, { node, growing, text: row.streaming ? text : null, length: row.text.length, ms, waits });
   }
 
-  // All have the room of the longest.
-  author(row) {
+  /**
+   * @param {HTMLElement} node
+   * @param {Row} row
+   */
+  #label(node, row) {
+    node.dataset.id = row.id;
+    node.dataset.kind = row.kind;
+    if (row.lane) node.dataset.lane = String(this.view.lanes.color(row.lane));
+    node.tabIndex = row.id === this.selected ? 0 : -1;
+    node.setAttribute("aria-busy", String(Boolean(row.streaming)));
+    node.hidden = !this.fits(row) || this.#isInTheCell(row);
+  }
+
+  /**
+   * Add what has come to a row that streams; false: it has to be drawn anew.
+   *
+   * @param {Drawn} drawn
+   * @param {Row} row
+   */
+  #grow(drawn, row) {
+    if (drawn.growing) drawn.growing.paint(row);
+    else if (drawn.text) {
+      drawn.text.appendData(row.text.slice(drawn.length));
+      drawn.length = row.text.length;
+    } else return false;
+    drawn.ms.textContent = "";
+    return true;
+  }
+
+  /** How long the tools that run have taken, and for how long no text came. */
+  tick() {
+    for (const [id, { ms, waits }] of this.nodes) {
+      const row = this.store.rows.get(id);
+      if (!row || !(waits || row.streaming)) continue;
+      const silence = this.store.silence(id);
+      if (waits && silence >= 1) ms.textContent = clock(silence);
+      else if (row.streaming) ms.textContent = silence >= STALLED ? `no text for ${clock(silence)}` : "";
+    }
+  }
+
+  /**
+   * All have the room of the longest; a name is not repeated from row to row.
+   *
+   * @param {Row} row
+   * @param {Drawn | undefined} drawn
+   */
+  author(row, drawn) {
     const name = row.kind === "user" && row.author === "user" ? "you" : row.author;
     const node = el("span", "author", name);
+    const before = drawn ? drawn.node.previousElementSibling : this.node.lastElementChild;
+    node.toggleAttribute("data-again", before?.querySelector(".adknb-author")?.textContent === name);
     node.title = name;
     if (name.length > this.longest) {
       this.longest = name.length;
-      this.node.style.setProperty("--adknb-author-letters", name.length);
+      this.node.style.setProperty("--adknb-author-letters", String(name.length));
     }
     return node;
   }
 
-  // How long it took, and how many tokens.
+  /**
+   * How long it took, and how many tokens.
+   *
+   * @param {Row} row
+   */
   numbers(row) {
     const node = el("span", "ms", duration(row.ms));
     if (row.usage) {
@@ -128,6 +227,10 @@ export class Events {
     return node;
   }
 
+  /**
+   * @param {HTMLElement} what
+   * @param {Row} row
+   */
   fill(what, row) {
     if (row.kind === "call") {
       this.fillCall(what, row);
@@ -148,11 +251,15 @@ export class Events {
     return text;
   }
 
+  /**
+   * @param {HTMLElement} what
+   * @param {Row} row
+   */
   fillCall(what, row) {
     what.append(
       el("span", "icon", "⚙"),
       "\u00a0",
-      el("span", "call", row.tool, "(", el("wbr"), el("span", "args", row.args), ")"),
+      el("span", "call", row.tool, "(", el("wbr", ""), el("span", "args", row.args), ")"),
     );
     if (row.text) what.append(" ", el("span", "text", row.text));
     if (row.result === null && row.ok === null) {
@@ -163,6 +270,7 @@ export class Events {
     what.append(" ", sign ?? "→", " ", el("span", "result", row.result), lookedAt(row.shown) ?? "");
   }
 
+  /** @param {Row} row */
   disclosure(row) {
     const open = this.open.has(row.id);
     const node = el("button", "more", open ? "▾" : "▸");
@@ -173,10 +281,15 @@ export class Events {
     return node;
   }
 
+  /** @param {Row} row */
   detail(row) {
     return this.open.has(row.id) ? this.details.node(row) : null;
   }
 
+  /**
+   * @param {string} id
+   * @param {boolean} [open]
+   */
   toggle(id, open = !this.open.has(id)) {
     const row = this.store.rows.get(id);
     if (!row || !this.details.may(row)) return;
@@ -187,62 +300,119 @@ export class Events {
     this.view.schedule();
   }
 
-  // Show only rows that have these words.
+  /**
+   * Show only rows that have these words.
+   *
+   * @param {string} words
+   */
   narrow(words) {
     this.words = words.trim().toLowerCase();
-    for (const [id, { node }] of this.nodes) node.hidden = !this.fits(this.store.rows.get(id));
+    for (const [id, { node }] of this.nodes) {
+      const row = this.store.rows.get(id);
+      node.hidden = !row || !this.fits(row) || this.#isInTheCell(row);
+    }
     this.view.schedule();
   }
 
+  /** @param {Row} row */
   fits(row) {
     return !this.words || rowLine(row).toLowerCase().includes(this.words);
   }
 
-  shown() {
+  /** The rows that have the words that are looked for. */
+  matches() {
     return [...this.store.rows.values()].filter((row) => this.fits(row));
   }
 
-  // Open the row of an event, and go there.
+  /**
+   * Whether the cell above says it already. Once the run is over, the log is whole.
+   *
+   * @param {Row} row
+   */
+  #isInTheCell(row) {
+    if (row.kind !== "user" || row.author !== "user" || this.store.box) return false;
+    if (!["running", "pending"].includes(this.store.status.status)) return false;
+    this.source ??= sourceOf(this.store.manager, this.store.own_id);
+    return isIn(this.source, row.text);
+  }
+
+  toTop() {
+    this.node.scrollTop = 0;
+  }
+
+  /**
+   * Open the row of an event, and go there.
+   *
+   * @param {string} event
+   */
   reveal(event) {
     const id = [...this.nodes.keys()].findLast((each) => each === event || each.startsWith(`${event}/`));
     if (!id) return;
     this.select(id);
     this.toggle(id, true);
-    this.nodes.get(id).node.scrollIntoView({ block: "nearest" });
+    this.nodes.get(id)?.node.scrollIntoView({ block: "nearest" });
   }
 
+  /**
+   * @param {string | null} id
+   * @param {boolean} [focus]
+   */
   select(id, focus = true) {
-    const before = this.nodes.get(this.selected)?.node;
+    const before = this.nodes.get(this.selected ?? "")?.node;
     if (before) before.tabIndex = -1;
     this.selected = id;
-    const node = this.nodes.get(id)?.node;
+    const node = this.nodes.get(id ?? "")?.node;
     if (!node) return;
     node.tabIndex = 0;
     if (focus) node.focus();
   }
 
+  /** @param {MouseEvent} event */
   onClick(event) {
-    const node = event.target.closest(".adknb-row");
-    if (!node || event.target.closest("a")) return;
-    this.select(node.dataset.id, Boolean(event.target.closest(".adknb-more")));
-    const inside = event.target.closest(".adknb-detail");
-    if (event.target.closest("button") ? !inside : !inside && !String(getSelection())) this.toggle(node.dataset.id);
+    const { target } = event;
+    if (!(target instanceof Element) || target.closest("a")) return;
+    const node = target.closest(".adknb-row");
+    if (!(node instanceof HTMLElement) || !node.dataset.id) return;
+    this.select(node.dataset.id, Boolean(target.closest(".adknb-more")));
+    const inside = target.closest(".adknb-detail");
+    if (target.closest("button") ? !inside : !inside && !String(getSelection())) this.toggle(node.dataset.id);
   }
 
+  /** @param {KeyboardEvent} event */
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-    const all = this.shown().map((row) => row.id);
-    const at = all.indexOf(this.selected);
-    const moves = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: all.length - 1 };
-    if (event.key in moves) this.select(all[Math.min(all.length - 1, Math.max(0, moves[event.key]))] ?? null);
-    else if (["Enter", " "].includes(event.key) && event.target.closest("a, .adknb-detail"))
-      return event.stopPropagation();
-    else if (event.key === "Enter") this.toggle(this.selected);
-    else if (event.key === "ArrowRight") this.toggle(this.selected, true);
-    else if (event.key === "ArrowLeft") this.toggle(this.selected, false);
-    else if (event.key === "Escape") this.view.leave();
-    else return;
+    if (
+      ["Enter", " "].includes(event.key) &&
+      event.target instanceof Element &&
+      event.target.closest("a, .adknb-detail")
+    ) {
+      event.stopPropagation();
+      return;
+    }
+    if (!this.#move(event.key) && !this.#act(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  /** @param {string} key */
+  #move(key) {
+    const all = [...this.nodes].filter(([, { node }]) => !node.hidden).map(([id]) => id);
+    const at = all.indexOf(this.selected ?? "");
+    /** @type {Record<string, number>} */
+    const moves = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: all.length - 1 };
+    if (!(key in moves)) return false;
+    this.select(all[Math.min(all.length - 1, Math.max(0, moves[key]))] ?? null);
+    return true;
+  }
+
+  /** @param {string} key */
+  #act(key) {
+    if (key === "Escape") this.view.leave();
+    else if (!this.selected) return false;
+    else if (key === "Enter") this.toggle(this.selected);
+    else if (key === "ArrowRight") this.toggle(this.selected, true);
+    else if (key === "ArrowLeft") this.toggle(this.selected, false);
+    else return false;
+    return true;
   }
 }

@@ -3,7 +3,15 @@
 import { button, copyButton, download, el } from "./elements.js";
 import { rowLine } from "./row_text.js";
 
+/** @import { Op } from "./types" */
+/** @import { View } from "./view.js" */
+/** @import { Store } from "./store.js" */
+
 export class LogTools {
+  /**
+   * @param {Store} store
+   * @param {View} view
+   */
   constructor(store, view) {
     this.store = store;
     this.view = view;
@@ -21,7 +29,7 @@ export class LogTools {
     });
     this.count = el("span", "dim found");
     this.count.setAttribute("role", "status");
-    this.copy = copyButton("Copy", () => view.events.shown().map(rowLine).join("\n"));
+    this.copy = copyButton("Copy", () => view.events.matches().map(rowLine).join("\n"));
     this.copy.title = "Copy the log, as it is shown";
     this.save = button("⤓", "small", () => this.download());
     this.save.title = "Download the events as JSON lines";
@@ -29,6 +37,10 @@ export class LogTools {
     this.node = el("div", "log-tools", this.count, this.filter, this.copy, this.save);
   }
 
+  /**
+   * @param {number | null} count
+   * @param {boolean} folded
+   */
   paint(count, folded) {
     this.node.hidden = folded || this.view.tabs.current !== this.view.log || !this.store.rows.size;
     this.count.textContent = count === null ? "" : `${count} of ${this.store.rows.size}`;
@@ -40,12 +52,14 @@ export class LogTools {
     if (!this.waits) this.keep([...this.store.rows.values()].map((row) => JSON.stringify(row)).join("\n"));
   }
 
+  /** @param {Op} op */
   touch(op) {
     if (op.op !== "panel" || op.name !== "log" || !this.waits) return;
     this.waits = false;
     this.keep(op.data);
   }
 
+  /** @param {any} lines */
   keep(lines) {
     download("events.jsonl", "application/jsonl", `${lines}\n`);
   }

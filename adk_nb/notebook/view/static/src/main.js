@@ -7,22 +7,36 @@ import { View } from "./view.js";
 
 import "./panels/index.js";
 
+/** @import { Model } from "./types" */
+
 export { registerPanel } from "./panels.js";
 
-// `early`: what Python has sent since the model was made.
+/**
+ * `early`: what Python has sent since the model was made.
+ *
+ * @param {Model} model
+ * @param {any[]} [early]
+ */
 export function open(model, early = []) {
   const store = new Store(model);
   for (const message of early) store.receive(message);
+  /** @type {Set<View>} */
+  const views = new Set();
   putBack(store.own_id, model.widget_manager);
   return {
+    /** @param {HTMLElement} host */
     show(host) {
-      const orphan = [...store.views].find((one) => one.isOrphan); // what is being typed in it is not lost
+      const orphan = [...views].find((view) => view.isOrphan); // what is being typed in it is not lost
       orphan?.moveTo(host);
       const view = orphan ?? new View(store, host, model.widget_manager);
+      views.add(view);
       store.views.add(view);
       store.say({ kind: "page", stays: keptOutOfTheFile(model.widget_manager) });
       store.say({ kind: "resync" });
-      return () => view.remove();
+      return () => {
+        views.delete(view);
+        view.remove();
+      };
     },
   };
 }

@@ -2,6 +2,8 @@
 
 import { el, put } from "./elements.js";
 
+/** @import { Piece, Row } from "./types" */
+
 // Elements and attributes that the renderer of answers makes; anything else loses its tag, keeping its words.
 const TAGS = new Set(
   (
@@ -12,6 +14,7 @@ const TAGS = new Set(
 const DROPPED = new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" "));
 const LINK = /^(https?:|mailto:|#)/i;
 
+/** @param {string} html */
 export function safeMarkup(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
@@ -40,17 +43,28 @@ export function safeMarkup(html) {
   return template.content;
 }
 
+/** @param {Row} row */
 export const isMarkup = (row) => row.html !== null && row.html !== undefined;
 
-// Words as Python rendered them.
+/**
+ * Words as Python rendered them.
+ *
+ * @param {string} html
+ * @param {any} manager
+ */
 export function markup(html, manager) {
   const node = el("div", "html", safeMarkup(html));
   drawFormulas(node, manager);
   return node;
 }
 
-// As the page itself draws TeX; where it draws none, one reads the source. What is not TeX that may be drawn has no
-// delimiters in Python's markup: see safe_html.py.
+/**
+ * As the page itself draws TeX; where it draws none, one reads the source. What is not TeX that may be drawn has no
+ * delimiters in Python's markup: see safe_html.py.
+ *
+ * @param {HTMLElement} node
+ * @param {any} manager
+ */
 function drawFormulas(node, manager) {
   if (!/\\[([]/.test(node.textContent)) return;
   (manager?.rendermime ?? manager?._rendermime)?.latexTypesetter?.typeset(node);
@@ -58,6 +72,7 @@ function drawFormulas(node, manager) {
 
 // Words that still come: what is complete stays as it is drawn, and only the open end is drawn anew.
 export class Growing {
+  /** @param {any} manager */
   constructor(manager) {
     this.manager = manager;
     this.length = 0;
@@ -67,8 +82,9 @@ export class Growing {
     this.node = el("div", "growing", this.complete, this.tail);
   }
 
+  /** @param {Row} row */
   paint({ html, tail }) {
-    if (html.length > this.length) {
+    if (html !== null && html.length > this.length) {
       const added = document.createElement("div");
       added.append(safeMarkup(html.slice(this.length)));
       this.complete.append(...added.childNodes);
@@ -77,6 +93,7 @@ export class Growing {
     }
     put(this.tail, safeMarkup(tail));
     drawFormulas(this.tail, this.manager);
+    /** @type {Element} */
     let last = this.tail;
     while (last.lastElementChild?.matches("p, ul, ol, li, blockquote, pre, h4, h5, h6, pre > code"))
       last = last.lastElementChild;
@@ -84,7 +101,12 @@ export class Growing {
   }
 }
 
-// A page that somebody else wrote, as Python made it ready: it runs nothing, loads nothing, and is of no origin.
+/**
+ * A page that somebody else wrote, as Python made it ready: it runs nothing, loads nothing, and is of no origin.
+ *
+ * @param {string} page
+ * @param {string} [title]
+ */
 export function isolated(page, title = "Search suggestions") {
   const frame = el("iframe", "page");
   frame.sandbox = "allow-popups allow-popups-to-escape-sandbox";
@@ -94,6 +116,10 @@ export function isolated(page, title = "Search suggestions") {
   return frame;
 }
 
+/**
+ * @param {string} source
+ * @param {string | undefined} alt
+ */
 export function picture(source, alt) {
   if (!/^data:image\//.test(source)) return null; // nothing is loaded from anywhere
   const node = el("img", "image");
@@ -102,14 +128,19 @@ export function picture(source, alt) {
   return node;
 }
 
-// What a tool or a model gave to look at: see rich_results.py.
+/**
+ * What a tool or a model gave to look at: see rich_results.py.
+ *
+ * @param {Piece[] | null | undefined} pieces
+ */
 export function lookedAt(pieces) {
   if (!pieces?.length) return null;
-  const draw = {
-    image: (one) => picture(one.src, one.alt),
-    table: (one) => el("div", "html", safeMarkup(one.html), one.note ? el("div", "dim", one.note) : null),
-    page: (one) => isolated(one.page, one.title),
-    note: (one) => el("div", "dim", one.text),
-  };
-  return el("div", "looked-at", ...pieces.map((one) => draw[one.kind]?.(one)));
+  return el("div", "looked-at", ...pieces.map(pieceOf));
+}
+
+/** @param {Piece} piece */
+function pieceOf({ kind, src, alt, html, note, page, title, text }) {
+  if (kind === "image") return picture(src, alt);
+  if (kind === "table") return el("div", "html", safeMarkup(html), note ? el("div", "dim", note) : null);
+  return kind === "page" ? isolated(page, title) : el("div", "dim", text);
 }

@@ -84,7 +84,10 @@ class LoadedPart {
 function panelView(name, view) {
   const { store } = view;
   return {
-    need: (id) => new Promise((done) => store.need(name, id, done)),
+    need: (id) =>
+      new Promise((done) => {
+        store.need(name, id, done);
+      }),
     showEvent: (id) => view.showEvent(id),
     get status() {
       return store.status.status;

@@ -1,7 +1,10 @@
 // The drawing of a team: who works, waits or failed, and the way that was taken.
 
-import { el, put } from "./elements.js";
+import { el, put, shapeOf } from "./elements.js";
 import { STANDS } from "./words.js";
+
+/** @import { Drawing } from "./types" */
+/** @import { Store } from "./store.js" */
 
 const SHAPES = new Set(["rect", "path", "text"]);
 const PLACED = new Set(
@@ -11,17 +14,13 @@ const PLACED = new Set(
   ).split(" "),
 );
 
+/** @param {Drawing} drawing */
 export function svg({ width, height, shapes }) {
-  const node = (tag, at) => {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(at)) made.setAttribute(name, value);
-    return made;
-  };
-  const root = node("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
+  const root = shapeOf("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
   root.style.minWidth = `${Math.round(width * 0.65)}px`; // then it is scrolled
   for (const { tag, at, text, key } of shapes) {
     if (!SHAPES.has(tag)) continue;
-    const shape = node(tag, Object.fromEntries(Object.entries(at).filter(([name]) => PLACED.has(name))));
+    const shape = shapeOf(tag, Object.fromEntries(Object.entries(at).filter(([name]) => PLACED.has(name))));
     shape.dataset.key = key;
     shape.textContent = text;
     root.append(shape);
@@ -30,8 +29,10 @@ export function svg({ width, height, shapes }) {
 }
 
 export class Picture {
+  /** @param {Store} store */
   constructor(store) {
     this.store = store;
+    /** @type {Drawing | null} */
     this.drawn = null;
     this.node = el("div", "picture");
     this.node.setAttribute("role", "img");
@@ -59,26 +60,31 @@ export class Picture {
       this.drawn = drawing;
       put(this.node, svg(drawing));
     }
-    for (const node of this.node.querySelectorAll("[data-key]")) {
-      const { key } = node.dataset;
-      const mark = marks[key.replace(/^s:/, "n:")] ?? "";
-      if ((node.dataset.mark ?? "") === mark) continue;
-      node.dataset.mark = mark;
-      if (key.startsWith("s:")) node.textContent = STANDS[mark]?.[0] ?? "";
-      else if (key.startsWith("c:")) node.textContent = mark;
-    }
+    for (const node of this.node.querySelectorAll("svg > *")) if (node instanceof SVGElement) this.#mark(node, marks);
     this.node.setAttribute("aria-label", [drawing.title, ...this.standing()].join("; "));
     this.followPath();
   }
 
-  // Who works, waits or failed, in words.
+  /**
+   * @param {SVGElement} node
+   * @param {Record<string, string>} marks
+   */
+  #mark(node, marks) {
+    const { key = "" } = node.dataset;
+    const mark = marks[key.replace(/^s:/, "n:")] ?? "";
+    if ((node.dataset.mark ?? "") === mark) return;
+    node.dataset.mark = mark;
+    if (key.startsWith("s:")) node.textContent = STANDS[mark]?.[0] ?? "";
+    else if (key.startsWith("c:")) node.textContent = mark;
+  }
+
+  /** Who works, waits or failed, in words. */
   standing() {
     const { drawing, marks } = this.store;
-    const names = drawing.shapes.filter(({ at, key }) => at["font-weight"] && key.startsWith("n:"));
-    return Object.entries(STANDS)
-      .filter(([mark]) => mark !== "was")
-      .map(([mark, [, word]]) => [word, names.filter(({ key }) => marks[key] === mark).map(({ text }) => text)])
-      .filter(([, found]) => found.length)
-      .map(([word, found]) => `${word}: ${[...new Set(found)].join(", ")}`);
+    const names = (drawing?.shapes ?? []).filter(({ at, key }) => at["font-weight"] && key.startsWith("n:"));
+    return Object.entries(STANDS).flatMap(([mark, [, word]]) => {
+      const marked = names.filter(({ key }) => mark !== "was" && marks[key] === mark).map(({ text }) => text);
+      return marked.length ? [`${word}: ${[...new Set(marked)].join(", ")}`] : [];
+    });
   }
 }

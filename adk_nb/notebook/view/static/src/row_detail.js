@@ -5,19 +5,26 @@ import { toolFailure } from "./error_cards.js";
 import { jsonTree } from "./json_tree.js";
 import { changeLine } from "./state_panel.js";
 
+/** @import { Row } from "./types" */
+/** @import { Store } from "./store.js" */
+
 export class RowDetail {
+  /** @param {Store} store */
   constructor(store) {
     this.store = store;
   }
 
+  /** @param {Row} row */
   may(row) {
     return Boolean(row.failure || row.detail || row.changes?.length || this.store.offers.includes("event"));
   }
 
+  /** @param {Row} row */
   ask(row) {
     if (this.store.offers.includes("event")) this.store.say({ kind: "need", what: "event", id: row.id });
   }
 
+  /** @param {Row} row */
   node(row) {
     const changes = (row.changes ?? []).map((change) => changeLine(change.key, change.kind, change.old, change.new));
     const told = this.store.panels.get(`event/${row.id}`);
@@ -30,6 +37,10 @@ export class RowDetail {
     );
   }
 
+  /**
+   * @param {Row} row
+   * @param {any[]} told
+   */
   events(row, told) {
     const copy = copyButton("Copy JSON", () => told.map((each) => JSON.stringify(each, null, 2)).join("\n"));
     const rerun =

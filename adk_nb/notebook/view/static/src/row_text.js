@@ -1,4 +1,8 @@
 // A row of the log in words, on one line.
+
+/** @import { Row } from "./types" */
+
+/** @param {Row} row */
 export function rowLine(row) {
   const who = row.kind === "user" && row.author === "user" ? "you" : row.author;
   if (row.kind === "call") return `${who} ${row.tool}(${row.args}) ${row.result ?? row.text}`.trim();

@@ -1,6 +1,6 @@
 // What is known of a run, and how each op changes it: the twin of ViewState in Python. It touches no page.
 
-/** @import { Artifact, Card, Lane, Op, Row, Snapshot, StateEntry } from "./types" */
+/** @import { Artifact, Card, Lane, Op, Row, Snapshot, StateEntry, Status } from "./types" */
 
 export const MAX_ROWS = 1000;
 
@@ -11,9 +11,10 @@ export class RunState {
     /** @type {{height: number} | null} */
     this.box = null;
     this.seq = 0;
+    /** @type {Status} */
     this.status = { status: "idle", text: "" };
     this.notice = "";
-    /** @type {{text: string, title?: string}} */
+    /** @type {Snapshot["usage"]} */
     this.usage = { text: "" };
     this.earlier = 0;
     /** @type {StateEntry[]} */
@@ -74,6 +75,20 @@ export class RunState {
     return [...left.filter((entry) => entry.kind !== "-"), ...left.filter((entry) => entry.kind === "-")];
   }
 
+  /**
+   * Nobody goes on with it, and no card can be answered.
+   *
+   * @param {string} notice
+   */
+  abandon(notice) {
+    this.notice = notice;
+    const { status } = this.status;
+    if (status === "running" || status === "pending") this.status = { status: "cancelled", text: "stale" };
+    for (const card of this.cards.values()) {
+      if (card.state === "asked") Object.assign(card, { state: "stale", note: "its kernel is gone" });
+    }
+  }
+
   /** @param {Row | undefined} row */
   #speak(row) {
     if (!row?.lane) return;
@@ -105,12 +120,12 @@ const OPS = {
     if (row) row.changes = [...(row.changes ?? []), ...op.changes];
   },
   card: (run, { card }) => void run.cards.set(card.id, card),
-  status(run, { status, text = "" }) {
-    run.status = { status, text };
+  status(run, { status, text = "", seconds = 0 }) {
+    run.status = { status, text, seconds };
     if (status !== "running") for (const row of run.rows.values()) row.streaming = false;
   },
-  usage(run, { text, title = "" }) {
-    run.usage = { text, title };
+  usage(run, { text, title = "", tokens = 0 }) {
+    run.usage = { text, title, tokens };
   },
   notice(run, { text }) {
     run.notice = text;

@@ -1,9 +1,12 @@
 // The state of the session, each key with what became of it.
 
 import { el, put } from "./elements.js";
-import { MARKS } from "./words.js";
+import { MARKS, valueText } from "./words.js";
+
+/** @import { Store } from "./store.js" */
 
 export class StatePanel {
+  /** @param {Store} store */
   constructor(store) {
     this.store = store;
     this.node = el("div", "state");
@@ -13,17 +16,30 @@ export class StatePanel {
   }
 
   paint() {
-    const { state } = this.store;
-    this.node.hidden = !state.length;
-    if (!state.length) return;
-    const head = el("div", "pane-head", "State");
-    if (state.some((entry) => entry.kind)) head.append(el("span", "dim", " + ~ - against the start"));
+    const { state, cards } = this.store;
+    const changed = state.some((entry) => entry.kind);
+    const asks = [...cards.values()].some((card) => card.kind !== "wait" && this.store.isOpen(card));
+    this.node.hidden = !state.length || (asks && !changed); // a card needs the room
+    if (this.node.hidden) return;
+    const head = el(
+      "div",
+      "pane-head",
+      "State",
+      changed ? el("span", "dim", this.store.box ? " · changes since it began" : " · changes this turn") : null,
+    );
     put(this.node, head, ...state.map((entry) => changeLine(entry.key, entry.kind, entry.old, entry.value)));
   }
 }
 
+/**
+ * @param {string} key
+ * @param {string} kind
+ * @param {string | null | undefined} old
+ * @param {string | null | undefined} now
+ */
 export function changeLine(key, kind, old, now) {
-  const value = kind === "~" ? `${old ?? ""} → ${now ?? ""}` : ((kind === "-" ? old : now) ?? "");
+  const [before, after] = [old, now].map((text) => valueText(text ?? ""));
+  const value = kind === "~" ? `${before} → ${after}` : kind === "-" ? before : after;
   const mark = el("span", "mark", kind || " ");
   const node = el("div", "entry", mark, el("span", "key", key), el("span", "value", value));
   node.dataset.mark = kind || "";

@@ -19,7 +19,7 @@ export class Store extends RunState {
     this.manager = model.widget_manager;
     /** @type {{name: string, title: string, module?: string}[]} */
     this.listed = model.get("panels");
-    /** @type {Set<any>} */
+    /** @type {Set<Watcher>} */
     this.views = new Set();
     /** @type {Map<string, number>} Card -> card.again at the click: closed here until Python says what became of it. */
     this.sent = new Map();
@@ -30,9 +30,13 @@ export class Store extends RunState {
     /** @type {Map<number, Op[]>} Batches that came before the one they follow. */
     this.ahead = new Map();
     this.gone = false;
+    this.statusAt = 0; // when the status was heard
+    /** @type {Map<string, number>} Row -> when it was heard of last, on this page. */
+    this.heard = new Map();
     const snapshot = model.get("snapshot");
     this.late = snapshot.seq > 0; // the run had begun before the page saw it
     this.load(snapshot);
+    this.statusAt = performance.now();
     model.on("change:snapshot", () => this.adopt(model.get("snapshot")));
     model.on("msg:custom", (message) => this.receive(message));
     model.on("comm_live_update", () => this.say({ kind: "resync" })); // the kernel has gone, or come
@@ -55,6 +59,7 @@ export class Store extends RunState {
   adopt(snapshot) {
     if (snapshot.seq <= this.seq) return;
     this.load(snapshot);
+    this.statusAt = performance.now();
     this.gone = false;
     this.#catchUp();
     for (const view of this.views) view.reset();
@@ -80,6 +85,9 @@ export class Store extends RunState {
   /** @param {Op} op */
   #take(op) {
     this.apply(op);
+    if (op.op === "status") this.statusAt = performance.now();
+    const row = op.id ?? op.row?.id;
+    if (op.op === "append" || op.op === "text" || op.op === "patch") this.heard.set(row, performance.now());
     if (op.op === "panel") {
       const key = op.id ? `${op.name}/${op.id}` : op.name;
       this.panels.set(key, op.data);
@@ -87,6 +95,22 @@ export class Store extends RunState {
       this.needed.delete(key);
     }
     for (const view of this.views) view.touch(op);
+  }
+
+  /** Seconds for which the run has worked, without waiting for anyone. */
+  get seconds() {
+    const { status, seconds = 0 } = this.status;
+    return seconds + (status === "running" ? (performance.now() - this.statusAt) / 1000 : 0);
+  }
+
+  /**
+   * Seconds since a row was heard of; 0 if this page has only its snapshot.
+   *
+   * @param {string} id
+   */
+  silence(id) {
+    const heard = this.heard.get(id);
+    return heard === undefined ? 0 : (performance.now() - heard) / 1000;
   }
 
   /** @param {Card} card */
@@ -111,11 +135,7 @@ export class Store extends RunState {
 
   #leave() {
     this.gone = true;
-    this.notice = `The kernel that ran this is gone. ${GONE}`;
-    if (["running", "pending"].includes(this.status.status)) this.status = { status: "cancelled", text: "stale" };
-    for (const card of this.cards.values()) {
-      if (card.state === "asked") Object.assign(card, { state: "stale", note: "its kernel is gone" });
-    }
+    this.abandon(`The kernel that ran this is gone. ${GONE}`);
     for (const view of this.views) view.reset();
   }
 

@@ -1,47 +1,112 @@
-// A run that ended well is read as its question and its answer; the rest is behind a button.
+// A run that ended well is read as its answer; the rest is behind a line that tells how much there is.
 
+import { isDecided } from "./cards.js";
 import { button, el, foldable, put } from "./elements.js";
+import { sourceOf } from "./keep.js";
 import { isolated, lookedAt, markup } from "./markup.js";
+import { clock, count } from "./words.js";
+
+/** @import { Answer } from "./types" */
+/** @import { View } from "./view.js" */
+/** @import { Store } from "./store.js" */
 
 export class Summary {
+  /**
+   * @param {Store} store
+   * @param {View} view
+   */
   constructor(store, view) {
     this.store = store;
-    this.view = view;
-    this.chosen = null; // what the reader wants; null: nothing said
+    /** @type {boolean | null} What the reader wants; null: nothing chosen. */
+    this.chosen = null;
+    /** @type {Answer | null} */
+    this.drawn = null;
     this.node = el("div", "summary");
     this.button = button("", "small fold", () => {
       this.chosen = !this.folded;
+      if (!this.folded) view.events.toTop();
       view.stale = true;
       view.paint();
     });
   }
 
-  // Whether all but question and answer is hidden.
+  /** Whether there is an answer to read, in a view that is no conversation. */
+  get isOver() {
+    const { answer, status, box } = this.store;
+    return !box && answer !== null && status.status === "done";
+  }
+
+  /** Whether all but the answer is hidden. */
   get folded() {
-    const { answer, status, box, cards } = this.store;
-    if (box || !answer || status.status !== "done" || [...cards.values()].some((card) => this.store.isOpen(card)))
-      return false;
+    if (!this.isOver || [...this.store.cards.values()].some((card) => this.store.isOpen(card))) return false;
     return this.chosen ?? true;
   }
 
   paint() {
-    const { folded } = this;
-    const { answer, rows, earlier, status, box } = this.store;
-    const count = rows.size + earlier;
-    this.button.hidden = Boolean(box) || !answer || status.status !== "done";
-    this.button.textContent = `${folded ? "▸" : "▾"} ${count.toLocaleString("en")} ${count === 1 ? "event" : "events"}`;
-    this.button.setAttribute("aria-expanded", String(!folded));
-    this.node.hidden = !folded;
-    if (!folded || this.drawn === answer) return;
+    const { answer, usage } = this.store;
+    this.button.hidden = !this.isOver;
+    this.button.textContent = `${this.folded ? "▸" : "▾"} ${this.line}`;
+    this.button.title = usage.text;
+    this.button.setAttribute("aria-expanded", String(!this.folded));
+    this.node.hidden = !this.folded || (this.drawn === answer && !this.node.hasChildNodes());
+    if (!answer || !this.folded || this.drawn === answer) return;
     this.drawn = answer;
-    const asked = answer.question
-      ? el("div", "asked", el("span", "author", "you"), foldable(el("div", "text", answer.question)))
-      : null;
-    const words = markup(answer.html, this.store.manager);
-    words.append(...(answer.pages ?? []).map((page) => isolated(page)), lookedAt(answer.shown) ?? "");
-    const members = (answer.members ?? []).map(({ who, text }) =>
+    put(this.node, this.question(answer), ...this.members(answer), this.answer(answer));
+    this.node.hidden = !this.node.hasChildNodes();
+  }
+
+  /** `1 tool call · 0.6 s · 300 tokens` */
+  get line() {
+    const { rows, earlier, status, usage } = this.store;
+    const calls = [...rows.values()].filter((row) => row.kind === "call").length;
+    const parts = [
+      calls ? count(calls, "tool call") : count(rows.size + earlier, "event"),
+      status.seconds ? seconds(status.seconds) : "",
+      usage.tokens ? count(usage.tokens, "token") : "",
+    ];
+    return parts.filter(Boolean).join(" · ");
+  }
+
+  /**
+   * The question, unless the cell above says it.
+   *
+   * @param {Answer} answer
+   */
+  question({ question }) {
+    if (!question || isIn(sourceOf(this.store.manager, this.store.own_id), question)) return null;
+    return el("div", "asked", el("span", "author", "you"), foldable(el("div", "text", question)));
+  }
+
+  /** @param {Answer} answer */
+  members({ members = [] }) {
+    return members.map(({ who, text }) =>
       el("div", "asked member", el("span", "author", who), el("div", "text", text)),
     );
-    put(this.node, asked, ...members, el("div", "answered", el("span", "author", answer.who), foldable(words)));
   }
+
+  /** @param {Answer} answer */
+  answer({ who, decisions = "", html, pages, shown }) {
+    const decided = [...this.store.cards.values()].some(isDecided); // then the card tells it, in a line above
+    const text = markup(decided ? html : decisions + html, this.store.manager);
+    text.append(...(pages ?? []).map((page) => isolated(page)), lookedAt(shown) ?? "");
+    if (!text.hasChildNodes()) return null; // another cell has it
+    const author = who === this.store.title ? null : el("span", "author", who); // the head of the view has its name
+    const node = el("div", "answered", author, foldable(text));
+    node.toggleAttribute("data-bare", !author);
+    return node;
+  }
+}
+
+/** @param {number} taken */
+const seconds = (taken) => (taken < 60 ? `${Math.max(taken, 0.1).toFixed(1)} s` : clock(taken));
+
+/**
+ * Whether the cell's source has these words, however its lines are broken.
+ *
+ * @param {string} source
+ * @param {string} text
+ */
+export function isIn(source, text) {
+  const plain = (/** @type {string} */ words) => words.replace(/\s+/g, " ").trim();
+  return plain(text) !== "" && plain(source).includes(plain(text));
 }

@@ -2,7 +2,14 @@
 
 import { el, newId } from "./elements.js";
 
+/** @import { View } from "./view.js" */
+/** @import { MountedPanel } from "./panels.js" */
+
 export class Tabs {
+  /**
+   * @param {MountedPanel[]} panels
+   * @param {View} view
+   */
   constructor(panels, view) {
     this.panels = panels;
     this.view = view;
@@ -15,6 +22,7 @@ export class Tabs {
     this.node.addEventListener("keydown", (event) => this.onKey(event));
   }
 
+  /** @param {MountedPanel} panel */
   tab(panel) {
     const tab = el("button", "tab", panel.title);
     tab.type = "button";
@@ -28,7 +36,12 @@ export class Tabs {
     return tab;
   }
 
-  // What is asked of Python is asked when a panel is looked at, not before.
+  /**
+   * What is asked of Python is asked when a panel is looked at, not before.
+   *
+   * @param {MountedPanel} panel
+   * @param {boolean} [focus]
+   */
   select(panel, focus = false) {
     if (this.current !== panel) this.current.closed();
     this.current = panel;
@@ -36,7 +49,7 @@ export class Tabs {
     panel.opened();
     panel.paint();
     this.view.schedule(); // what stands beside the tabs is of one panel
-    if (focus) this.tabs.get(panel).focus();
+    if (focus) this.tabs.get(panel)?.focus();
   }
 
   paint() {
@@ -51,16 +64,17 @@ export class Tabs {
     this.node.hidden = shown.length < 2;
   }
 
+  /** @param {KeyboardEvent} event */
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-    const shown = this.panels.filter((panel) => !this.tabs.get(panel).hidden);
+    const shown = this.panels.filter((panel) => this.tabs.get(panel)?.hidden === false);
     const at = shown.indexOf(this.current);
+    /** @type {Record<string, number>} */
     const moves = { ArrowLeft: at - 1 + shown.length, ArrowRight: at + 1, Home: 0, End: shown.length - 1 };
     if (event.key in moves) this.select(shown[moves[event.key] % shown.length], true);
     else if (event.key === "Escape") this.view.leave();
     else if (event.key !== "Enter" && event.key !== " ") return;
-    else return event.stopPropagation();
-    event.preventDefault();
+    if (event.key !== "Enter" && event.key !== " ") event.preventDefault(); // these press the tab
     event.stopPropagation();
   }
 }

@@ -154,9 +154,18 @@ export interface Answer {
   question: string;
   members?: { who: string; text: string }[];
   who: string;
+  /** What was decided, as markup, for a view without a card of it. */
+  decisions?: string;
   html: string;
   pages?: string[];
   shown?: Piece[];
+}
+
+export interface Status {
+  status: string;
+  text: string;
+  /** For which it has run so far, without waiting for anyone. */
+  seconds?: number;
 }
 
 export interface Snapshot {
@@ -164,9 +173,9 @@ export interface Snapshot {
   title: string;
   own_id: string;
   box: { height: number } | null;
-  status: { status: string; text: string };
+  status: Status;
   notice: string;
-  usage: { text: string; title?: string };
+  usage: { text: string; title?: string; tokens?: number };
   earlier: number;
   state: StateEntry[];
   rows: Row[];
@@ -229,4 +238,55 @@ export interface Panel {
   refresh?: string[];
   /** Classes of its element. */
   look?: string;
+}
+
+/** What an element holds; nothing for null, undefined and "". */
+export type Child = Node | string | null | undefined;
+
+/** One bar of the waterfall, in milliseconds since the run began. */
+export interface Bar {
+  kind: string;
+  name: string;
+  agent: string;
+  depth: number;
+  begin: number;
+  first: number | null;
+  end: number | null;
+  error: string | null;
+  event: string | null;
+}
+
+/** Text of a prompt; `source`: the key of the state that it was put in for. */
+export interface SentText {
+  text: string;
+  source: string;
+}
+
+export interface Said {
+  role: string;
+  kind: string;
+  text: SentText[];
+}
+
+/** A value to choose, and its label. */
+export interface Choice {
+  label: string;
+  value: unknown;
+}
+
+/** What a control holds: a value, nothing (`skip`), or what is wrong with it. */
+export interface Result {
+  value?: any;
+  skip?: boolean;
+  error?: string;
+  node?: HTMLElement;
+}
+
+/** One parameter of a form. */
+export interface Field {
+  name: string;
+  title?: string | null;
+  box: HTMLElement;
+  node?: HTMLElement;
+  check(): Result;
 }

@@ -9,75 +9,86 @@ import { Lanes } from "./lanes.js";
 import { Events } from "./log.js";
 import { LogTools } from "./log_tools.js";
 import { Missed } from "./missed.js";
+import { Notice } from "./notice.js";
 import { MountedPanel, panelOf } from "./panels.js";
 import { Picture } from "./picture.js";
 import { StatePanel } from "./state_panel.js";
 import { Summary } from "./summary.js";
 import { Tabs } from "./tabs.js";
-import { STATUS } from "./words.js";
+import { clock, count, STATUS } from "./words.js";
+
+/** @import { Op } from "./types" */
+/** @import { Store } from "./store.js" */
 
 export class View {
+  /**
+   * @param {Store} store
+   * @param {HTMLElement} host
+   * @param {any} manager
+   */
   constructor(store, host, manager) {
     this.store = store;
     this.missed = new Missed(store, manager);
     this.frame = 0;
-    this.build(host);
-    this.reset();
-  }
-
-  build(host) {
+    this.stale = true;
+    this.stopping = false;
+    this.placed = false;
     this.title = el("span", "title");
     this.status = el("span", "status");
     this.stop = button("Stop", "stop", () => {
       this.stopping = true;
-      this.store.say({ kind: "stop" });
-      this.schedule();
+      store.say({ kind: "stop" });
+      this.repaint();
     });
-    this.notice = el("div", "notice");
-    this.notice.setAttribute("role", "note");
-    this.lanes = new Lanes(this.store);
-    this.picture = new Picture(this.store);
-    this.events = new Events(this.store, this);
-    this.state = new StatePanel(this.store);
-    this.cards = new Cards(this.store, this);
+    this.notice = new Notice(store);
+    this.lanes = new Lanes(store);
+    this.picture = new Picture(store);
+    this.events = new Events(store, this);
+    this.state = new StatePanel(store);
+    this.cards = new Cards(store, this);
     this.foot = el("div", "foot");
     this.said = el("div", "hidden");
     this.said.setAttribute("role", "status");
-    const head = el("div", "head", this.title, this.status, this.stop);
-    head.addEventListener("keydown", (event) => event.stopPropagation()); // Enter is the button's, not the notebook's
-    const panels = this.store.listed.map(panelOf).filter((panel) => panel !== null);
+    const panels = store.listed.map(panelOf).filter((panel) => panel !== null);
     this.tabs = new Tabs(
       panels.map((panel) => new MountedPanel(panel, this)),
       this,
     );
-    this.log = this.tabs.panels.find(({ name }) => name === "events");
-    this.tools = new LogTools(this.store, this);
-    this.summary = new Summary(this.store, this);
+    this.log = this.tabs.panels[0];
+    this.tools = new LogTools(store, this);
+    this.summary = new Summary(store, this);
     this.bar = el("div", "bar", this.summary.button, this.tabs.node, this.tools.node);
-    this.bar.addEventListener("keydown", (event) => event.stopPropagation());
-    this.root = el(
-      "div",
-      "view",
-      head,
-      this.notice,
+    this.composer = store.box ? new ChatBox(store, this) : null;
+    this.announcer = new Announcer(store);
+    this.root = this.#frame();
+    this.keys = new Keys(this);
+    this.box = el("div", "root", this.root);
+    this.ticking = window.setInterval(() => this.#tick(), 1000);
+    host.append(this.box);
+    this.reset();
+  }
+
+  #frame() {
+    const head = el("div", "head", this.title, this.notice.chip, el("span", "gap"), this.status, this.stop);
+    for (const part of [head, this.bar]) part.addEventListener("keydown", (event) => event.stopPropagation());
+    const panels = this.tabs.panels.map(({ node }) => node);
+    const { answered, node: cards } = this.cards;
+    const parts = [
+      answered,
       this.summary.node,
       this.bar,
       this.lanes.node,
-      ...this.tabs.panels.map(({ node }) => node),
-      this.cards.node,
+      ...panels,
+      cards,
+      this.composer?.node,
       this.foot,
-    );
-    this.composer = this.store.box ? new ChatBox(this.store, this) : null;
-    if (this.composer) {
-      this.cards.node.after(this.composer.node);
-      this.root.dataset.box = "";
-      this.root.style.setProperty("--adknb-height", `${this.store.box.height}px`);
+    ];
+    const root = el("div", "view", head, this.notice.node, ...parts, this.said, this.announcer.node);
+    if (this.store.box) {
+      root.dataset.box = "";
+      root.style.setProperty("--adknb-height", `${this.store.box.height}px`);
     }
-    this.announcer = new Announcer(this.store);
-    this.root.append(this.said, this.announcer.node);
-    this.keys = new Keys(this);
-    this.box = el("div", "root", this.root);
-    host.append(this.box);
+    return root;
   }
 
   reset() {
@@ -87,6 +98,7 @@ export class View {
     this.schedule();
   }
 
+  /** @param {Op} op */
   touch(op) {
     this.events.touch(op);
     this.announcer.touch(op);
@@ -113,39 +125,25 @@ export class View {
     if (this.stale) this.paintFrame();
     this.stale = false;
     this.lanes.node.hidden ||= this.summary.folded;
-    this.tools.paint(this.events.words ? this.events.shown().length : null, this.summary.folded);
+    this.tools.paint(this.events.words ? this.events.matches().length : null, this.summary.folded);
     follow();
   }
 
   paintFrame() {
     const { store } = this;
-    const [icon, word] = STATUS[store.status.status] ?? ["", store.status.status];
-    const running = store.status.status === "running";
     this.title.textContent = store.title;
     this.root.dataset.status = store.status.status;
-    const failed = store.box
-      ? 0
-      : [...store.rows.values()].filter((row) => row.kind === "call" && row.ok === false).length;
-    put(
-      this.status,
-      failed ? el("span", "failed bad", `${failed} tool${failed === 1 ? "" : "s"} failed`) : null,
-      el("span", "icon", icon),
-      ` ${store.status.text || word}`,
-    );
-    this.stop.hidden = !running;
-    this.stop.disabled = Boolean(this.stopping);
-    this.stop.textContent = this.stopping ? "Stopping…" : "Stop";
-    this.notice.textContent = store.notice;
-    this.notice.hidden = !store.notice;
-    this.foot.textContent = store.usage.text;
-    this.foot.title = store.usage.title ?? "";
-    this.foot.hidden = !store.usage.text;
+    this.#paintStatus();
+    this.notice.paint();
     this.summary.paint();
     this.tabs.paint();
     const { folded } = this.summary;
+    this.foot.textContent = store.usage.text;
+    this.foot.title = store.usage.title ?? "";
+    this.foot.hidden = !store.usage.text || folded;
     const empty = !(store.rows.size || store.state.length || store.drawing);
     this.bar.hidden = empty;
-    this.bar.dataset.folded = folded;
+    this.bar.toggleAttribute("data-folded", folded);
     if (folded || empty) for (const panel of this.tabs.panels) panel.node.hidden = true;
     this.tabs.node.hidden ||= folded;
     this.picture.paint();
@@ -155,13 +153,42 @@ export class View {
     this.composer?.paint();
   }
 
+  #paintStatus() {
+    const { status, box, rows, seconds } = this.store;
+    const [icon, word] = STATUS[status.status] ?? ["", status.status];
+    const running = status.status === "running";
+    const failed = box ? 0 : [...rows.values()].filter((row) => row.kind === "call" && row.ok === false).length;
+    const time = running && seconds >= 1 ? el("span", "elapsed", ` · ${clock(seconds)}`) : null;
+    put(
+      this.status,
+      failed ? el("span", "failed bad", `${count(failed, "tool")} failed`) : null,
+      el("span", "icon", icon),
+      ` ${status.text || word}`,
+      time,
+    );
+    this.stop.hidden = !running;
+    this.stop.disabled = this.stopping;
+    this.stop.textContent = this.stopping ? "Stopping…" : "Stop";
+  }
+
+  /** What one waits for shows how long it has taken. */
+  #tick() {
+    if (this.store.status.status !== "running" || !this.box.isConnected) return;
+    this.#paintStatus();
+    this.events.tick();
+  }
+
   // As soon as the page has a frame for it.
   repaint() {
     this.stale = true;
     this.schedule();
   }
 
-  // Go to what is told of an event in the log.
+  /**
+   * Go to what is told of an event in the log.
+   *
+   * @param {string} id
+   */
   showEvent(id) {
     this.tabs.select(this.log);
     this.events.reveal(id);
@@ -177,8 +204,8 @@ export class View {
   // Out of the view, to the cell it stands in.
   leave() {
     const cell = this.box.closest(".jp-Cell");
-    document.activeElement?.blur();
-    cell?.focus({ preventScroll: true });
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+    if (cell instanceof HTMLElement) cell.focus({ preventScroll: true });
   }
 
   // Whether Jupyter has emptied the place where it stood, as when an output is told anew.
@@ -186,6 +213,7 @@ export class View {
     return this.placed && !this.box.isConnected && !this.box.closest(".jp-OutputArea");
   }
 
+  /** @param {HTMLElement} host */
   moveTo(host) {
     host.append(this.box);
     this.reset();
@@ -193,6 +221,7 @@ export class View {
 
   remove() {
     cancelAnimationFrame(this.frame);
+    clearInterval(this.ticking);
     for (const panel of this.tabs.panels) panel.closed();
     this.store.views.delete(this);
     this.box.remove();

@@ -1,39 +1,44 @@
 // Words and signs of the view, and figures and values as text.
 
+/** @type {Record<string, [string, string]>} */
 export const STATUS = {
   idle: ["○", "idle"],
   running: ["●", "running"],
-  pending: ["⚠", "waiting"],
+  pending: ["⚠", "waiting for you"],
   done: ["✓", "done"],
   error: ["✗", "error"],
   cancelled: ["■", "stopped"],
 };
+/** @type {Record<string, [string, string]>} */
 export const ANSWERED = {
-  approved: ["✓", "approved"],
-  edited: ["✎", "approved with changes"],
-  rejected: ["✗", "rejected"],
+  approved: ["✓", "You approved"],
+  edited: ["✎", "You approved with changes"],
+  rejected: ["✗", "You rejected"],
   answered: ["✓", "You answered"],
-  reasked: ["↻", "asked anew"],
-  given: ["✓", "answered"],
-  refused: ["✗", "refused"],
+  reasked: ["↻", "asked again"],
+  given: ["✓", "You answered"],
+  refused: ["✗", "You refused"],
   superseded: ["–", "no longer asked"],
-  retried: ["↻", "said again"],
+  retried: ["↻", "Retried below"],
   dropped: ["✓", "taken back"],
   over: ["–", "the conversation went on"],
   stale: ["–", "stale"],
 };
 // How those that work stand, in a line and in a drawing.
+/** @type {Record<string, [string, string]>} */
 export const STANDS = {
-  now: ["●", "works"],
-  waits: ["⚠", "waits"],
+  now: ["●", "working"],
+  waits: ["⚠", "waiting for you"],
   was: ["✓", "done"],
   failed: ["✗", "failed"],
   stopped: ["■", "stopped"],
 };
 export const GONE =
   "What waits in a session that is kept in a file is asked again by %confirm; else run the cell again.";
+/** @type {Record<string, string>} */
 export const MARKS = { "+": "added", "~": "changed", "-": "removed" };
 
+/** @param {number | null | undefined} ms */
 export function duration(ms) {
   if (ms === null || ms === undefined) return "";
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -41,19 +46,57 @@ export function duration(ms) {
   return seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 
+/**
+ * What a clock shows while one waits: whole seconds.
+ *
+ * @param {number} seconds
+ */
+export function clock(seconds) {
+  const whole = Math.floor(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}
+
+/**
+ * @param {number} number
+ * @param {string} word
+ */
+export const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
+
+/** @param {unknown} value */
 export function shown(value) {
   return value === null || value === undefined ? "nothing" : withEscapes(JSON.stringify(value));
 }
 
+/** @param {string} text */
 export const inAscii = (text) => text.replace(/[^ -~]/g, escaped); // a Cyrillic letter may look like a Latin one
+/** @param {string} unit */
 const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 // The twin of plain_text.with_escapes: what cannot be seen, as \u202e; tabs, line ends and emoji stay.
 const UNSEEN =
   /(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
 
+/** @param {string} text */
 export function withEscapes(text) {
   return text.replace(UNSEEN, (found, emoji) => emoji ?? found.split("").map(escaped).join(""));
 }
 
+/**
+ * @param {any} one
+ * @param {any} other
+ */
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+/**
+ * A value of the state, which comes as JSON: text of several lines as these lines.
+ *
+ * @param {string} json
+ */
+export function valueText(json) {
+  if (!json.startsWith('"') || !json.includes("\\n")) return json;
+  try {
+    return withEscapes(JSON.parse(json));
+  } catch {
+    return json.replace(/\\n/g, "\n"); // it was shortened
+  }
+}

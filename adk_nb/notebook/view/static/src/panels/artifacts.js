@@ -4,12 +4,21 @@ import { button, download, el } from "../elements.js";
 import { isolated, picture, safeMarkup } from "../markup.js";
 import { registerPanel } from "../panels.js";
 
+/** @import { Artifact, Op } from "../types" */
+/** @import { View } from "../view.js" */
+
 class Artifacts {
+  /**
+   * @param {HTMLElement} root
+   * @param {View} view
+   */
   constructor(root, view) {
     this.store = view.store;
     this.root = root;
+    /** @type {Set<string>} */
     this.requested = new Set();
-    this.nodes = new Map(); // artifact id -> {node, drawn}
+    /** @type {Map<string, {node: HTMLElement, drawn: any}>} */
+    this.nodes = new Map();
   }
 
   opened() {
@@ -20,50 +29,61 @@ class Artifacts {
     }
   }
 
+  /** @param {Op} op */
   touch(op) {
     if (op.op === "artifact") this.opened();
   }
 
   paint() {
-    for (const one of this.store.artifacts.values()) {
-      const told = this.store.panels.get(`artifact/${one.id}`);
-      const known = this.nodes.get(one.id);
-      if (known && known.drawn === told) continue;
-      const node = this.artifact({ ...one, ...told }, Boolean(told));
+    for (const artifact of this.store.artifacts.values()) {
+      const content = this.store.panels.get(`artifact/${artifact.id}`);
+      const known = this.nodes.get(artifact.id);
+      if (known && known.drawn === content) continue;
+      const node = this.artifact({ ...artifact, ...content }, Boolean(content));
       if (known) known.node.replaceWith(node);
       else this.root.append(node);
-      this.nodes.set(one.id, { node, drawn: told });
+      this.nodes.set(artifact.id, { node, drawn: content });
     }
   }
 
-  artifact(one, whole) {
-    const facts = `version ${one.version} · ${one.mime} · ${bytes(one.size)}`;
-    const head = el("div", "artifact-head", el("b", "", one.name), el("span", "dim", facts));
-    if (one.data) {
-      const save = button("Download", "small", () =>
-        download(one.name.split("/").pop(), one.mime, fromBase64(one.data)),
-      );
-      save.setAttribute("aria-label", `Download ${one.name}`);
+  /**
+   * @param {Artifact} artifact
+   * @param {boolean} whole
+   */
+  artifact(artifact, whole) {
+    const facts = `version ${artifact.version} · ${artifact.mime} · ${bytes(artifact.size)}`;
+    const head = el("div", "artifact-head", el("b", "", artifact.name), el("span", "dim", facts));
+    const { data, name, mime } = artifact;
+    if (data) {
+      const save = button("Download", "small", () => download(name.split("/").pop() ?? name, mime, fromBase64(data)));
+      save.setAttribute("aria-label", `Download ${name}`);
       head.append(save);
     }
-    const body = whole ? this.content(one) : el("div", "dim", "…");
+    const body = whole ? this.content(artifact) : el("div", "dim", "…");
     return el("div", "artifact", head, body);
   }
 
-  content(one) {
-    if (one.image) return picture(one.image, one.alt);
-    if (one.html) return el("div", "html", safeMarkup(one.html));
-    if (one.page) return isolated(one.page, one.alt);
-    if (one.text) return el("pre", "json", one.text);
-    return el("div", "dim", one.data ? "Nothing that a page can show; it can be downloaded." : "Too large for a page.");
+  /** @param {Artifact} artifact */
+  content(artifact) {
+    if (artifact.image) return picture(artifact.image, artifact.alt);
+    if (artifact.html) return el("div", "html", safeMarkup(artifact.html));
+    if (artifact.page) return isolated(artifact.page, artifact.alt);
+    if (artifact.text) return el("pre", "json", artifact.text);
+    return el(
+      "div",
+      "dim",
+      artifact.data ? "Nothing that a page can show; it can be downloaded." : "Too large for a page.",
+    );
   }
 }
 
+/** @param {number} size */
 function bytes(size) {
   if (size < 1000) return `${size} bytes`;
   return size < 1_000_000 ? `${(size / 1000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
 }
 
+/** @param {string} text */
 function fromBase64(text) {
   return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }

@@ -3,13 +3,25 @@
 import { copyButton, el, put } from "../elements.js";
 import { jsonTree } from "../json_tree.js";
 import { registerPanel } from "../panels.js";
-import { duration } from "../words.js";
+import { count, duration } from "../words.js";
+
+/** @import { Child, Op, Said, SentText } from "../types" */
+/** @import { View } from "../view.js" */
 
 class Prompt {
+  /**
+   * @param {HTMLElement} root
+   * @param {View} view
+   */
   constructor(root, view) {
     this.store = view.store;
-    this.calls = []; // a line for each
-    this.chosen = null; // null: the newest
+    /** @type {any[]} A line for each. */
+    this.calls = [];
+    /** @type {number | null} Null: the newest. */
+    this.chosen = null;
+    /** @type {string | null} */
+    this.drawn = null;
+    this.labels = "";
     this.which = el("select", "input");
     this.which.setAttribute("aria-label", "Model call");
     this.which.addEventListener("change", () => {
@@ -20,9 +32,9 @@ class Prompt {
     this.which.addEventListener("keydown", (event) => event.stopPropagation());
     this.body = el("div", "prompt-body");
     root.append(el("div", "prompt-head", this.which), this.body);
-    this.drawn = null;
   }
 
+  /** @param {Op} op */
   touch(op) {
     if (op.op !== "panel" || op.name !== "prompts") return;
     this.calls = op.data;
@@ -34,21 +46,16 @@ class Prompt {
     return this.chosen === null ? last : Math.min(this.chosen, last);
   }
 
-  // One call at a time: a history may be long.
+  /** One call at a time: a history may be long. */
   want() {
     if (this.at >= 0) this.store.say({ kind: "need", what: "prompt", id: String(this.at) });
   }
 
+  /** @param {any[]} [calls] */
   paint(calls = []) {
     this.calls = calls;
     const labels = calls.map(({ agent, model, ms, tokens }, at) =>
-      [
-        `${at + 1} of ${calls.length}`,
-        agent,
-        model,
-        tokens ? `${tokens.toLocaleString("en")} tokens` : "",
-        duration(ms),
-      ]
+      [`${at + 1} of ${calls.length}`, agent, model, tokens ? count(tokens, "token") : "", duration(ms)]
         .filter(Boolean)
         .join(" · "),
     );
@@ -67,26 +74,20 @@ class Prompt {
     else put(this.body, ...this.call(call));
   }
 
+  /** @param {any} call */
   call(call) {
     const tokens = Object.entries(call.tokens)
-      .map(([name, count]) => `${count.toLocaleString("en")} ${name}`)
+      .map(([name, number]) => `${Number(number).toLocaleString("en")} ${name}`)
       .join(", ");
     const took = [duration(call.ms), call.first_ms === null ? "" : `first piece after ${duration(call.first_ms)}`];
     const facts = [call.model, tokens && `tokens: ${tokens}`, ...took].filter(Boolean).join(" · ");
-    const system = call.system.map((each) => each.text).join("");
-    const count = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
+    const system = call.system.map((/** @type {SentText} */ part) => part.text).join("");
     return [
       el("div", "dim facts", facts),
       call.error ? el("div", "problem", `✗ ${call.error}`) : null,
       folded("System instruction", "", system, true, el("div", "sent", ...call.system.flatMap(sentWords))),
       folded("Tools", String(call.tools.length), call.tools, false, ...call.tools.map(toolSent)),
-      folded(
-        "History",
-        count(call.messages, "message"),
-        call.history.map((each) => each.text),
-        true,
-        ...saidRows(call.history),
-      ),
+      folded("History", count(call.messages, "message"), call.history, true, ...saidRows(call.history)),
       folded("Settings", "", call.settings && Object.keys(call.settings), false, jsonTree(call.settings)),
       folded("Answer", "", call.answer, true, ...saidRows(call.answer)),
       folded(
@@ -107,6 +108,13 @@ class Prompt {
   }
 }
 
+/**
+ * @param {string} title
+ * @param {string} note
+ * @param {any} content
+ * @param {boolean} open
+ * @param {...Child} children
+ */
 function folded(title, note, content, open, ...children) {
   if (!content || (!content.length && typeof content !== "object") || (Array.isArray(content) && !content.length))
     return null;
@@ -120,8 +128,12 @@ function folded(title, note, content, open, ...children) {
   return node;
 }
 
+/**
+ * @param {SentText} part
+ * @returns {Child[]}
+ */
 function sentWords({ text, source }) {
-  if (!source) return [document.createTextNode(text)];
+  if (!source) return [text];
   const mark = el(
     "mark",
     "put",
@@ -133,6 +145,7 @@ function sentWords({ text, source }) {
   return [mark];
 }
 
+/** @param {{name: string, description: string, parameters: unknown}} tool */
 function toolSent({ name, description, parameters }) {
   return el(
     "div",
@@ -143,6 +156,7 @@ function toolSent({ name, description, parameters }) {
   );
 }
 
+/** @param {Said[]} history */
 function saidRows(history) {
   return history.map(({ role, kind, text }) => {
     const node = el(

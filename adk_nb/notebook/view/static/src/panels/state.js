@@ -3,16 +3,30 @@
 import { button, el, put } from "../elements.js";
 import { registerPanel } from "../panels.js";
 import { rowLine } from "../row_text.js";
-import { MARKS } from "../words.js";
+import { MARKS, valueText } from "../words.js";
 
+/** @import { Op, StateEntry } from "../types" */
+/** @import { View } from "../view.js" */
+
+/** @type {Record<string, string>} */
 const SCOPES = { user: "of this user", app: "of all", temp: "of this turn" };
 
 class StateTable {
+  /**
+   * @param {HTMLElement} root
+   * @param {View} view
+   */
   constructor(root, view) {
     this.store = view.store;
-    this.whole = undefined; // each key with its whole value, as Python has it
-    this.editing = null; // the key that is being changed; "" for a new one
+    /** @type {{key: string, json: string}[] | undefined} Each key with its whole value. */
+    this.whole = undefined;
+    /** @type {string | null} The key that is being changed; "" for a new one. */
+    this.editing = null;
+    /** @type {string | null} */
     this.sent = null;
+    /** @type {string | null} */
+    this.drawn = null;
+    this.choices = "";
     this.against = el("select", "input");
     this.against.setAttribute("aria-label", "Compare with");
     this.against.addEventListener("change", () => this.paint(this.whole));
@@ -33,12 +47,14 @@ class StateTable {
     this.edit(null);
   }
 
+  /** @param {Op} op */
   touch(op) {
     if (op.op !== "panel" || op.name !== "refused" || op.id !== this.sent) return;
     this.problem.textContent = op.data;
     if (!op.data) this.edit(null);
   }
 
+  /** @param {string | null} key */
   edit(key) {
     this.editing = key;
     this.sent = null;
@@ -48,11 +64,12 @@ class StateTable {
     if (key !== null) this.paint(this.whole);
   }
 
+  /** @param {any} whole */
   paint(whole) {
     this.whole = whole;
     const changed = [...this.store.rows.values()].filter((row) => row.changes?.length).slice(-100);
     const choices = [
-      ["", "changes since the start"],
+      ["", this.store.box ? "changes since it began" : "changes this turn"],
       ...changed.map((row) => [row.id, `changes by: ${rowLine(row).slice(0, 70)}`]),
     ];
     const labels = JSON.stringify(choices);
@@ -65,42 +82,54 @@ class StateTable {
     this.add.hidden = !this.mayEdit;
     const event = this.store.rows.get(this.against.value);
     const entries = event
-      ? event.changes.map((change) => ({ key: change.key, kind: change.kind, old: change.old, value: change.new }))
+      ? (event.changes ?? []).map((change) => ({ ...change, value: change.new }))
       : this.store.state;
     const drawn = JSON.stringify([entries, this.editing, this.mayEdit, whole]);
     if (drawn === this.drawn || (this.editing !== null && this.drawn)) return; // what is being typed stays
     this.drawn = drawn;
     const fresh = this.editing === "" ? this.form("", "") : null;
     put(this.rows, fresh, ...entries.map((entry) => this.row(entry, !event)));
-    this.rows.querySelector("input, textarea")?.focus();
+    const input = this.rows.querySelector("input, textarea");
+    if (input instanceof HTMLElement) input.focus();
   }
 
-  row({ key, kind, old, value }, now) {
-    const [scope, name] = key.includes(":") ? [key.split(":")[0], key.slice(key.indexOf(":") + 1)] : ["session", key];
+  /**
+   * @param {StateEntry} entry
+   * @param {boolean} now Whether it is as the state is now.
+   */
+  row(entry, now) {
+    const { key, kind } = entry;
+    const removed = kind === "-";
+    const whole = now && !removed ? this.whole?.find((each) => each.key === key)?.json : undefined;
+    if (key === this.editing && now) return this.form(key, whole ?? "");
+    const [scope, name] = scoped(key);
     const chip = el("span", "chip", scope);
     chip.title = SCOPES[scope] ?? "of this session";
     chip.dataset.scope = scope;
-    const mark = el("span", "mark", kind || " ");
-    if (MARKS[kind]) mark.append(el("span", "hidden", MARKS[kind]));
-    const whole = now && kind !== "-" ? this.whole?.find((each) => each.key === key) : null;
-    const before = kind === "~" || kind === "-" ? el("div", "was", el("span", "hidden", "was "), old ?? "") : null;
-    const shownValue = kind === "-" ? null : el("div", "value", whole?.json ?? value ?? "");
-    const node = el("div", "key-row", mark, chip, el("div", "key-name", name), el("div", "values", before, shownValue));
-    node.dataset.mark = kind || "";
-    if (key === this.editing && now) return this.form(key, whole?.json ?? "");
-    if (!now || kind === "-" || scope === "temp" || !this.mayEdit) return node;
+    const mark = el("span", "mark", kind || " ", MARKS[kind] ? el("span", "hidden", MARKS[kind]) : null);
+    const node = el("div", "key-row", mark, chip, el("div", "key-name", name), values(entry, whole));
+    node.dataset.mark = kind;
+    if (now && !removed && scope !== "temp" && this.mayEdit) node.append(this.buttons(key));
+    return node;
+  }
+
+  /** @param {string} key */
+  buttons(key) {
     const change = button("Edit", "small", () => this.edit(key));
     change.setAttribute("aria-label", `Edit ${key}`);
     const remove = button("Delete", "small", () => this.say({ kind: "state", key, text: null }));
     remove.setAttribute("aria-label", `Delete ${key}`);
-    node.append(el("div", "key-buttons", change, remove));
-    return node;
+    return el("div", "key-buttons", change, remove);
   }
 
+  /**
+   * @param {string} key
+   * @param {string} text
+   */
   form(key, text) {
     const name = key ? null : this.input("Key", "name, user:name or app:name", "");
     const value = this.input("Value", "JSON, or else text", text);
-    const save = () => this.say({ kind: "state", key: key || name.value.trim(), text: value.value });
+    const save = () => this.say({ kind: "state", key: key || (name?.value.trim() ?? ""), text: value.value });
     const back = () => {
       this.edit(null);
       this.paint(this.whole);
@@ -117,7 +146,12 @@ class StateTable {
     node.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key === "Escape") back();
-      else if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.tagName !== "BUTTON") {
+      else if (
+        event.key === "Enter" &&
+        !event.shiftKey &&
+        !event.isComposing &&
+        !(event.target instanceof HTMLButtonElement)
+      ) {
         event.preventDefault();
         save();
       }
@@ -125,6 +159,11 @@ class StateTable {
     return node;
   }
 
+  /**
+   * @param {string} label
+   * @param {string} hint
+   * @param {string} text
+   */
   input(label, hint, text) {
     const node = el(text.includes("\n") ? "textarea" : "input", "input");
     node.value = text;
@@ -133,11 +172,32 @@ class StateTable {
     return node;
   }
 
+  /** @param {{kind: string, key: string, text: string | null}} message */
   say(message) {
     this.sent = message.key;
     this.problem.textContent = message.key ? "" : "the key has no name";
     if (message.key) this.store.say(message);
   }
+}
+
+/**
+ * @param {StateEntry} entry
+ * @param {string | undefined} whole Its value, if Python has sent all of it.
+ */
+function values({ kind, old, value }, whole) {
+  const isGone = kind === "-";
+  const was = kind === "~" || isGone ? el("div", "was", el("span", "hidden", "was "), valueText(old ?? "")) : null;
+  return el("div", "values", was, isGone ? null : el("div", "value", valueText(whole ?? value ?? "")));
+}
+
+/**
+ * Scope and name of a key: `user` and `city` of `user:city`.
+ *
+ * @param {string} key
+ */
+function scoped(key) {
+  const at = key.indexOf(":");
+  return at < 0 ? ["session", key] : [key.slice(0, at), key.slice(at + 1)];
 }
 
 registerPanel({

@@ -1,0 +1,14 @@
+/** The parts of Node.js that the tests use; its own types are a package more. */
+
+declare module "node:test" {
+  export function test(name: string, run: () => void | Promise<void>): void;
+}
+
+declare module "node:assert/strict" {
+  const assert: {
+    equal(actual: unknown, expected: unknown): void;
+    deepEqual(actual: unknown, expected: unknown): void;
+    match(actual: string, pattern: RegExp): void;
+  };
+  export default assert;
+}
