@@ -19,6 +19,7 @@ for key in (
     *("ADK_NB_REPLAY", "ADK_NB_DEFAULT_MODEL"),
 ):
     os.environ.pop(key, None)
+os.environ["ADK_NB_DISPLAY"] = "static"  # what a run leaves in the file is the same in every test
 os.environ["OLLAMA_HOST"] = "127.0.0.1:9"  # no Ollama of this machine answers for agents that name no model
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what runs in its background so

@@ -17,7 +17,7 @@ from adk_nb import __version__, sync
 from adk_nb.code_executors import isolation
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model, uses_vertex
 from adk_nb.notebook.keys import PROVIDERS
-from adk_nb.notebook.place import is_being_tested
+from adk_nb.notebook.place import DISPLAY_VARIABLE, can_ask
 from adk_nb.notebook.tape import current
 from adk_nb.redaction import hidden
 
@@ -140,7 +140,7 @@ def _places(shell: Any) -> Iterator[tuple[bool, str]]:
     yield "google.colab" in sys.modules, "Colab"
     yield "KAGGLE_KERNEL_RUN_TYPE" in os.environ, "Kaggle"
     yield "BINDER_SERVICE_HOST" in os.environ, "Binder"
-    yield is_being_tested(shell) and _has_kernel(shell), "a notebook that is being tested or converted"
+    yield _has_kernel(shell) and not can_ask(), "a notebook that is being tested or converted"
     yield "__vsc_ipynb_file__" in shell.user_ns, "VS Code"
     yield _has_kernel(shell), "Jupyter"
     yield True, "IPython, in a terminal or a script"
@@ -156,7 +156,9 @@ def _widget(shell: Any, settings: Any) -> Finding:
         return Finding("live view", f"{settings.display}, as set", '%config AdkNb.display = "auto"')
     if not _has_kernel(shell):
         return Finding("live view", "none: a terminal shows replies as text")
-    if is_being_tested(shell):
+    if mode := os.environ.get(DISPLAY_VARIABLE):
+        return Finding("live view", f"{mode}, as {DISPLAY_VARIABLE} says", '%config AdkNb.display = "widget"')
+    if not can_ask():
         return Finding("live view", "none: nobody looks, so runs are shown as they are saved")
     if importlib.util.find_spec("anywidget") is None:
         return Finding("live view", "anywidget is missing", "%pip install anywidget")
@@ -168,7 +170,7 @@ _STATIC = '%config AdkNb.display = "static"'
 
 
 def _questions(shell: Any) -> Finding:
-    if not _has_kernel(shell) or getattr(shell.kernel, "_allow_stdin", True):
+    if can_ask():
         return Finding("questions", "you can be asked, as %key does")
     return Finding(
         "questions", "nobody can be asked here", "approvals: %confirm; keys: set them before the kernel starts"

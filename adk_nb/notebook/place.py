@@ -2,17 +2,40 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
 from IPython.core.getipython import get_ipython
 
 from adk_nb.errors import InputError
 
+Mode = Literal["auto", "widget", "static", "text", "off"]
+"""`auto`: live where somebody may look. `widget`: live in any kernel. `static`: only the reply. `text`: as that, in
+plain text. `off`: nothing but the value that is returned."""
+DISPLAY_VARIABLE = "ADK_NB_DISPLAY"
+"""What `auto` stands for, in the environment of the kernel."""
 
-def is_being_tested(shell: Any) -> bool:
-    """True under nbval, nbclient and nbconvert, where nobody looks: they run a kernel that cannot ask for input."""
-    kernel = getattr(shell, "kernel", None)
-    return "PYTEST_VERSION" in os.environ or not getattr(kernel, "_allow_stdin", True)
+
+def display_mode(mode: Mode = "auto") -> Mode:
+    """How runs are shown here; `auto` is the mode in `ADK_NB_DISPLAY`, else `widget` or `static`.
+
+    It is `static` where the kernel cannot ask for input: nbval, nbclient and nbconvert say so with every cell they run.
+
+    Raises:
+        InputError: `ADK_NB_DISPLAY` is no mode.
+    """
+    if mode == "auto" and (word := os.environ.get(DISPLAY_VARIABLE, "").strip()):
+        if word not in get_args(Mode):
+            modes = ", ".join(get_args(Mode))
+            raise InputError(f"{DISPLAY_VARIABLE}={word!r} is no way to show runs; set it to one of {modes}")
+        mode = cast(Mode, word)
+    if mode != "auto":
+        return mode
+    return "widget" if can_ask() else "static"
+
+
+def can_ask() -> bool:
+    """Whether the user can be asked for a line of input."""
+    return bool(getattr(getattr(get_ipython(), "kernel", None), "_allow_stdin", True))
 
 
 def folder_of(shell: Any) -> Path:

@@ -76,7 +76,7 @@ def through(door: str, decided: dict[str, Any], shell: Shell, monkeypatch: pytes
 
     monkeypatch.setattr(comm, "create_comm", connect)
     monkeypatch.setattr(display, "in_a_kernel", lambda: True)
-    monkeypatch.setattr(display, "is_being_tested", lambda shell: False)
+    monkeypatch.setenv("ADK_NB_DISPLAY", "widget")
     model = ScriptedLlm(call("pay", amount=250), "Done.")
     shell.names.update(paid=[], model=model)
     shell.cell(PAY)

@@ -10,6 +10,7 @@ import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 
 from adk_nb.models.default_model import MODEL_VARIABLE
+from adk_nb.notebook.place import display_mode
 from tests.notebook.conftest import Shell
 
 TWICE = """import asyncio
@@ -160,3 +161,22 @@ def test_a_setting_that_cannot_be_says_which_can(shell: Shell, caplog: pytest.Lo
 
     assert "any of ['ask', 'yes', 'no'], not the str 'maybe'" in caplog.text
     assert shell.cell("%config AdkNb.confirm") == "ask"
+
+
+@pytest.mark.parametrize(("word", "mode"), [("static", "static"), ("text", "text"), ("", "widget"), ("auto", "widget")])
+def test_the_environment_says_how_runs_are_shown(word: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADK_NB_DISPLAY", word)
+
+    assert display_mode() == mode
+    assert display_mode("off") == "off"
+
+
+def test_a_way_to_show_runs_that_there_is_not_is_named_with_those_there_are(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.cell("%%agent guide -m offline\nBe brief.")
+    monkeypatch.setenv("ADK_NB_DISPLAY", "statik")
+
+    said = shell.fails("%chat guide hello")
+
+    assert "ADK_NB_DISPLAY='statik'" in said and "auto, widget, static, text, off" in said

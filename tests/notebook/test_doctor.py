@@ -154,7 +154,7 @@ def test_what_was_set_in_the_notebook_is_told(shell: Shell, tmp_path: Path):
 def test_where_it_runs_is_told(
     module: str, variable: str, held: str, name: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.delenv("PYTEST_VERSION", raising=False)
+    monkeypatch.delenv("ADK_NB_DISPLAY")
     if module:
         monkeypatch.setitem(sys.modules, module, SimpleNamespace())
     if variable:
@@ -175,7 +175,7 @@ def test_where_it_runs_is_told(
 def test_in_a_kernel_it_says_how_runs_are_shown_and_whether_anybody_can_be_asked(
     asks: bool, runs_in: str, view: str, questions: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.delenv("PYTEST_VERSION", raising=False)
+    monkeypatch.delenv("ADK_NB_DISPLAY")
     kernel: Any = SimpleNamespace(_allow_stdin=asks)
     monkeypatch.setattr(shell.ip, "kernel", kernel, raising=False)
     told = found(shell)

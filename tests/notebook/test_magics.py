@@ -78,7 +78,7 @@ def test_the_greeting_is_one_line_and_the_same_wherever_notebooks_are_tested(bar
 
 
 def test_the_greeting_says_live_which_model_answers(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTEST_VERSION")
+    monkeypatch.delenv("ADK_NB_DISPLAY")
     bare.cell("%load_ext adk_nb")
     without = bare.printed
     monkeypatch.setenv("GOOGLE_API_KEY", "a key")

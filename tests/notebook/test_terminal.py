@@ -30,7 +30,7 @@ CELLS = [
 def typed(width: int, folder: Path) -> list[str]:
     """What IPython prints in a terminal of that width, line by line."""
     command = [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--colors=nocolor"]
-    environment = {key: one for key, one in os.environ.items() if not key.startswith("PYTEST")}
+    environment = {key: one for key, one in os.environ.items() if key != "ADK_NB_DISPLAY"}
     environment |= {"COLUMNS": str(width), "IPYTHONDIR": str(folder), "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
         command, input="\n".join(CELLS) + "\n", capture_output=True, encoding="utf-8", timeout=120, env=environment
@@ -77,7 +77,7 @@ class Terminal:
     """IPython in a terminal that reads its cells from a pipe."""
 
     def __init__(self, folder: Path) -> None:
-        environment = {key: one for key, one in os.environ.items() if not key.startswith("PYTEST")}
+        environment = {key: one for key, one in os.environ.items() if key != "ADK_NB_DISPLAY"}
         environment |= {"IPYTHONDIR": str(folder), "PYTHONIOENCODING": "utf-8"}
         command = [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--colors=nocolor"]
         pipe = subprocess.PIPE

@@ -79,6 +79,11 @@ def ignored(cell: str) -> str:
     return f"# NBVAL_IGNORE_OUTPUT\n{cell}" if cell in ("%confirm", "%doctor") else cell
 
 
+def unset() -> dict[str, str]:
+    """The environment of somebody who has not said how runs are shown."""
+    return {name: value for name, value in os.environ.items() if name != "ADK_NB_DISPLAY"}
+
+
 def executed(cells: list[str], folder: Path, *, as_in_lab: bool) -> NotebookNode:
     """A new notebook with the outputs of these cells. `as_in_lab`: the kernel believes that a page looks on."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
@@ -88,8 +93,7 @@ def executed(cells: list[str], folder: Path, *, as_in_lab: bool) -> NotebookNode
     client = NotebookClient(notebook, timeout=60, resources=place, extra_arguments=quiet, coalesce_streams=True)
     if not as_in_lab:
         return client.execute()
-    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    with client.setup_kernel(env={**env, "JPY_SESSION_NAME": "all.ipynb"}):
+    with client.setup_kernel(env={**unset(), "JPY_SESSION_NAME": "all.ipynb"}):
         assert client.kc
         client.kc.allow_stdin = True
         for index, cell in enumerate(notebook.cells):
@@ -107,9 +111,9 @@ def test_nbval_finds_what_an_execution_has_saved(tmp_path: Path, as_in_lab: bool
         (tmp_path / left).unlink()
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
 
-    ran = subprocess.run(
-        [*command, "--rootdir", str(tmp_path), "all.ipynb"], capture_output=True, text=True, cwd=tmp_path
-    )
+    command += ["--rootdir", str(tmp_path), "all.ipynb"]
+    env = unset() if as_in_lab else None
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env)
 
     assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
     assert shown is as_in_lab

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb import types
@@ -23,14 +22,14 @@ from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import result_of
 from adk_nb.notebook.magics.output import text as text_output
-from adk_nb.notebook.place import is_being_tested
+from adk_nb.notebook.place import Mode, display_mode
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.templates import Place, read
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.turn_options import Confirm, turn_options
 from adk_nb.notebook.variables import user_variables
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
-from adk_nb.notebook.view.display import Mode, in_a_kernel
+from adk_nb.notebook.view.display import in_a_kernel
 from adk_nb.notebook.view.document import Note
 
 CHAT = Grammar(
@@ -81,7 +80,7 @@ CHAT = Grammar(
         Option(name="no", help="reject what comes up in this turn"),
         Option(
             name="ask",
-            help="ask for each approval in a line to type, whatever %config AdkNb.confirm says; left open under tests",
+            help="ask for each approval in a line to type; left open where nobody can be asked",
         ),
         Option(name="raw", help="take {{braces}} as they are"),
         Option(name="record", help="add this turn to the notebook's cassette, see %record?"),
@@ -183,7 +182,7 @@ def _say(notebook: Notebook, message: _Message) -> Reply:
     _announce_session(notebook, message)
     text = options.pop("text")
     reply = chat.ask_with_policy(text, turn_options(**options), message.confirm, message.policy)
-    if args.ask and not is_being_tested(get_ipython()):
+    if args.ask and display_mode() != "static":
         reply = decided_in_lines(reply)
     if args.capture:
         notebook.variables[args.capture] = reply

@@ -41,7 +41,8 @@ class AdkNb(Configurable):
         ("auto", "widget", "static", "text", "off"),
         "auto",
         help="How runs are shown: live where there is somebody to look (auto), live in any kernel (widget), only as "
-        "saved (static), in plain text alone (text), or not at all but for the reply (off).",
+        "saved (static), in plain text alone (text), or not at all but for the reply (off). What auto is, the variable "
+        "ADK_NB_DISPLAY can say.",
     ).tag(config=True)
     on_error = Enum(
         ("raise", "card"),

@@ -18,7 +18,7 @@ from adk_nb.lazy import face
 from adk_nb.notebook.magics import catalog, hooks, lines, tracebacks
 from adk_nb.notebook.magics.config import IN_A_FILE, AdkNb
 from adk_nb.notebook.magics.grammar import without_semicolon
-from adk_nb.notebook.place import folder_of, is_being_tested
+from adk_nb.notebook.place import display_mode, folder_of
 from adk_nb.runtime import debug_view
 
 _DRAWN = ("adk_nb.agents.base_agent", "BaseAgent")
@@ -191,7 +191,7 @@ def _formatter(shell: Any) -> Any:
 
 def greeting(shell: Any, settings: AdkNb) -> str:
     """One line; in a notebook's file the same whoever runs it, with or without a key."""
-    is_saved = getattr(shell, "kernel", None) is not None or is_being_tested(shell)
+    is_saved = getattr(shell, "kernel", None) is not None or display_mode() == "static"
     model = "" if is_saved else f" · model {settings.model_in_words}"
     return f"adk_nb {adk_nb.__version__}{model} · %%agent?, %%tool?, %chat?, %agents"
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from IPython.core.getipython import get_ipython
-
 from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.notebook.magics import values
@@ -14,7 +12,7 @@ from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, as_json, page_width, text
 from adk_nb.notebook.past_turns import PastTurn, find_turn, turns_of
-from adk_nb.notebook.place import is_being_tested
+from adk_nb.notebook.place import Mode, display_mode
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view import run_difference
@@ -73,19 +71,19 @@ def trace(host: Host, line: str, cell: str | None) -> Output:
         InputError: There is no such turn or event, or the line contradicts itself.
         StorageError: The file cannot be written.
     """
-    args, notebook = TRACE.parse(line, cell), host.notebook
+    args, notebook, mode = TRACE.parse(line, cell), host.notebook, host.settings.display
     forms = [f"--{name}" for name in _FORMS if getattr(args, name)]
     if len(forms) > 1:
         raise InputError(f"%trace: {' and '.join(forms)} are shown one at a time; choose one")
     if args.last and args.run:
         raise InputError("%trace: RUN and --last both say which turn; choose one")
     if args.diff:
-        return _compare(notebook, args)
+        return _compare(notebook, args, mode)
     if args.export:
         return _export(notebook, args)
     if args.waterfall or args.why:
         picked = _pick(notebook, args, args.run or "-1")
-        return _waterfall(picked) if args.waterfall else _why(picked)
+        return _waterfall(picked, mode) if args.waterfall else _why(picked)
     return _table(notebook, args)
 
 
@@ -155,11 +153,11 @@ def _titled(picked: _Picked) -> str:
     return f"{picked.title}: {picked.question}" if picked.question else picked.title
 
 
-def _waterfall(picked: _Picked) -> Output:
+def _waterfall(picked: _Picked, mode: Mode) -> Output:
     found = waterfall.bars(picked.events, picked.trace)
     if not found:
         return text(f"nothing was at work in {picked.title}")
-    timed = not is_being_tested(get_ipython())
+    timed = display_mode(mode) != "static"
     steps = found if timed else waterfall.in_steps(found)
     return Output(*waterfall.drawn(steps, _titled(picked), with_times=timed))
 
@@ -170,7 +168,7 @@ def _why(picked: _Picked) -> Output:
     return Output(*prompt.drawn(prompts(picked.trace), _titled(picked)))
 
 
-def _compare(notebook: Notebook, args: Any) -> Output:
+def _compare(notebook: Notebook, args: Any, mode: Mode) -> Output:
     if args.last:
         raise InputError("%trace --diff compares two turns of a session; write them as %trace -1 --diff -2")
     session = _session(notebook, args)
@@ -183,7 +181,7 @@ def _compare(notebook: Notebook, args: Any) -> Output:
         run_difference.Run(title=one.title, question=one.question, events=one.events, trace=one.trace)
         for one in (earlier, later)
     ]
-    return Output(*run_difference.blocks_of(*runs, with_times=not is_being_tested(get_ipython())))
+    return Output(*run_difference.blocks_of(*runs, with_times=display_mode(mode) != "static"))
 
 
 def _export(notebook: Notebook, args: Any) -> Output:

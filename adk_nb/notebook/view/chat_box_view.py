@@ -3,12 +3,11 @@
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any
 
-from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
-from adk_nb.notebook.place import is_being_tested
+from adk_nb.notebook.place import display_mode
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.document import Text, document
@@ -66,7 +65,7 @@ class ChatBoxView(LiveRun):
         words = f"a chat box for {self.agent}; run this cell to talk in it"
         data: Any = bundle(document(Text(words, small=True)))
         metadata: Any = None
-        if not is_being_tested(get_ipython()):
+        if display_mode() == "widget":
             data, metadata = with_view(data, self._view.model_id, "run")
         display(data, metadata=metadata, raw=True)
         self._twin = display(STUB, raw=True, display_id=True)

@@ -16,7 +16,7 @@ from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
-from adk_nb.notebook.place import is_being_tested
+from adk_nb.notebook.place import Mode, display_mode
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.cell_output import CellOutput, OwnCell
 from adk_nb.notebook.view.error_card import Trouble
@@ -38,9 +38,6 @@ from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
 
-Mode = Literal["auto", "widget", "static", "text", "off"]
-"""`auto`: live where somebody may look. `widget`: live in any kernel. `static`: only the reply. `text`: as that, in
-plain text. `off`: nothing but the value that is returned."""
 Show = Mode | Literal[False]
 """False: `off`."""
 
@@ -62,7 +59,8 @@ def show_run(
 ) -> RunView:
     """A run that is shown as well as the place it runs in can show it."""
     name = agent.name
-    is_live = mode == "widget" or (mode == "auto" and not is_being_tested(get_ipython()))
+    mode = display_mode(mode)
+    is_live = mode == "widget"
     if mode == "off" or not in_a_kernel():
         made = TerminalRun if is_live and in_a_terminal() else RunView
         return made(name, question, notice)
