@@ -4,6 +4,7 @@ import pytest
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.magics.agent import AGENT
+from adk_nb.notebook.magics.agents import AGENTS
 from adk_nb.notebook.magics.catalog import grammars
 from adk_nb.notebook.magics.chat import CHAT
 from adk_nb.notebook.magics.confirm import CONFIRM
@@ -124,6 +125,7 @@ def test_a_semicolon_at_the_end_of_the_line_silences_and_is_no_part_of_the_text(
         (AGENT, "a --raw=1", "x", "%%agent --raw: takes no value; write --raw alone; see %%agent?"),
         (AGENT, "a -t 'b", "x", "%%agent: a quote is opened and not closed in: a -t 'b"),
         (TOOL, "--confirms=amount>3", "x", "%%tool has no option --confirms; did you mean --confirm? see %%tool?"),
+        (AGENTS, "clerk", None, "%agents: there is no place for clerk: to look at one agent, type %agents --show NAME"),
         (CHAT, "--sesion x hi", None, "%chat has no option --sesion; did you mean --session? see %chat?"),
         (CONFIRM, "--yess", None, "%confirm has no option --yess; did you mean --yes? see %confirm?"),
     ],

@@ -264,6 +264,29 @@ def test_a_value_for_what_is_not_open_and_a_value_beside_a_yes_are_refused(shell
     assert shell.cell("%confirm 2 no").text == "Well." and done == ["paid 1"]
 
 
+@pytest.mark.parametrize("line", ["maybe", "yes please", "yes, if it is under 50", "nothing", "True?", "1", "pay ok"])
+def test_only_a_plain_yes_or_no_decides_an_approval_and_the_line_to_type_is_named(shell: Shell, line: str) -> None:
+    done: list[str] = []
+    clerk(shell, done, call("pay", amount=1), "Well.")
+
+    refused = shell.fails(f"%confirm {line}")
+
+    assert "type %confirm yes, or %confirm no" in refused and "True or False" not in refused
+    assert done == [] and len(shell.ip.adk_nb.sessions.history().interrupts()) == 1
+
+
+@pytest.mark.parametrize("line", ["no too dear", 'no "too dear"', "No: too dear", "1 no too dear", "pay no, too dear"])
+def test_a_reason_stands_behind_the_no(shell: Shell, line: str) -> None:
+    done: list[str] = []
+    clerk(shell, done, call("pay", amount=1), "Well.")
+
+    reply = shell.cell(f"%confirm {line}")
+
+    assert done == [] and "too dear" in str(reply) and "rejected" in str(reply)
+    assert "was rejected already by %confirm" in str(shell.cell("%confirm no"))
+    assert "was rejected already by %confirm" in shell.fails("%confirm yes")
+
+
 def test_the_numbers_of_all_open_interrupts_are_proposed(shell: Shell) -> None:
     clerk(shell, [], EVERY_KIND, "Well.")
 

@@ -33,6 +33,7 @@ AGENTS = Grammar(
         Option(name="rm", value="NAME", help="forget it; its sessions stay", names="agent"),
         Option(name="json", help="the table as JSON"),
     ],
+    one_word="to look at one agent, type %agents --show NAME",
 )
 
 

@@ -111,6 +111,8 @@ class _Confirm:
         choices = [choice for choice in ("yes", "no", "reask", "old") if getattr(args, choice)]
         if len(choices) > 1:
             raise InputError(f"%confirm: --{choices[0]} and --{choices[1]} cannot both be; choose one")
+        if value and not self._open and (yes := _yes_or_no(value)) is not None:
+            args.yes, args.no, choices, value = yes, not yes, ["yes"], ""  # it may be answered already, by a click
         if value:
             return self._answer(value)
         if not choices and (args.edit or args.payload or args.reason or args.all or args.id):
@@ -169,10 +171,10 @@ class _Confirm:
 
     def _decision_in(self, interrupt: Interrupt, value: str) -> ToolConfirmation:
         """`yes`, `no`, which may have a reason behind it, or the JSON of a ToolConfirmation."""
-        if value.lower() in ("yes", "y"):  # nothing behind it: "yes, if it is under 50" approves nothing
-            return ToolConfirmation(confirmed=True, by="%confirm")
-        if match := _NO.fullmatch(value):
-            return ToolConfirmation(confirmed=False, reason=(match[1] or "").strip("\"'") or None, by="%confirm")
+        if (yes := _yes_or_no(value)) is not None:
+            match = _NO.fullmatch(value)
+            reason = (match[1] or "").strip("\"'") if match else ""
+            return ToolConfirmation(confirmed=yes, reason=reason or None, by="%confirm")
         decided = values.json_or_text(value)
         if isinstance(decided, dict | bool):
             return read_answer(interrupt, decided, "%confirm")
@@ -350,6 +352,13 @@ class _Confirm:
         if session and self._notebook.sessions.cut(session):
             why = f"; {cut_in_brief(self._magic)}"
         return f"no approval is open in session {self._session!r}{why}"
+
+
+def _yes_or_no(value: str) -> bool | None:
+    """The decision that a line is; None: it is something else."""
+    if value.lower() in ("yes", "y"):  # nothing behind it: "yes, if it is under 50" approves nothing
+        return True
+    return False if _NO.fullmatch(value) else None
 
 
 def _edited_note(agent: str) -> str:

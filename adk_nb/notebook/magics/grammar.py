@@ -106,7 +106,7 @@ class Grammar:
         takes_text: Its line form ends in free text: quotes and `#` mean nothing there.
         cells: It is mostly used with `%%`.
         pairs: It takes `key=value`; blanks may stand around the `=`, and JSON behind it without quotes around it.
-        one_word: Why a second word does not fit.
+        one_word: Why a word too many does not fit, or where it belongs.
     """
 
     def __init__(

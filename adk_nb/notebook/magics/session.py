@@ -157,18 +157,18 @@ def _row(notebook: Notebook, name: str) -> list[str]:
 
 def _about(notebook: Notebook, found: Session) -> list[str]:
     """How many events it has, then what waits in it, with what to type."""
-    told = [counted(found.events)]
+    facts = [counted(found.events)]
     open_ = history_of(found).interrupts()
     if approvals := _approvals(found):
         count = "1 approval is" if len(approvals) == 1 else f"{len(approvals)} approvals are"
-        told.append(f"{count} open, see {notebook.confirm_magic(found.id)}")
+        facts.append(f"{count} open, see {notebook.confirm_magic(found.id)}")
     if notebook.sessions.cut(found):
-        told.append(cut_in_brief(notebook.confirm_magic(found.id)))
+        facts.append(cut_in_brief(notebook.confirm_magic(found.id)))
     if run := notebook.sessions.at_work(found):
-        told.append(f"a run is at work: {run.owner}")
+        facts.append(f"a run is at work: {run.owner}")
     if len(open_) > len(approvals):
-        told.append(f"an answer is waited for, see {notebook.confirm_magic(found.id)}")
-    return told
+        facts.append(f"an answer is waited for, see {notebook.confirm_magic(found.id)}")
+    return facts
 
 
 def _approvals(found: Session) -> list[Interrupt]:
@@ -262,27 +262,17 @@ def _unknown_word(notebook: Notebook, args: Any) -> str:
 
 
 _SYNONYMS = {
-    "continue": "resume",
-    "recover": "resume",
-    "abandon": "drop",
-    "forget": "drop",
-    "switch": "use",
-    "open": "use",
-    "go": "use",
-    "select": "use",
-    "ls": "list",
-    "show": "list",
-    "copy": "fork",
-    "branch": "fork",
-    "clone": "fork",
-    "create": "new",
-    "begin": "new",
-    "start": "new",
-    "export": "save",
-    "write": "save",
-    "dump": "save",
-    "import": "load",
-    "read": "load",
-    "restore": "load",
+    word: action
+    for action, words in {
+        "list": "ls show",
+        "use": "switch open go select",
+        "new": "create begin start",
+        "fork": "copy branch clone",
+        "save": "export write dump",
+        "load": "import read restore",
+        "resume": "continue recover",
+        "drop": "abandon forget",
+    }.items()
+    for word in words.split()
 }
 """Words of other tools -> ours."""

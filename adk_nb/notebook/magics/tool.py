@@ -86,6 +86,7 @@ TOOLS = Grammar(
             names="tool",
         )
     ],
+    one_word="to look at one tool, type %tools --schema NAME",
 )
 
 
