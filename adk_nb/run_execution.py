@@ -27,8 +27,8 @@ from adk_nb.runtime.open_sessions import OpenSessions
 from adk_nb.runtime.resumability_config import ResumabilityConfig
 from adk_nb.runtime.resuming import idle
 from adk_nb.runtime.run_config import RunConfig
+from adk_nb.runtime.session_queue import QueuePlace
 from adk_nb.runtime.stopping import Stop
-from adk_nb.runtime.turns import Turn
 from adk_nb.runtime.validation import check_ids, check_run_config
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
@@ -81,7 +81,7 @@ class RunSetup:
 
 
 async def execute(
-    request: RunRequest, setup: RunSetup, sessions: OpenSessions, active: dict[str, Stop], turn: Turn | None
+    request: RunRequest, setup: RunSetup, sessions: OpenSessions, active: dict[str, Stop], place: QueuePlace | None
 ) -> AsyncGenerator[Event, None]:
     """Answer a request.
 
@@ -90,20 +90,20 @@ async def execute(
         setup: What answers.
         sessions: The sessions of the runner.
         active: Invocation id -> what stops it, of the runs of the runner that are under way.
-        turn: The turn that the run takes. None: runs work side by side.
+        place: The run's place in the queue of its session. None: runs work side by side.
     """
     stop = active[request.invocation_id] = request.shared.stop
     resumed_id = ""
     try:
-        session = await _take_session(request, setup, sessions, turn)
+        session = await _take_session(request, setup, sessions, place)
         if session is None:
             return
         ctx = _new_context(request, setup, session)
         first = await _first_event(ctx, request, setup)
         if ctx.checkpoints:
             resumed_id = _note_resumed(ctx, active)
-        if turn:
-            await turn.begin(ctx)
+        if place:
+            await place.begin(ctx)
         event = first
         events = invoke(ctx, first)
         try:  # what `aclosing` does, at a quarter of its price: each run comes by here
@@ -123,19 +123,19 @@ async def execute(
 
 
 async def _take_session(
-    request: RunRequest, setup: RunSetup, sessions: OpenSessions, turn: Turn | None
+    request: RunRequest, setup: RunSetup, sessions: OpenSessions, place: QueuePlace | None
 ) -> Session | None:
-    """The session, for this run to work on. None: the run was stopped while it waited for its turn."""
+    """The session, for this run to work on. None: the run was stopped while it waited."""
     config = request.run_config
     check_run_config(config, request.abort_signal)
     check_ids(request.user_id, request.session_id, request.resumed_id)
     create = setup.auto_create_session
     find = partial(sessions.take, request.user_id, request.session_id, config.get_session_config, create=create)
-    if turn is None:
+    if place is None:
         return await find()
-    version = version_of(setup.agent) if turn.has_journal else ""
+    version = version_of(setup.agent) if place.has_journal else ""
     run_id = request.resumed_id or request.invocation_id
-    return await turn.take(find, run_id, version, request.abort_signal, config.timeout)
+    return await place.take(find, run_id, version, request.abort_signal, config.timeout)
 
 
 def _new_context(request: RunRequest, setup: RunSetup, session: Session) -> InvocationContext:

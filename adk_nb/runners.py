@@ -28,8 +28,8 @@ from adk_nb.runtime.open_sessions import OpenSessions
 from adk_nb.runtime.rewind import undoing
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.run_handle import RunHandle
+from adk_nb.runtime.session_queue import QueuePlace, queues_of
 from adk_nb.runtime.stopping import Stop
-from adk_nb.runtime.turns import Turn, turns_of
 from adk_nb.runtime.validation import check_queue, check_runner_arguments
 from adk_nb.sessions.base_session_service import BaseSessionService, stripped
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -108,7 +108,7 @@ class Runner:
         """Of the runs that bring none: made once, since it reads the environment."""
         self._compaction = app.compaction() if app else None
         self._sessions = OpenSessions(self.app_name, session_service)
-        self._turns = turns_of(session_service)
+        self._queues = queues_of(session_service)
         self._waits = serialize_sessions
         self._active: dict[str, Stop] = {}
         """Invocation id -> what stops it."""
@@ -264,9 +264,9 @@ class Runner:
             request: What `run_async` is asked for.
             setup: What answers instead of the runner's own agent and plugins, in its sessions.
         """
-        turn = self._turn(request)
-        events = self._execute(request, setup, turn)
-        return turn.around(events) if turn else events
+        place = self._queue_place(request)
+        events = self._execute(request, setup, place)
+        return place.around(events) if place else events
 
     def _request(
         self,
@@ -286,15 +286,17 @@ class Runner:
             resumed_id=resumed_id,
         )
 
-    def _execute(self, request: RunRequest, setup: RunSetup | None, turn: Turn | None) -> AsyncGenerator[Event, None]:
-        return execute(request, setup or self.setup(), self._sessions, self._active, turn)
+    def _execute(
+        self, request: RunRequest, setup: RunSetup | None, place: QueuePlace | None
+    ) -> AsyncGenerator[Event, None]:
+        return execute(request, setup or self.setup(), self._sessions, self._active, place)
 
-    def _turn(self, request: RunRequest) -> Turn | None:
-        """The turn of a run, which is still to be taken. None: runs work side by side."""
-        if not self._waits and not self._turns.journal:
+    def _queue_place(self, request: RunRequest) -> QueuePlace | None:
+        """The place of a run in the queue of its session, not taken yet. None: runs work side by side."""
+        if not self._waits and not self._queues.journal:
             return None
         where = self.app_name, request.user_id, stripped(request.session_id)
-        return Turn(self._turns, where, request.shared.stop, waits=self._waits)
+        return QueuePlace(self._queues, where, request.shared.stop, waits=self._waits)
 
     def run(
         self,
@@ -308,9 +310,9 @@ class Runner:
     ) -> Iterator[Event]:
         """`run_async` for sync code; works in a notebook cell. Sync tools run in the caller's thread."""
         request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
-        turn = self._turn(request)
-        events = self._execute(request, None, turn)
-        return turn.in_thread(sync.iterate(turn.around(events))) if turn else sync.iterate(events)
+        place = self._queue_place(request)
+        events = self._execute(request, None, place)
+        return place.in_thread(sync.iterate(place.around(events))) if place else sync.iterate(events)
 
     async def look_at(self, user_id: str, session_id: str) -> Session | None:
         """The session as it stands, or None; to be read only, and before the next run changes it.

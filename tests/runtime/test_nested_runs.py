@@ -13,7 +13,7 @@ from adk_nb.errors import SessionBusyError
 from adk_nb.events import Event
 from adk_nb.models import call
 from adk_nb.runners import Runner
-from adk_nb.runtime import turns
+from adk_nb.runtime import session_queue
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, SqliteSessionService
 from adk_nb.workflow import Workflow
 from tests.runtime.ledger import SECONDS, WHERE, clerk, events_of, runner_of, stored, talk, texts
@@ -121,7 +121,7 @@ def test_of_async_code_in_a_loop_over_a_run_of_sync_code(with_service: Callable[
 def test_a_loop_that_awaits_a_run_in_another_task_is_told_instead_of_waiting_for_ever(
     with_service: Callable[[Use], None], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(turns, "_READER_SECONDS", 0.05)
+    monkeypatch.setattr(session_queue, "_READER_SECONDS", 0.05)
 
     async def use(service: BaseSessionService) -> None:
         runner = serialized(clerk("one", "two"), service)

@@ -1,4 +1,4 @@
-"""Turns of runs at their sessions: one run at a time, in the order in which they came, and the runs inside it.
+"""Queues of runs at their sessions: one run at a time, first come first served, and the runs inside it.
 
 A run is inside another if it is started by code that the other calls (a tool, a callback, a node, and the tasks and
 threads that these start), or, between two events of the other, by the task or thread that reads them.
@@ -37,89 +37,89 @@ Where = tuple[str, str, str]
 Find = Callable[[], Awaitable[Session]]
 
 
-class Turns:
-    """The turns at the sessions of one service, for all its runners in this process."""
+class SessionQueues:
+    """The queues of all sessions of a service, for all its runners in this process."""
 
     def __init__(self, service: BaseSessionService) -> None:
         self.service = service  # while this lives, no other service has its id
         self.journal = service if isinstance(service, Journal) else None
         self.unreleased: Unreleased = {}
-        self._working: dict[Where, list[Turn]] = {}
-        """Session -> the run that has the turn, and the runs inside it."""
-        self._line: dict[Where, deque[Turn]] = {}
-        """Session -> the runs that wait for the turn, in the order in which they came."""
+        self._running: dict[Where, list[QueuePlace]] = {}
+        """Session -> the run that holds it, and the runs inside that."""
+        self._waiting: dict[Where, deque[QueuePlace]] = {}
+        """Session -> the runs that wait for it, in the order in which they came."""
         self._lock = threading.Lock()
 
-    def working(self, where: Where) -> "list[Turn]":
-        """The run that has the turn, and the runs inside it."""
+    def running(self, where: Where) -> "list[QueuePlace]":
+        """The run that holds a session, and the runs inside that."""
         with self._lock:
-            return list(self._working.get(where, ()))
+            return list(self._running.get(where, ()))
 
-    def enter(self, turn: "Turn") -> None:
-        """Let a run have the turn, or be part of the turn of the run that it is inside of.
+    def enter(self, place: "QueuePlace") -> None:
+        """Let a run hold its session, alone or inside the run that does.
 
         Raises:
-            SessionBusyError: Another run has it.
+            SessionBusyError: Another run holds it.
         """
         with self._lock:
-            working = [one for one in self._working.get(turn.where, ()) if not one.is_lost]
-            turn.host = turn.host_among(working)
-            if working and turn.host is None:
-                raise turn.busy_error(working[0].since)
-            self._working[turn.where] = [*working, turn]
+            running = [other for other in self._running.get(place.where, ()) if not other.is_lost]
+            place.host = place.host_among(running)
+            if running and place.host is None:
+                raise place.busy_error(running[0].since)
+            self._running[place.where] = [*running, place]
 
-    def join_line(self, turn: "Turn") -> None:
-        """Let a run wait until `Turn.let_in` is called."""
+    def join(self, place: "QueuePlace") -> None:
+        """Let a run wait until `QueuePlace.admit` is called."""
         with self._lock:
-            if self._working.get(turn.where):
-                self._line.setdefault(turn.where, deque()).append(turn)
+            if self._running.get(place.where):
+                self._waiting.setdefault(place.where, deque()).append(place)
                 return
-            self._working[turn.where] = [turn]
-        turn.let_in()
+            self._running[place.where] = [place]
+        place.admit()
 
-    def leave(self, turn: "Turn") -> None:
-        """End a run's turn, or its place in line; if the turn is over, the first in line has it."""
+    def leave(self, place: "QueuePlace") -> None:
+        """Remove a run; if its session is free then, admit the first that waits."""
         with self._lock:
-            working, line = self._working.pop(turn.where, []), self._line.pop(turn.where, deque())
-            for runs in (working, line):
-                if turn in runs:
-                    runs.remove(turn)
-            while line and not working:
-                if (first := line.popleft()).let_in():
-                    working.append(first)
-            if line:
-                self._line[turn.where] = line
-            if working:
-                self._working[turn.where] = working
+            running, waiting_runs = self._running.pop(place.where, []), self._waiting.pop(place.where, deque())
+            for runs in (running, waiting_runs):
+                if place in runs:
+                    runs.remove(place)
+            while waiting_runs and not running:
+                if (first := waiting_runs.popleft()).admit():
+                    running.append(first)
+            if waiting_runs:
+                self._waiting[place.where] = waiting_runs
+            if running:
+                self._running[place.where] = running
 
 
-_turns: weakref.WeakValueDictionary[int, Turns] = weakref.WeakValueDictionary()
-_turns_lock = threading.Lock()
+_queues: weakref.WeakValueDictionary[int, SessionQueues] = weakref.WeakValueDictionary()
+_queues_lock = threading.Lock()
 
 
-def turns_of(service: BaseSessionService) -> Turns:
-    """The turns at the sessions of a service: the same for all its runners."""
-    with _turns_lock:
-        if (turns := _turns.get(id(service))) is None:
-            turns = _turns[id(service)] = Turns(service)
-        return turns
+def queues_of(service: BaseSessionService) -> SessionQueues:
+    """The queues of a service: the same for all its runners."""
+    with _queues_lock:
+        if (queues := _queues.get(id(service))) is None:
+            queues = _queues[id(service)] = SessionQueues(service)
+        return queues
 
 
-class Turn:
-    """A run's turn at a session, and the token by which the runs inside it are known."""
+class QueuePlace:
+    """A run's place in the queue of its session, and the token by which runs inside it are known."""
 
-    def __init__(self, turns: Turns, where: Where, stop: Stop, *, waits: bool) -> None:
-        """`stop`: of the run. `waits`: it waits for its turn; False: it is refused if another run has it."""
+    def __init__(self, queues: SessionQueues, where: Where, stop: Stop, *, waits: bool) -> None:
+        """`stop`: of the run. `waits`: it waits while another run holds the session; False: it is refused."""
         self.where = where
         self.since = 0.0
         self.body: _LoopBody | None = None
         """The loop body of the reader. None: the run takes a step."""
         self.is_over = False
-        self.outer: Turn | None = None
+        self.outer: QueuePlace | None = None
         """Of the run that this one is inside of, at this session or another."""
-        self.host: Turn | None = None
+        self.host: QueuePlace | None = None
         """Of the run at this session that this one is inside of."""
-        self._turns = turns
+        self._queues = queues
         self._stop = stop
         self._waits = waits
         self._before: _Scope = None
@@ -132,24 +132,24 @@ class Turn:
         """What the reader holds."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._admission: asyncio.Future[None] | None = None
-        """Of a run in line."""
+        """Of a run that waits."""
 
     @property
     def has_journal(self) -> bool:
         """True if the session is kept in a journal, which notes its runs."""
-        return self._turns.journal is not None
+        return self._queues.journal is not None
 
     # -- the stream of events
 
     def around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-        """`events`, which take the turn; it ends with them."""
+        """`events`, which leave the queue when they end."""
         stream = self._around(events)
         self._stream = weakref.ref(stream)
         return stream
 
     async def _around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
         outcome: str | None = "cancelled"
-        self.outer = _enclosing_turn()
+        self.outer = _enclosing_place()
         self._begin_step()
         try:
             async with aclosing(events):
@@ -174,7 +174,7 @@ class Turn:
                 await self._end(outcome)
             finally:
                 self.is_over = True
-                self._turns.leave(self)
+                self._queues.leave(self)
                 _scope.set(self._before)
                 self._before = None
 
@@ -200,7 +200,7 @@ class Turn:
 
     def _end_step(self) -> None:
         task = asyncio.current_task()
-        # Weak: a task that failed holds the stream that it read, and the stream this turn, which would never end.
+        # Weak: a task that failed holds the stream that it read, and the stream this place, which would never be free.
         self.body = _LoopBody(self, weakref.ref(task) if task else None)
         _scope.set(self.body)
 
@@ -217,42 +217,42 @@ class Turn:
             await self._lease.release(outcome)
         self._ctx = self._session = self._lease = None
 
-    # -- taking the turn
+    # -- holding the session
 
     async def take(
         self, find: Find, run_id: str, version: str, signal: asyncio.Event | None = None, seconds: float | None = None
     ) -> Session | None:
-        """Take the turn, and claim the session in the journal, until the end of the run.
+        """Hold the session, and claim it in the journal, until the end of the run.
 
         Args:
             find: Gets the session as it is now.
             run_id: The invocation's id.
             version: What its agents and tools are.
-            signal: Set by who wants the run stopped.
+            signal: Set to stop the run.
             seconds: The most that it waits. None: as long as it takes.
 
         Returns:
             The session. None: the run was stopped while it waited.
 
         Raises:
-            SessionBusyError: Another run has the turn, and is not waited for, or not any longer.
+            SessionBusyError: Another run holds it, and is not waited for, or not any longer.
         """
         self._id, self._version, self.since = run_id, version, clock.now()
         self._loop = asyncio.get_running_loop()
         if not self._waits or (self.outer and self.outer.body):
             await self._let_dropped_streams_close()
         try:
-            self._turns.enter(self)
+            self._queues.enter(self)
             return await self._open(find)
         except SessionBusyError as busy:
             if not self._waits:
-                if not any(turn.is_dropped for turn in self._turns.working(self.where)):
+                if not any(place.is_dropped for place in self._queues.running(self.where)):
                     raise
                 seconds = _CLOSE_SECONDS
             return await self._wait(find, signal, seconds, busy)
 
     async def _let_dropped_streams_close(self) -> None:
-        if any(turn.body for turn in self._turns.working(self.where)):
+        if any(place.body for place in self._queues.running(self.where)):
             for _ in range(_CLOSE_ROUNDS):
                 await asyncio.sleep(0)
 
@@ -262,25 +262,25 @@ class Turn:
         with self._stop.hearing(signal, seconds):
             if not self._stop.why:
                 self._stop.within = asyncio.current_task()
-                if self not in self._turns.working(self.where):
-                    await self._wait_in_line()
+                if self not in self._queues.running(self.where):
+                    await self._wait_in_queue()
                 return await when_released(lambda: self._open(find))
         if self._stop.why != STOPPED:
             raise busy  # it took too long
         return None
 
-    async def _wait_in_line(self) -> None:
+    async def _wait_in_queue(self) -> None:
         self._admission = asyncio.get_running_loop().create_future()
-        self._turns.join_line(self)
-        if isinstance(body := self._before, _LoopBody) and body.turn in self._turns.working(self.where):
+        self._queues.join(self)
+        if isinstance(body := self._before, _LoopBody) and body.place in self._queues.running(self.where):
             await asyncio.wait([self._admission], timeout=_READER_SECONDS)
             if body.is_current and not self._admission.done():
-                raise self.busy_error(body.turn.since, _READER_HINT)
+                raise self.busy_error(body.place.since, _READER_HINT)
         await self._admission
         self.since = clock.now()
 
-    def let_in(self) -> bool:
-        """End the wait of this run in line, from any thread. False: its event loop is closed."""
+    def admit(self) -> bool:
+        """End the wait of this run, from any thread. False: its event loop is closed."""
         loop, admission = self._loop, self._admission
         if not loop or not admission:
             return False
@@ -302,10 +302,10 @@ class Turn:
             return session
 
     async def _hold(self, session: Session) -> None:
-        if (journal := self._turns.journal) is None:
+        if (journal := self._queues.journal) is None:
             return
         if self.host is None:
-            self._lease = SessionLease(journal, self.where, self._stop, self._turns.unreleased)
+            self._lease = SessionLease(journal, self.where, self._stop, self._queues.unreleased)
             await self._lease.claim(session, self._id, self._version)
         elif (held := self.host._session) and held.lease is not None:
             # Each run goes on after what the other writes.
@@ -317,21 +317,21 @@ class Turn:
         if self._lease and ctx.invocation_id != self._id:
             self._id = ctx.invocation_id
             await self._lease.claim_for(ctx, self._version)
-        if self._turns.journal and ctx.checkpoints:
-            runs = [run for run in await self._turns.journal.unfinished(ctx.session) if run.id == self._id]
+        if self._queues.journal and ctx.checkpoints:
+            runs = [run for run in await self._queues.journal.unfinished(ctx.session) if run.id == self._id]
             ctx.shared.is_edited = any(run.version not in ("", self._version) for run in runs)
             ctx.shared.begun |= {attempt.intent.key: attempt for run in runs for attempt in run.attempts}
         elif self._lease:
             await self._lease.close_interrupted_runs(ctx)
 
-    # -- for the turns of other runs
+    # -- for other runs
 
-    def host_among(self, working: "list[Turn]") -> "Turn | None":
-        """The innermost run of `working` that this run is inside of, unless it is being closed. None: there is none."""
-        turn = self.outer
-        while turn and turn not in working:
-            turn = turn.outer
-        return turn if turn and not turn.is_dropped else None
+    def host_among(self, running: "list[QueuePlace]") -> "QueuePlace | None":
+        """The innermost run of `running` that this run is inside of, unless it is being closed. None: there is none."""
+        place = self.outer
+        while place and place not in running:
+            place = place.outer
+        return place if place and not place.is_dropped else None
 
     @property
     def is_dropped(self) -> bool:
@@ -344,24 +344,24 @@ class Turn:
         return self._loop is not None and self._loop.is_closed()
 
     def busy_error(self, since: float, hint: str = "") -> SessionBusyError:
-        """Refuse this run. `since`: when the run that has the turn began."""
+        """The error that refuses this run. `since`: when the run that holds the session began."""
         return SessionBusyError(self.where[2], this_process(), since, hint)
 
 
 class _LoopBody:
     """Code of a reader, between two events of a run."""
 
-    __slots__ = ("task", "turn")
+    __slots__ = ("place", "task")
 
-    def __init__(self, turn: Turn, task: weakref.ref[asyncio.Task[Any]] | None) -> None:
+    def __init__(self, place: QueuePlace, task: weakref.ref[asyncio.Task[Any]] | None) -> None:
         """`task`: the reader. None: a thread without an event loop, which waits for what it starts."""
-        self.turn = turn
+        self.place = place
         self.task = task
 
     @property
     def is_current(self) -> bool:
         """True until the reader wants the next event."""
-        return self.turn.body is self or (self.task is None and self.turn.body is not None)
+        return self.place.body is self or (self.task is None and self.place.body is not None)
 
     @property
     def is_here(self) -> bool:
@@ -369,8 +369,8 @@ class _LoopBody:
         return self.is_current and (self.task is None or self.task() is asyncio.current_task())
 
 
-_Scope = Turn | _LoopBody | None
-_scope: ContextVar[_Scope] = ContextVar("adk_nb_turn", default=None)
+_Scope = QueuePlace | _LoopBody | None
+_scope: ContextVar[_Scope] = ContextVar("adk_nb_queue_place", default=None)
 """What the code that runs now belongs to: a step of a run, or the loop body of its reader. Set here alone, around each
 step; tasks and threads inherit it."""
 
@@ -380,12 +380,12 @@ _READER_HINT = (
 )
 
 
-def _enclosing_turn() -> Turn | None:
-    """The turn of the innermost run that the code which runs now is inside of."""
+def _enclosing_place() -> QueuePlace | None:
+    """The place of the innermost run that the code which runs now is inside of."""
     scope = _scope.get()
-    turn = scope.turn if isinstance(scope, _LoopBody) else scope
+    place = scope.place if isinstance(scope, _LoopBody) else scope
     if isinstance(scope, _LoopBody) and not scope.is_here:
-        turn = scope.turn.outer
-    while turn and turn.is_over:
-        turn = turn.outer
-    return turn
+        place = scope.place.outer
+    while place and place.is_over:
+        place = place.outer
+    return place
