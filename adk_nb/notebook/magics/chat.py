@@ -64,17 +64,15 @@ CHAT = Grammar(
             names="tool",
             convert=values.names,
         ),
-        Option(
-            name="model", short="m", value="MODEL", help="what answers in this turn; the agent stays", names="model"
-        ),
+        Option(name="model", short="m", value="MODEL", help="another model, for this turn", names="model"),
         Option(
             name="max-cost",
             value="USD",
-            help="no model is asked again once this turn has cost so many US dollars",
+            help="ask no model again once this turn has cost so many US dollars",
             convert=values.dollars,
         ),
-        Option(name="quiet", short="q", help="the turn shows nothing; at the end of a cell its reply does"),
-        Option(name="height", value="PIXELS", help="of the chat box (420)", convert=values.positive_integer),
+        Option(name="quiet", short="q", help="show nothing of the turn; its reply shows at the end of a cell"),
+        Option(name="height", value="PIXELS", help="height of the chat box (420)", convert=values.positive_integer),
         Option(name="static", help="no live view, but what a saved notebook keeps of one"),
         Option(name="yes", help="approve what comes up in this turn"),
         Option(name="no", help="reject what comes up in this turn"),

@@ -37,8 +37,8 @@ from adk_nb.runtime.interrupts import ALL, Interrupt, opened_by
 
 CONFIRM = Grammar(
     "confirm",
-    "Show the cards of what waits for you, or a list where no page can show a card, or answer it: approvals, "
-    "questions, credentials, the outcome of long-running tools.",
+    "Show what waits for your answer, as cards or as a list, or answer it: approvals, questions, credentials, the "
+    "outcome of long-running tools.",
     examples=[
         "%confirm",
         "%confirm yes",
@@ -49,7 +49,11 @@ CONFIRM = Grammar(
         "%confirm 3  # a credential: a field that does not show it asks for it",
     ],
     words=[
-        Word(name="ID", help="which one: its number in the list, its id, or its tool", names="interrupt"),
+        Word(
+            name="ID",
+            help="what is answered: its number in the list, its id, or its tool; may be left out if it is the only one",
+            names="interrupt",
+        ),
         Word(
             name="VALUE",
             help="the answer: yes, or no and maybe a reason; to a question, or as an outcome: text, or JSON",
@@ -59,7 +63,7 @@ CONFIRM = Grammar(
         SESSION_OPTION,
         Option(name="yes", help="approve"),
         Option(name="no", help="reject; the agent is told"),
-        Option(name="reask", help="its tool was redefined since: the agent is told, and may call it again"),
+        Option(name="reask", help="reject, as its tool was redefined since: the agent is told, and may call it again"),
         Option(name="old", help="approve, and run it as its tool was when this was asked"),
         Option(name="all", help="answer all that are open"),
         Option(name="edit", value="k=v", help="change an argument first (JSON, else text)", many=True),

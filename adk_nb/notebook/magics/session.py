@@ -37,7 +37,7 @@ SESSION = Grammar(
     words=[
         Word(
             name="DO",
-            help="list (as without a word), use, new, fork, save, load; resume or drop a run that was cut",
+            help="list (as without a word), use, new, fork, save, load; resume or drop an interrupted run",
             choices=("list", "use", "new", "fork", "save", "load", "resume", "drop"),
         ),
         Word(
@@ -57,7 +57,7 @@ SESSION = Grammar(
         ),
         Option(name="at", value="EVENT", help="fork: the last event that is copied: its number in %trace, or its id"),
         Option(name="replace", help="save: the file may be written over, whatever is in it"),
-        Option(name="edited", help="resume: also if the agent or its tools were edited since the run was cut"),
+        Option(name="edited", help="resume: also if the agent or its tools were edited since"),
     ],
     twin='chat = Chat(planner, session="second", session_service=SqliteSessionService("nb.db")), '
     'chat.fork("third"), chat.save("trip.json"), chat.load("trip.json"), chat.resume(edited=False), chat.drop()',

@@ -43,7 +43,7 @@ TOOL = Grammar(
             value="WHEN",
             bare="always",
             takes=_is_condition,
-            help='ask a person before it runs: always, never, "amount > 100", or a function that says when',
+            help='ask the user before it runs: always, never, "amount > 100", or a function that says when',
             proposals=("always", "never"),
         ),
         Option(name="thread", help="run it on a worker thread, not in the cell's"),
@@ -53,7 +53,7 @@ TOOL = Grammar(
         Option(
             name="effect",
             value="EFFECT",
-            help="if it may be called again after its run was cut: pure, idempotent; once: a person is asked first",
+            help="whether a resumed run may call it again: pure, idempotent; once: the user is asked first",
             choices=("pure", "idempotent", "once"),
         ),
         Option(name="long-running", help="it only starts something; what comes of it is sent later"),
