@@ -18,7 +18,7 @@ from adk_nb.events.event import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.view.display import LiveRun
-from adk_nb.notebook.view.page import VIEW_MIME, page_said, views_stay, with_view
+from adk_nb.notebook.view.page import VIEW_MIME, set_page, views_stay, with_view
 from adk_nb.notebook.view.run_panels import RunPanels, listed
 from adk_nb.notebook.view.run_view import Clicks
 from adk_nb.panels import Fold, Follower, Panel, PanelRun, Table, register, unregister
@@ -300,7 +300,7 @@ def test_a_follower_that_fails_does_not_stop_the_run(words: Panel, monkeypatch: 
 
 @pytest.fixture
 def no_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adk_nb.notebook.view.page._page.said", None)
+    monkeypatch.setattr("adk_nb.notebook.view.page._page.keeps_out", None)
 
 
 @pytest.mark.usefixtures("no_word")
@@ -309,7 +309,7 @@ def test_a_view_stays_where_a_page_keeps_it_out_of_the_file(monkeypatch: pytest.
     monkeypatch.setenv("JPY_SESSION_NAME", session)
 
     assert views_stay() is stays
-    page_said(keeps_out=not stays)
+    set_page(keeps_out=not stays)
     assert views_stay() is not stays
 
 

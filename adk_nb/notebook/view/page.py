@@ -1,21 +1,44 @@
-"""Whether a view may stay on the page when its run is over, and how it is put beside what the notebook's file keeps."""
+"""What a page may ask for, whether a view may stay on it when its run is over, and how a view is put in an output."""
 
 import os
 from typing import Any, Literal
 
+from adk_nb.notebook.view.view_state import Json
+
 VIEW_MIME = "application/vnd.jupyter.widget-view+json"
 
 
+_FIELDS = {"need": ("what", "id"), "rerun": ("event",), "state": ("key", "text")}
+
+
 class _Page:
-    said: bool | None = None
+    keeps_out: bool | None = None
+    """It keeps views out of the notebook's file; None: no page has told."""
 
 
 _page = _Page()
 
 
-def page_said(*, keeps_out: bool) -> None:
-    """A page has told whether it keeps such views out of the notebook's file."""
-    _page.said = keeps_out
+def set_page(*, keeps_out: bool) -> None:
+    """Note whether the page keeps views out of the notebook's file."""
+    _page.keeps_out = keeps_out
+
+
+def request_of(message: Json) -> Json | None:
+    """Check what a page asks for, so that no odd message reaches a run.
+
+    Returns:
+        `{"kind": "need", "what", "id"}`, `{"kind": "rerun", "event"}` or `{"kind": "state", "key", "text"}` (`text`
+        None: the key goes away); None for anything else.
+    """
+    fields = _FIELDS.get(str(message.get("kind")))
+    if fields is None:
+        return None
+    request = {name: message.get(name) for name in fields}
+    if message["kind"] == "need":
+        request["id"] = request["id"] or ""
+    is_text = all(isinstance(value, str) or (name == "text" and value is None) for name, value in request.items())
+    return {"kind": message["kind"], **request} if is_text else None
 
 
 def views_stay() -> bool:
@@ -24,8 +47,8 @@ def views_stay() -> bool:
     Until a page has told, JupyterLab and Notebook are believed to keep it out of the file, and no other place is.
     Source of the variable: jupyter_server 2, `MappingKernelManager`; VS Code names its sessions with `-jvsc-`.
     """
-    if _page.said is not None:
-        return _page.said
+    if _page.keeps_out is not None:
+        return _page.keeps_out
     session = os.environ.get("JPY_SESSION_NAME", "")
     return bool(session) and "-jvsc-" not in session
 

@@ -18,8 +18,7 @@ import traitlets
 from adk_nb.errors import InputError
 from adk_nb.notebook.view.call_shown import whole_call, whole_texts
 from adk_nb.notebook.view.interrupt_card import answer_of
-from adk_nb.notebook.view.page import page_said, with_view
-from adk_nb.notebook.view.page_requests import request_of
+from adk_nb.notebook.view.page import request_of, set_page, with_view
 from adk_nb.notebook.view.run_panels import listed
 from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 
@@ -147,10 +146,10 @@ class LiveView(anywidget.AnyWidget):
             if not batch:
                 return
             began = time.monotonic()
-            told = [op for op in map(self._apply, batch) if op]
-            self._pause = max(self._pause_after(told), OPS_SHARE * (time.monotonic() - began))
+            ops = [op for op in map(self._apply, batch) if op]
+            self._pause = max(self._pause_after(ops), OPS_SHARE * (time.monotonic() - began))
             self._seq += 1
-            self.send({"kind": "ops", "seq": self._seq, "ops": told})
+            self.send({"kind": "ops", "seq": self._seq, "ops": ops})
 
     def close_run(self) -> None:
         """Send what waits and the whole state: call it when a run ends or pauses. The view can be pushed to again."""
@@ -168,7 +167,7 @@ class LiveView(anywidget.AnyWidget):
                 "let_in" | "refuse", "given"}` (`given`: what was typed, which nothing here keeps, or None), of one of
                 kind `error` `{"kind": "answer", "id", "decision": "retry" | "drop"}`, of one of kind `input` `{"kind":
                 "answer", "id", "decision": "answer", "value"}` (`value`: JSON), or
-                `{"kind": "stop"}`, what `page_requests.request_of` tells, or, where it can be typed into, `{"kind":
+                `{"kind": "stop"}`, what `page.request_of` returns, or, where it can be typed into, `{"kind":
                 "ask", "text"}`.
         """
         self._listeners.append(listener)
@@ -245,16 +244,16 @@ class LiveView(anywidget.AnyWidget):
         elif kind == "answer":
             self._answer(message)
         elif kind == "page":
-            page_said(keeps_out=message.get("stays") is True)
-        elif asked := request_of(message):
-            self._answer_request(asked)
+            set_page(keeps_out=message.get("stays") is True)
+        elif request := request_of(message):
+            self._answer_request(request)
         elif kind == "ask" and self._state.box and str(message.get("text") or "").strip():
             self._tell({"kind": "ask", "text": str(message["text"])})
 
-    def _answer_request(self, asked: Json) -> None:
-        card = self._state.cards.get(asked["id"]) if asked.get("what") == "call" else None
+    def _answer_request(self, request: Json) -> None:
+        card = self._state.cards.get(request["id"]) if request.get("what") == "call" else None
         if card is None:
-            self._tell(asked)
+            self._tell(request)
         else:
             whole = {**whole_call(card), "texts": whole_texts(card)}
             self.push({"op": "panel", "name": "call", "id": card["id"], "data": whole})
@@ -280,10 +279,10 @@ class LiveView(anywidget.AnyWidget):
         self.push({"op": "card", "card": {"id": key, "note": why, "again": again}})
         self.flush()
 
-    def _tell(self, said: Json) -> None:
+    def _tell(self, message: Json) -> None:
         for listener in list(self._listeners):
             try:
-                listener(said)
+                listener(message)
             except Exception as error:
                 logger.exception("a listener of a live view raised")
                 self.push({"op": "notice", "text": f"this click could not be handed on: {error}"})
@@ -296,8 +295,8 @@ def _answer_on_the_front_ends_subshell(comm: Any) -> None:
     and the subshell the front end chose. Other versions have no such attribute.
     """
 
-    def as_asked(_: Any, asked: str | None) -> str | None:
-        return asked
+    def front_ends_subshell(_: Any, subshell: str | None) -> str | None:
+        return subshell
 
     if hasattr(comm, "_reply_subshell_for"):
-        comm._reply_subshell_for = as_asked
+        comm._reply_subshell_for = front_ends_subshell
