@@ -178,8 +178,8 @@ def look_and_go_back(lab: Lab, kernel: str, done: Steps) -> None:
     page.run_cell(2)
 
     page.run_cell(first, wait=False)
-    page.until(lambda: len(rows(page, first)) >= 3, "three rows")
-    assert rows(page, first)[:2] == ["How warm is it?", "Let me look."]
+    page.until(lambda: len(rows(page, first)) >= 2, "two rows")
+    assert rows(page, first)[0] == "Let me look.", "the cell above says the question"
     done("the rows of a run stand there while its tool works")
     page.js("panel.content.activeCellIndex = arguments[0]", first)
     page.js(

@@ -218,7 +218,7 @@ def test_a_card_whose_kernel_is_gone_says_so_instead_of_doing_nothing(lab: Lab):
     page.js("await panel.sessionContext.session.kernel.restart()")
 
     page.wait(".adknb-notice", "run the cell again")
-    page.wait(".adknb-card", "stale: its kernel is gone")
+    page.wait(".adknb-card", ": its kernel is gone")
     page.until(lambda: not [each for each in page.all(".adknb-button") if each.text == "Approve"], "no button")
 
 

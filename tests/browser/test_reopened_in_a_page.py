@@ -32,7 +32,7 @@ def test_what_waited_when_the_kernel_died_is_asked_again_and_the_old_card_is_sta
 
     page.js("await panel.sessionContext.session.kernel.restart()")
     page.ready()
-    page.wait(".adknb-card", "stale: its kernel is gone")
+    page.wait(".adknb-card", ": its kernel is gone")
     page.wait(".adknb-notice", "is asked again by %confirm")
     assert not page.all(".adknb-card button")
     assert "widget-view" not in json.dumps(page.saved().cells[3]), "a file cannot show it any more"

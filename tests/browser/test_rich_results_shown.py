@@ -78,13 +78,13 @@ def test_results_are_shown_as_what_they_are(lab: Lab):
     alts = [image.get_attribute("alt") for image in page.all(f"{answer} img")]
     assert alts == ["image that plot() gave", "drawing that logo() gave"]
     assert all(image.size["width"] > 50 for image in page.all(f"{answer} img"))
+
+    page.click(".adknb-fold", "tokens")
+    page.wait(".adknb-row .adknb-looked-at iframe")
     assert page.wait(".adknb-foot").text == (
         "2 model calls · 2,408 tokens in (cached 1,600) / 192 out + 80 thinking · ≈ $0.0010 · gemini-2.5-flash"
     )
     assert "prices of genai-prices" in (page.wait(".adknb-foot").get_attribute("title") or "")
-
-    page.click("button", "8 events")
-    page.wait(".adknb-row .adknb-looked-at iframe")
     page.screenshot("rich-events")
     assert "1,340 tok" in page.wait(".adknb-tokens").text
     page.theme("JupyterLab Dark")
