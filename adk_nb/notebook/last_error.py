@@ -10,7 +10,7 @@ from adk_nb.redaction import hidden
 
 _MOST = 8_000
 """Characters of a cell."""
-_ASKING = "AdkMagics.chat"
+_ASKING = ("adk_nb.notebook.magics.chat", "chat")
 """Who asks about an error: what fails on its own line is not what is asked about."""
 _last: tuple[BaseException, str] | None = None
 
@@ -77,4 +77,5 @@ def _places(trace: TracebackType | None) -> list[tuple[str | None, traceback.Fra
 
 
 def _is_of_a_question(trace: TracebackType | None) -> bool:
-    return any(frame.f_code.co_qualname == _ASKING for frame, _ in traceback.walk_tb(trace))
+    frames = (frame for frame, _ in traceback.walk_tb(trace))
+    return any((frame.f_globals.get("__name__"), frame.f_code.co_qualname) == _ASKING for frame in frames)

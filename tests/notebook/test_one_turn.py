@@ -132,7 +132,7 @@ def test_variables_go_with_the_words_as_what_they_are(shell: Shell, folder: Path
         (f"--attach {'a' * 5000} Hi", "there is no variable and no file 'aaa"),
         ("--attach odd.bin Hi", "'odd.bin' cannot be attached: it is no text, image, sound, video or PDF;"),
         ("--attach key.txt Hi", "'key.txt' was not attached: there is what looks like a secret in it"),
-        ("--attach", "--attach needs a value, as in --attach FILE|VAR"),
+        ("--attach", "--attach: needs a value, as in --attach FILE|VAR"),
         ("--atach photo.png Hi", "%chat has no option --atach; did you mean --attach? see %chat?"),
         ("-t wnd Hi", "no tool named 'wnd'; did you mean 'wind'?"),
         ("-t func Hi", "func is a function here, type: %tool func"),
